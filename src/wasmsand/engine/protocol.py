@@ -1,0 +1,129 @@
+"""What the rest of wasmsand knows of WebAssembly.
+
+Owns the protocol between the machine and an engine driver. Rules: nothing here
+imports a WebAssembly runtime; an engine never looks inside guest data, and never
+calls the kernel except through `HostCalls`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Protocol
+
+
+class TrapKind(Enum):
+    """Why a guest stopped by its own fault."""
+
+    MEMORY = "out of bounds memory access"
+    STACK = "stack overflow"
+    INDIRECT_CALL = "bad indirect call"
+    ARITHMETIC = "integer division by zero or overflow"
+    UNREACHABLE = "unreachable"
+    UNCAUGHT_EXCEPTION = "uncaught WebAssembly exception"
+    OTHER = "trap"
+
+
+class GuestTrap(Exception):
+    """A guest broke a rule of WebAssembly. Its instance cannot run again."""
+
+    def __init__(self, kind: TrapKind, message: str = "") -> None:
+        super().__init__(message or kind.value)
+        self.kind = kind
+
+
+class ModuleRejected(Exception):
+    """The bytes are not a module this engine can run; the message says why."""
+
+
+class GuestUnwind(Exception):
+    """Base of exceptions by which a host call leaves a guest (exit, exec, kill).
+
+    `Instance.run` raises the very object that the host call raised.
+    """
+
+
+class HostCalls(Protocol):
+    """What one guest process can call. Each runs on the guest's own thread.
+
+    A method may raise a `GuestUnwind`; any other exception is a host bug, is
+    raised by `Instance.run` as it is, and never reaches the guest.
+    """
+
+    def syscall(self, nr: int, a: int, b: int, c: int, d: int, e: int, f: int) -> int:
+        """One system call; arguments are unsigned 32-bit, the result is signed."""
+
+    def fork_allowed(self) -> int:
+        """Before any work for a fork: 0, or minus errno to refuse it."""
+
+    def fork_child(self, child: Instance) -> int:
+        """`child` is a copy of the caller: adopt it and start it on a thread of
+        its own by `child.run()`; return its pid, or close it and return minus errno.
+        """
+
+    def tick(self) -> None:
+        """Called about every `Engine.tick_seconds` while the guest computes."""
+
+
+class Instance(Protocol):
+    """One program in memory, used by one thread at a time."""
+
+    def run(self) -> None:
+        """Run `_start` (or go on after a fork) until it returns.
+
+        Raises `GuestTrap`, or what a host call raised.
+        """
+
+    def bind(self, calls: HostCalls) -> None:
+        """Set whose calls these are; needed before `run`."""
+
+    def memory(self) -> memoryview:
+        """The guest's memory as it is now, writable. It never shrinks or moves, so
+        an older view stays valid, only shorter."""
+
+    def memory_size(self) -> int:
+        """Bytes of linear memory."""
+
+    def exported_address(self, name: str) -> int | None:
+        """The value of an exported immutable i32 global (a C variable's address)."""
+
+    def call(self, name: str) -> None:
+        """Call an exported function `() -> ()`, from inside `HostCalls.tick` too."""
+
+    def close(self) -> None:
+        """Free everything; idempotent; only on the thread that ran it or when idle."""
+
+
+class Module(Protocol):
+    """A compiled program, shared by all sandboxes."""
+
+    key: str
+    imports: tuple[tuple[str, str], ...]
+
+    def instantiate(self, memory_limit: int) -> Instance:
+        """A fresh instance whose memory cannot grow past `memory_limit` bytes.
+
+        Raises `ModuleRejected` if it needs more at once, or imports what there is not.
+        """
+
+
+class Engine(Protocol):
+    """A WebAssembly implementation."""
+
+    tick_seconds: float
+
+    def load(self, key: str, read: Callable[[], bytes]) -> Module:
+        """The module with this content key (hex sha256 of its bytes): from memory, from the
+        compiled-module cache, or compiled from `read()` and then cached.
+
+        Raises `ModuleRejected`.
+        """
+
+    def is_compiled(self, key: str) -> bool:
+        """Whether `load` would need no compilation."""
+
+    def start_thread(self, target: Callable[[], None]) -> None:
+        """Run `target` on a pooled thread whose stack is deep enough for a guest."""
+
+    def interrupt(self) -> None:
+        """Make every guest that computes call its `tick` at once."""

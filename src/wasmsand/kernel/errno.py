@@ -1,0 +1,92 @@
+"""Errno: the closed set of errors a guest can see, with Linux's numbers.
+
+Owns `Errno` and `KernelError`. Rules: the kernel raises `KernelError` and nothing
+else for a failed call; numbers are Linux's, whatever the host is.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Errno(IntEnum):
+    """Error numbers of Linux (asm-generic)."""
+
+    EPERM = 1
+    ENOENT = 2
+    ESRCH = 3
+    EINTR = 4
+    EIO = 5
+    ENXIO = 6
+    E2BIG = 7
+    ENOEXEC = 8
+    EBADF = 9
+    ECHILD = 10
+    EAGAIN = 11
+    ENOMEM = 12
+    EACCES = 13
+    EFAULT = 14
+    ENOTBLK = 15
+    EBUSY = 16
+    EEXIST = 17
+    EXDEV = 18
+    ENODEV = 19
+    ENOTDIR = 20
+    EISDIR = 21
+    EINVAL = 22
+    ENFILE = 23
+    EMFILE = 24
+    ENOTTY = 25
+    ETXTBSY = 26
+    EFBIG = 27
+    ENOSPC = 28
+    ESPIPE = 29
+    EROFS = 30
+    EMLINK = 31
+    EPIPE = 32
+    EDOM = 33
+    ERANGE = 34
+    EDEADLK = 35
+    ENAMETOOLONG = 36
+    ENOLCK = 37
+    ENOSYS = 38
+    ENOTEMPTY = 39
+    ELOOP = 40
+    ENODATA = 61
+    ETIME = 62
+    EOVERFLOW = 75
+    EILSEQ = 84
+    ENOTSOCK = 88
+    EDESTADDRREQ = 89
+    EMSGSIZE = 90
+    EPROTOTYPE = 91
+    ENOPROTOOPT = 92
+    EPROTONOSUPPORT = 93
+    ESOCKTNOSUPPORT = 94
+    EOPNOTSUPP = 95
+    EPFNOSUPPORT = 96
+    EAFNOSUPPORT = 97
+    EADDRINUSE = 98
+    EADDRNOTAVAIL = 99
+    ENETDOWN = 100
+    ENETUNREACH = 101
+    ECONNABORTED = 103
+    ECONNRESET = 104
+    ENOBUFS = 105
+    EISCONN = 106
+    ENOTCONN = 107
+    ETIMEDOUT = 110
+    ECONNREFUSED = 111
+    EHOSTUNREACH = 113
+    EALREADY = 114
+    EINPROGRESS = 115
+    ECANCELED = 125
+
+
+class KernelError(Exception):
+    """A system call failed. `detail` is for people: a path, or the option to change."""
+
+    def __init__(self, errno: Errno, detail: str = "") -> None:
+        super().__init__(f"{errno.name}: {detail}" if detail else errno.name)
+        self.errno = errno
+        self.detail = detail

@@ -1,0 +1,46 @@
+"""Every limit of a sandbox, with its default.
+
+Owns all numbers that bound what a guest can consume. Rules: a limit is checked
+before the act, never after; the message of a refusal names the option to raise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KIB = 1024
+MIB = 1024 * KIB
+
+# Fixed by the kernel, as they are on Linux.
+PATH_MAX = 4096
+NAME_MAX = 255
+SYMLINK_DEPTH_MAX = 40
+PIPE_CAPACITY = 64 * KIB
+PIPE_ATOMIC_WRITE = 4096
+IO_MAX = 0x7FFF_F000
+"""Most bytes that one read or write moves (Linux: MAX_RW_COUNT)."""
+IO_CHUNK = 1 * MIB
+"""Most bytes the host copies for one call; a larger call is cut short, as Linux may."""
+IOV_MAX = 1024
+ARGUMENT_BYTES_MAX = 2 * MIB
+"""Size of argv and envp together for execve (ARG_MAX)."""
+ARGUMENT_STRING_MAX = 128 * KIB
+INTERPRETER_DEPTH_MAX = 4
+FILE_SIZE_MAX = 1 << 44
+LINK_MAX = 65000
+POLL_FDS_MAX = 4096
+GROUPS_MAX = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one sandbox may use. Names are those of `Sandbox`'s options."""
+
+    fs_limit_bytes: int = 256 * MIB
+    max_inodes: int = 65_536
+    memory_limit_bytes: int = 1024 * MIB
+    max_processes: int = 64
+    max_open_files: int = 1024
+    """Per process (RLIMIT_NOFILE)."""
+    max_output_bytes: int = 64 * MIB
+    """Captured standard output and error of one command, each."""

@@ -1,0 +1,46 @@
+"""Waiting without blocking.
+
+Owns `WaitQueue` and `WouldBlock`. Rules: the kernel never waits. A call that cannot
+finish raises `WouldBlock` with the queues whose waking may let it finish; whoever
+drives the kernel (a thread, a browser worker) waits and makes the same call again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class WaitQueue:
+    """Those who want to know that something changed."""
+
+    __slots__ = ("_wakers",)
+
+    def __init__(self) -> None:
+        self._wakers: list[Callable[[], None]] = []
+
+    def add(self, waker: Callable[[], None]) -> None:
+        """Have `waker` called at every `wake` until it is removed."""
+        self._wakers.append(waker)
+
+    def remove(self, waker: Callable[[], None]) -> None:
+        """Forget one registration of `waker`, if there is one."""
+        try:
+            self._wakers.remove(waker)
+        except ValueError:
+            pass
+
+    def wake(self) -> None:
+        """Call every waker; they must not call back into the kernel."""
+        if self._wakers:
+            for waker in tuple(self._wakers):
+                waker()
+
+
+class WouldBlock(Exception):
+    """The call cannot finish yet: wait for one of `queues`, or until `deadline`
+    (nanoseconds of the monotonic clock), then make the same call again."""
+
+    def __init__(self, queues: tuple[WaitQueue, ...], deadline: int | None = None) -> None:
+        super().__init__("would block")
+        self.queues = queues
+        self.deadline = deadline

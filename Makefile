@@ -1,0 +1,72 @@
+# wasmsand's commands. `make` alone explains them.
+#
+# Everything runs in a private virtual environment (.venv), made at first use. Choose
+# another Python with `make PYTHON=python3.13 ...`.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint check build bench conformance wheel clean
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+
+# Directories that are ours to check; those of them that exist.
+TYPED := $(wildcard src tools bench userland tests)
+PYTEST := $(BIN)/python -m pytest
+# Give more to pytest: make test ARGS='-k fork -x'
+ARGS ?=
+
+help:
+	@echo 'wasmsand: a computer for AI agents in a Python package'
+	@echo
+	@echo '  make demo          build everything, run a first command, print timings against native'
+	@echo '  make test          build everything, run every check and every test'
+	@echo
+	@echo '  make check         ruff, mypy --strict, import layers, unit tests: under a minute, no build'
+	@echo '  make build         build the user space (bash, coreutils) from source; cached'
+	@echo '  make bench         all timings, WebAssembly and native side by side'
+	@echo "  make conformance   the programs' own test suites, in the sandbox and natively"
+	@echo '  make wheel         dist/*.whl with the built user space inside: installs without a compiler'
+	@echo '  make clean         remove what was made here (not the build cache: wasmsand build --clean)'
+	@echo
+	@echo 'Then: .venv/bin/wasmsand --help'
+
+$(STAMP): pyproject.toml tools/make_venv
+	@tools/make_venv "$(PYTHON)" "$(VENV)"
+	@touch $@
+
+demo: build
+	@echo
+	$(BIN)/wasmsand run 'echo hello | tr a-z A-Z'
+	@echo
+	$(BIN)/wasmsand bench --quick
+
+build: $(STAMP)
+	$(BIN)/wasmsand build
+	$(BIN)/wasmsand doctor
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy $(TYPED)
+	$(BIN)/python tools/check_layers.py
+
+check: lint
+	$(PYTEST) -q -n auto -m 'not userland' $(ARGS)
+
+test: lint build
+	$(PYTEST) -n auto $(ARGS)
+
+bench: build
+	$(BIN)/wasmsand bench $(ARGS)
+
+conformance: build
+	$(BIN)/python -m userland.conformance $(ARGS)
+
+wheel: build
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
+
+clean:
+	rm -rf $(VENV) dist build src/wasmsand/_image .mypy_cache .pytest_cache .ruff_cache
+	find src tests tools bench userland -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

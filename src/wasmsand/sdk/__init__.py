@@ -1,0 +1,1 @@
+"""The public Python API. Import its names from `wasmsand`."""

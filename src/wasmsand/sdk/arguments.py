@@ -1,0 +1,127 @@
+"""Checks of what callers pass in, so that a mistake is named where it was made.
+
+Rules: a wrong type is a `TypeError`, a wrong value a `ValueError`, and the message
+starts with the argument's name. Nothing here knows the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Mapping, Sequence
+
+_LONGEST_TIMEOUT_MS = 10**12
+"""Thirty years: what is longer would overflow the host's timers."""
+
+
+def positive_integer(name: str, value: object) -> int:
+    """`value` as an int of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an int, not {_kind(value)}")
+    if value <= 0:
+        raise ValueError(f"{name} must be positive, not {value}")
+    return value
+
+
+def timeout_seconds(name: str, value: object) -> float | None:
+    """`value`, in milliseconds, as seconds for the machine; None is no timeout."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number of milliseconds or None, not {_kind(value)}")
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{name} must be a positive number of milliseconds, not {value}")
+    return min(value, _LONGEST_TIMEOUT_MS) / 1000
+
+
+def text(name: str, value: object) -> str:
+    """`value` as text that a guest can be given: a str without NUL characters."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a str, not {_kind(value)}")
+    if "\0" in value:
+        raise ValueError(f"{name} must not contain a NUL character")
+    try:
+        _encoded(value)
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} must be encodable as UTF-8") from None
+    return value
+
+
+def guest_path(name: str, value: object, cwd: str) -> str:
+    """`value` as an absolute path in the sandbox; a relative one starts at `cwd`.
+
+    `..` is left to the kernel, which knows the symbolic links.
+    """
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{name} must be a str or a path, not {_kind(value)}")
+    path = text(name, os.fspath(value))
+    if not path:
+        raise ValueError(f"{name} must not be empty")
+    return posixpath.join(cwd, path)
+
+
+def absolute_path(name: str, value: object) -> str:
+    """`value` as an absolute path in the sandbox."""
+    path = guest_path(name, value, "")
+    if not path.startswith("/"):
+        raise ValueError(f"{name} must be an absolute path, not {path!r}")
+    return path
+
+
+def content(name: str, value: object) -> bytes:
+    """`value` as bytes; text is encoded as UTF-8."""
+    if isinstance(value, str):
+        try:
+            return value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError(f"{name} must be encodable as UTF-8; pass bytes instead") from None
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    raise TypeError(f"{name} must be bytes or str, not {_kind(value)}")
+
+
+def command_line(command: object, shell: tuple[str, ...]) -> list[bytes]:
+    """The argument vector of `command`: a str is given to `shell`, a sequence is run as
+    it stands."""
+    if isinstance(command, str):
+        return [_encoded(word) for word in (*shell, text("command", command))]
+    if isinstance(command, bytes | bytearray) or not isinstance(command, Sequence):
+        raise TypeError(f"command must be a str or a sequence of str, not {_kind(command)}")
+    if not command:
+        raise ValueError("command must name a program, and is an empty sequence")
+    words = [text(f"command[{index}]", word) for index, word in enumerate(command)]
+    if not words[0]:
+        raise ValueError("command[0] must name a program, and is empty")
+    return [_encoded(word) for word in words]
+
+
+def variable_name(value: object) -> str:
+    """`value` as the name of an environment variable."""
+    name = text("name", value)
+    if not name or "=" in name:
+        raise ValueError(f"name must be non-empty and without '=', not {name!r}")
+    return name
+
+
+def variables(name: str, value: object) -> dict[str, str]:
+    """`value` as a copy of a mapping of environment variables; None is an empty one."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} must be a mapping of str to str, not {_kind(value)}")
+    return {variable_name(key): text(f"{name}[{key!r}]", item) for key, item in value.items()}
+
+
+def callback(name: str, value: object) -> None:
+    """Check that `value` can be called, or is None."""
+    if value is not None and not callable(value):
+        raise TypeError(f"{name} must be callable or None, not {_kind(value)}")
+
+
+def _encoded(value: str) -> bytes:
+    """The guest's bytes of `value`; bytes that were not UTF-8 come back as they were."""
+    return value.encode("utf-8", "surrogateescape")
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else type(value).__name__

@@ -1,0 +1,125 @@
+"""Running commands in a sandbox: `sandbox.commands`.
+
+Rules: a command that fails is a result, not an exception; an exception means that it
+could not be started. Each command is a fresh process tree: files stay, shell variables
+and background processes do not.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+from wasmsand.machine import Completed
+from wasmsand.sdk import arguments
+from wasmsand.sdk.environment import Environment, command_environment
+from wasmsand.sdk.errors import command_errors
+from wasmsand.sdk.handle import Handle
+from wasmsand.sdk.results import CommandResult
+
+SHELL = ("/bin/bash", "-c")
+TIMEOUT_EXIT_CODE = 124
+"""What GNU `timeout` returns when the time is over."""
+
+TextSink = Callable[[str], None]
+
+
+class Commands:
+    """Run programs in one sandbox."""
+
+    def __init__(
+        self,
+        handle: Handle,
+        environment: Environment,
+        timeout_seconds: float | None,
+        max_output_bytes: int,
+    ) -> None:
+        self._handle = handle
+        self._environment = environment
+        self._timeout_seconds = timeout_seconds
+        self._max_output_bytes = max_output_bytes
+
+    def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        stdin: bytes | str | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        timeout_ms: float | None = None,
+        on_stdout: TextSink | None = None,
+        on_stderr: TextSink | None = None,
+    ) -> CommandResult:
+        """Run `command` to its end and return what it printed.
+
+        A str is a script for bash; a sequence is a program, found by PATH, and its
+        arguments, with no shell between. `env` is added to the sandbox's variables for
+        this command; `cwd` and `timeout_ms` replace the sandbox's own. `on_stdout` and
+        `on_stderr` get text as it is printed, on another thread.
+
+        After `timeout_ms` every process of the command is killed, and the result has
+        exit code 124, `command timed out` on stderr and what was printed until then.
+        The sandbox goes on working.
+        """
+        machine = self._handle.machine
+        argv = arguments.command_line(command, SHELL)
+        directory = self._handle.cwd
+        if cwd is not None:
+            directory = arguments.guest_path("cwd", cwd, self._handle.cwd)
+        extra = arguments.variables("env", env)
+        timeout = self._timeout_seconds
+        if timeout_ms is not None:
+            timeout = arguments.timeout_seconds("timeout_ms", timeout_ms)
+        arguments.callback("on_stdout", on_stdout)
+        arguments.callback("on_stderr", on_stderr)
+        out, err = _decoded(on_stdout), _decoded(on_stderr)
+        with command_errors(argv[0].decode("utf-8", "replace")):
+            completed = machine.run(
+                argv,
+                environ=command_environment(self._environment.chosen(), extra, cwd=directory),
+                cwd=directory,
+                stdin=b"" if stdin is None else arguments.content("stdin", stdin),
+                timeout_seconds=timeout,
+                on_stdout=out,
+                on_stderr=err,
+            )
+        return self._result(completed)
+
+    def _result(self, completed: Completed) -> CommandResult:
+        exit_code = completed.exit_code
+        notes = []
+        if completed.truncated:
+            notes.append(f"output limit reached ({self._max_output_bytes} bytes); raise max_output_bytes")
+        if completed.timed_out:
+            exit_code = TIMEOUT_EXIT_CODE
+            notes.append("command timed out")
+        stderr = completed.stderr
+        for note in notes:
+            if stderr and not stderr.endswith(b"\n"):
+                stderr += b"\n"
+            stderr += note.encode() + b"\n"
+        return CommandResult(
+            stdout=completed.stdout.decode("utf-8", "replace"),
+            stderr=stderr.decode("utf-8", "replace"),
+            exit_code=exit_code,
+            execution_time_ms=completed.seconds * 1000,
+            stdout_bytes=completed.stdout,
+            stderr_bytes=stderr,
+            timed_out=completed.timed_out,
+            truncated=completed.truncated,
+        )
+
+
+def _decoded(sink: TextSink | None) -> Callable[[bytes], None] | None:
+    """A sink of bytes that gives `sink` text, with characters kept whole across chunks."""
+    if sink is None:
+        return None
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def receive(data: bytes) -> None:
+        text = decoder.decode(data)
+        if text:
+            sink(text)
+
+    return receive

@@ -1,0 +1,74 @@
+"""Environment variables of a sandbox.
+
+Owns the variables that every command starts with and those a user has set. Rules: a
+variable that the user sets wins over the built-in one; nothing of the host's own
+environment ever enters a sandbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from wasmsand.sdk import arguments
+from wasmsand.sdk.handle import Handle
+
+HOME = "/home/user"
+
+BASE_VARIABLES: Mapping[str, str] = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": HOME,
+    "USER": "user",
+    "LOGNAME": "user",
+    "SHELL": "/bin/bash",
+    "LANG": "C.UTF-8",
+    "TERM": "dumb",
+    "TMPDIR": "/tmp",
+}
+
+
+def command_environment(*layers: Mapping[str, str], cwd: str) -> dict[str, str]:
+    """The environment of one command: the base, PWD, then each of `layers`."""
+    environment = {**BASE_VARIABLES, "PWD": cwd}
+    for layer in layers:
+        environment.update(layer)
+    return environment
+
+
+class Environment:
+    """The variables that commands of one sandbox see: `sandbox.env`.
+
+    Those that a command exports itself end with the command.
+    """
+
+    def __init__(self, handle: Handle, initial: Mapping[str, str]) -> None:
+        self._handle = handle
+        self._variables = dict(initial)
+
+    def set(self, name: str, value: str) -> None:
+        """Give every later command the variable `name`."""
+        self._handle.check_open()
+        self._variables[arguments.variable_name(name)] = arguments.text("value", value)
+
+    def get(self, name: str) -> str | None:
+        """The value that was set for `name`, or the built-in one, or None."""
+        self._handle.check_open()
+        return self.all().get(arguments.variable_name(name))
+
+    def unset(self, name: str) -> None:
+        """Forget what was set for `name`; a built-in variable gets its built-in value
+        back. It is no error if nothing was set."""
+        self._handle.check_open()
+        self._variables.pop(arguments.variable_name(name), None)
+
+    def all(self) -> dict[str, str]:
+        """A copy of every variable that a command would see."""
+        self._handle.check_open()
+        return command_environment(self._variables, cwd=self._handle.cwd)
+
+    def chosen(self) -> dict[str, str]:
+        """A copy of the variables that were set, without the built-in ones."""
+        return dict(self._variables)
+
+    def __repr__(self) -> str:
+        # Names only: values are often secrets, and reprs end up in logs.
+        return f"<Environment {sorted(self._variables)}>"

@@ -1,0 +1,165 @@
+"""Every exception that this package raises on purpose, and the one place that makes
+a public exception of a kernel error.
+
+    SandboxError
+    ├── SandboxClosedError              used after kill()
+    ├── ImageMissingError               the user space is not built or not installed
+    ├── CommandError                    a command could not be started
+    └── FileError                       .errno_name, .path
+        ├── NotFoundError               ENOENT
+        ├── AlreadyExistsError          EEXIST
+        ├── NotDirectoryError           ENOTDIR
+        ├── IsDirectoryError            EISDIR
+        ├── DirectoryNotEmptyError      ENOTEMPTY
+        ├── PermissionDeniedError       EACCES, EPERM, EROFS
+        ├── NoSpaceError                ENOSPC
+        └── InvalidPathError            EINVAL, ENAMETOOLONG, ELOOP
+
+A wrong argument (type, NUL byte, negative limit) is a `TypeError` or a `ValueError`,
+as everywhere in Python.
+
+Rules: a message starts with the name of the errno and says which option to change where
+there is one; nobody matches message text; an error that is not listed here is a bug in
+wasmsand and passes through as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from wasmsand.kernel.errno import Errno, KernelError
+
+
+class SandboxError(Exception):
+    """Base of everything a sandbox raises."""
+
+
+class SandboxClosedError(SandboxError):
+    """The sandbox was killed; create a new one."""
+
+
+class ImageMissingError(SandboxError):
+    """The programs of the user space are not there: build them, or install a wheel."""
+
+
+class CommandError(SandboxError):
+    """A command could not be started at all. `errno_name` is its cause, as `"ENOEXEC"`."""
+
+    def __init__(self, message: str, errno_name: str) -> None:
+        super().__init__(message, errno_name)
+        self.errno_name = errno_name
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class FileError(SandboxError):
+    """An operation on a file failed. `errno_name` is Linux's name for the cause, as
+    `"ENOENT"`; `path` is the path that was given."""
+
+    def __init__(self, message: str, errno_name: str, path: str) -> None:
+        super().__init__(message, errno_name, path)
+        self.errno_name = errno_name
+        self.path = path
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class NotFoundError(FileError):
+    """There is no such file or directory."""
+
+
+class AlreadyExistsError(FileError):
+    """The path exists already."""
+
+
+class NotDirectoryError(FileError):
+    """A directory was needed and the path is something else."""
+
+
+class IsDirectoryError(FileError):
+    """A file was needed and the path is a directory."""
+
+
+class DirectoryNotEmptyError(FileError):
+    """The directory still has entries; `rm(path, recursive=True)` removes them too."""
+
+
+class PermissionDeniedError(FileError):
+    """The permissions of the file or of a directory above it forbid this."""
+
+
+class NoSpaceError(FileError):
+    """The sandbox's file system is full; the message names the option to raise."""
+
+
+class InvalidPathError(FileError):
+    """The path cannot be used: too long, or symbolic links that never end."""
+
+
+_FILE_ERRORS: dict[Errno, type[FileError]] = {
+    Errno.ENOENT: NotFoundError,
+    Errno.EEXIST: AlreadyExistsError,
+    Errno.ENOTDIR: NotDirectoryError,
+    Errno.EISDIR: IsDirectoryError,
+    Errno.ENOTEMPTY: DirectoryNotEmptyError,
+    Errno.EACCES: PermissionDeniedError,
+    Errno.EPERM: PermissionDeniedError,
+    Errno.EROFS: PermissionDeniedError,
+    Errno.ENOSPC: NoSpaceError,
+    Errno.EINVAL: InvalidPathError,
+    Errno.ENAMETOOLONG: InvalidPathError,
+    Errno.ELOOP: InvalidPathError,
+}
+
+_DESCRIPTIONS: dict[Errno, str] = {
+    Errno.ENOENT: "no such file or directory",
+    Errno.EEXIST: "already exists",
+    Errno.ENOTDIR: "not a directory",
+    Errno.EISDIR: "is a directory",
+    Errno.ENOTEMPTY: "directory not empty",
+    Errno.EACCES: "permission denied",
+    Errno.EPERM: "operation not permitted",
+    Errno.EROFS: "read-only file system",
+    Errno.ENOSPC: "file system full; raise fs_limit_bytes or max_inodes",
+    Errno.EINVAL: "invalid path",
+    Errno.ENAMETOOLONG: "path too long",
+    Errno.ELOOP: "too many symbolic links",
+    Errno.EFBIG: "file too large",
+    Errno.EBUSY: "in use",
+    Errno.E2BIG: "command too long; write it with files.write and run `bash FILE`",
+    Errno.ENOEXEC: "not a program this sandbox can run",
+    Errno.ENOMEM: "out of memory; raise memory_limit_bytes",
+    Errno.EAGAIN: "too many processes; raise max_processes",
+}
+
+
+def _message(error: KernelError, subject: str) -> str:
+    """`ENOENT: no such file or directory: /x`, or what the kernel says of the cause."""
+    if error.detail.startswith("/"):
+        subject = error.detail
+    elif error.detail:
+        return f"{error.errno.name}: {error.detail} ({subject})"
+    description = _DESCRIPTIONS.get(error.errno, "failed")
+    return f"{error.errno.name}: {description}: {subject}"
+
+
+@contextmanager
+def file_errors(path: str) -> Iterator[None]:
+    """Make public exceptions of what the kernel raises about `path`."""
+    try:
+        yield
+    except KernelError as error:
+        kind = _FILE_ERRORS.get(error.errno, FileError)
+        raise kind(_message(error, path), error.errno.name, path) from None
+
+
+@contextmanager
+def command_errors(program: str) -> Iterator[None]:
+    """Make public exceptions of what the kernel raises when `program` is started."""
+    try:
+        yield
+    except KernelError as error:
+        raise CommandError(_message(error, program), error.errno.name) from None

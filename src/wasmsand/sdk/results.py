@@ -1,0 +1,40 @@
+"""What the API returns: plain, immutable values.
+
+Rules: text is UTF-8 with invalid bytes replaced; the exact bytes are always beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """What one command did."""
+
+    stdout: str
+    """Standard output as text; invalid UTF-8 is replaced (see `stdout_bytes`)."""
+    stderr: str
+    exit_code: int
+    """0-255; 128 plus the signal's number when a signal ended it; 124 on a timeout."""
+    execution_time_ms: float
+    stdout_bytes: bytes = field(default=b"", repr=False)
+    stderr_bytes: bytes = field(default=b"", repr=False)
+    timed_out: bool = False
+    truncated: bool = False
+    """Whether output was cut at `max_output_bytes`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """One file, directory or other entry of the file system."""
+
+    name: str
+    type: str
+    """`"file"`, `"dir"`, `"symlink"`, `"fifo"` or `"device"`."""
+    size: int
+    """Bytes; 0 for everything that is not a file."""
+    mode: int = 0
+    """Permission bits, as 0o644."""
+    mtime_ns: int = 0
+    """When the content last changed, in nanoseconds since 1970."""

@@ -1,0 +1,58 @@
+"""The virtual file system: mounts, paths, permissions, copy-on-write trees, /proc.
+
+Layout, lowest first (each imports only from above it):
+
+    model        records and constants: Credentials, Stat, mode and flag bits
+    filesystem   Node, and the contract of a mountable file system
+    space        exact accounting of bytes and inodes
+    content      sparse, chunked, copy-on-write bytes of one file
+    inode        what a tree stores per object
+    tree         TreeFs, the read-write file system; Snapshot, its frozen form
+    image        ImageBuilder: makes the base that all sandboxes share
+    standard     the directories, devices and /etc files every sandbox starts with
+    permissions  who may do what, as pure functions
+    mounts       which file system is mounted where
+    resolver     THE path walk
+    nodes        operations on a node that is already found
+    namespace    operations on paths: open, mkdir, rename ...
+    proc         ProcFs, and ProcSource, what it asks the kernel
+
+Rules: one `Namespace` per sandbox, called with the sandbox's lock held. Nothing here
+blocks, starts threads or touches the host, except that lazily read image content calls
+the loader it was given. Every failure is a `KernelError`.
+
+How the rest of the kernel uses it: resolve a path to a `Node` (or `open_node`), then
+work on the node. A node kept across system calls (an open description, a working
+directory) must be retained, and released once.
+"""
+
+from wasmsand.kernel.vfs.filesystem import Attributes, FileSystem, Node
+from wasmsand.kernel.vfs.image import ImageBuilder
+from wasmsand.kernel.vfs.mounts import Mount
+from wasmsand.kernel.vfs.model import ROOT, Credentials, DirEntry, Stat, StatFs
+from wasmsand.kernel.vfs.namespace import Namespace
+from wasmsand.kernel.vfs.proc import FdInfo, ProcessInfo, ProcFs, ProcSource, SystemInfo
+from wasmsand.kernel.vfs.standard import standard_tree
+from wasmsand.kernel.vfs.tree import Snapshot, TreeFs
+
+__all__ = [
+    "ROOT",
+    "Attributes",
+    "Credentials",
+    "DirEntry",
+    "FdInfo",
+    "FileSystem",
+    "ImageBuilder",
+    "Mount",
+    "Namespace",
+    "Node",
+    "ProcFs",
+    "ProcSource",
+    "ProcessInfo",
+    "Snapshot",
+    "Stat",
+    "StatFs",
+    "SystemInfo",
+    "TreeFs",
+    "standard_tree",
+]

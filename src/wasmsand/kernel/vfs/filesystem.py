@@ -1,0 +1,195 @@
+"""The contract of a mountable file system, and `Node`, the identity of an object in one.
+
+Owns `Node`, `Attributes` and the base class `FileSystem`. Rules: a file system knows
+inodes and names, never paths, mounts or callers. The namespace has checked permissions
+and the read-only flag before it calls a method that changes something; the file system
+checks structure (does it exist, is it empty, is there room) and raises `KernelError`.
+Methods that take `parent` may assume that it is a directory and that names are valid.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.vfs.model import DirEntry, Stat, StatFs
+
+Data = bytes | bytearray | memoryview
+
+
+class Attributes(Protocol):
+    """What a permission check needs of an inode."""
+
+    @property
+    def mode(self) -> int: ...
+    @property
+    def uid(self) -> int: ...
+    @property
+    def gid(self) -> int: ...
+
+
+class Node:
+    """One object: a file system and an inode number. Compares and hashes by identity
+    of the object, holds nothing alive: see `Namespace.retain`."""
+
+    __slots__ = ("fs", "ino")
+
+    def __init__(self, fs: FileSystem, ino: int) -> None:
+        self.fs = fs
+        self.ino = ino
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Node) and other.ino == self.ino and other.fs is self.fs
+
+    def __hash__(self) -> int:
+        return hash((id(self.fs), self.ino))
+
+    def __repr__(self) -> str:
+        return f"Node({self.fs.type_name}:{self.ino})"
+
+
+class FileSystem:
+    """What can be mounted. Every changing method fails with EROFS here, so that a
+    read-only file system implements only the reading half."""
+
+    type_name: str = "none"
+    """As the third column of /proc/mounts shows it."""
+    root_ino: int = 1
+    dev: int = 0
+    """st_dev of every object; given by the mount table."""
+
+    # Reading.
+
+    def attributes(self, ino: int) -> Attributes:
+        """Mode and owner: the cheap part of stat. ENOENT when the inode is gone."""
+        raise NotImplementedError
+
+    def stat(self, ino: int) -> Stat:
+        """Everything about an inode."""
+        raise NotImplementedError
+
+    def lookup(self, parent: int, name: bytes) -> int | None:
+        """The inode that `name` (neither '.' nor '..') means, or None."""
+        raise NotImplementedError
+
+    def parent(self, ino: int) -> int:
+        """The directory that holds a directory; the root is its own parent."""
+        raise NotImplementedError
+
+    def name_of(self, ino: int) -> tuple[int, bytes] | None:
+        """A directory and a name in it that mean this inode; None when it has none."""
+        raise NotImplementedError
+
+    def readdir(self, ino: int, cookie: int, limit: int) -> list[DirEntry]:
+        """At most `limit` entries after the one with `cookie` (0: from the start,
+        which is '.' and '..'). An entry that exists throughout a listing is returned
+        exactly once, whatever is added or removed meanwhile."""
+        raise NotImplementedError
+
+    def readlink(self, ino: int) -> bytes:
+        """The text of a symbolic link."""
+        raise NotImplementedError
+
+    def follow(self, ino: int) -> bytes | Node:
+        """Where a symbolic link leads: a path, or (a magic link) an object itself."""
+        return self.readlink(ino)
+
+    def read(self, ino: int, offset: int, size: int) -> bytes:
+        """Bytes of a regular file; fewer than `size` only at the end."""
+        raise NotImplementedError
+
+    def size(self, ino: int) -> int:
+        """st_size alone, for appending and for seeking from the end."""
+        return self.stat(ino).size
+
+    def seek_data(self, ino: int, offset: int) -> int:
+        """The first offset at or after `offset` that holds data; ENXIO past the last."""
+        return offset
+
+    def seek_hole(self, ino: int, offset: int) -> int:
+        """The first offset at or after `offset` in a hole (the end counts as one)."""
+        return self.size(ino)
+
+    def statfs(self) -> StatFs:
+        """Room and limits."""
+        raise NotImplementedError
+
+    def content_key(self, ino: int) -> str | None:
+        """The content hash that an image builder gave an unchanged file."""
+        return None
+
+    # Lifetime: an inode without a name lives until its last release.
+
+    def retain(self, ino: int) -> None:
+        """Count one more user (an open description, a working directory)."""
+
+    def release(self, ino: int) -> None:
+        """Count one user less."""
+
+    # Changing.
+
+    def create(self, parent: int, name: bytes, mode: int, uid: int, gid: int) -> int:
+        """Make an empty regular file."""
+        raise KernelError(Errno.EROFS)
+
+    def mkdir(self, parent: int, name: bytes, mode: int, uid: int, gid: int) -> int:
+        """Make an empty directory."""
+        raise KernelError(Errno.EROFS)
+
+    def symlink(self, parent: int, name: bytes, target: bytes, uid: int, gid: int) -> int:
+        """Make a symbolic link."""
+        raise KernelError(Errno.EROFS)
+
+    def mknod(self, parent: int, name: bytes, mode: int, rdev: int, uid: int, gid: int) -> int:
+        """Make a FIFO, socket or device; `mode` has the type."""
+        raise KernelError(Errno.EROFS)
+
+    def link(self, ino: int, parent: int, name: bytes) -> None:
+        """Give an inode that is no directory another name."""
+        raise KernelError(Errno.EROFS)
+
+    def unlink(self, parent: int, name: bytes) -> None:
+        """Remove a name that does not mean a directory."""
+        raise KernelError(Errno.EROFS)
+
+    def rmdir(self, parent: int, name: bytes) -> None:
+        """Remove an empty directory."""
+        raise KernelError(Errno.EROFS)
+
+    def rename(self, parent: int, name: bytes, new_parent: int, new_name: bytes) -> None:
+        """Move a name, replacing what was there. The namespace has excluded loops,
+        equal inodes and a directory meeting a non-directory."""
+        raise KernelError(Errno.EROFS)
+
+    def exchange(self, parent: int, name: bytes, other_parent: int, other_name: bytes) -> None:
+        """Swap what two names mean."""
+        raise KernelError(Errno.EROFS)
+
+    def set_attributes(
+        self,
+        ino: int,
+        *,
+        mode: int | None = None,
+        uid: int | None = None,
+        gid: int | None = None,
+        atime_ns: int | None = None,
+        mtime_ns: int | None = None,
+    ) -> None:
+        """Change what is not None, and ctime. `mode` is the permission bits alone."""
+        raise KernelError(Errno.EROFS)
+
+    def write(self, ino: int, offset: int, data: Data) -> int:
+        """Write as much as fits and return how much; ENOSPC when nothing fits."""
+        raise KernelError(Errno.EROFS)
+
+    def truncate(self, ino: int, size: int) -> None:
+        """Cut or extend (by a hole)."""
+        raise KernelError(Errno.EROFS)
+
+    def allocate(self, ino: int, offset: int, length: int, *, keep_size: bool) -> None:
+        """Reserve room for a range, all of it or none."""
+        raise KernelError(Errno.EROFS)
+
+    def punch_hole(self, ino: int, offset: int, length: int) -> None:
+        """Make a range read as zeros and give its room back; the size stays."""
+        raise KernelError(Errno.EROFS)

@@ -1,0 +1,127 @@
+"""What /proc asks the kernel: `ProcSource`, and the records it answers with.
+
+Owns no behaviour. Rules: the kernel fills these records at the moment of the call;
+/proc keeps none of them. Byte strings are what the guest gave, unchecked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from wasmsand.kernel.vfs.filesystem import Node
+from wasmsand.kernel.vfs.model import Stat
+
+
+@dataclass(frozen=True, slots=True)
+class FdInfo:
+    """One open descriptor of a process."""
+
+    text: bytes
+    """What readlink of /proc/PID/fd/N shows: a path, or `pipe:[123]`."""
+    node: Node | None
+    """The open object when it lives in a file system (opening the link opens it anew);
+    None for an anonymous one, which the kernel reopens by itself: the resolver then
+    returns a node for which `Namespace.fd_reference` gives (pid, fd)."""
+    flags: int = 0
+    """The flags of open, for fdinfo and for the link's permission bits."""
+    position: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessInfo:
+    """One process as /proc shows it."""
+
+    pid: int
+    ppid: int
+    pgid: int
+    sid: int
+    name: bytes
+    """comm: at most 15 bytes."""
+    state: str = "S"
+    """One letter: R running, S sleeping, T stopped, Z zombie."""
+    cmdline: Sequence[bytes] = ()
+    environ: Sequence[bytes] = ()
+    exe: Node | None = None
+    exe_path: bytes = b""
+    cwd: Node | None = None
+    root: Node | None = None
+    uids: tuple[int, int, int] = (0, 0, 0)
+    """Real, effective, saved."""
+    gids: tuple[int, int, int] = (0, 0, 0)
+    groups: Sequence[int] = ()
+    umask: int = 0o022
+    tty: int = 0
+    """Device number of the controlling terminal; 0: none."""
+    tty_pgid: int = -1
+    start_time_ns: int = 0
+    """Since boot."""
+    user_time_ns: int = 0
+    system_time_ns: int = 0
+    children_user_time_ns: int = 0
+    children_system_time_ns: int = 0
+    memory_bytes: int = 0
+    memory_peak_bytes: int = 0
+    threads: int = 1
+    nice: int = 0
+    exit_code: int = 0
+    signals_pending: int = 0
+    signals_blocked: int = 0
+    signals_ignored: int = 0
+    signals_caught: int = 0
+    rlimits: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """RLIMIT number to (soft, hard); -1 or an absent one is unlimited."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemInfo:
+    """The machine as /proc shows it."""
+
+    memory_total_bytes: int
+    memory_free_bytes: int
+    cpu_count: int
+    uptime_ns: int
+    boot_time_s: int
+    load: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    running: int = 1
+    last_pid: int = 1
+    user_time_ns: int = 0
+    system_time_ns: int = 0
+    forks: int = 0
+    hostname: bytes = b"sandbox"
+    os_release: bytes = b"6.1.0-wasmsand"
+    version: bytes = b"#1 SMP"
+    boot_id: bytes = b"00000000-0000-4000-8000-000000000000"
+    pid_max: int = 32768
+
+
+class ProcSource(Protocol):
+    """The kernel, as seen from /proc."""
+
+    def self_pid(self) -> int:
+        """The process whose system call is being served; 0 when the host asks."""
+
+    def pids(self) -> Sequence[int]:
+        """Every process, zombies included, in ascending order."""
+
+    def process_info(self, pid: int) -> ProcessInfo | None:
+        """One process, or None when there is none."""
+
+    def fds(self, pid: int) -> Sequence[int]:
+        """The open descriptors of a process, ascending; empty for a zombie."""
+
+    def fd_info(self, pid: int, fd: int) -> FdInfo | None:
+        """One open descriptor, or None."""
+
+    def fd_stat(self, pid: int, fd: int) -> Stat | None:
+        """fstat of a descriptor, asked only when its `FdInfo.node` is None."""
+
+    def system_info(self) -> SystemInfo:
+        """The machine."""
+
+    def mounts_text(self) -> bytes:
+        """The lines of /proc/mounts, as `Namespace.mounts_text` makes them."""
+
+    def random_uuid(self) -> bytes:
+        """A fresh version 4 UUID in text, without a newline."""

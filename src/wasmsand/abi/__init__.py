@@ -1,0 +1,1 @@
+"""Guest ABIs: how a WebAssembly program calls the kernel."""

@@ -1,0 +1,76 @@
+"""What a system-call handler works on.
+
+Owns `CallContext` and the exceptions by which a call leaves the guest. Rules: a
+handler runs with the sandbox's lock held, and may raise `KernelError`, `WouldBlock`
+or a `GuestUnwind`; anything else is a bug of ours. A handler that raised
+`WouldBlock` is called again with the same arguments, so it must not have acted, or
+must keep its progress in the process (`call_done`, `call_deadline`).
+"""
+
+from __future__ import annotations
+
+from wasmsand.abi.memory import GuestMemory
+from wasmsand.engine.protocol import GuestUnwind
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.kernel import Kernel
+from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.program import Program
+from wasmsand.kernel.vfs import Node
+
+RESTART = -512
+"""Tells the libc to run signal handlers and make the call again (ERESTARTSYS)."""
+
+AT_FDCWD_U32 = 0xFFFF_FF9C
+
+
+class ProcessEnded(GuestUnwind):
+    """The calling process is dead: its thread must stop running it."""
+
+
+class CallContext:
+    """The caller of a system call: its process, its memory, its kernel."""
+
+    kernel: Kernel
+    process: Process
+    memory: GuestMemory
+
+    def directory(self, fd: int) -> Node:
+        """The node that an `at` call starts from."""
+        if fd == AT_FDCWD_U32:
+            return self.process.cwd
+        node = self.process.fds.get(fd).node
+        if node is None:
+            raise KernelError(Errno.ENOTDIR)
+        return node
+
+    def file(self, fd: int) -> OpenFile:
+        """The open file behind an fd."""
+        return self.process.fds.get(fd)
+
+    def execute(self, program: Program) -> int:
+        """Replace the caller by `program`; returns only for an embryo (its pid)."""
+        raise NotImplementedError
+
+    def end(self, status: int) -> int:
+        """Exit with a wait status; returns only for an embryo (its pid)."""
+        raise NotImplementedError
+
+    def begin_embryo(self) -> None:
+        """vfork: until exec or exit the caller's calls act on a new child."""
+        raise NotImplementedError
+
+    def cpu_time_ns(self) -> int:
+        """CPU time of the calling process until now."""
+        raise NotImplementedError
+
+
+def signed(value: int) -> int:
+    """A 32-bit argument as a signed number."""
+    return value - 0x1_0000_0000 if value & 0x8000_0000 else value
+
+
+def signed64(low: int, high: int) -> int:
+    """Two 32-bit arguments as a signed 64-bit number."""
+    value = high << 32 | low
+    return value - (1 << 64) if value & (1 << 63) else value

@@ -1,0 +1,101 @@
+"""Open file descriptions: what an fd refers to.
+
+Owns `OpenFile`, the base of everything that can be read, written or polled. Rules:
+an fd, a description and an inode are three things; dup and fork share a
+description and so its offset and status flags; `release` runs once, when the last
+fd is gone. A method raises `KernelError` or `WouldBlock`, never waits.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.flags import O_ACCMODE, O_NONBLOCK, O_PATH, O_RDONLY, O_WRONLY
+from wasmsand.kernel.vfs import Node, Stat
+from wasmsand.kernel.wait import WaitQueue, WouldBlock
+
+
+class OpenFile:
+    """One open file description."""
+
+    __slots__ = ("flags", "references")
+
+    kind: ClassVar[str] = "anon_inode"
+    """How /proc/PID/fd names an object that has no path."""
+
+    writes_all: ClassVar[bool] = False
+    """A blocking write goes on until everything is written (streams)."""
+
+    def __init__(self, flags: int) -> None:
+        self.flags = flags
+        self.references = 0
+
+    @property
+    def node(self) -> Node | None:
+        """The inode behind this description, if it has one in the file system."""
+        return None
+
+    @property
+    def nonblocking(self) -> bool:
+        """Whether O_NONBLOCK is set."""
+        return bool(self.flags & O_NONBLOCK)
+
+    def require_readable(self) -> None:
+        """EBADF unless opened for reading."""
+        if self.flags & O_ACCMODE == O_WRONLY or self.flags & O_PATH:
+            raise KernelError(Errno.EBADF, "not open for reading")
+
+    def require_writable(self) -> None:
+        """EBADF unless opened for writing."""
+        if self.flags & O_ACCMODE == O_RDONLY or self.flags & O_PATH:
+            raise KernelError(Errno.EBADF, "not open for writing")
+
+    def wait_or_fail(self, *queues: WaitQueue) -> Exception:
+        """What to raise when nothing can be moved now."""
+        if self.flags & O_NONBLOCK:
+            return KernelError(Errno.EAGAIN)
+        return WouldBlock(queues)
+
+    def read(self, count: int) -> bytes:
+        """Up to `count` bytes from the current position; empty at the end."""
+        raise KernelError(Errno.EINVAL)
+
+    def write(self, data: bytes) -> int:
+        """Write some of `data` at the current position; the count written."""
+        raise KernelError(Errno.EINVAL)
+
+    def read_at(self, count: int, offset: int) -> bytes:
+        """Read without moving the position."""
+        raise KernelError(Errno.ESPIPE)
+
+    def write_at(self, data: bytes, offset: int) -> int:
+        """Write without moving the position."""
+        raise KernelError(Errno.ESPIPE)
+
+    def seek(self, offset: int, whence: int) -> int:
+        """Move the position; the new one."""
+        raise KernelError(Errno.ESPIPE)
+
+    def truncate(self, length: int) -> None:
+        """Set the size."""
+        raise KernelError(Errno.EINVAL)
+
+    def sync(self) -> None:
+        """fsync: nothing is cached, so a file with an inode is always in sync."""
+        raise KernelError(Errno.EINVAL)
+
+    def stat(self) -> Stat:
+        """Metadata, as fstat gives it."""
+        raise NotImplementedError
+
+    def poll(self) -> int:
+        """The poll bits that hold now."""
+        raise NotImplementedError
+
+    def queues(self) -> tuple[WaitQueue, ...]:
+        """Queues that wake when `poll` may have changed; empty if it never does."""
+        return ()
+
+    def release(self) -> None:
+        """The last reference is gone."""

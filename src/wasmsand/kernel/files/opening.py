@@ -1,0 +1,178 @@
+"""From a path to an open file description.
+
+Owns `open_path`: which kind of description an inode opens as. Rules: the name space
+checks permissions; a FIFO waits for its other side; /dev/tty is the caller's
+terminal; /proc/PID/fd/N of an object without inode opens that object again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.files.device import CONSOLE, PTMX, TTY, SimpleDevice
+from wasmsand.kernel.files.pipe import Pipe, PipeEnd
+from wasmsand.kernel.files.regular import DirectoryFile, NodeFile, RegularFile
+from wasmsand.kernel.files.terminal import Terminal, TerminalFile, TerminalMaster
+from wasmsand.kernel.flags import (
+    O_ACCMODE,
+    O_CREATION,
+    O_NOCTTY,
+    O_NONBLOCK,
+    O_PATH,
+    O_RDONLY,
+    O_RDWR,
+    O_WRONLY,
+    S_IFBLK,
+    S_IFCHR,
+    S_IFDIR,
+    S_IFIFO,
+    S_IFMT,
+    S_IFREG,
+)
+from wasmsand.kernel.vfs import Node
+from wasmsand.kernel.wait import WouldBlock
+
+if TYPE_CHECKING:
+    from wasmsand.kernel.kernel import Kernel
+    from wasmsand.kernel.process.process import Process
+
+_PTY_MAJOR = 136
+
+
+def open_path(
+    kernel: Kernel, process: Process, base: Node, path: bytes, flags: int, mode: int
+) -> OpenFile:
+    """open(2) up to, but not including, the fd."""
+    pending = kernel.pending_fifo_opens.pop(process.pid, None)
+    if pending is not None:
+        return _finish_fifo_open(kernel, process, pending)
+    namespace = kernel.namespace
+    credentials = process.identity.credentials()
+    node = namespace.open_node(credentials, base, path, flags, mode, process.umask)
+    kept = flags & ~O_CREATION
+    if flags & O_PATH:
+        return NodeFile(kept, namespace, node, credentials)
+    reference = namespace.fd_reference(node)
+    if reference is not None:
+        return _reopen(kernel, process, *reference, kept)
+    stat = namespace.stat(node)
+    kind = stat.mode & S_IFMT
+    if kind == S_IFREG:
+        return RegularFile(kept, namespace, node, credentials)
+    if kind == S_IFDIR:
+        return DirectoryFile(kept, namespace, node, credentials)
+    if kind == S_IFIFO:
+        return _open_fifo(kernel, process, node, kept)
+    if kind == S_IFCHR:
+        return _open_device(kernel, process, node, stat.rdev, flags)
+    raise KernelError(Errno.ENXIO if kind == S_IFBLK else Errno.EOPNOTSUPP)
+
+
+def _open_device(
+    kernel: Kernel, process: Process, node: Node, number: int, flags: int
+) -> OpenFile:
+    kept = flags & ~O_CREATION
+    if number in (TTY, CONSOLE):
+        if process.terminal is None:
+            raise KernelError(Errno.ENXIO, "no controlling terminal")
+        return TerminalFile(process.terminal, kept)
+    if number == PTMX:
+        return open_terminal_master(kernel, process, kept)
+    if number >> 8 == _PTY_MAJOR:
+        return _open_terminal(kernel, process, number & 0xFF, flags)
+    return SimpleDevice(number, kept, kernel.namespace, node)
+
+
+def open_terminal_master(kernel: Kernel, process: Process, flags: int) -> TerminalMaster:
+    """A new pseudo-terminal pair, by its master side."""
+    terminal = kernel.new_terminal(process.identity.uid, process.identity.gid)
+    return TerminalMaster(terminal, flags, terminal.slave_stat)
+
+
+def _open_terminal(kernel: Kernel, process: Process, index: int, flags: int) -> OpenFile:
+    terminal = kernel.terminals.get(index)
+    if terminal is None or not terminal.master_open:
+        raise KernelError(Errno.EIO)
+    file = TerminalFile(terminal, flags & ~O_CREATION)
+    if (
+        not flags & O_NOCTTY
+        and process.session == process.pid
+        and process.terminal is None
+        and terminal.session == 0
+    ):
+        _adopt(process, terminal)
+    return file
+
+
+def _adopt(process: Process, terminal: Terminal) -> None:
+    terminal.session = process.session
+    terminal.foreground_group = process.group
+    process.terminal = terminal
+
+
+def _reopen(kernel: Kernel, process: Process, pid: int, fd: int, flags: int) -> OpenFile:
+    """Open again what another fd refers to and no path names."""
+    owner = kernel.processes.get(pid)
+    original = owner.fds.get(fd)
+    if isinstance(original, PipeEnd):
+        return PipeEnd(original.pipe, flags, stat=original.stat())
+    if isinstance(original, TerminalFile):
+        return TerminalFile(original.terminal, flags)
+    # Host-side streams have one description each; share it, as dup does.
+    wanted = flags & O_ACCMODE
+    if wanted not in (original.flags & O_ACCMODE, O_RDWR) and wanted != O_RDONLY:
+        raise KernelError(Errno.EACCES)
+    return original
+
+
+class FifoOpen:
+    """An open of a FIFO that waits for its other side."""
+
+    __slots__ = ("end", "partners_seen")
+
+    def __init__(self, end: PipeEnd, partners_seen: int) -> None:
+        self.end = end
+        self.partners_seen = partners_seen
+
+
+def _open_fifo(kernel: Kernel, process: Process, node: Node, flags: int) -> OpenFile:
+    pipe = kernel.fifos.get(node)
+    if pipe is None:
+        pipe = kernel.fifos[node] = Pipe()
+    mode = flags & O_ACCMODE
+    if mode == O_WRONLY and flags & O_NONBLOCK and pipe.readers == 0:
+        _forget_idle_fifo(kernel, node, pipe)
+        raise KernelError(Errno.ENXIO)
+    end = PipeEnd(pipe, flags, namespace=kernel.namespace, node=node)
+    end.on_release = lambda: _forget_idle_fifo(kernel, node, pipe)
+    if mode == O_RDWR or flags & O_NONBLOCK:
+        return end
+    partners = pipe.writers if mode == O_RDONLY else pipe.readers
+    if partners:
+        return end
+    seen = pipe.total_writers if mode == O_RDONLY else pipe.total_readers
+    return _finish_fifo_open(kernel, process, FifoOpen(end, seen))
+
+
+def _finish_fifo_open(kernel: Kernel, process: Process, waiting: FifoOpen) -> OpenFile:
+    end = waiting.end
+    pipe = end.pipe
+    reading = end.flags & O_ACCMODE == O_RDONLY
+    if (pipe.total_writers if reading else pipe.total_readers) != waiting.partners_seen:
+        return end
+    kernel.pending_fifo_opens[process.pid] = waiting
+    raise WouldBlock((pipe.opened,))
+
+
+def abandon_fifo_open(kernel: Kernel, process: Process) -> None:
+    """The wait for a FIFO's other side ended by a signal or by death."""
+    waiting = kernel.pending_fifo_opens.pop(process.pid, None)
+    if waiting is not None:
+        waiting.end.release()
+
+
+def _forget_idle_fifo(kernel: Kernel, node: Node, pipe: Pipe) -> None:
+    if pipe.readers == 0 and pipe.writers == 0:
+        kernel.fifos.pop(node, None)

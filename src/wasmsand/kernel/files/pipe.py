@@ -1,0 +1,190 @@
+"""Pipes and FIFOs.
+
+Owns `Pipe` (the buffer and who holds its ends) and the descriptions of its two
+ends. Rules: the buffer holds 64 KiB; a write of at most 4096 bytes is done whole or
+not at all; readers see EOF when the last writer is gone and data is used up; a
+write without readers is EPIPE (the caller adds SIGPIPE).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import ClassVar
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.anonymous import anonymous_stat
+from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.flags import (
+    O_ACCMODE,
+    O_RDONLY,
+    O_RDWR,
+    O_WRONLY,
+    POLLERR,
+    POLLHUP,
+    POLLIN,
+    POLLOUT,
+    POLLRDNORM,
+    POLLWRNORM,
+    S_IFIFO,
+)
+from wasmsand.kernel.limits import PIPE_ATOMIC_WRITE, PIPE_CAPACITY
+from wasmsand.kernel.vfs import Namespace, Node, Stat
+from wasmsand.kernel.wait import WaitQueue
+
+
+class Pipe:
+    """A bounded byte queue between writers and readers."""
+
+    __slots__ = ("_chunks", "changed", "opened", "readers", "size", "total_readers",
+                 "total_writers", "writers")
+
+    def __init__(self) -> None:
+        self._chunks: deque[bytes] = deque()
+        self.size = 0
+        self.readers = 0
+        self.writers = 0
+        # Ever-growing counts: an open of a FIFO waits for the other side to have come,
+        # even if it has left again.
+        self.total_readers = 0
+        self.total_writers = 0
+        self.changed = WaitQueue()
+        self.opened = WaitQueue()
+
+    def room(self) -> int:
+        """Bytes that can be written now."""
+        return PIPE_CAPACITY - self.size
+
+    def push(self, data: bytes) -> None:
+        """Append `data`, which must fit."""
+        self._chunks.append(data)
+        self.size += len(data)
+        self.changed.wake()
+
+    def pull(self, count: int) -> bytes:
+        """Take up to `count` of the buffered bytes."""
+        chunks = self._chunks
+        first = chunks[0]
+        if len(first) > count:
+            chunks[0] = first[count:]
+            taken = first[:count]
+        elif len(first) == count or len(chunks) == 1:
+            taken = chunks.popleft()
+        else:
+            parts: list[bytes] = []
+            left = count
+            while chunks and left:
+                chunk = chunks.popleft()
+                if len(chunk) > left:
+                    chunks.appendleft(chunk[left:])
+                    chunk = chunk[:left]
+                parts.append(chunk)
+                left -= len(chunk)
+            taken = b"".join(parts)
+        self.size -= len(taken)
+        self.changed.wake()
+        return taken
+
+
+class PipeEnd(OpenFile):
+    """An end of a pipe or FIFO, open for reading, writing or (FIFO only) both."""
+
+    __slots__ = ("_namespace", "_node", "_stat", "on_release", "pipe")
+
+    kind: ClassVar[str] = "pipe"
+    writes_all: ClassVar[bool] = True
+
+    def __init__(
+        self, pipe: Pipe, flags: int, *, namespace: Namespace | None = None,
+        node: Node | None = None, stat: Stat | None = None,
+    ) -> None:
+        super().__init__(flags)
+        self.pipe = pipe
+        self._namespace = namespace
+        self._node = node
+        self._stat = stat
+        self.on_release: Callable[[], None] | None = None
+        mode = flags & O_ACCMODE
+        if mode in (O_RDONLY, O_RDWR):
+            pipe.readers += 1
+            pipe.total_readers += 1
+        if mode in (O_WRONLY, O_RDWR):
+            pipe.writers += 1
+            pipe.total_writers += 1
+        if namespace is not None and node is not None:
+            namespace.retain(node)
+        pipe.opened.wake()
+        pipe.changed.wake()
+
+    @property
+    def node(self) -> Node | None:
+        return self._node
+
+    def read(self, count: int) -> bytes:
+        pipe = self.pipe
+        if pipe.size:
+            return pipe.pull(count)
+        if pipe.writers == 0 or count == 0:
+            return b""
+        raise self.wait_or_fail(pipe.changed)
+
+    def write(self, data: bytes) -> int:
+        pipe = self.pipe
+        if pipe.readers == 0:
+            raise KernelError(Errno.EPIPE)
+        if not data:
+            return 0
+        room = pipe.room()
+        wanted = len(data)
+        if room >= wanted:
+            pipe.push(data)
+            return wanted
+        if room == 0 or wanted <= PIPE_ATOMIC_WRITE:
+            raise self.wait_or_fail(pipe.changed)
+        pipe.push(data[:room])
+        return room
+
+    def poll(self) -> int:
+        pipe = self.pipe
+        mode = self.flags & O_ACCMODE
+        bits = 0
+        if mode != O_WRONLY:
+            if pipe.size:
+                bits |= POLLIN | POLLRDNORM
+            if pipe.writers == 0 and pipe.total_writers:
+                bits |= POLLHUP
+        if mode != O_RDONLY:
+            if pipe.readers == 0:
+                bits |= POLLERR
+            if pipe.room() >= PIPE_ATOMIC_WRITE:
+                bits |= POLLOUT | POLLWRNORM
+        return bits
+
+    def queues(self) -> tuple[WaitQueue, ...]:
+        return (self.pipe.changed,)
+
+    def stat(self) -> Stat:
+        if self._namespace is not None and self._node is not None:
+            return self._namespace.stat(self._node)
+        assert self._stat is not None
+        return self._stat
+
+    def release(self) -> None:
+        pipe = self.pipe
+        mode = self.flags & O_ACCMODE
+        if mode != O_WRONLY:
+            pipe.readers -= 1
+        if mode != O_RDONLY:
+            pipe.writers -= 1
+        pipe.changed.wake()
+        if self._namespace is not None and self._node is not None:
+            self._namespace.release(self._node)
+        if self.on_release is not None:
+            self.on_release()
+
+
+def make_pipe(flags: int, uid: int, gid: int, now_ns: int) -> tuple[PipeEnd, PipeEnd]:
+    """An anonymous pipe: (read end, write end)."""
+    pipe = Pipe()
+    stat = anonymous_stat(S_IFIFO | 0o600, uid, gid, now_ns)
+    return PipeEnd(pipe, flags | O_RDONLY, stat=stat), PipeEnd(pipe, flags | O_WRONLY, stat=stat)

@@ -1,0 +1,148 @@
+"""Open regular files and directories.
+
+Owns `NodeFile` (a path-only handle and common base), `RegularFile` and
+`DirectoryFile`. Rules: the node is retained while open; the position is the
+description's; O_APPEND writes at the end whatever the position.
+"""
+
+from __future__ import annotations
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.flags import (
+    O_APPEND,
+    POLLIN,
+    POLLOUT,
+    POLLRDNORM,
+    POLLWRNORM,
+    SEEK_CUR,
+    SEEK_DATA,
+    SEEK_END,
+    SEEK_HOLE,
+    SEEK_SET,
+)
+from wasmsand.kernel.limits import FILE_SIZE_MAX
+from wasmsand.kernel.vfs import Credentials, DirEntry, Namespace, Node, Stat
+
+
+class NodeFile(OpenFile):
+    """A description with an inode (as such: what O_PATH opens)."""
+
+    __slots__ = ("_namespace", "_node", "credentials")
+
+    def __init__(
+        self, flags: int, namespace: Namespace, node: Node, credentials: Credentials
+    ) -> None:
+        super().__init__(flags)
+        self._namespace = namespace
+        self._node = node
+        self.credentials = credentials
+        """Of the opener: a write by anybody else clears set-id bits."""
+        namespace.retain(node)
+
+    @property
+    def node(self) -> Node | None:
+        return self._node
+
+    def poll(self) -> int:
+        return POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM
+
+    def stat(self) -> Stat:
+        return self._namespace.stat(self._node)
+
+    def sync(self) -> None:
+        pass
+
+    def release(self) -> None:
+        self._namespace.release(self._node)
+
+
+class RegularFile(NodeFile):
+    """An open regular file."""
+
+    __slots__ = ("position",)
+
+    def __init__(
+        self, flags: int, namespace: Namespace, node: Node, credentials: Credentials
+    ) -> None:
+        super().__init__(flags, namespace, node, credentials)
+        self.position = 0
+
+    def read(self, count: int) -> bytes:
+        data = self._namespace.read(self._node, self.position, count)
+        self.position += len(data)
+        return data
+
+    def write(self, data: bytes) -> int:
+        if self.flags & O_APPEND:
+            self.position = self._namespace.size(self._node)
+        written = self._namespace.write(self.credentials, self._node, self.position, data)
+        self.position += written
+        return written
+
+    def read_at(self, count: int, offset: int) -> bytes:
+        return self._namespace.read(self._node, offset, count)
+
+    def write_at(self, data: bytes, offset: int) -> int:
+        if self.flags & O_APPEND:  # as Linux does, against POSIX
+            offset = self._namespace.size(self._node)
+        return self._namespace.write(self.credentials, self._node, offset, data)
+
+    def seek(self, offset: int, whence: int) -> int:
+        if whence == SEEK_SET:
+            position = offset
+        elif whence == SEEK_CUR:
+            position = self.position + offset
+        elif whence == SEEK_END:
+            position = self._namespace.size(self._node) + offset
+        elif whence in (SEEK_DATA, SEEK_HOLE):
+            if not 0 <= offset < self._namespace.size(self._node):
+                raise KernelError(Errno.ENXIO)
+            if whence == SEEK_DATA:
+                position = self._namespace.seek_data(self._node, offset)
+            else:
+                position = self._namespace.seek_hole(self._node, offset)
+        else:
+            raise KernelError(Errno.EINVAL)
+        if not 0 <= position <= FILE_SIZE_MAX:
+            raise KernelError(Errno.EINVAL)
+        self.position = position
+        return position
+
+    def truncate(self, length: int) -> None:
+        self._namespace.resize(self.credentials, self._node, length)
+
+    def write_limit(self) -> int:
+        """Where the next write would begin (for RLIMIT_FSIZE)."""
+        if self.flags & O_APPEND:
+            return self._namespace.size(self._node)
+        return self.position
+
+
+class DirectoryFile(NodeFile):
+    """An open directory."""
+
+    __slots__ = ("cookie",)
+
+    def __init__(
+        self, flags: int, namespace: Namespace, node: Node, credentials: Credentials
+    ) -> None:
+        super().__init__(flags, namespace, node, credentials)
+        self.cookie = 0
+
+    def read(self, count: int) -> bytes:
+        raise KernelError(Errno.EISDIR)
+
+    def entries(self, limit: int) -> list[DirEntry]:
+        """The next entries; the caller moves `cookie` past those it could use."""
+        return self._namespace.readdir(self._node, self.cookie, limit)
+
+    def seek(self, offset: int, whence: int) -> int:
+        if whence == SEEK_CUR:
+            offset += self.cookie
+        elif whence != SEEK_SET:
+            raise KernelError(Errno.EINVAL)
+        if offset < 0:
+            raise KernelError(Errno.EINVAL)
+        self.cookie = offset
+        return offset

@@ -1,0 +1,119 @@
+"""File descriptor tables.
+
+Owns the mapping fd → open file description of one process, with close-on-exec.
+Rules: the lowest free number is taken; the limit is the process's RLIMIT_NOFILE;
+a description is released when its last fd, in any process, is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.description import OpenFile
+
+
+class FdTable:
+    """The fds of one process."""
+
+    __slots__ = ("_close_on_exec", "_files", "_lowest_free", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self._files: dict[int, OpenFile] = {}
+        self._close_on_exec: set[int] = set()
+        self._lowest_free = 0
+        self.limit = limit
+
+    def get(self, fd: int) -> OpenFile:
+        """The description behind `fd`, or EBADF."""
+        try:
+            return self._files[fd]
+        except KeyError:
+            raise KernelError(Errno.EBADF) from None
+
+    def install(self, file: OpenFile, *, close_on_exec: bool = False, minimum: int = 0) -> int:
+        """Give `file` the lowest free fd from `minimum` on.
+
+        On EMFILE the file is released if nothing else refers to it, so that a failed
+        open leaves nothing behind.
+        """
+        files = self._files
+        fd = max(minimum, self._lowest_free)
+        while fd in files:
+            fd += 1
+        if fd >= self.limit:
+            if file.references == 0:
+                file.release()
+            raise KernelError(Errno.EMFILE, f"{self.limit} files are open; raise max_open_files")
+        if minimum <= self._lowest_free:
+            self._lowest_free = fd + 1
+        self._put(fd, file, close_on_exec)
+        return fd
+
+    def replace(self, fd: int, file: OpenFile, *, close_on_exec: bool = False) -> None:
+        """Make `fd` refer to `file`, closing what it was (dup2)."""
+        if not 0 <= fd < self.limit:
+            raise KernelError(Errno.EBADF)
+        file.references += 1  # survives closing fd even if fd is its only name
+        if fd in self._files:
+            self.close(fd)
+        file.references -= 1
+        self._put(fd, file, close_on_exec)
+
+    def _put(self, fd: int, file: OpenFile, close_on_exec: bool) -> None:
+        self._files[fd] = file
+        file.references += 1
+        if close_on_exec:
+            self._close_on_exec.add(fd)
+
+    def close(self, fd: int) -> None:
+        """Close `fd`, or EBADF."""
+        try:
+            file = self._files.pop(fd)
+        except KeyError:
+            raise KernelError(Errno.EBADF) from None
+        self._close_on_exec.discard(fd)
+        if fd < self._lowest_free:
+            self._lowest_free = fd
+        file.references -= 1
+        if file.references == 0:
+            file.release()
+
+    def close_all(self) -> None:
+        """Close every fd (exit)."""
+        for fd in list(self._files):
+            self.close(fd)
+
+    def close_for_exec(self) -> None:
+        """Close what is marked close-on-exec."""
+        for fd in sorted(self._close_on_exec):
+            self.close(fd)
+
+    def close_on_exec(self, fd: int) -> bool:
+        """The FD_CLOEXEC flag of `fd`."""
+        self.get(fd)
+        return fd in self._close_on_exec
+
+    def set_close_on_exec(self, fd: int, value: bool) -> None:
+        """Set or clear the FD_CLOEXEC flag of `fd`."""
+        self.get(fd)
+        if value:
+            self._close_on_exec.add(fd)
+        else:
+            self._close_on_exec.discard(fd)
+
+    def copy(self) -> FdTable:
+        """The table a forked child gets: same descriptions, own numbers."""
+        child = FdTable(self.limit)
+        child._files = dict(self._files)
+        child._close_on_exec = set(self._close_on_exec)
+        child._lowest_free = self._lowest_free
+        for file in child._files.values():
+            file.references += 1
+        return child
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(sorted(self._files))
+
+    def __len__(self) -> int:
+        return len(self._files)

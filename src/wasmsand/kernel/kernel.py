@@ -1,0 +1,157 @@
+"""One sandbox's kernel.
+
+Owns `Kernel`: the name space, the process table, terminals and FIFOs of one
+sandbox. Rules: every method is called with the sandbox's lock held and returns at
+once; whatever the driver must do (interrupt a computing guest, arm a host timer) it
+learns by the hooks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from wasmsand.kernel.clock import Clock
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.opening import FifoOpen
+from wasmsand.kernel.files.pipe import Pipe
+from wasmsand.kernel.files.table import FdTable
+from wasmsand.kernel.files.terminal import Terminal
+from wasmsand.kernel.limits import Limits
+from wasmsand.kernel.proc_source import KernelProcSource
+from wasmsand.kernel.process.delivery import SI_KERNEL, post, signal_group
+from wasmsand.kernel.process.identity import Identity
+from wasmsand.kernel.process.life import exit_process
+from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.rlimits import ResourceLimits
+from wasmsand.kernel.process.signals import Signal, SignalInfo
+from wasmsand.kernel.process.table import INIT_PID, ProcessTable
+from wasmsand.kernel.vfs import ROOT, Namespace, Node, ProcFs, TreeFs
+
+_TERMINALS_MAX = 64
+
+
+def _nothing() -> None:
+    pass
+
+
+def _ignore_time(_: int) -> None:
+    pass
+
+
+def _ignore_process(_: Process) -> None:
+    pass
+
+
+class Kernel:
+    """The kernel of one sandbox."""
+
+    def __init__(
+        self, root: TreeFs, limits: Limits, *, clock: Clock | None = None,
+        hostname: bytes = b"sandbox",
+    ) -> None:
+        self.limits = limits
+        self.clock = clock or Clock()
+        self.hostname = hostname
+        self.root = root
+        self.namespace = Namespace(root)
+        self.processes = ProcessTable(limits.max_processes)
+        self.terminals: dict[int, Terminal] = {}
+        self.fifos: dict[Node, Pipe] = {}
+        self.pending_fifo_opens: dict[int, FifoOpen] = {}
+        self.current: Process | None = None
+        """Whose system call is being served (for /proc/self)."""
+
+        self.interrupt: Callable[[], None] = _nothing
+        """Hook: make guests that compute look at their process soon."""
+        self.timer_armed: Callable[[int], None] = _ignore_time
+        """Hook: `fire_timers` is to be called at this monotonic time."""
+        self.process_ended: Callable[[Process], None] = _ignore_process
+        """Hook: a process has become a zombie (or is gone already)."""
+
+        self.init = self._make_init()
+        self._mount_proc()
+
+    def _make_init(self) -> Process:
+        init = Process(
+            self.processes.allocate_pid(), None, fds=FdTable(0), cwd=self.namespace.root,
+            identity=Identity.of(0, 0), rlimits=ResourceLimits(self.limits),
+            start_ns=self.clock.boot_ns,
+        )
+        assert init.pid == INIT_PID
+        init.name = b"init"
+        init.argv = (b"init",)
+        self.processes.add(init)
+        return init
+
+    def _mount_proc(self) -> None:
+        where = self.namespace.resolve(ROOT, self.namespace.root, b"/proc")
+        self.namespace.mount(where, ProcFs(KernelProcSource(self)), source=b"proc")
+
+    def new_process(self, identity: Identity, cwd: Node, environ: tuple[bytes, ...]) -> Process:
+        """A process started by the host: child of init, leader of its own session."""
+        process = Process(
+            self.processes.allocate_pid(), self.init, fds=FdTable(self.limits.max_open_files),
+            cwd=cwd, identity=identity, rlimits=ResourceLimits(self.limits),
+            start_ns=self.clock.monotonic(),
+        )
+        self.namespace.retain(cwd)
+        process.environ = environ
+        self.init.children[process.pid] = process
+        self.processes.add(process)
+        return process
+
+    def exit(self, process: Process, status: int) -> None:
+        """End a process (see `life.exit_process`)."""
+        exit_process(self, process, status)
+
+    def kill_job(self, job: int) -> None:
+        """End every process that a command of the host started."""
+        for process in self.processes.job(job):
+            self.exit(process, Signal.SIGKILL)
+
+    def kill_all(self) -> None:
+        """End every process."""
+        for process in self.processes:
+            if process.pid != INIT_PID:
+                self.exit(process, Signal.SIGKILL)
+
+    def memory_used(self) -> int:
+        """Bytes of guest memory of all processes."""
+        return sum(process.memory_bytes for process in self.processes)
+
+    def end_largest(self) -> Process | None:
+        """Out of memory: end the process that uses most, as Linux's OOM killer."""
+        living = [p for p in self.processes if p.memory_bytes and not p.dead]
+        if not living:
+            return None
+        largest = max(living, key=lambda process: process.memory_bytes)
+        self.exit(largest, Signal.SIGKILL)
+        return largest
+
+    def new_terminal(self, uid: int, gid: int) -> Terminal:
+        """A pseudo-terminal with the lowest free number, and its /dev/pts entry."""
+        index = next((i for i in range(_TERMINALS_MAX) if i not in self.terminals), None)
+        if index is None:
+            raise KernelError(Errno.ENOSPC, f"{_TERMINALS_MAX} terminals are open")
+        terminal = Terminal(
+            index, uid, gid, self.clock.realtime(), self._signal_group, self._terminal_gone
+        )
+        self.terminals[index] = terminal
+        self.namespace.mknod(
+            ROOT, self.namespace.root, b"/dev/pts/%d" % index, terminal.slave_stat.mode,
+            terminal.slave_stat.rdev,
+        )
+        node = self.namespace.resolve(ROOT, self.namespace.root, b"/dev/pts/%d" % index)
+        self.namespace.chown(ROOT, node, uid, gid)
+        return terminal
+
+    def _signal_group(self, group: int, signo: int) -> None:
+        signal_group(self, group, signo)
+
+    def _terminal_gone(self, terminal: Terminal) -> None:
+        self.terminals.pop(terminal.index, None)
+        self.namespace.unlink(ROOT, self.namespace.root, b"/dev/pts/%d" % terminal.index)
+        leader = self.processes.find(terminal.session) if terminal.session else None
+        if leader is not None:
+            post(self, leader, SignalInfo(Signal.SIGHUP, SI_KERNEL))
+            post(self, leader, SignalInfo(Signal.SIGCONT, SI_KERNEL))

@@ -1,0 +1,136 @@
+"""What /proc shows, gathered from the kernel.
+
+Owns the translation from processes and limits to `ProcSource`'s records. Rules:
+read only; nothing here is kept.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from wasmsand.kernel.clock import SECOND
+from wasmsand.kernel.errno import KernelError
+from wasmsand.kernel.files.regular import DirectoryFile, RegularFile
+from wasmsand.kernel.process.process import Process, ProcessState
+from wasmsand.kernel.process.rlimits import COUNT
+from wasmsand.kernel.vfs import FdInfo, ProcessInfo, Stat, SystemInfo
+
+if TYPE_CHECKING:
+    from wasmsand.kernel.kernel import Kernel
+
+CPU_COUNT: Final = 2
+OS_RELEASE: Final = b"6.1.0-wasmsand"
+OS_VERSION: Final = b"#1 wasmsand"
+
+
+class KernelProcSource:
+    """A kernel as /proc sees it."""
+
+    __slots__ = ("_kernel",)
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+
+    def self_pid(self) -> int:
+        """The process whose call is being served."""
+        current = self._kernel.current
+        return current.pid if current is not None else 0
+
+    def pids(self) -> Sequence[int]:
+        """All pids."""
+        return sorted(process.pid for process in self._kernel.processes)
+
+    def process_info(self, pid: int) -> ProcessInfo | None:
+        """One process."""
+        process = self._kernel.processes.find(pid)
+        if process is None:
+            return None
+        identity, signals, terminal = process.identity, process.signals, process.terminal
+        return ProcessInfo(
+            pid=pid, ppid=process.parent.pid if process.parent else 0, pgid=process.group,
+            sid=process.session, name=process.name, state=self._state(process),
+            cmdline=() if process.dead else process.argv,
+            environ=() if process.dead else process.environ,
+            exe_path=process.executable, cwd=None if process.dead else process.cwd,
+            root=self._kernel.namespace.root,
+            uids=(identity.uid, identity.euid, identity.suid),
+            gids=(identity.gid, identity.egid, identity.sgid), groups=sorted(identity.groups),
+            umask=process.umask, tty=terminal.slave_stat.rdev if terminal else 0,
+            tty_pgid=terminal.foreground_group if terminal else -1,
+            start_time_ns=process.start_ns - self._kernel.clock.boot_ns,
+            user_time_ns=process.usage.user_ns, system_time_ns=process.usage.system_ns,
+            children_user_time_ns=process.children_usage.user_ns,
+            children_system_time_ns=process.children_usage.system_ns,
+            memory_bytes=process.memory_bytes, memory_peak_bytes=process.usage.max_memory,
+            nice=process.nice, exit_code=process.exit_status, signals_pending=signals.pending,
+            signals_blocked=signals.mask, signals_ignored=signals.ignored_set(),
+            signals_caught=signals.caught_set(),
+            rlimits={r: (process.rlimits.get(r).soft, process.rlimits.get(r).hard)
+                     for r in range(COUNT)},
+        )
+
+    def _state(self, process: Process) -> str:
+        if process is self._kernel.current:
+            return ProcessState.RUNNING.value
+        if process.state is ProcessState.RUNNING:
+            return ProcessState.SLEEPING.value
+        return process.state.value
+
+    def fds(self, pid: int) -> Sequence[int]:
+        """The fds of a process."""
+        process = self._kernel.processes.find(pid)
+        return list(process.fds) if process is not None else []
+
+    def fd_info(self, pid: int, fd: int) -> FdInfo | None:
+        """One fd."""
+        process = self._kernel.processes.find(pid)
+        if process is None:
+            return None
+        try:
+            file = process.fds.get(fd)
+        except KernelError:
+            return None
+        node = file.node
+        position = 0
+        if isinstance(file, RegularFile):
+            position = file.position
+        elif isinstance(file, DirectoryFile):
+            position = file.cookie
+        if node is not None:
+            try:
+                text = self._kernel.namespace.path_of(node)
+            except KernelError:
+                text = b"/ (deleted)"
+        elif file.kind == "tty":
+            text = b"/dev/pts/%d" % (file.stat().rdev & 0xFF)
+        else:
+            text = b"%s:[%d]" % (file.kind.encode(), file.stat().ino)
+        return FdInfo(text, node, file.flags, position)
+
+    def fd_stat(self, pid: int, fd: int) -> Stat | None:
+        """fstat of an fd without inode."""
+        process = self._kernel.processes.find(pid)
+        return process.fds.get(fd).stat() if process is not None else None
+
+    def system_info(self) -> SystemInfo:
+        """The machine."""
+        kernel = self._kernel
+        total = kernel.limits.memory_limit_bytes
+        uptime = kernel.clock.uptime()
+        return SystemInfo(
+            memory_total_bytes=total, memory_free_bytes=max(0, total - kernel.memory_used()),
+            cpu_count=CPU_COUNT, uptime_ns=uptime,
+            boot_time_s=(kernel.clock.realtime() - uptime) // SECOND,
+            running=1, last_pid=max(self.pids()), hostname=kernel.hostname,
+            os_release=OS_RELEASE, version=OS_VERSION,
+        )
+
+    def mounts_text(self) -> bytes:
+        """The lines of /proc/mounts."""
+        return self._kernel.namespace.mounts_text()
+
+    def random_uuid(self) -> bytes:
+        """A fresh UUID."""
+        return str(uuid.uuid4()).encode()

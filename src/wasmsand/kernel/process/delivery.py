@@ -1,0 +1,205 @@
+"""Sending signals, and what they do.
+
+Owns the way of a signal from its sender to its effect. Rules: an effect that needs
+no guest code (end, stop, continue, ignore) happens at once, under the lock; one that
+has a handler stays pending until the guest takes it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.process.process import Process, ProcessState
+from wasmsand.kernel.process.signals import (
+    DEFAULT_ACTIONS,
+    SA_NOCLDSTOP,
+    SA_RESTART,
+    SIG_DFL,
+    SIG_IGN,
+    SIGCONT_BIT,
+    STOP_SIGNALS,
+    DefaultAction,
+    Signal,
+    SignalInfo,
+    TakenSignal,
+    require_signal,
+)
+
+if TYPE_CHECKING:
+    from wasmsand.kernel.kernel import Kernel
+
+SI_USER: Final = 0
+SI_KERNEL: Final = 0x80
+CLD_EXITED, CLD_KILLED, CLD_DUMPED, CLD_TRAPPED, CLD_STOPPED, CLD_CONTINUED = range(1, 7)
+CONTINUED_STATUS: Final = 0xFFFF
+_CORE_FLAG: Final = 0x80
+
+
+def post(kernel: Kernel, process: Process, info: SignalInfo) -> None:
+    """Send one signal to one process."""
+    signo = info.signo
+    signals = process.signals
+    if process.dead or process.pid == 1:
+        return
+    if signo == Signal.SIGKILL:
+        kernel.exit(process, signo)
+        return
+    if signo == Signal.SIGCONT:
+        signals.discard(STOP_SIGNALS)
+        _continue(kernel, process)
+    elif STOP_SIGNALS >> (signo - 1) & 1:
+        signals.discard(SIGCONT_BIT)
+    blocked = bool(signals.mask >> (signo - 1) & 1)
+    if signals.ignores(signo) and not blocked:
+        return
+    signals.add(info)
+    if not blocked:
+        act_on_pending(kernel, process)
+        process.signal_queue.wake()
+        kernel.interrupt()
+
+
+def act_on_pending(kernel: Kernel, process: Process) -> None:
+    """Take every deliverable signal that needs no guest code.
+
+    Called when a signal arrives, when a mask changes, and when an action changes.
+    """
+    signals = process.signals
+    while not process.dead:
+        signo = signals.next_deliverable()
+        if not signo:
+            return
+        handler = signals.action(signo).handler
+        if handler not in (SIG_DFL, SIG_IGN):
+            # A handler must run first; but a later fatal signal need not wait for it.
+            signo = _lowest_default(process)
+            if not signo:
+                return
+            handler = SIG_DFL
+        signals.take(signo)
+        if handler == SIG_IGN:
+            continue
+        _default(kernel, process, signo)
+
+
+def _lowest_default(process: Process) -> int:
+    signals = process.signals
+    ready = signals.pending & ~signals.mask
+    while ready:
+        signo = (ready & -ready).bit_length()
+        if signals.action(signo).handler == SIG_DFL:
+            return signo
+        ready &= ready - 1
+    return 0
+
+
+def _default(kernel: Kernel, process: Process, signo: int) -> None:
+    action = DEFAULT_ACTIONS[signo]
+    if action is DefaultAction.TERMINATE:
+        kernel.exit(process, signo)
+    elif action is DefaultAction.CORE:
+        kernel.exit(process, signo)  # no core is ever written
+    elif action is DefaultAction.STOP:
+        if signo != Signal.SIGSTOP and kernel.processes.is_orphaned(process.group):
+            return
+        stop(kernel, process, signo)
+
+
+def stop(kernel: Kernel, process: Process, signo: int) -> None:
+    """Suspend a process and tell its parent."""
+    if process.stopped:
+        return
+    process.state = ProcessState.STOPPED
+    process.stop_signal = signo
+    process.state_changes.append(0x7F | signo << 8)
+    _tell_parent(kernel, process, CLD_STOPPED, signo)
+
+
+def _continue(kernel: Kernel, process: Process) -> None:
+    if not process.stopped:
+        return
+    process.state = ProcessState.RUNNING
+    process.state_changes.append(CONTINUED_STATUS)
+    process.signal_queue.wake()
+    _tell_parent(kernel, process, CLD_CONTINUED, Signal.SIGCONT)
+
+
+def _tell_parent(kernel: Kernel, process: Process, code: int, signo: int) -> None:
+    parent = process.parent
+    if parent is None:
+        return
+    if not parent.signals.action(Signal.SIGCHLD).flags & SA_NOCLDSTOP:
+        post(kernel, parent, SignalInfo(
+            Signal.SIGCHLD, code, process.pid, process.identity.uid, signo
+        ))
+    parent.child_queue.wake()
+
+
+def deliverable_handler(process: Process) -> int:
+    """The lowest pending unblocked signal with a handler, or 0."""
+    signals = process.signals
+    ready = signals.pending & ~signals.mask
+    while ready:
+        signo = (ready & -ready).bit_length()
+        if signals.action(signo).handler not in (SIG_DFL, SIG_IGN):
+            return signo
+        ready &= ready - 1
+    return 0
+
+
+def take_for_handler(process: Process) -> TakenSignal | None:
+    """The next signal for the guest to handle, entered as Linux enters a handler."""
+    signo = deliverable_handler(process)
+    return process.signals.take_for_handler(signo) if signo else None
+
+
+def interrupts(process: Process) -> bool:
+    """Whether a wait must end for a handler to run."""
+    return bool(process.signals.pending & ~process.signals.mask) and bool(
+        deliverable_handler(process)
+    )
+
+
+def restarts(process: Process) -> bool:
+    """Whether the handler about to run asks for interrupted calls to be restarted."""
+    signo = deliverable_handler(process)
+    return bool(signo) and bool(process.signals.action(signo).flags & SA_RESTART)
+
+
+def may_signal(sender: Process, target: Process, signo: int) -> bool:
+    """Linux's permission rule for kill(2)."""
+    who, whom = sender.identity, target.identity
+    if who.euid == 0 or who.euid in (whom.uid, whom.suid) or who.uid in (whom.uid, whom.suid):
+        return True
+    return signo == Signal.SIGCONT and sender.session == target.session
+
+
+def kill(kernel: Kernel, sender: Process, target: int, signo: int) -> None:
+    """kill(2): a pid, 0 for the own group, -1 for all, or minus a group."""
+    if signo:
+        require_signal(signo)
+    table = kernel.processes
+    if target > 0:
+        targets = [table.get(target)]
+    elif target == 0:
+        targets = table.group(sender.group)
+    elif target == -1:
+        targets = [p for p in table if p is not sender and p.pid != 1]
+    else:
+        targets = table.group(-target)
+    if not targets:
+        raise KernelError(Errno.ESRCH)
+    allowed = [p for p in targets if may_signal(sender, p, signo)]
+    if not allowed:
+        raise KernelError(Errno.EPERM)
+    if signo:
+        info = SignalInfo(signo, SI_USER, sender.pid, sender.identity.uid)
+        for process in allowed:
+            post(kernel, process, info)
+
+
+def signal_group(kernel: Kernel, group: int, signo: int) -> None:
+    """A signal from the kernel to a process group (terminal keys, hang-up)."""
+    for process in kernel.processes.group(group):
+        post(kernel, process, SignalInfo(signo, SI_KERNEL))

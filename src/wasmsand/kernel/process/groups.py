@@ -1,0 +1,95 @@
+"""Process groups, sessions and controlling terminals.
+
+Owns setpgid, setsid, and the terminal's foreground group. Rules are POSIX's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.terminal import Terminal
+from wasmsand.kernel.process.delivery import signal_group
+from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.signals import SIG_IGN, Signal, mask_of
+from wasmsand.kernel.wait import WouldBlock
+
+if TYPE_CHECKING:
+    from wasmsand.kernel.kernel import Kernel
+
+
+def set_group(kernel: Kernel, caller: Process, pid: int, group: int) -> None:
+    """setpgid(2)."""
+    if group < 0:
+        raise KernelError(Errno.EINVAL)
+    target = caller if pid in (0, caller.pid) else kernel.processes.get(pid)
+    if target is not caller:
+        if target.parent is not caller:
+            raise KernelError(Errno.ESRCH)
+        if target.has_execed:
+            raise KernelError(Errno.EACCES)
+        if target.session != caller.session:
+            raise KernelError(Errno.EPERM)
+    if target.session == target.pid:
+        raise KernelError(Errno.EPERM)
+    group = group or target.pid
+    if group != target.pid and not any(
+        p.session == caller.session for p in kernel.processes.group(group)
+    ):
+        raise KernelError(Errno.EPERM)
+    target.group = group
+
+
+def set_session(kernel: Kernel, process: Process) -> int:
+    """setsid(2): a new session and group, without a terminal."""
+    if kernel.processes.group(process.pid):
+        raise KernelError(Errno.EPERM)
+    process.session = process.group = process.pid
+    process.terminal = None
+    return process.pid
+
+
+def take_terminal(process: Process, terminal: Terminal) -> None:
+    """TIOCSCTTY: make it the controlling terminal of a session leader."""
+    if process.session != process.pid or terminal.session not in (0, process.session):
+        raise KernelError(Errno.EPERM)
+    terminal.session = process.session
+    terminal.foreground_group = process.group
+    process.terminal = terminal
+
+
+def set_foreground(kernel: Kernel, process: Process, terminal: Terminal, group: int) -> None:
+    """tcsetpgrp: only for members of the terminal's session."""
+    if terminal.session != process.session:
+        raise KernelError(Errno.ENOTTY)
+    require_foreground_to_change(kernel, process, terminal)
+    if not any(p.session == process.session for p in kernel.processes.group(group)):
+        raise KernelError(Errno.EPERM)
+    terminal.foreground_group = group
+
+
+def require_foreground_to_change(kernel: Kernel, process: Process, terminal: Terminal) -> None:
+    """A background process that changes its terminal gets SIGTTOU."""
+    _require_foreground(kernel, process, terminal, Signal.SIGTTOU, fails=False)
+
+
+def require_foreground_to_read(kernel: Kernel, process: Process, terminal: Terminal) -> None:
+    """A background process that reads its terminal gets SIGTTIN."""
+    _require_foreground(kernel, process, terminal, Signal.SIGTTIN, fails=True)
+
+
+def _require_foreground(
+    kernel: Kernel, process: Process, terminal: Terminal, signo: int, *, fails: bool
+) -> None:
+    if terminal.session != process.session or process.group == terminal.foreground_group:
+        return
+    signals = process.signals
+    if signals.action(signo).handler == SIG_IGN or signals.mask & mask_of(signo):
+        if fails:
+            raise KernelError(Errno.EIO)
+        return
+    if kernel.processes.is_orphaned(process.group):
+        raise KernelError(Errno.EIO)
+    signal_group(kernel, process.group, signo)
+    # Stopped now, or a handler is pending: either way the call is made again afterwards.
+    raise WouldBlock((process.signal_queue,))

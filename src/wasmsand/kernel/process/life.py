@@ -1,0 +1,192 @@
+"""The life of a process: birth by fork, change by exec, death by exit, wait.
+
+Owns these four verbs. Rules: each leaves the table consistent or does nothing; the
+limit of processes is checked before anything is made; a dead process keeps only
+what its parent may ask for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.flags import WCONTINUED, WEXITED, WNOHANG, WNOWAIT, WUNTRACED
+from wasmsand.kernel.process.delivery import (
+    CLD_CONTINUED,
+    CLD_DUMPED,
+    CLD_EXITED,
+    CLD_KILLED,
+    CLD_STOPPED,
+    CONTINUED_STATUS,
+    SI_KERNEL,
+    post,
+)
+from wasmsand.kernel.process.process import Process, ProcessState, Usage
+from wasmsand.kernel.process.signals import SA_NOCLDWAIT, SIG_IGN, Signal, SignalInfo
+from wasmsand.kernel.wait import WouldBlock
+
+if TYPE_CHECKING:
+    from wasmsand.kernel.kernel import Kernel
+
+
+def fork(kernel: Kernel, parent: Process) -> Process:
+    """A child that is a copy of `parent` in everything but pid, timers and pending signals."""
+    table = kernel.processes
+    child = Process(
+        table.allocate_pid(), parent, fds=parent.fds.copy(), cwd=parent.cwd,
+        identity=parent.identity, rlimits=parent.rlimits.copy(), start_ns=kernel.clock.monotonic(),
+    )
+    kernel.namespace.retain(child.cwd)
+    child.group = parent.group
+    child.session = parent.session
+    child.terminal = parent.terminal
+    child.job = parent.job
+    child.umask = parent.umask
+    child.nice = parent.nice
+    child.signals = parent.signals.copy_for_fork()
+    child.name, child.argv, child.environ = parent.name, parent.argv, parent.environ
+    child.executable = parent.executable
+    child.memory_bytes = 0
+    parent.children[child.pid] = child
+    table.add(child)
+    return child
+
+
+def exit_process(kernel: Kernel, process: Process, status: int) -> None:
+    """End `process` with a wait status; it is a zombie until its parent waits."""
+    if process.dead:
+        return
+    process.dead = True
+    process.exit_status = status
+    process.fds.close_all()
+    kernel.namespace.release(process.cwd)
+    process.real_timer_deadline = 0
+    process.memory_bytes = 0
+    _give_children_to_init(kernel, process)
+    if process.session == process.pid and process.terminal is not None:
+        _leave_terminal(kernel, process)
+    process.state = ProcessState.ZOMBIE
+    _hang_up_orphans(kernel, process)
+    parent = process.parent
+    if parent is None or parent.pid == 1:
+        reap(kernel, process)
+    else:
+        _report_death(kernel, process, parent)
+    process.signal_queue.wake()
+    kernel.interrupt()
+    kernel.process_ended(process)
+
+
+def _report_death(kernel: Kernel, process: Process, parent: Process) -> None:
+    action = parent.signals.action(Signal.SIGCHLD)
+    code, value = exit_code_and_value(process.exit_status)
+    post(kernel, parent, SignalInfo(
+        Signal.SIGCHLD, code, process.pid, process.identity.uid, value
+    ))
+    if action.handler == SIG_IGN or action.flags & SA_NOCLDWAIT:
+        reap(kernel, process)
+    parent.child_queue.wake()
+
+
+def _give_children_to_init(kernel: Kernel, process: Process) -> None:
+    init = kernel.init
+    for child in list(process.children.values()):
+        child.parent = init
+        init.children[child.pid] = child
+        if child.dead:
+            reap(kernel, child)
+    process.children.clear()
+
+
+def _leave_terminal(kernel: Kernel, process: Process) -> None:
+    terminal = process.terminal
+    assert terminal is not None
+    if terminal.session == process.session:
+        foreground = terminal.foreground_group
+        terminal.session = 0
+        terminal.foreground_group = 0
+        terminal.changed.wake()
+        for member in kernel.processes.session(process.session):
+            member.terminal = None
+        for member in kernel.processes.group(foreground):
+            if member is not process:
+                post(kernel, member, SignalInfo(Signal.SIGHUP, SI_KERNEL))
+                post(kernel, member, SignalInfo(Signal.SIGCONT, SI_KERNEL))
+
+
+def _hang_up_orphans(kernel: Kernel, process: Process) -> None:
+    """Stopped members of a group that this death leaves without a parent."""
+    groups = {process.group} | {c.group for c in kernel.init.children.values()}
+    for group in groups:
+        members = [p for p in kernel.processes.group(group) if p.stopped]
+        if members and kernel.processes.is_orphaned(group):
+            for member in members:
+                post(kernel, member, SignalInfo(Signal.SIGHUP, SI_KERNEL))
+                post(kernel, member, SignalInfo(Signal.SIGCONT, SI_KERNEL))
+
+
+def reap(kernel: Kernel, process: Process) -> None:
+    """Forget a dead process; its parent inherits the account of its use."""
+    parent = process.parent
+    if parent is not None:
+        parent.children.pop(process.pid, None)
+        parent.children_usage.add(process.usage)
+        parent.children_usage.add(process.children_usage)
+    process.state = ProcessState.GONE
+    kernel.processes.remove(process)
+
+
+def exit_code_and_value(status: int) -> tuple[int, int]:
+    """siginfo's si_code and si_status of a wait status."""
+    if status & 0xFF == 0x7F:
+        return CLD_STOPPED, status >> 8
+    if status == CONTINUED_STATUS:
+        return CLD_CONTINUED, int(Signal.SIGCONT)
+    if status & 0x7F == 0:
+        return CLD_EXITED, status >> 8 & 0xFF
+    return (CLD_DUMPED if status & 0x80 else CLD_KILLED), status & 0x7F
+
+
+@dataclass(frozen=True, slots=True)
+class WaitResult:
+    """What wait4 and waitid report."""
+
+    pid: int
+    uid: int
+    status: int
+    usage: Usage
+
+
+def wait(kernel: Kernel, process: Process, which: int, options: int) -> WaitResult | None:
+    """wait4/waitid: `which` is a pid, 0 own group, -1 any, or minus a group.
+
+    `options` has WEXITED when deaths count. None with WNOHANG when nothing has happened.
+    """
+    candidates = [c for c in process.children.values() if _matches(process, c, which)]
+    if not candidates:
+        raise KernelError(Errno.ECHILD)
+    for child in candidates:
+        if child.dead and options & WEXITED:
+            result = WaitResult(child.pid, child.identity.uid, child.exit_status, child.usage)
+            if not options & WNOWAIT:
+                reap(kernel, child)
+            return result
+    for child in candidates:
+        for status in child.state_changes:
+            wanted = WCONTINUED if status == CONTINUED_STATUS else WUNTRACED
+            if options & wanted:
+                if not options & WNOWAIT:
+                    child.state_changes.remove(status)
+                return WaitResult(child.pid, child.identity.uid, status, child.usage)
+    if options & WNOHANG:
+        return None
+    raise WouldBlock((process.child_queue,))
+
+
+def _matches(process: Process, child: Process, which: int) -> bool:
+    if which == -1:
+        return True
+    if which > 0:
+        return child.pid == which
+    return child.group == (process.group if which == 0 else -which)

@@ -1,0 +1,120 @@
+"""The process record.
+
+Owns `Process`: everything the kernel knows of one process. Rules: data and small
+questions only; what happens to processes is in `fork`, `exec`, `exit`, `wait` and
+`delivery`. All fields are guarded by the sandbox's lock.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from wasmsand.kernel.files.table import FdTable
+from wasmsand.kernel.process.identity import Identity
+from wasmsand.kernel.process.rlimits import ResourceLimits
+from wasmsand.kernel.process.signals import SignalState
+from wasmsand.kernel.vfs import Node
+from wasmsand.kernel.wait import WaitQueue
+
+if TYPE_CHECKING:
+    from wasmsand.kernel.files.terminal import Terminal
+
+
+class ProcessState(Enum):
+    """As ps shows it."""
+
+    RUNNING = "R"
+    SLEEPING = "S"
+    STOPPED = "T"
+    ZOMBIE = "Z"
+    GONE = "X"
+
+
+class Usage:
+    """CPU time used, in nanoseconds, and the highest memory seen."""
+
+    __slots__ = ("system_ns", "user_ns", "max_memory")
+
+    def __init__(self) -> None:
+        self.user_ns = 0
+        self.system_ns = 0
+        self.max_memory = 0
+
+    def add(self, other: Usage) -> None:
+        """Account a reaped child."""
+        self.user_ns += other.user_ns
+        self.system_ns += other.system_ns
+        self.max_memory = max(self.max_memory, other.max_memory)
+
+
+class Process:
+    """One process."""
+
+    __slots__ = (
+        "argv", "call_deadline", "call_done", "child_queue", "children", "children_usage", "cwd",
+        "dead", "environ", "executable", "exit_status", "fds", "group", "has_execed", "identity",
+        "job", "memory_bytes", "name", "nice", "parent", "pid", "real_timer_deadline",
+        "real_timer_interval", "rlimits", "session", "signal_queue", "signals", "start_ns", "state",
+        "state_changes", "stop_signal", "terminal", "umask", "usage", "vfork_parent",
+    )
+
+    def __init__(
+        self, pid: int, parent: Process | None, *, fds: FdTable, cwd: Node, identity: Identity,
+        rlimits: ResourceLimits, start_ns: int,
+    ) -> None:
+        self.pid = pid
+        self.parent = parent
+        self.children: dict[int, Process] = {}
+        self.group = pid
+        self.session = pid
+        self.terminal: Terminal | None = None
+        self.job = pid
+        """The command this belongs to: the pid of the process the host started."""
+
+        self.fds = fds
+        self.cwd = cwd
+        self.umask = 0o022
+        self.identity = identity
+        self.rlimits = rlimits
+        self.nice = 0
+
+        self.signals = SignalState()
+        self.signal_queue = WaitQueue()
+        """Wakes when a signal may interrupt a wait, or the process died or continued."""
+        self.child_queue = WaitQueue()
+        """Wakes when a child changed its state."""
+        self.real_timer_deadline = 0
+        self.real_timer_interval = 0
+
+        self.state = ProcessState.RUNNING
+        self.dead = False
+        """Exit has happened; its thread, if it still computes, must stop."""
+        self.exit_status = 0
+        self.stop_signal = 0
+        self.state_changes: list[int] = []
+        """Stop and continue reports (wait statuses) not yet waited for."""
+        self.vfork_parent: Process | None = None
+        self.has_execed = False
+
+        self.name = b""
+        self.argv: tuple[bytes, ...] = ()
+        self.environ: tuple[bytes, ...] = ()
+        self.executable = b""
+        self.start_ns = start_ns
+        self.usage = Usage()
+        self.children_usage = Usage()
+        self.memory_bytes = 0
+
+        self.call_done = 0
+        """Progress of the call being retried: bytes already moved."""
+        self.call_deadline: int | None = None
+        """Absolute time limit of the call being retried, fixed at its first try."""
+
+    @property
+    def stopped(self) -> bool:
+        """Suspended by job control."""
+        return self.state is ProcessState.STOPPED
+
+    def __repr__(self) -> str:
+        return f"<Process {self.pid} {self.name!r} {self.state.name}>"

@@ -1,0 +1,87 @@
+"""Resource limits of a process.
+
+Owns the RLIMIT_ table. Rules: soft <= hard; only uid 0 raises a hard limit, and
+never above what the sandbox itself allows; which limits are enforced is said here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.limits import Limits
+
+INFINITY: Final = (1 << 64) - 1
+
+CPU, FSIZE, DATA, STACK, CORE, RSS, NPROC, NOFILE, MEMLOCK, AS = range(10)
+LOCKS, SIGPENDING, MSGQUEUE, NICE, RTPRIO, RTTIME = range(10, 16)
+COUNT: Final = 16
+ENFORCED: Final = frozenset({CPU, FSIZE, NPROC, NOFILE})
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One resource's soft and hard limit."""
+
+    soft: int
+    hard: int
+
+
+class ResourceLimits:
+    """The sixteen limits of one process."""
+
+    __slots__ = ("_ceilings", "_limits")
+
+    def __init__(self, limits: Limits) -> None:
+        unlimited = Limit(INFINITY, INFINITY)
+        self._limits = [unlimited] * COUNT
+        self._limits[STACK] = Limit(8 << 20, INFINITY)
+        self._limits[CORE] = Limit(0, INFINITY)
+        self._limits[NPROC] = Limit(limits.max_processes, limits.max_processes)
+        self._limits[NOFILE] = Limit(limits.max_open_files, limits.max_open_files)
+        self._limits[MEMLOCK] = Limit(8 << 20, 8 << 20)
+        self._limits[SIGPENDING] = Limit(64, 64)
+        self._limits[MSGQUEUE] = Limit(819200, 819200)
+        self._limits[NICE] = Limit(0, 0)
+        self._limits[RTPRIO] = Limit(0, 0)
+        self._ceilings = {NPROC: limits.max_processes, NOFILE: limits.max_open_files}
+
+    def get(self, resource: int) -> Limit:
+        """The limit of `resource`, or EINVAL."""
+        if not 0 <= resource < COUNT:
+            raise KernelError(Errno.EINVAL)
+        return self._limits[resource]
+
+    def set(self, resource: int, limit: Limit, *, privileged: bool) -> None:
+        """Change a limit, or EINVAL / EPERM."""
+        old = self.get(resource)
+        if limit.soft > limit.hard:
+            raise KernelError(Errno.EINVAL)
+        if limit.hard > old.hard and not privileged:
+            raise KernelError(Errno.EPERM)
+        if limit.hard > self._ceilings.get(resource, INFINITY):
+            raise KernelError(Errno.EPERM, "above the sandbox's own limit")
+        self._limits[resource] = limit
+
+    @property
+    def file_size(self) -> int:
+        """RLIMIT_FSIZE, soft."""
+        return self._limits[FSIZE].soft
+
+    @property
+    def open_files(self) -> int:
+        """RLIMIT_NOFILE, soft."""
+        return self._limits[NOFILE].soft
+
+    @property
+    def cpu_seconds(self) -> int:
+        """RLIMIT_CPU, soft."""
+        return self._limits[CPU].soft
+
+    def copy(self) -> ResourceLimits:
+        """For a forked child."""
+        child = object.__new__(ResourceLimits)
+        child._limits = list(self._limits)
+        child._ceilings = self._ceilings
+        return child

@@ -1,0 +1,238 @@
+"""Signals of one process: actions, mask, pending set.
+
+Owns `Signal`, `SignalAction` and `SignalState`. Rules: standard signals do not
+queue (one pending each, its first siginfo kept), as on Linux; real-time signals are
+treated the same way; SIGKILL and SIGSTOP cannot be caught, blocked or ignored. What
+a signal then does to a process is in `delivery.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import Final
+
+from wasmsand.kernel.errno import Errno, KernelError
+
+SIGNAL_MAX: Final = 64
+SIG_DFL: Final = 0
+SIG_IGN: Final = 1
+SA_NOCLDSTOP: Final = 0x1
+SA_NOCLDWAIT: Final = 0x2
+SA_SIGINFO: Final = 0x4
+SA_RESTART: Final = 0x10000000
+SA_NODEFER: Final = 0x40000000
+SA_RESETHAND: Final = 0x80000000
+
+
+class Signal(IntEnum):
+    """Linux's signal numbers."""
+
+    SIGHUP = 1
+    SIGINT = 2
+    SIGQUIT = 3
+    SIGILL = 4
+    SIGTRAP = 5
+    SIGABRT = 6
+    SIGBUS = 7
+    SIGFPE = 8
+    SIGKILL = 9
+    SIGUSR1 = 10
+    SIGSEGV = 11
+    SIGUSR2 = 12
+    SIGPIPE = 13
+    SIGALRM = 14
+    SIGTERM = 15
+    SIGSTKFLT = 16
+    SIGCHLD = 17
+    SIGCONT = 18
+    SIGSTOP = 19
+    SIGTSTP = 20
+    SIGTTIN = 21
+    SIGTTOU = 22
+    SIGURG = 23
+    SIGXCPU = 24
+    SIGXFSZ = 25
+    SIGVTALRM = 26
+    SIGPROF = 27
+    SIGWINCH = 28
+    SIGIO = 29
+    SIGPWR = 30
+    SIGSYS = 31
+
+
+class DefaultAction(Enum):
+    """What a signal does when nobody said otherwise."""
+
+    TERMINATE = "terminate"
+    CORE = "core"
+    IGNORE = "ignore"
+    STOP = "stop"
+    CONTINUE = "continue"
+
+
+_CORE = {3, 4, 5, 6, 7, 8, 11, 24, 25, 31}
+_IGNORE = {Signal.SIGCHLD, Signal.SIGURG, Signal.SIGWINCH}
+_STOP = {Signal.SIGSTOP, Signal.SIGTSTP, Signal.SIGTTIN, Signal.SIGTTOU}
+
+
+def _default_action(signo: int) -> DefaultAction:
+    if signo in _CORE:
+        return DefaultAction.CORE
+    if signo in _IGNORE:
+        return DefaultAction.IGNORE
+    if signo in _STOP:
+        return DefaultAction.STOP
+    if signo == Signal.SIGCONT:
+        return DefaultAction.CONTINUE
+    return DefaultAction.TERMINATE
+
+
+DEFAULT_ACTIONS: Final = tuple(_default_action(signo) for signo in range(SIGNAL_MAX + 1))
+
+
+def mask_of(*signals: int) -> int:
+    """The bit set of these signals (bit n-1 for signal n)."""
+    bits = 0
+    for signo in signals:
+        bits |= 1 << (signo - 1)
+    return bits
+
+
+UNBLOCKABLE: Final = mask_of(Signal.SIGKILL, Signal.SIGSTOP)
+STOP_SIGNALS: Final = mask_of(*_STOP)
+SIGCONT_BIT: Final = mask_of(Signal.SIGCONT)
+
+
+def require_signal(signo: int) -> int:
+    """`signo` if it is a signal, else EINVAL."""
+    if not 1 <= signo <= SIGNAL_MAX:
+        raise KernelError(Errno.EINVAL, f"signal {signo}")
+    return signo
+
+
+@dataclass(frozen=True, slots=True)
+class SignalAction:
+    """What rt_sigaction sets."""
+
+    handler: int = SIG_DFL
+    flags: int = 0
+    mask: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SignalInfo:
+    """What a handler may learn: siginfo_t's fields that we fill."""
+
+    signo: int
+    code: int = 0
+    pid: int = 0
+    uid: int = 0
+    status: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TakenSignal:
+    """A signal on its way to a guest's handler."""
+
+    info: SignalInfo
+    action: SignalAction
+    old_mask: int
+
+
+_DEFAULT: Final = SignalAction()
+
+
+class SignalState:
+    """One process's signal table."""
+
+    __slots__ = ("_actions", "mask", "pending", "pending_info", "saved_mask")
+
+    def __init__(self) -> None:
+        self._actions: dict[int, SignalAction] = {}
+        self.mask = 0
+        self.pending = 0
+        self.pending_info: dict[int, SignalInfo] = {}
+        self.saved_mask: int | None = None
+        """While sigsuspend or ppoll has replaced the mask: the one to go back to."""
+
+    def action(self, signo: int) -> SignalAction:
+        """The action set for `signo`."""
+        return self._actions.get(signo, _DEFAULT)
+
+    def set_action(self, signo: int, action: SignalAction) -> None:
+        """Set it; a signal that is now ignored is no longer pending."""
+        if signo in (Signal.SIGKILL, Signal.SIGSTOP):
+            raise KernelError(Errno.EINVAL, f"signal {signo} cannot be caught")
+        self._actions[signo] = action
+        if self.ignores(signo):
+            self.discard(mask_of(signo))
+
+    def ignores(self, signo: int) -> bool:
+        """Whether delivering `signo` would do nothing."""
+        handler = self._actions.get(signo, _DEFAULT).handler
+        if handler == SIG_IGN:
+            return True
+        return handler == SIG_DFL and DEFAULT_ACTIONS[signo] is DefaultAction.IGNORE
+
+    def set_mask(self, mask: int) -> None:
+        """Replace the blocked set."""
+        self.mask = mask & ~UNBLOCKABLE
+
+    def add(self, info: SignalInfo) -> None:
+        """Make a signal pending."""
+        bit = 1 << (info.signo - 1)
+        if not self.pending & bit:
+            self.pending |= bit
+            self.pending_info[info.signo] = info
+
+    def discard(self, bits: int) -> None:
+        """Forget pending signals."""
+        if self.pending & bits:
+            self.pending &= ~bits
+            for signo in [s for s in self.pending_info if bits >> (s - 1) & 1]:
+                del self.pending_info[signo]
+
+    def next_deliverable(self, within: int | None = None) -> int:
+        """The lowest pending signal that is not blocked (or is in `within`), or 0."""
+        ready = self.pending & (~self.mask if within is None else within)
+        return (ready & -ready).bit_length()
+
+    def take(self, signo: int) -> SignalInfo:
+        """Remove `signo` from the pending set."""
+        self.pending &= ~(1 << (signo - 1))
+        return self.pending_info.pop(signo)
+
+    def take_for_handler(self, signo: int) -> TakenSignal:
+        """Remove `signo` and enter its handler: apply its mask and SA_RESETHAND."""
+        info = self.take(signo)
+        action = self.action(signo)
+        old_mask = self.mask if self.saved_mask is None else self.saved_mask
+        self.saved_mask = None
+        mask = self.mask | action.mask
+        if not action.flags & SA_NODEFER:
+            mask |= mask_of(signo)
+        self.set_mask(mask)
+        if action.flags & SA_RESETHAND:
+            self._actions[signo] = _DEFAULT
+        return TakenSignal(info, action, old_mask)
+
+    def copy_for_fork(self) -> SignalState:
+        """A child has the actions and the mask, and nothing pending."""
+        child = SignalState()
+        child._actions = dict(self._actions)
+        child.mask = self.mask if self.saved_mask is None else self.saved_mask
+        return child
+
+    def reset_for_exec(self) -> None:
+        """Handlers are gone with the program; ignored signals stay ignored."""
+        self._actions = {s: SignalAction(SIG_IGN) for s, a in self._actions.items()
+                         if a.handler == SIG_IGN}
+
+    def ignored_set(self) -> int:
+        """Bits of the signals set to SIG_IGN (/proc)."""
+        return mask_of(*(s for s, a in self._actions.items() if a.handler == SIG_IGN))
+
+    def caught_set(self) -> int:
+        """Bits of the signals that have handlers (/proc)."""
+        return mask_of(*(s for s, a in self._actions.items() if a.handler not in (SIG_DFL, SIG_IGN)))

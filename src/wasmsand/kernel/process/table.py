@@ -1,0 +1,102 @@
+"""The process table.
+
+Owns pids, and the questions about groups and sessions. Rules: pid 1 is the kernel's
+own init, which has no program and reaps orphans at once; a pid is free again when
+the process has been waited for and no group or session carries its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.process.process import Process
+
+PID_MAX: Final = 32768
+INIT_PID: Final = 1
+
+
+class ProcessTable:
+    """All processes of a sandbox, by pid."""
+
+    __slots__ = ("_last_pid", "_processes", "maximum")
+
+    def __init__(self, maximum: int) -> None:
+        self.maximum = maximum
+        self._processes: dict[int, Process] = {}
+        self._last_pid = 0
+
+    def allocate_pid(self) -> int:
+        """The next free pid, or EAGAIN at the limit of processes."""
+        self.require_room()
+        processes = self._processes
+        pid = self._last_pid
+        while True:
+            pid = pid + 1 if pid < PID_MAX else INIT_PID + 1
+            if pid not in processes and not self._is_group_or_session(pid):
+                self._last_pid = pid
+                return pid
+
+    def require_room(self) -> None:
+        """EAGAIN when no further process may exist (init does not count)."""
+        if len(self._processes) > self.maximum:
+            raise KernelError(
+                Errno.EAGAIN, f"{self.maximum} processes exist; raise max_processes"
+            )
+
+    def _is_group_or_session(self, number: int) -> bool:
+        # Only after a wrap can an old number still be in use.
+        if self._last_pid < PID_MAX and number > self._last_pid:
+            return False
+        return any(number in (p.group, p.session) for p in self._processes.values())
+
+    def add(self, process: Process) -> None:
+        """Enter a new process."""
+        self._processes[process.pid] = process
+
+    def remove(self, process: Process) -> None:
+        """Forget a reaped process."""
+        self._processes.pop(process.pid, None)
+
+    def find(self, pid: int) -> Process | None:
+        """The process with this pid."""
+        return self._processes.get(pid)
+
+    def get(self, pid: int) -> Process:
+        """The process with this pid, or ESRCH."""
+        process = self._processes.get(pid)
+        if process is None:
+            raise KernelError(Errno.ESRCH, f"pid {pid}")
+        return process
+
+    def group(self, group: int) -> list[Process]:
+        """The members of a process group."""
+        return [p for p in self._processes.values() if p.group == group]
+
+    def session(self, session: int) -> list[Process]:
+        """The members of a session."""
+        return [p for p in self._processes.values() if p.session == session]
+
+    def job(self, job: int) -> list[Process]:
+        """All processes that descend from a command the host started."""
+        return [p for p in self._processes.values() if p.job == job]
+
+    def is_orphaned(self, group: int) -> bool:
+        """No member has a parent in another group of the same session."""
+        for process in self.group(group):
+            parent = process.parent
+            if (
+                not process.dead
+                and parent is not None
+                and parent.group != group
+                and parent.session == process.session
+            ):
+                return False
+        return True
+
+    def __iter__(self) -> Iterator[Process]:
+        return iter(list(self._processes.values()))
+
+    def __len__(self) -> int:
+        return len(self._processes)

@@ -1,0 +1,54 @@
+"""Interval timers (alarm, setitimer).
+
+Owns when a process's real-time timer fires. Rules: the kernel does not wait; it
+tells the driver when the next timer is due and the driver calls `fire_timers`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wasmsand.kernel.process.delivery import SI_KERNEL, post
+from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.signals import Signal, SignalInfo
+
+if TYPE_CHECKING:
+    from wasmsand.kernel.kernel import Kernel
+
+
+def set_real_timer(
+    kernel: Kernel, process: Process, value_ns: int, interval_ns: int
+) -> tuple[int, int]:
+    """Arm (or with 0 disarm) the timer; the old (remaining, interval)."""
+    now = kernel.clock.monotonic()
+    old = real_timer(kernel, process)
+    process.real_timer_deadline = now + value_ns if value_ns else 0
+    process.real_timer_interval = interval_ns
+    if value_ns:
+        kernel.timer_armed(process.real_timer_deadline)
+    return old
+
+
+def real_timer(kernel: Kernel, process: Process) -> tuple[int, int]:
+    """(remaining, interval) in nanoseconds; remaining 0 when not armed."""
+    deadline = process.real_timer_deadline
+    remaining = max(1, deadline - kernel.clock.monotonic()) if deadline else 0
+    return remaining, process.real_timer_interval
+
+
+def fire_timers(kernel: Kernel) -> int | None:
+    """Send what is due; when to call again (monotonic), or None."""
+    now = kernel.clock.monotonic()
+    earliest: int | None = None
+    for process in kernel.processes:
+        deadline = process.real_timer_deadline
+        if not deadline:
+            continue
+        if deadline <= now:
+            interval = process.real_timer_interval
+            process.real_timer_deadline = max(deadline + interval, now + 1) if interval else 0
+            post(kernel, process, SignalInfo(Signal.SIGALRM, SI_KERNEL))
+            deadline = process.real_timer_deadline
+        if deadline and (earliest is None or deadline < earliest):
+            earliest = deadline
+    return earliest

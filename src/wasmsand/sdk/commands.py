@@ -90,7 +90,8 @@ class Commands:
         exit_code = completed.exit_code
         notes = []
         if completed.truncated:
-            notes.append(f"output limit reached ({self._max_output_bytes} bytes); raise max_output_bytes")
+            limit = self._max_output_bytes
+            notes.append(f"output limit reached ({limit} bytes); raise max_output_bytes")
         if completed.timed_out:
             exit_code = TIMEOUT_EXIT_CODE
             notes.append("command timed out")

@@ -1,0 +1,90 @@
+"""The benchmark's command: `wasmsand bench`, or `python -m bench.run`."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from bench.cases import Case, all_cases
+from bench.memory import measure_in_fresh_process
+from bench.report import Report, Row
+from bench.sides import NativeSide, SandboxSide, ScriptFailed, Side
+
+_VERSIONS = "echo bash $BASH_VERSION, $(sort --version | head -n 1)"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, and print the table."""
+    parser = argparse.ArgumentParser(
+        prog="wasmsand bench",
+        description="Time the sandbox and the native programs of this machine side by side. "
+        "Both run the same scripts, taking turns; the table shows medians.",
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer rounds: half a minute")
+    parser.add_argument("--only", metavar="TEXT", help="cases whose name contains TEXT")
+    parser.add_argument(
+        "--no-memory", action="store_true", help="leave out the memory of idle sandboxes"
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON")
+    form.add_argument("--markdown", action="store_true", help="print Markdown")
+    options = parser.parse_args(argv)
+
+    progress = Console(stderr=True)
+    cases = all_cases(quick=options.quick)
+    if options.only:
+        cases = [case for case in cases if options.only in case.name]
+        if not cases:
+            parser.error(f"no case has {options.only!r} in its name")
+    counts = () if options.no_memory else (1, 10) if options.quick else (1, 10, 100)
+    try:
+        report = _measure(cases, counts, progress)
+    except ScriptFailed as failure:
+        print(f"wasmsand bench: {failure}", file=sys.stderr)
+        return 1
+    if options.json:
+        print(report.as_json())
+    elif options.markdown:
+        print(report.as_markdown())
+    else:
+        report.print(Console())
+    return 0
+
+
+def _measure(cases: Sequence[Case], counts: Sequence[int], progress: Console) -> Report:
+    with SandboxSide() as sandbox, NativeSide() as native, progress.status("") as status:
+        rows = []
+        for case in cases:
+            status.update(f"measuring: {case.name}")
+            rows.append(_row(case, sandbox, native))
+        versions = {side.name: side.output(_VERSIONS).strip() for side in (sandbox, native)}
+        memory = []
+        for count in counts:
+            status.update(f"measuring: memory of {count} idle sandboxes")
+            memory.append(measure_in_fresh_process(count))
+    return Report(versions, rows, memory)
+
+
+def _row(case: Case, sandbox: Side, native: Side) -> Row:
+    times: dict[str, list[float]] = {sandbox.name: [], native.name: []}
+    for side in (sandbox, native):
+        case.prepare(side)
+    for _ in range(case.rounds):
+        for side in (sandbox, native):
+            seconds = case.measure(side)
+            if seconds is not None:
+                times[side.name].append(seconds)
+    wasm_times, native_times = times[sandbox.name], times[native.name]
+    return Row(
+        case.name,
+        statistics.median(wasm_times),
+        statistics.median(native_times) if native_times else None,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""The two sides of every comparison: a sandbox, and the programs of this machine.
+
+Rules: each side runs the same bash script in a directory of its own and is timed from
+Python, from the call to the collected output; a script that fails ends the benchmark.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol
+
+from wasmsand import Sandbox
+
+ENVIRONMENT = {"LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"}
+
+
+class ScriptFailed(Exception):
+    """A benchmark's script ended with an error: its time would mean nothing."""
+
+
+class Side(Protocol):
+    """Something that can run a script."""
+
+    name: str
+
+    def run(self, script: str) -> float:
+        """Run `script` and return its seconds."""
+
+    def output(self, script: str) -> str:
+        """What `script` prints, untimed."""
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put a file into the scripts' directory."""
+
+
+class SandboxSide:
+    """Scripts in one sandbox."""
+
+    name = "wasm"
+
+    def __init__(self) -> None:
+        self._sandbox = Sandbox(timeout_ms=600_000, fs_limit_bytes=1 << 30)
+
+    def run(self, script: str) -> float:
+        start = time.perf_counter()
+        result = self._sandbox.commands.run(script)
+        seconds = time.perf_counter() - start
+        if result.exit_code or result.stderr:
+            raise ScriptFailed(f"{script!r}: status {result.exit_code}: {result.stderr[:500]}")
+        return seconds
+
+    def output(self, script: str) -> str:
+        return self._sandbox.commands.run(script).stdout
+
+    def write(self, name: str, data: bytes) -> None:
+        self._sandbox.files.write(name, data)
+
+    def __enter__(self) -> SandboxSide:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._sandbox.kill()
+
+
+class NativeSide:
+    """Scripts in the host's bash, in a temporary directory."""
+
+    name = "native"
+
+    def __init__(self) -> None:
+        bash = shutil.which("bash")
+        if bash is None:
+            raise ScriptFailed("there is no native bash to compare with")
+        self._bash = bash
+        self._directory = tempfile.TemporaryDirectory(prefix="wasmsand-bench-")
+
+    def run(self, script: str) -> float:
+        start = time.perf_counter()
+        process = subprocess.run(
+            [self._bash, "-c", script],
+            cwd=self._directory.name,
+            env=ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        seconds = time.perf_counter() - start
+        if process.returncode or process.stderr:
+            raise ScriptFailed(f"{script!r}: status {process.returncode}: {process.stderr[:500]!r}")
+        return seconds
+
+    def output(self, script: str) -> str:
+        command = [self._bash, "-c", script]
+        return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True).stdout
+
+    def write(self, name: str, data: bytes) -> None:
+        path = Path(self._directory.name, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+    def __enter__(self) -> NativeSide:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._directory.cleanup()

@@ -1,0 +1,64 @@
+"""The `wasmsand` command.
+
+Owns the list of subcommands; each has a file of its own with `add_parser` and
+`execute`. Rules: a subcommand imports the machine only when it is executed, so that
+`--help` answers at once; what goes wrong in wasmsand itself is one line on standard
+error and exit status 125, so that it is not taken for the guest's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from wasmsand import __version__
+from wasmsand.cli import delegated, doctor, run, shell
+from wasmsand.cli.failure import EXIT_FAILURE, Failure
+
+_DESCRIPTION = """\
+A computer for AI agents in a Python package: real GNU bash and coreutils, compiled to
+WebAssembly, on a small Unix-like kernel. No container, no root, no network."""
+
+_EXAMPLES = """\
+examples:
+  wasmsand run 'echo hello | tr a-z A-Z'      one command, in a fresh sandbox
+  wasmsand run 'sort | uniq -c' < names.txt   standard input goes in, output comes out
+  wasmsand run --file data.csv 'wc -l data.csv'
+  wasmsand shell                              an interactive bash; exit or Ctrl-D ends it
+  wasmsand doctor                             is everything in place? what to do if not
+
+'wasmsand COMMAND --help' explains one command. From Python:
+  from wasmsand import Sandbox
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if words and words[0] in delegated.MODULES:
+            return delegated.execute(words[0], words[1:])
+        arguments = _parser().parse_args(words)
+        return cast("Callable[[argparse.Namespace], int]", arguments.execute)(arguments)
+    except Failure as failure:
+        print(f"wasmsand: {failure}", file=sys.stderr)
+        return EXIT_FAILURE
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="wasmsand",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"wasmsand {__version__}")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in (run, shell, doctor):
+        command.add_parser(subparsers)
+    delegated.add_parsers(subparsers)
+    return parser

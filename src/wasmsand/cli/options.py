@@ -1,0 +1,94 @@
+"""Options that `run` and `shell` share, and what they make of them.
+
+Rules: a host file is read here and nowhere else in the command line, and only when the
+user named it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import posixpath
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wasmsand.cli.failure import Failure
+from wasmsand.sdk.environment import HOME, command_environment
+
+if TYPE_CHECKING:
+    from wasmsand.machine import Machine
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedFile:
+    """A host file to copy into the sandbox before it starts."""
+
+    host: Path
+    guest: str
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--env`, `--cwd` and `--file`."""
+    parser.add_argument(
+        "--env",
+        metavar="NAME=VALUE",
+        type=_variable,
+        action="append",
+        default=[],
+        help="set an environment variable (repeatable)",
+    )
+    parser.add_argument(
+        "--cwd",
+        metavar="DIR",
+        default=HOME,
+        type=_absolute,
+        help="working directory in the sandbox, made if missing (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--file",
+        metavar="HOST[:GUEST]",
+        type=_copied_file,
+        action="append",
+        default=[],
+        help="copy a file of this machine into the sandbox; GUEST is relative to the "
+        "working directory and defaults to the file's name (repeatable)",
+    )
+
+
+def environment(arguments: argparse.Namespace, terminal: str | None = None) -> dict[str, str]:
+    """The guest's environment."""
+    extra = {} if terminal is None else {"TERM": terminal}
+    return command_environment(extra, dict(arguments.env), cwd=arguments.cwd)
+
+
+def prepare(machine: Machine, arguments: argparse.Namespace) -> None:
+    """Make the working directory and copy the files."""
+    if not machine.files.exists(arguments.cwd):
+        machine.files.mkdir(arguments.cwd)
+    for file in arguments.file:
+        try:
+            data = file.host.read_bytes()
+        except OSError as error:
+            raise Failure(f"--file {file.host}: {error.strerror}") from None
+        mode = 0o755 if file.host.stat().st_mode & 0o100 else 0o644
+        machine.files.write(posixpath.join(arguments.cwd, file.guest), data, mode=mode)
+
+
+def _variable(word: str) -> tuple[str, str]:
+    name, equals, value = word.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{word!r} is not NAME=VALUE")
+    return name, value
+
+
+def _absolute(word: str) -> str:
+    if not word.startswith("/"):
+        raise argparse.ArgumentTypeError(f"{word!r} is not an absolute path")
+    return word
+
+
+def _copied_file(word: str) -> CopiedFile:
+    host, _, guest = word.partition(":")
+    if not host:
+        raise argparse.ArgumentTypeError(f"{word!r} is not HOST or HOST:GUEST")
+    return CopiedFile(Path(host), guest or Path(host).name)

@@ -1,0 +1,142 @@
+"""`wasmsand shell`: an interactive bash on a pseudo-terminal of the sandbox.
+
+Rules: while it runs the host's terminal is raw and every byte goes both ways unread,
+so that editing, job control and Ctrl-C are the guest's; the terminal is always given
+back as it was. A signal handler only wakes the loop: it takes no lock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import select
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from wasmsand.cli import options, run
+
+if TYPE_CHECKING:
+    from wasmsand.machine import Terminal
+
+_SHELL = ("/bin/bash",)
+_CHUNK = 65536
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `shell`."""
+    parser = subparsers.add_parser(
+        "shell",
+        help="an interactive bash in a fresh sandbox",
+        description="An interactive bash in a fresh sandbox; its files are gone when it ends. "
+        "If standard input is not a terminal, bash runs what it reads there.",
+    )
+    options.add_options(parser)
+    parser.set_defaults(execute=execute, command=list(_SHELL), timeout=None)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the shell; its exit status is ours."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return run.execute(arguments)
+    from wasmsand.machine import Machine
+
+    machine = Machine()
+    try:
+        options.prepare(machine, arguments)
+        columns, rows = shutil.get_terminal_size()
+        terminal = machine.open_terminal(
+            [word.encode() for word in _SHELL],
+            environ=options.environment(arguments, os.environ.get("TERM", "dumb")),
+            cwd=arguments.cwd,
+            rows=rows,
+            columns=columns,
+        )
+        with _raw_mode(sys.stdin.fileno()):
+            _pump(terminal, sys.stdin.fileno(), sys.stdout.fileno())
+        return terminal.wait()
+    finally:
+        machine.close()
+
+
+def _pump(terminal: Terminal, keyboard: int, screen: int) -> None:
+    """Move bytes both ways until the guest's side ends."""
+    wake_read, wake_write = os.pipe()
+    os.set_blocking(wake_write, False)
+    ended = threading.Event()
+
+    def show_output() -> None:
+        try:
+            while data := terminal.read(_CHUNK):
+                _write_all(screen, data)
+        finally:
+            ended.set()
+            _wake(wake_write)
+
+    output = threading.Thread(target=show_output, name="wasmsand-screen", daemon=True)
+    try:
+        with _window_changes_wake(wake_write):
+            output.start()
+            _feed_keyboard(terminal, keyboard, screen, wake_read, ended)
+            output.join()
+    finally:
+        os.close(wake_write)
+        os.close(wake_read)
+
+
+def _feed_keyboard(
+    terminal: Terminal, keyboard: int, screen: int, wake_read: int, ended: threading.Event
+) -> None:
+    sources = [keyboard, wake_read]
+    while not ended.is_set():
+        ready, _, _ = select.select(sources, [], [])
+        if wake_read in ready:
+            os.read(wake_read, _CHUNK)
+            columns, rows = os.get_terminal_size(screen)
+            terminal.resize(rows, columns)
+        if keyboard in ready:
+            data = os.read(keyboard, _CHUNK)
+            if data:
+                terminal.write(data)
+            else:
+                sources.remove(keyboard)
+
+
+def _wake(wake_write: int) -> None:
+    # A full pipe means that the loop will wake anyway.
+    with suppress(BlockingIOError):
+        os.write(wake_write, b"!")
+
+
+@contextmanager
+def _window_changes_wake(wake_write: int) -> Iterator[None]:
+    """Wake the loop whenever the host's window changes its size."""
+    before = signal.signal(signal.SIGWINCH, lambda _signal, _frame: _wake(wake_write))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGWINCH, before)
+
+
+@contextmanager
+def _raw_mode(descriptor: int) -> Iterator[None]:
+    """The terminal in raw mode, and as it was afterwards."""
+    import termios
+    import tty
+
+    before = termios.tcgetattr(descriptor)
+    try:
+        tty.setraw(descriptor)
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

@@ -1,0 +1,19 @@
+"""Builds the user space: real programs, from source, to WebAssembly.
+
+The layout, from the top down:
+
+    cli          the `wasmsand build` command
+    schedule     which recipes, in which order, how many at once
+    build        one recipe: fetch, unpack, configure, make, finish, store
+    finish       what happens to a linked module before it may be used
+    image        the directory of programs that a wheel carries
+    sources, debian, wasm_opt, toolchain      what is fetched, and by which tool
+    recipe, keys, cache                       what is built, its name, where it is kept
+    commands, jobserver, progress, errors     how steps run and what is told about them
+
+Only the standard library and `rich` are needed.
+"""
+
+from userland.builder.cli import main
+
+__all__ = ["main"]

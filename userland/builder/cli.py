@@ -1,0 +1,280 @@
+"""The command `wasmsand build`.
+
+Rules: arguments are read here and nowhere else; errors end as a message with advice
+and an exit status (1 failed, 2 wrong arguments, 130 stopped), never as a traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from userland.builder.build import Workshop
+from userland.builder.cache import Cache, Entry, default_root, remove_tree
+from userland.builder.commands import Commands
+from userland.builder.errors import BuildError, Interrupted
+from userland.builder.image import compile_ahead, write_image
+from userland.builder.jobserver import JobServer
+from userland.builder.keys import recipe_keys
+from userland.builder.progress import Progress, progress_on, seconds_text
+from userland.builder.recipe import Recipe, load_recipes, with_dependencies
+from userland.builder.schedule import build_recipes
+from userland.builder.toolchain import Toolchain, ensure_toolchain, find_toolchain
+from userland.builder.wasm_opt import ensure_wasm_opt
+
+ROOT = Path(__file__).resolve().parents[2]
+RECIPES = ROOT / "userland/recipes"
+IMAGE = ROOT / "src/wasmsand/_image"
+
+_DESCRIPTION = """\
+Build the user space from source: real GNU programs, compiled to WebAssembly.
+
+Without NAME every recipe is built. Toolchain and sources are fetched at the first
+build, pinned by version and hash. Results are kept in a cache by the content of all
+that they are made of, so a second build takes no time, in any clone of the repository.
+"""
+_EPILOG = """\
+examples:
+  wasmsand build                     build everything that is not built yet
+  wasmsand build bash                only bash and what it needs
+  wasmsand build --list              what there is: version, size, licence
+  wasmsand build --rebuild bash      build again, check that the bytes are the same
+  wasmsand build --clean             forget everything built; downloads stay
+
+environment:
+  WASMSAND_CACHE           where the cache is (default: ~/.cache/wasmsand)
+  WASMSAND_DEBIAN_MIRROR   another Debian mirror than the one apt is configured with
+
+A recipe is a folder in userland/recipes; its README.md tells how to write one.
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="wasmsand build",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", metavar="NAME", nargs="*", help="recipes to build (default: all)")
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--list", action="store_true", help="list recipes and what is built")
+    action.add_argument("--clean", action="store_true", help="remove built outputs and logs")
+    action.add_argument(
+        "--rebuild",
+        action="store_true",
+        help="build the named recipes (or all) again and compare with what was built",
+    )
+    parser.add_argument(
+        "--downloads", action="store_true", help="with --clean: remove sources and tools too"
+    )
+    parser.add_argument(
+        "--jobs",
+        "-j",
+        metavar="N",
+        type=_positive,
+        default=len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
+        help="how much to do at once (default: the number of CPUs, %(default)s)",
+    )
+    parser.add_argument(
+        "--no-install",
+        action="store_true",
+        help="say which Debian packages are missing instead of installing them",
+    )
+    parser.add_argument(
+        "--image", metavar="DIR", type=Path, default=IMAGE, help="where the programs go"
+    )
+    return parser
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError
+    return value
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `wasmsand build` with these arguments; returns the exit status."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.downloads and not options.clean:
+        parser.error("--downloads only goes with --clean")
+    console = Console()
+    commands = Commands()
+    try:
+        with _stoppable():
+            recipes = load_recipes(RECIPES, ROOT)
+            chosen = with_dependencies(options.names or recipes, recipes)
+            cache = Cache(default_root())
+            if options.list:
+                _list(console, chosen, recipes, cache, commands)
+            elif options.clean:
+                _clean(console, cache, options.names, options.downloads, options.image)
+            else:
+                cache.prepare()
+                again = frozenset(options.names or recipes) if options.rebuild else frozenset()
+                _build(console, chosen, recipes, again, cache, commands, options)
+    except KeyboardInterrupt:
+        commands.stop()
+        return _fail(Interrupted())
+    except BuildError as error:
+        return _fail(error)
+    return 0
+
+
+def _fail(error: BuildError) -> int:
+    console = Console(stderr=True)
+    console.print(Text("wasmsand build: ", style="bold red") + Text(str(error)), soft_wrap=True)
+    if error.advice:
+        console.print(Text(error.advice), soft_wrap=True)
+    return 130 if isinstance(error, Interrupted) else 1
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """A request to end is handled as Ctrl-C is: stop the commands, tidy up."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = {
+            number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
+        }
+    except ValueError:
+        # Not the main thread: its owner handles signals.
+        before = {}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _build(
+    console: Console,
+    chosen: dict[str, Recipe],
+    recipes: dict[str, Recipe],
+    again: frozenset[str],
+    cache: Cache,
+    commands: Commands,
+    options: argparse.Namespace,
+) -> None:
+    def say(message: str) -> None:
+        console.print(Text(message), soft_wrap=True)
+
+    toolchain = ensure_toolchain(commands, not options.no_install, say)
+    keys = recipe_keys(recipes, toolchain.identity)
+    entries = {name: cache.find(name, keys[name]) for name in recipes}
+    with progress_on(console) as progress:
+        if again or any(entries[name] is None for name in chosen):
+            entries |= _make(
+                chosen, keys, again, cache, commands, toolchain, progress, options.jobs
+            )
+        built = [(recipes[name], entry) for name, entry in entries.items() if entry is not None]
+        _install(options.image, built, progress)
+    _summary(console, chosen, entries, options.image)
+
+
+def _make(
+    chosen: dict[str, Recipe],
+    keys: Mapping[str, str],
+    again: frozenset[str],
+    cache: Cache,
+    commands: Commands,
+    toolchain: Toolchain,
+    progress: Progress,
+    jobs: int,
+) -> dict[str, Entry]:
+    wasm_opt = ensure_wasm_opt(cache, commands)
+    server = JobServer(jobs)
+    try:
+        shop = Workshop(ROOT, cache, commands, toolchain, wasm_opt, jobs, server, progress)
+        return build_recipes(chosen, keys, shop, again)
+    finally:
+        server.close()
+
+
+def _install(image: Path, built: list[tuple[Recipe, Entry]], progress: Progress) -> None:
+    progress.add("image", "")
+    progress.step("image", "write")
+    changed = write_image(image, built)
+    compiled = compile_ahead(image, lambda step: progress.step("image", step))
+    progress.end("image", "built" if changed or compiled else "cached", "")
+
+
+def _summary(
+    console: Console,
+    chosen: dict[str, Recipe],
+    entries: Mapping[str, Entry | None],
+    image: Path,
+) -> None:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("program", "version", "size", "names", "built in"):
+        table.add_column(column, justify="right" if column in ("size", "names") else "left")
+    for recipe in chosen.values():
+        entry = entries[recipe.name]
+        assert entry is not None, "build_recipes returns every recipe it was given"
+        spent = ", ".join(
+            f"{step} {seconds_text(seconds)}"
+            for step, seconds in entry.seconds.items()
+            if seconds >= 0.05
+        )
+        for program in recipe.programs:
+            size = f"{entry.files[program.file][0] / 1e6:.2f} MB"
+            table.add_row(program.name, recipe.version, size, str(len(program.names)), spent)
+        if not recipe.programs:
+            table.add_row(recipe.name, recipe.version, "", "", spent)
+    console.print(table)
+    console.print(Text(f"programs are in {image}"), soft_wrap=True)
+
+
+def _list(
+    console: Console,
+    chosen: dict[str, Recipe],
+    recipes: dict[str, Recipe],
+    cache: Cache,
+    commands: Commands,
+) -> None:
+    toolchain = find_toolchain(commands)
+    keys = recipe_keys(recipes, toolchain.identity) if toolchain is not None else {}
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("recipe", "version", "built", "size", "licence", "what it is"):
+        table.add_column(column, justify="right" if column == "size" else "left")
+    for recipe in chosen.values():
+        entry = cache.find(recipe.name, keys[recipe.name]) if recipe.name in keys else None
+        size = sum(entry.files[program.file][0] for program in recipe.programs) if entry else 0
+        table.add_row(
+            recipe.name,
+            recipe.version,
+            "yes" if entry else "no",
+            f"{size / 1e6:.2f} MB" if size else "",
+            recipe.licence,
+            recipe.summary,
+        )
+    console.print(table)
+    if toolchain is None:
+        console.print("the toolchain is not installed yet: `wasmsand build` does that")
+
+
+def _clean(console: Console, cache: Cache, names: list[str], downloads: bool, image: Path) -> None:
+    freed = cache.clean(names or None, downloads)
+    if not names:
+        remove_tree(image)
+    console.print(f"removed {freed / 1e6:.1f} MB of {cache.root}")
+    if not downloads:
+        console.print(
+            "sources and tools are kept; remove them too: wasmsand build --clean --downloads"
+        )

@@ -1,0 +1,105 @@
+"""Running other programs, so that all of them can be stopped at once.
+
+Rules: every command runs in its own process group with its output in a file or a
+pipe, never on the terminal; `stop` ends them all, grandchildren included; after it
+no new one starts.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from userland.builder.errors import Interrupted
+
+_GRACE_SECONDS = 2.0
+
+
+class Commands:
+    """All commands of one build."""
+
+    def __init__(self) -> None:
+        self.stopped = threading.Event()
+        self._guard = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+
+    def run(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        output: IO[bytes] | int,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        pass_fds: Sequence[int] = (),
+    ) -> int:
+        """Run to the end; returns the exit status. Raises `Interrupted` after `stop`."""
+        return self._finish(self._start(argv, output, cwd, env, pass_fds))[0]
+
+    def capture(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> tuple[int, str]:
+        """Run to the end; returns the exit status and what it printed, errors included."""
+        status, printed = self._finish(self._start(argv, subprocess.PIPE, cwd, env, ()))
+        return status, printed.decode(errors="replace")
+
+    def stop(self) -> None:
+        """End all commands now and let no other start."""
+        self.stopped.set()
+        with self._guard:
+            running = list(self._running)
+        for process in running:
+            _signal_group(process, signal.SIGTERM)
+        for process in running:
+            try:
+                process.wait(_GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                _signal_group(process, signal.SIGKILL)
+
+    def _start(
+        self,
+        argv: Sequence[str | Path],
+        output: IO[bytes] | int,
+        cwd: Path | None,
+        env: Mapping[str, str] | None,
+        pass_fds: Sequence[int],
+    ) -> subprocess.Popen[bytes]:
+        with self._guard:
+            if self.stopped.is_set():
+                raise Interrupted
+            process = subprocess.Popen(
+                [str(part) for part in argv],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=cwd,
+                env=env,
+                pass_fds=tuple(pass_fds),
+                start_new_session=True,
+            )
+            self._running.add(process)
+        return process
+
+    def _finish(self, process: subprocess.Popen[bytes]) -> tuple[int, bytes]:
+        try:
+            printed, _ = process.communicate()
+        finally:
+            with self._guard:
+                self._running.discard(process)
+        if self.stopped.is_set():
+            raise Interrupted
+        return process.returncode, printed or b""
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)

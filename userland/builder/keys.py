@@ -1,0 +1,69 @@
+"""Content keys: the name under which a recipe's output is kept in the cache.
+
+A key is a sha256 over everything that decides the output's bytes: the recipe file,
+its patches and further inputs, the source's hash, the keys of its dependencies, the
+toolchain, and the builder's own code that compiles and finishes. Rule: if a change
+can change the bytes, it changes the key; where and when a build runs never does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from userland.builder.recipe import Recipe
+
+# The parts of the builder whose code decides what comes out.
+_DECIDING_CODE = ("build.py", "finish.py")
+
+
+def file_digest(path: Path) -> str:
+    """Hex sha256 of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def tree_digest(path: Path) -> str:
+    """Hex sha256 of a file, or of a directory's names, contents, modes and links."""
+    if not path.is_dir():
+        return file_digest(path)
+    total = hashlib.sha256()
+    for entry in sorted(_entries(path), key=lambda found: found.relative_to(path).as_posix()):
+        if entry.is_symlink():
+            kind, content = "link", os.readlink(entry)
+        else:
+            kind = "program" if os.access(entry, os.X_OK) else "file"
+            content = file_digest(entry)
+        total.update(json.dumps([entry.relative_to(path).as_posix(), kind, content]).encode())
+    return total.hexdigest()
+
+
+def _entries(folder: Path) -> Iterable[Path]:
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            # Python's and editors' droppings are not inputs.
+            if entry.name != "__pycache__":
+                yield from _entries(entry)
+        elif entry.suffix != ".pyc":
+            yield entry
+
+
+def recipe_keys(recipes: dict[str, Recipe], toolchain: str) -> dict[str, str]:
+    """The key of each recipe; `recipes` lists dependencies before their users."""
+    builder = [file_digest(Path(__file__).with_name(name)) for name in _DECIDING_CODE]
+    keys: dict[str, str] = {}
+    for recipe in recipes.values():
+        parts = {
+            "recipe": file_digest(recipe.file),
+            "patches": [file_digest(patch) for patch in recipe.build.patches],
+            "inputs": [tree_digest(path) for path in recipe.build.inputs],
+            "source": recipe.source.sha256,
+            "depends": [keys[name] for name in recipe.depends],
+            "toolchain": toolchain,
+            "builder": builder,
+        }
+        keys[recipe.name] = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    return keys

@@ -1,0 +1,195 @@
+"""What a build shows while it runs.
+
+On a terminal: one line per recipe with its step and elapsed times, kept up to date.
+Elsewhere: one plain line per event, fit for a log. Rule: the same events feed both,
+and they may come from any thread.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Literal, Protocol, Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+State = Literal["waiting", "working", "built", "cached", "failed"]
+_MARKS: dict[State, tuple[str, str]] = {
+    "waiting": ("·", "dim"),
+    "working": ("▸", "cyan"),
+    "built": ("✓", "green"),
+    "cached": ("✓", "dim green"),
+    "failed": ("✗", "red"),
+}
+
+
+class Progress(Protocol):
+    """Where a build reports to."""
+
+    def add(self, name: str, version: str) -> None:
+        """A recipe takes part in this build."""
+
+    def step(self, name: str, step: str) -> None:
+        """The recipe begins a step."""
+
+    def end(self, name: str, state: State, note: str) -> None:
+        """The recipe is done."""
+
+    def say(self, message: str) -> None:
+        """Something about the whole build."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+def progress_on(console: Console) -> Progress:
+    """The display that fits the console."""
+    return LiveProgress(console) if console.is_terminal else PlainProgress(console)
+
+
+def seconds_text(seconds: float) -> str:
+    """4.2 s, 1 min 05 s."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
+
+
+@dataclass
+class _Row:
+    version: str
+    state: State = "waiting"
+    text: str = "waiting"
+    began: float = 0.0
+    step_began: float = 0.0
+    ended: float = 0.0
+    spent: list[tuple[str, float]] = field(default_factory=list)
+
+    def step(self, step: str, now: float) -> None:
+        self._close(now)
+        self.state, self.text, self.step_began = "working", step, now
+        self.began = self.began or now
+
+    def end(self, state: State, note: str, now: float) -> None:
+        self._close(now)
+        self.state, self.text, self.ended = state, note, now
+        self.began = self.began or now
+
+    def _close(self, now: float) -> None:
+        if self.state == "working":
+            self.spent.append((self.text, now - self.step_began))
+
+
+class PlainProgress:
+    """One line per event."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._rows: dict[str, _Row] = {}
+        self._guard = threading.Lock()
+
+    def add(self, name: str, version: str) -> None:
+        self._rows[name] = _Row(version)
+
+    def step(self, name: str, step: str) -> None:
+        with self._guard:
+            row = self._rows[name]
+            row.step(step, time.monotonic())
+            before = (
+                f"  ({row.spent[-1][0]}: {seconds_text(row.spent[-1][1])})" if row.spent else ""
+            )
+        self._line(f"{name} {row.version}: {step}{before}")
+
+    def end(self, name: str, state: State, note: str) -> None:
+        with self._guard:
+            row = self._rows[name]
+            row.end(state, note, time.monotonic())
+        elapsed = f"  ({seconds_text(row.ended - row.began)})" if state != "cached" else ""
+        self._line(
+            f"{name} {row.version}: {state}, {note}{elapsed}" if note else f"{name}: {state}"
+        )
+
+    def say(self, message: str) -> None:
+        self._line(message)
+
+    def _line(self, text: str) -> None:
+        self._console.print(Text(text), soft_wrap=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        pass
+
+
+class LiveProgress:
+    """A table on a terminal, redrawn while steps run."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._rows: dict[str, _Row] = {}
+        self._guard = threading.Lock()
+        self._live = Live(
+            console=console, get_renderable=self._table, refresh_per_second=5, transient=False
+        )
+
+    def add(self, name: str, version: str) -> None:
+        with self._guard:
+            self._rows[name] = _Row(version)
+
+    def step(self, name: str, step: str) -> None:
+        with self._guard:
+            self._rows[name].step(step, time.monotonic())
+
+    def end(self, name: str, state: State, note: str) -> None:
+        with self._guard:
+            self._rows[name].end(state, note, time.monotonic())
+
+    def say(self, message: str) -> None:
+        self._console.print(Text(message), soft_wrap=True)
+
+    def _table(self) -> Table:
+        now = time.monotonic()
+        table = Table.grid(padding=(0, 2))
+        with self._guard:
+            for name, row in self._rows.items():
+                mark, style = _MARKS[row.state]
+                step = seconds_text(now - row.step_began) if row.state == "working" else ""
+                total = ""
+                if row.began and row.state != "cached":
+                    total = seconds_text((row.ended or now) - row.began)
+                table.add_row(
+                    Text(mark, style=style),
+                    Text(f"{name} {row.version}"),
+                    Text(row.text, style=style, overflow="ellipsis", no_wrap=True),
+                    Text(step, style="dim"),
+                    Text(total),
+                )
+        return table
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._live.stop()

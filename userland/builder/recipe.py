@@ -1,0 +1,315 @@
+"""Reading recipes: one folder each, `recipe.toml` inside.
+
+Owns the format. Rules: a recipe is declarative (no code in it); every source has a
+sha256; an unknown or missing field is an error that names the file and the field.
+The format is explained in `userland/recipes/README.md`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args
+
+from userland.builder.errors import RecipeError
+
+BuildSystem = Literal["autotools", "script"]
+Optimise = Literal["none", "O1", "O2", "O3", "Os"]
+_T = TypeVar("_T")
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9+._-]*")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One upstream tarball of a Debian source package."""
+
+    package: str
+    """The Debian source package."""
+    suites: tuple[str, ...]
+    """Where this version was seen, the most stable first; for messages and look-up."""
+    file: str
+    """The name of the upstream tarball in the archive's pool."""
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """One module of the image."""
+
+    name: str
+    binary: str
+    """Where the build leaves it, relative to the source tree."""
+    names: tuple[str, ...]
+    """The names it is installed under in /bin and /usr/bin."""
+    fork: bool
+    """Whether it forks and goes on in the child, and so needs Asyncify."""
+    optimise: Optimise
+    """The wasm-opt level after linking."""
+
+    @property
+    def file(self) -> str:
+        """Its file name in the image."""
+        return f"{self.name}.wasm"
+
+
+@dataclass(frozen=True)
+class Build:
+    """How sources become outputs."""
+
+    system: BuildSystem
+    configure: tuple[str, ...]
+    answers: tuple[tuple[str, str], ...]
+    """Cache variables that configure cannot find out when cross-compiling."""
+    cflags: tuple[str, ...]
+    ldflags: tuple[str, ...]
+    make: tuple[str, ...]
+    """Arguments of make: targets and variables."""
+    patches: tuple[Path, ...]
+    script: Path | None
+    """For `system = "script"`: called with the source tree and the output directory."""
+    inputs: tuple[Path, ...]
+    """Further files and directories whose content decides the output."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One folder of `userland/recipes`."""
+
+    name: str
+    version: str
+    summary: str
+    licence: str
+    folder: Path
+    source: Source
+    build: Build
+    programs: tuple[Program, ...]
+    depends: tuple[str, ...]
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "recipe.toml"
+
+    @property
+    def origin(self) -> str:
+        """One line that says where the source came from, for the manifest."""
+        return (
+            f"{self.name} {self.version} (Debian source package {self.source.package}, "
+            f"{self.source.file}, sha256 {self.source.sha256})"
+        )
+
+
+class _Table:
+    """A TOML table from which every field is taken once; what is left is an error."""
+
+    def __init__(self, file: Path, where: str, value: object) -> None:
+        if not isinstance(value, dict):
+            raise RecipeError(f"{file}: {where or 'the file'} must be a table")
+        self._file = file
+        self._where = where
+        self._fields: dict[str, Any] = dict(value)
+
+    def fail(self, field: str, problem: str) -> RecipeError:
+        path = f"{self._where}.{field}" if self._where else field
+        return RecipeError(
+            f"{self._file}: {path} {problem}", "The fields are in userland/recipes/README.md."
+        )
+
+    def take(self, field: str, kind: type[_T], default: _T | None = None) -> _T:
+        if field not in self._fields:
+            if default is None:
+                raise self.fail(field, "is missing")
+            return default
+        value = self._fields.pop(field)
+        if not isinstance(value, kind):
+            raise self.fail(field, f"must be a {kind.__name__}")
+        return value
+
+    def text(self, field: str, pattern: re.Pattern[str] | None = None) -> str:
+        value = self.take(field, str)
+        if not value or (pattern is not None and not pattern.fullmatch(value)):
+            raise self.fail(field, f"cannot be {value!r}")
+        return value
+
+    def strings(self, field: str, default: Iterable[str] | None = None) -> tuple[str, ...]:
+        values = self.take(field, list, None if default is None else list(default))
+        if not all(isinstance(value, str) for value in values):
+            raise self.fail(field, "must be a list of strings")
+        return tuple(values)
+
+    def table(self, field: str, default: dict[str, Any] | None = None) -> _Table:
+        where = f"{self._where}.{field}" if self._where else field
+        return _Table(self._file, where, self.take(field, dict, default))
+
+    def tables(self, field: str) -> list[_Table]:
+        where = f"{self._where}.{field}" if self._where else field
+        return [
+            _Table(self._file, f"{where}[{index}]", value)
+            for index, value in enumerate(self.take(field, list, []))
+        ]
+
+    def remaining_strings(self) -> tuple[tuple[str, str], ...]:
+        """All fields left, as sorted pairs of strings."""
+        for field, value in self._fields.items():
+            if not isinstance(value, str):
+                raise self.fail(field, "must be a string")
+        pairs = tuple(sorted(self._fields.items()))
+        self._fields.clear()
+        return pairs
+
+    def finish(self) -> None:
+        for field in self._fields:
+            raise self.fail(field, "is not a field of a recipe")
+
+
+def load_recipe(folder: Path, root: Path) -> Recipe:
+    """The recipe in `folder`; `root` is the repository, to which script paths are relative."""
+    file = folder / "recipe.toml"
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RecipeError(
+            f"{file} does not exist", "A recipe is a folder with that file."
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RecipeError(f"{file} is not valid TOML: {error}") from None
+    top = _Table(file, "", document)
+    name = top.text("name", _NAME)
+    if name != folder.name:
+        raise top.fail("name", f"is {name!r} but the folder is {folder.name!r}")
+    recipe = Recipe(
+        name=name,
+        version=top.text("version"),
+        summary=top.text("summary"),
+        licence=top.text("licence"),
+        folder=folder,
+        source=_source(top.table("source")),
+        build=_build(top.table("build"), folder, root),
+        programs=tuple(_program(table) for table in top.tables("programs")),
+        depends=top.strings("depends", ()),
+    )
+    top.finish()
+    if recipe.build.system == "autotools" and "musl" not in recipe.depends:
+        raise top.fail("depends", "must name musl: it holds the compiler driver")
+    return recipe
+
+
+def _source(table: _Table) -> Source:
+    source = Source(
+        package=table.text("package", _NAME),
+        suites=table.strings("suites"),
+        file=table.text("file", re.compile(r"[A-Za-z0-9][A-Za-z0-9+._~-]*")),
+        sha256=table.text("sha256", _SHA256),
+    )
+    if not source.suites:
+        raise table.fail("suites", "must name at least one suite")
+    table.finish()
+    return source
+
+
+def _build(table: _Table, folder: Path, root: Path) -> Build:
+    system = table.text("system")
+    if system not in get_args(BuildSystem):
+        raise table.fail("system", f"must be one of {', '.join(get_args(BuildSystem))}")
+    script = root / table.text("script") if system == "script" else None
+    build = Build(
+        system=system,  # type: ignore[arg-type]  # checked above
+        configure=table.strings("configure", ()),
+        answers=table.table("answers", {}).remaining_strings(),
+        cflags=table.strings("cflags", ()),
+        ldflags=table.strings("ldflags", ()),
+        make=table.strings("make", ()),
+        patches=tuple(folder / patch for patch in table.strings("patches", ())),
+        script=script,
+        inputs=tuple(root / path for path in table.strings("inputs", ())),
+    )
+    for patch in build.patches:
+        if not patch.is_file():
+            raise table.fail("patches", f"names {patch.name}, which is not in the folder")
+    if script is not None and not os.access(script, os.X_OK):
+        raise table.fail("script", f"names {script}, which is not an executable file")
+    for path in build.inputs:
+        if not path.exists():
+            raise table.fail("inputs", f"names {path}, which does not exist")
+    table.finish()
+    return build
+
+
+def _program(table: _Table) -> Program:
+    name = table.text("name", _NAME)
+    optimise = table.take("optimise", str, "O1")
+    if optimise not in get_args(Optimise):
+        raise table.fail("optimise", f"must be one of {', '.join(get_args(Optimise))}")
+    program = Program(
+        name=name,
+        binary=table.text("binary"),
+        names=table.strings("names", (name,)),
+        fork=table.take("fork", bool, False),
+        optimise=optimise,  # type: ignore[arg-type]  # checked above
+    )
+    for installed in program.names:
+        if "/" in installed or not installed:
+            raise table.fail("names", f"cannot hold {installed!r}")
+    if Path(program.binary).is_absolute() or ".." in Path(program.binary).parts:
+        raise table.fail("binary", "must lie in the source tree")
+    table.finish()
+    return program
+
+
+def load_recipes(folder: Path, root: Path) -> dict[str, Recipe]:
+    """All recipes by name, dependencies before their users."""
+    found = {
+        path.parent.name: load_recipe(path.parent, root)
+        for path in sorted(folder.glob("*/recipe.toml"))
+    }
+    ordered: dict[str, Recipe] = {}
+
+    def visit(name: str, users: tuple[str, ...]) -> None:
+        if name in users:
+            raise RecipeError(f"recipes depend on each other: {' → '.join((*users, name))}")
+        if name not in found:
+            raise RecipeError(f"{found[users[-1]].file}: depends names {name!r}: no such recipe")
+        for needed in found[name].depends:
+            visit(needed, (*users, name))
+        ordered.setdefault(name, found[name])
+
+    for name in found:
+        visit(name, ())
+    _check_installed_names(ordered.values())
+    return ordered
+
+
+def _check_installed_names(recipes: Iterable[Recipe]) -> None:
+    """No two programs may claim one name in /bin."""
+    owner: dict[str, str] = {}
+    for recipe in recipes:
+        for program in recipe.programs:
+            for installed in program.names:
+                if installed in owner:
+                    raise RecipeError(
+                        f"{recipe.file}: {installed!r} is already installed by {owner[installed]}"
+                    )
+                owner[installed] = f"{recipe.name} ({program.name})"
+
+
+def with_dependencies(names: Iterable[str], recipes: dict[str, Recipe]) -> dict[str, Recipe]:
+    """The named recipes and all they need, in building order."""
+    wanted: set[str] = set()
+
+    def want(name: str) -> None:
+        if name not in recipes:
+            raise RecipeError(
+                f"there is no recipe {name!r}", f"Recipes: {', '.join(sorted(recipes))}."
+            )
+        wanted.add(name)
+        for needed in recipes[name].depends:
+            want(needed)
+
+    for name in names:
+        want(name)
+    return {name: recipe for name, recipe in recipes.items() if name in wanted}

@@ -1,0 +1,56 @@
+"""Fetching and unpacking what recipes are built from.
+
+Rules: a source is stored under its sha256 and only after its content was checked; the
+network is asked only for what is not stored; a tree is always unpacked afresh.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO
+
+from userland.builder.cache import Cache, disk_errors
+from userland.builder.commands import Commands
+from userland.builder.debian import DebianArchive
+from userland.builder.errors import BuildError, HashMismatch
+from userland.builder.keys import file_digest
+from userland.builder.recipe import Source
+
+
+def fetch(source: Source, cache: Cache, commands: Commands) -> Path:
+    """The tarball, from the cache or from the archive."""
+    stored = cache.sources / source.sha256 / source.file
+    if stored.is_file():
+        return stored
+    lock = f"source-{source.sha256[:16]}"
+    # One download at a time: they share the private apt state, and the line is the limit.
+    with cache.lock("apt", commands.stopped), disk_errors(cache.root):
+        if stored.is_file():
+            return stored
+        with cache.lock(lock, commands.stopped), cache.scratch(lock) as scratch:
+            received = scratch / source.file
+            DebianArchive(cache.apt, commands).fetch(source, received)
+            actual = file_digest(received)
+            if actual != source.sha256:
+                raise HashMismatch(
+                    f"{source.file} (source package {source.package})", source.sha256, actual
+                )
+            stored.parent.mkdir(parents=True, exist_ok=True)
+            received.replace(stored)
+    return stored
+
+
+def unpack(tarball: Path, target: Path, commands: Commands, log: IO[bytes]) -> Path:
+    """Unpack into the empty directory `target`; returns the one directory inside it."""
+    target.mkdir()
+    status = commands.run(
+        ["tar", "--extract", "--no-same-owner", f"--file={tarball}", f"--directory={target}"],
+        output=log,
+    )
+    trees = list(target.iterdir())
+    if status != 0 or len(trees) != 1 or not trees[0].is_dir():
+        raise BuildError(
+            f"{tarball.name} could not be unpacked",
+            f"Remove {tarball} and build again. It must hold exactly one directory.",
+        )
+    return trees[0]

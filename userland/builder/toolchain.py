@@ -1,0 +1,136 @@
+"""The compiler and the other programs a build needs: found, installed, identified.
+
+They are Debian packages. Rules: nothing is installed that is there already; only
+apt-get installs, as root or by sudo, and it is announced; what decides the bytes of an
+output is in `Toolchain.identity`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from userland.builder.commands import Commands
+from userland.builder.errors import MissingTool
+from userland.builder.keys import file_digest
+from userland.builder.wasm_opt import BINARYEN_VERSION
+
+LLVM = "22"
+_PACKAGES = {
+    f"clang-{LLVM}": f"clang-{LLVM}",
+    f"wasm-ld-{LLVM}": f"lld-{LLVM}",
+    f"llvm-ar-{LLVM}": f"llvm-{LLVM}",
+    "make": "make",
+    "tar": "tar",
+    "xz": "xz-utils",
+    "patch": "patch",
+}
+_BUILTINS_PACKAGE = f"libclang-rt-{LLVM}-dev-wasm32"
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """An installed toolchain."""
+
+    identity: str
+    """Hex digest that changes when a tool that decides output bytes changes."""
+
+    @property
+    def native_compiler(self) -> str:
+        """For the small programs that a build runs on the building machine."""
+        return f"clang-{LLVM}"
+
+    @property
+    def archive_tools(self) -> dict[str, str]:
+        """Variables that tell configure which binary utilities to use."""
+        return {
+            name: f"llvm-{tool}-{LLVM}"
+            for name, tool in (("AR", "ar"), ("RANLIB", "ranlib"), ("NM", "nm"), ("STRIP", "strip"))
+        }
+
+
+def find_toolchain(commands: Commands) -> Toolchain | None:
+    """The toolchain if all of it is installed."""
+    return None if _missing(commands) else Toolchain(_identity(commands))
+
+
+def ensure_toolchain(commands: Commands, install: bool, say: Callable[[str], None]) -> Toolchain:
+    """The toolchain; what is missing is installed if `install` allows it."""
+    missing = _missing(commands)
+    if missing:
+        _install(missing, commands, install, say)
+        if still := _missing(commands):
+            raise MissingTool(f"installed, and still not found: {' '.join(still)}")
+    return Toolchain(_identity(commands))
+
+
+def _missing(commands: Commands) -> list[str]:
+    packages = [package for tool, package in _PACKAGES.items() if shutil.which(tool) is None]
+    if f"clang-{LLVM}" in packages or not _builtins(commands).is_file():
+        packages.append(_BUILTINS_PACKAGE)
+    return packages
+
+
+def _builtins(commands: Commands) -> Path:
+    _, resources = commands.capture([f"clang-{LLVM}", "-print-resource-dir"])
+    return Path(resources.strip()) / "lib/wasi/libclang_rt.builtins-wasm32.a"
+
+
+def _identity(commands: Commands) -> str:
+    _, clang = commands.capture([f"clang-{LLVM}", "--version"])
+    _, linker = commands.capture([f"wasm-ld-{LLVM}", "--version"])
+    parts = [
+        clang.splitlines()[0],
+        linker.strip(),
+        file_digest(_builtins(commands)),
+        BINARYEN_VERSION,
+    ]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _install(
+    packages: list[str], commands: Commands, allowed: bool, say: Callable[[str], None]
+) -> None:
+    root = os.geteuid() == 0
+    prefix = [] if root else ["sudo"]
+    typed = " ".join([*prefix, "apt-get", "install", *packages])
+    if shutil.which("apt-get") is None:
+        raise MissingTool(
+            f"these are not installed, and there is no apt-get to do it: {' '.join(packages)}",
+            f"Install LLVM {LLVM} (clang, lld, the wasm32 builtins), make and xz by your "
+            "system's means, or install a wheel of wasmsand, which needs no compiler.",
+        )
+    if not allowed or not (root or shutil.which("sudo")):
+        raise MissingTool(f"not installed: {' '.join(packages)}", f"Install them: {typed}")
+    say(f"installing Debian packages: {' '.join(packages)}")
+    install = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install"]
+    install += ["-y", "-qq", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300"]
+    install += packages
+    status, printed = _run_as_root(install, commands)
+    if status != 0:
+        # The package lists may be old, or absent as in a fresh container.
+        _run_as_root([*prefix, "apt-get", "update", "-qq"], commands)
+        status, printed = _run_as_root(install, commands)
+    if status != 0:
+        raise MissingTool(
+            f"apt-get could not install {' '.join(packages)}:\n{printed}",
+            f"Install them yourself: {typed}\nLLVM {LLVM} is in Debian 12 (its security suite "
+            "must be configured) and later.",
+        )
+
+
+def _run_as_root(argv: list[str], commands: Commands) -> tuple[int, str]:
+    """The exit status and the end of the output, if that did not go to the terminal."""
+    if argv[0] == "sudo" and sys.stdin.isatty():
+        # sudo asks for a password on the terminal, so it must keep it.
+        return subprocess.run(argv, check=False).returncode, ""
+    if argv[0] == "sudo":
+        argv = ["sudo", "--non-interactive", *argv[1:]]
+    status, printed = commands.capture(argv)
+    return status, "\n".join(f"  {line}" for line in printed.splitlines()[-8:])

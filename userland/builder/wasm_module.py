@@ -1,0 +1,114 @@
+"""Reading a WebAssembly module's imports, exports and sections.
+
+Just enough of the binary format to inspect what was built; nothing is executed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from userland.builder.errors import BadModule
+
+_MAGIC = b"\0asm\1\0\0\0"
+_CUSTOM, _IMPORT, _EXPORT = 0, 2, 7
+_FUNCTION, _TABLE, _MEMORY, _GLOBAL, _TAG = range(5)
+
+
+@dataclass(frozen=True)
+class ModuleSummary:
+    """What a module asks of its host and offers it."""
+
+    imports: tuple[tuple[str, str], ...]
+    exports: frozenset[str]
+    custom_sections: frozenset[str]
+
+
+class _Reader:
+    def __init__(self, data: bytes, start: int, end: int) -> None:
+        self._data = data
+        self._at = start
+        self._end = end
+
+    @property
+    def done(self) -> bool:
+        return self._at >= self._end
+
+    def byte(self) -> int:
+        if self.done:
+            raise BadModule("the module ends in the middle of a section")
+        value = self._data[self._at]
+        self._at += 1
+        return value
+
+    def number(self) -> int:
+        """A LEB128 number. Those of 64 bits are only skipped, so signs do not matter."""
+        value = shift = 0
+        while True:
+            byte = self.byte()
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    def name(self) -> str:
+        length = self.number()
+        self._at += length
+        return self._data[self._at - length : self._at].decode()
+
+    def section(self) -> tuple[int, _Reader]:
+        kind = self.byte()
+        size = self.number()
+        body = _Reader(self._data, self._at, min(self._at + size, self._end))
+        self._at += size
+        return kind, body
+
+
+def summarise(data: bytes) -> ModuleSummary:
+    """The summary of a module; `BadModule` if it is none."""
+    if not data.startswith(_MAGIC):
+        raise BadModule("not a WebAssembly module")
+    reader = _Reader(data, len(_MAGIC), len(data))
+    imports: list[tuple[str, str]] = []
+    exports: set[str] = set()
+    custom: set[str] = set()
+    while not reader.done:
+        kind, body = reader.section()
+        if kind == _CUSTOM:
+            custom.add(body.name())
+        elif kind == _IMPORT:
+            for _ in range(body.number()):
+                imports.append((body.name(), body.name()))
+                _skip_type(body)
+        elif kind == _EXPORT:
+            for _ in range(body.number()):
+                exports.add(body.name())
+                body.byte()
+                body.number()
+    return ModuleSummary(tuple(imports), frozenset(exports), frozenset(custom))
+
+
+def _skip_type(body: _Reader) -> None:
+    """Pass over an import's type."""
+    kind = body.byte()
+    if kind == _FUNCTION:
+        body.number()
+    elif kind == _TABLE:
+        body.byte()
+        _skip_limits(body)
+    elif kind == _MEMORY:
+        _skip_limits(body)
+    elif kind == _GLOBAL:
+        body.byte()
+        body.byte()
+    elif kind == _TAG:
+        body.byte()
+        body.number()
+    else:
+        raise BadModule(f"unknown kind of import: {kind}")
+
+
+def _skip_limits(body: _Reader) -> None:
+    has_maximum = body.byte() & 1
+    body.number()
+    if has_maximum:
+        body.number()

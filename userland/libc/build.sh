@@ -1,0 +1,86 @@
+#!/bin/sh
+# Builds the sysroot: musl's source with our overlay on top, compiled to wasm32.
+#
+#   build.sh MUSL_SOURCE_DIR SYSROOT
+#
+# Environment: JOBS (parallel compilations, default: processors), LLVM_SUFFIX
+# (default "-22": clang-22, wasm-ld-22, llvm-ar-22), WASM_BUILTINS (the
+# compiler-rt archive, default: where clang keeps it), SCRATCH (a directory for
+# the work, default: a temporary one that is removed).
+#
+# The same inputs give the same bytes: compilation happens under relative paths
+# in a copy of the source, without debug information, and archives carry no times.
+set -eu
+export LC_ALL=C
+
+fail() {
+	echo "build.sh: $*" >&2
+	exit 1
+}
+
+[ $# -eq 2 ] || fail "usage: build.sh MUSL_SOURCE_DIR SYSROOT"
+here=$(cd "$(dirname "$0")" && pwd)
+musl=$(cd "$1" 2>/dev/null && pwd) || fail "no such directory: $1"
+[ -f "$musl/arch/riscv32/bits/syscall.h.in" ] || fail "$1 is not the source of musl 1.2.5 or newer"
+mkdir -p "$2"
+sysroot=$(cd "$2" && pwd)
+
+jobs=${JOBS:-$(nproc)}
+llvm=${LLVM_SUFFIX--22}
+for tool in clang wasm-ld llvm-ar llvm-ranlib llvm-nm llvm-strip; do
+	command -v "$tool$llvm" >/dev/null || fail "$tool$llvm is not installed"
+done
+builtins=${WASM_BUILTINS:-$("clang$llvm" -print-resource-dir)/lib/wasi/libclang_rt.builtins-wasm32.a}
+[ -f "$builtins" ] || fail "no compiler-rt builtins for wasm32 at $builtins (set WASM_BUILTINS)"
+
+if [ -n "${SCRATCH:-}" ]; then
+	mkdir -p "$SCRATCH"
+	scratch=$(cd "$SCRATCH" && pwd)
+else
+	scratch=$(mktemp -d)
+	trap 'rm -rf "$scratch"' EXIT
+fi
+rm -rf "$scratch/musl"
+cp -R "$musl" "$scratch/musl"
+cd "$scratch/musl"
+rm -rf obj lib config.mak
+
+# The new architecture is musl's own riscv32 (generic system-call numbers, 64-bit
+# time) where that describes the kernel's ABI, and ours where it is the machine.
+cp -R arch/riscv32 arch/wasm32
+cp -R "$here/overlay/." .
+sed -i 's/^#define _Addr int$/#define _Addr long/; s/^#define _Reg int$/#define _Reg long/' \
+	arch/wasm32/bits/alltypes.h.in
+sed -i '/riscv/d' arch/wasm32/bits/syscall.h.in
+echo '#define __NR_wait4 260' >> arch/wasm32/bits/syscall.h.in
+# These calls return twice and have to be macros in the caller's frame.
+sed -i 's/^pid_t vfork(void);$/&\n#include <bits\/vfork.h>/' include/unistd.h
+sed -i 's/^#define setjmp setjmp$/&\n#include <bits\/setjmp_calls.h>/' include/setjmp.h
+for edit in '_Addr long:arch/wasm32/bits/alltypes.h.in' '_Reg long:arch/wasm32/bits/alltypes.h.in' \
+	'bits/vfork.h:include/unistd.h' 'bits/setjmp_calls.h:include/setjmp.h'; do
+	grep -q "${edit%%:*}" "${edit#*:}" || fail "${edit#*:} is not as expected in this musl"
+done
+
+rm -rf "$sysroot/include" "$sysroot/lib" "$sysroot/bin"
+mkdir -p "$sysroot/include" "$sysroot/lib" "$sysroot/bin"
+sed "s/@LLVM_SUFFIX@/$llvm/" "$here/bin/wasm-cc" > "$sysroot/bin/wasm-cc"
+chmod +x "$sysroot/bin/wasm-cc"
+for tool in ar ranlib nm strip objdump; do
+	printf '#!/bin/sh\nexec llvm-%s%s "$@"\n' "$tool" "$llvm" > "$sysroot/bin/wasm-$tool"
+	chmod +x "$sysroot/bin/wasm-$tool"
+done
+
+cat > config.mak <<END
+ARCH = wasm32
+prefix = $sysroot
+CC = clang$llvm $(sed -n 's/^TARGET_FLAGS="\(.*\)"$/\1/p' "$here/bin/wasm-cc")
+AR = llvm-ar$llvm
+RANLIB = llvm-ranlib$llvm
+MALLOC_DIR = oldmalloc
+CFLAGS_AUTO = -O2 -fno-strict-aliasing -ffile-prefix-map=$scratch/musl=. -w
+END
+make -s -j"$jobs" install-headers lib/libc.a lib/crt1.o \
+	lib/libm.a lib/librt.a lib/libpthread.a lib/libcrypt.a lib/libutil.a \
+	lib/libxnet.a lib/libresolv.a lib/libdl.a
+cp lib/*.a lib/crt1.o "$sysroot/lib/"
+"llvm-strip$llvm" --strip-debug -o "$sysroot/lib/libbuiltins.a" "$builtins"

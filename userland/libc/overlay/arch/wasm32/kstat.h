@@ -1,0 +1,1 @@
+/* Unused: stat is the statx system call. */

@@ -1,0 +1,7 @@
+/* The entry point. Asyncify enters it again to rewind a forked process. */
+_Noreturn void __wasm_start(void);
+
+void _start(void)
+{
+	__wasm_start();
+}

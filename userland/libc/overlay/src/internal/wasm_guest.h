@@ -1,0 +1,52 @@
+/* What the wasm32 files of this libc share: the host's imports, the calls that
+ * are ours alone, and the parts of the kernel's work that are done in the guest. */
+#ifndef WASM_GUEST_H
+#define WASM_GUEST_H
+
+#include <features.h>
+#include <stddef.h>
+
+__attribute__((__import_module__("linux"), __import_name__("syscall")))
+int __host_syscall(int nr, int a, int b, int c, int d, int e, int f);
+
+/* System calls of our own, beyond Linux's numbers. */
+enum {
+	HOST_STARTUP_SIZE = 1000,
+	HOST_STARTUP_FILL = 1001,
+	HOST_SIGNAL_TAKE = 1002,
+	HOST_SIGNAL_RETURN = 1003,
+};
+
+/* The host's answer when a call was interrupted and is to be issued again. */
+enum { RESTART_CALL = 512 };
+
+/* The thread id that the libc uses for its only thread. It never leaves the
+ * guest: calls that carry it are given the process id instead. */
+enum { MAIN_TID = 0x1fffffff };
+
+/* What main is given. */
+extern hidden int __wasm_argc;
+extern hidden char **__wasm_argv;
+
+/* Set by the host when a signal that has a handler can be delivered. */
+extern volatile int __signal_flag;
+void __signal_run(void);
+
+/* Throws the exception that the frame of env catches. The compiler's own name for
+ * it, __wasm_longjmp, must not be written where longjmp is. */
+struct __jmp_buf_tag;
+hidden _Noreturn void __throw_longjmp(struct __jmp_buf_tag *env, int value);
+
+/* vfork: asks for the embryo child, and returns to its maker when it is over. */
+hidden long __embryo_begin(struct __jmp_buf_tag *);
+hidden void __embryo_end(long pid);
+extern hidden int __embryo_pid;
+
+/* Memory as mmap sees it; results are addresses or minus errno. */
+hidden long __memory_map(size_t size, int prot, int flags, int fd, unsigned page_offset,
+                         size_t address);
+hidden long __memory_unmap(size_t address, size_t size);
+hidden long __memory_remap(size_t address, size_t old_size, size_t new_size, int flags);
+hidden long __memory_advise(size_t address, size_t size, int advice);
+
+#endif

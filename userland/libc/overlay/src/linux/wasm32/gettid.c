@@ -1,0 +1,7 @@
+#define _GNU_SOURCE
+#include <unistd.h>
+
+pid_t gettid(void)
+{
+	return getpid();
+}

@@ -1,0 +1,6 @@
+#include <math.h>
+
+float floorf(float x)
+{
+	return __builtin_elementwise_floor(x);
+}

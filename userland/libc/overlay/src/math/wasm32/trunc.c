@@ -1,0 +1,6 @@
+#include <math.h>
+
+double trunc(double x)
+{
+	return __builtin_elementwise_trunc(x);
+}

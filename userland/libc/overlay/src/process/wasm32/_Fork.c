@@ -1,0 +1,61 @@
+/* fork by Asyncify: the host unwinds this program's frames into the buffer given
+ * here, copies the memory into a second instance, and rewinds both. A program
+ * that links this file must be processed by wasm-opt --asyncify.
+ *
+ * The buffer must hold the locals of all frames, and running over its end is a
+ * trap. Their number is not known; the depth of the C stack is, and frames
+ * with no C stack of their own stand between ones that have it. So the buffer
+ * is a fixed part plus a generous multiple of that depth. Memory that is not
+ * reached is never touched, nor copied to the child. */
+#include <sys/mman.h>
+#include <unistd.h>
+#include "libc.h"
+#include "syscall.h"
+#include "wasm_guest.h"
+
+__attribute__((__import_module__("linux"), __import_name__("fork")))
+int __host_fork(void *asyncify_stack);
+
+extern char __stack_high[];
+
+enum {
+	FIXED_PART = 1 << 20,
+	DEPTH_FACTOR = 16,
+};
+
+static struct {
+	char *current, *end;
+} asyncify_stack;
+
+static char *buffer;
+static size_t buffer_size;
+
+static int provide_buffer(void)
+{
+	size_t depth = __stack_high - (char *)__builtin_frame_address(0);
+	size_t wanted = FIXED_PART + DEPTH_FACTOR * depth;
+	if (wanted <= buffer_size) return 0;
+	wanted = (wanted + FIXED_PART - 1) & -(size_t)FIXED_PART;
+	if (buffer) __memory_unmap((size_t)buffer, buffer_size);
+	buffer_size = 0;
+	long r = __memory_map(wanted, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0, 0);
+	buffer = (char *)r;
+	if (r < 0 && r > -4096) return buffer = 0, r;
+	buffer_size = wanted;
+	return 0;
+}
+
+void __post_Fork(int result)
+{
+}
+
+pid_t _Fork(void)
+{
+	int r = provide_buffer();
+	if (r < 0) return __syscall_ret(r);
+	asyncify_stack.current = buffer;
+	asyncify_stack.end = buffer + buffer_size;
+	r = __host_fork(&asyncify_stack);
+	if (__signal_flag) __signal_run();
+	return __syscall_ret(r);
+}

@@ -7,7 +7,6 @@ when the programs are not built: a missing build must never look like success.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,10 +28,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _user_space_is_built(request: pytest.FixtureRequest) -> Iterator[None]:
+def _user_space_is_built(request: pytest.FixtureRequest) -> None:
     if request.node.get_closest_marker("userland") is not None and not MANIFEST.is_file():
         pytest.fail("the user space is not built: run `make build` (or `make check` to do without)")
-    yield
 
 
 @pytest.fixture(scope="session")

@@ -38,7 +38,16 @@ def fresh_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("fresh")
     subprocess.run([sys.executable, "-m", "venv", directory], check=True)
     python = directory / "bin" / "python"
-    install = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel]
+    install: list[str | Path] = [
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        wheel,
+    ]
     subprocess.run(install, check=True)
     (packages,) = directory.glob("lib/python*/site-packages")
     (packages / "dependencies.pth").write_text(sysconfig.get_path("platlib") + "\n")

@@ -10,13 +10,16 @@ from __future__ import annotations
 import codecs
 import os
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from wasmsand.machine import Completed
 from wasmsand.sdk import arguments
 from wasmsand.sdk.environment import Environment, command_environment
 from wasmsand.sdk.errors import command_errors
 from wasmsand.sdk.handle import Handle
 from wasmsand.sdk.results import CommandResult
+
+if TYPE_CHECKING:
+    from wasmsand.machine import Completed
 
 SHELL = ("/bin/bash", "-c")
 TIMEOUT_EXIT_CODE = 124

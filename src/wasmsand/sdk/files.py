@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import builtins
 import os
+from typing import TYPE_CHECKING
 
-from wasmsand.machine import FileEntry
 from wasmsand.sdk import arguments
 from wasmsand.sdk.errors import file_errors
 from wasmsand.sdk.handle import Handle
 from wasmsand.sdk.results import FileInfo
+
+if TYPE_CHECKING:
+    from wasmsand.machine import FileEntry
 
 
 class Files:

@@ -6,8 +6,12 @@ Rules: every use of the machine goes through `Handle.machine`, so that use after
 
 from __future__ import annotations
 
-from wasmsand.machine import Machine
+from typing import TYPE_CHECKING
+
 from wasmsand.sdk.errors import SandboxClosedError
+
+if TYPE_CHECKING:
+    from wasmsand.machine import Machine
 
 
 class Handle:

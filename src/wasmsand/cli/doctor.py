@@ -1,0 +1,139 @@
+"""`wasmsand doctor`: is everything in place, and what to do if not.
+
+Rules: it repairs only what it can repair without asking (it compiles modules that are
+not compiled yet, and says so); each check is one line; the first failure ends it with
+status 1 and an advice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import wasmsand
+from wasmsand.cli.checkout import repository_root
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+IMAGE = Path(wasmsand.__file__).resolve().parent / "_image"
+
+
+class Unhealthy(Exception):
+    """A check failed; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One module of the image, as its manifest describes it."""
+
+    name: str
+    version: str
+    path: Path
+    sha256: str
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `doctor`."""
+    parser = subparsers.add_parser(
+        "doctor",
+        help="check the installation; compile what is not compiled yet",
+        description="Check the installation: the engine, the programs of the user space, a "
+        "first command. Modules that are not compiled for this machine yet are compiled, so "
+        "that no command has to wait for it later.",
+    )
+    parser.set_defaults(execute=execute)
+
+
+def execute(_arguments: argparse.Namespace) -> int:
+    """Run every check; 0 if all is well."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    try:
+        for line in _checks(console):
+            console.print(f"[green]ok[/]    {line}")
+    except Unhealthy as problem:
+        console.print(f"[red]wrong[/] {problem}")
+        return 1
+    return 0
+
+
+def _checks(console: Console) -> Iterator[str]:
+    yield f"wasmsand {wasmsand.__version__}, Python {platform.python_version()} on {sys.platform}"
+    yield f"engine: wasmtime {_engine_version()}"
+    programs = _programs()
+    yield "programs: " + ", ".join(f"{program.name} {program.version}" for program in programs)
+    yield _compiled(programs, console)
+    yield _first_command()
+
+
+def _engine_version() -> str:
+    try:
+        return version("wasmtime")
+    except PackageNotFoundError:
+        raise Unhealthy("the package wasmtime is missing: pip install wasmtime") from None
+
+
+def _programs() -> list[Program]:
+    """The image's programs, each checked against its hash."""
+    try:
+        manifest = json.loads((IMAGE / "manifest.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise Unhealthy(f"the programs of the user space are missing: {_advice()}") from None
+    except (OSError, ValueError) as error:
+        raise Unhealthy(
+            f"{IMAGE / 'manifest.json'} cannot be read ({error}): {_advice()}"
+        ) from None
+    programs = []
+    for entry in manifest["programs"]:
+        path = IMAGE / entry["file"]
+        program = Program(entry["name"], entry["version"], path, entry["sha256"])
+        try:
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            raise Unhealthy(f"{path}: {error.strerror}: {_advice()}") from None
+        if digest != program.sha256:
+            raise Unhealthy(f"{path} is not what its manifest says: {_advice()}")
+        programs.append(program)
+    return programs
+
+
+def _compiled(programs: list[Program], console: Console) -> str:
+    """Compile what is not compiled yet."""
+    from wasmsand.engine import default_engine
+
+    engine = default_engine()
+    missing = [program for program in programs if not engine.is_compiled(program.sha256)]
+    started = time.monotonic()
+    with console.status("") as status:
+        for program in missing:
+            status.update(f"compiling {program.name} for this machine")
+            engine.load(program.sha256, program.path.read_bytes)
+    if not missing:
+        return f"compiled modules: all {len(programs)} in the cache"
+    seconds = time.monotonic() - started
+    return f"compiled modules: {len(missing)} of {len(programs)} compiled now, in {seconds:.1f} s"
+
+
+def _first_command() -> str:
+    with wasmsand.Sandbox() as sandbox:
+        result = sandbox.commands.run("echo hello | tr a-z A-Z")
+    if (result.stdout, result.exit_code) != ("HELLO\n", 0):
+        raise Unhealthy(f"a first command gave {result}: please report this")
+    return f"a first command: {result.execution_time_ms:.1f} ms"
+
+
+def _advice() -> str:
+    if repository_root() is not None:
+        return "run `make build` (or `wasmsand build`)"
+    return "reinstall the package: pip install --force-reinstall wasmsand"

@@ -71,7 +71,7 @@ def test_a_cwd_that_does_not_exist_is_a_command_error(sandbox: Sandbox) -> None:
 
 
 def test_a_cwd_that_is_a_file_is_a_command_error(sandbox: Sandbox) -> None:
-    with pytest.raises(CommandError, match="^ENOTDIR: "):
+    with pytest.raises(CommandError, match=r"^ENOTDIR: "):
         sandbox.commands.run("pwd", cwd="/etc/passwd")
 
 

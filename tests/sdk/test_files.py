@@ -180,7 +180,7 @@ def test_writing_below_a_file_is_an_error(sandbox: Sandbox) -> None:
 def test_a_file_larger_than_the_limit_is_refused_and_nothing_is_lost() -> None:
     with Sandbox(fs_limit_bytes=100_000) as sandbox:
         sandbox.files.write("a", b"x" * 60_000)
-        with pytest.raises(NoSpaceError, match="^ENOSPC: .*fs_limit_bytes") as caught:
+        with pytest.raises(NoSpaceError, match=r"^ENOSPC: .*fs_limit_bytes") as caught:
             sandbox.files.write("a", b"y" * 200_000)
         assert caught.value.path == "/home/user/a"
         assert sandbox.files.read("a") == b"x" * 60_000

@@ -86,13 +86,14 @@ def _engine_version() -> str:
 
 def _programs() -> list[Program]:
     """The image's programs, each checked against its hash."""
+    manifest_path = IMAGE / "manifest.json"
     try:
-        manifest = json.loads((IMAGE / "manifest.json").read_text(encoding="utf-8"))
+        manifest = json.loads(manifest_path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise Unhealthy(f"the programs of the user space are missing: {_advice()}") from None
     except (OSError, ValueError) as error:
         raise Unhealthy(
-            f"{IMAGE / 'manifest.json'} cannot be read ({error}): {_advice()}"
+            f"{manifest_path} cannot be read ({error}): {_advice()}"
         ) from None
     programs = []
     for entry in manifest["programs"]:

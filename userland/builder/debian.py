@@ -87,7 +87,8 @@ class DebianArchive:
         """What went wrong, or nothing."""
         status, printed = self._apt(_APT_HELPER, "download-file", uri, target)
         if status != 0:
-            return "\n".join(f"  {line}" for line in printed.splitlines() if line)
+            errors = [line for line in printed.splitlines() if line.startswith("E:")]
+            return "\n".join(f"  {line}" for line in errors or printed.splitlines())
         if target.is_symlink():
             # apt links instead of copying when the mirror is a local directory.
             real = target.resolve()
@@ -116,12 +117,8 @@ class DebianArchive:
 
     def _write_configuration(self, mirror: str, source: Source) -> None:
         etc = self._state / "etc"
-        for folder in (
-            etc,
-            self._state / "state/lists/partial",
-            self._state / "cache/archives/partial",
-        ):
-            folder.mkdir(parents=True, exist_ok=True)
+        for folder in ("etc/apt.conf.d", "state/lists/partial", "cache/archives/partial"):
+            (self._state / folder).mkdir(parents=True, exist_ok=True)
         options = {
             "Dir::Etc": etc,
             "Dir::State": self._state / "state",

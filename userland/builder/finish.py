@@ -52,6 +52,8 @@ def wasm_opt_arguments(program: Program, linked: Path, finished: Path) -> list[s
             f"--pass-arg=asyncify-imports@{'.'.join(_FORK)}",
             "--pass-arg=asyncify-ignore-unwind-from-catch",
         ]
+        if not program.fork_through_pointers:
+            arguments.append("--pass-arg=asyncify-ignore-indirect")
     if program.optimise != "none":
         arguments.append(f"-{program.optimise}")
     return [*arguments, "--translate-to-exnref", *_STRIP]

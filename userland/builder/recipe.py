@@ -49,6 +49,8 @@ class Program:
     """The names it is installed under in /bin and /usr/bin."""
     fork: bool
     """Whether it forks and goes on in the child, and so needs Asyncify."""
+    fork_through_pointers: bool
+    """Whether a fork may lie below a call through a function pointer."""
     optimise: Optimise
     """The wasm-opt level after linking."""
 
@@ -250,6 +252,7 @@ def _program(table: _Table) -> Program:
         binary=table.text("binary"),
         names=table.strings("names", (name,)),
         fork=table.take("fork", bool, False),
+        fork_through_pointers=table.take("fork_through_pointers", bool, True),
         optimise=optimise,  # type: ignore[arg-type]  # checked above
     )
     for installed in program.names:

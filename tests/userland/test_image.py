@@ -1,0 +1,90 @@
+"""The image directory and its manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.userland.conftest import World
+from userland.builder.cache import Entry
+from userland.builder.errors import BuildError
+from userland.builder.image import write_image
+from userland.builder.recipe import Build, Program, Recipe, Source
+
+BUILD = Build("autotools", (), (), (), (), (), (), None, ())
+
+
+def built(world: World, name: str, content: bytes) -> tuple[Recipe, Entry]:
+    recipe = Recipe(
+        name=name,
+        version="1.0",
+        summary="a test",
+        licence="MIT",
+        folder=world.recipes_folder / name,
+        source=Source(name, ("trixie",), f"{name}_1.0.orig.tar.gz", "a" * 64),
+        build=BUILD,
+        programs=(Program(name, name, (name, f"{name}2"), False, True, "O1"),),
+        depends=(),
+    )
+    with world.cache.scratch(name) as scratch:
+        made = scratch / "out"
+        made.mkdir()
+        (made / f"{name}.wasm").write_bytes(content)
+        return recipe, world.cache.publish(name, "k" * 64, made, {})
+
+
+def test_manifest_describes_every_program(world: World, tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    assert write_image(image, [built(world, "zed", b"zz"), built(world, "abc", b"a")])
+    manifest = json.loads((image / "manifest.json").read_text())
+    assert manifest["format"] == 1
+    assert [program["name"] for program in manifest["programs"]] == ["abc", "zed"]
+    assert manifest["programs"][1] == {
+        "name": "zed",
+        "version": "1.0",
+        "licence": "MIT",
+        "source": "zed 1.0 (Debian source package zed, zed_1.0.orig.tar.gz, sha256 "
+        + "a" * 64
+        + ")",
+        "file": "zed.wasm",
+        "sha256": hashlib.sha256(b"zz").hexdigest(),
+        "size": 2,
+        "names": ["zed", "zed2"],
+    }
+    assert (image / "zed.wasm").read_bytes() == b"zz"
+
+
+def test_image_is_replaced_whole_and_only_when_it_changes(world: World, tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    old = [built(world, "tool", b"old"), built(world, "gone", b"x")]
+    assert write_image(image, old)
+    assert not write_image(image, old)
+    assert write_image(image, [built(world, "tool", b"new")])
+    assert sorted(path.name for path in image.iterdir()) == ["manifest.json", "tool.wasm"]
+    assert (image / "tool.wasm").read_bytes() == b"new"
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("image")) == [
+        "image"
+    ]
+
+
+def test_damaged_image_is_repaired(world: World, tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    pair = built(world, "tool", b"content")
+    write_image(image, [pair])
+    (image / "tool.wasm").write_bytes(b"cut")
+    assert write_image(image, [pair])
+    assert (image / "tool.wasm").read_bytes() == b"content"
+
+
+def test_module_changed_in_the_cache_does_not_reach_the_image(world: World, tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    recipe, entry = built(world, "tool", b"content")
+    write_image(image, [(recipe, entry)])
+    (image / "manifest.json").unlink()
+    (entry.folder / "tool.wasm").write_bytes(b"CONTENT")
+    with pytest.raises(BuildError, match="was changed after it was built"):
+        write_image(image, [(recipe, entry)])
+    assert (image / "tool.wasm").read_bytes() == b"content"

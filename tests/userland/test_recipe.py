@@ -1,0 +1,134 @@
+"""What a recipe file may say, and how mistakes in it are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.userland.conftest import World
+from userland.builder.errors import RecipeError
+from userland.builder.recipe import load_recipe, load_recipes, with_dependencies
+
+Edit = Callable[[Path, str, str], None]
+
+PROGRAM = """
+name = "tool"
+version = "2.1"
+summary = "a tool"
+licence = "GPL-3.0-or-later"
+depends = ["musl"]
+
+[source]
+package = "tool"
+suites = ["trixie", "sid"]
+file = "tool_2.1.orig.tar.xz"
+sha256 = "{sha256}"
+
+[build]
+system = "autotools"
+configure = ["--disable-nls"]
+make = ["src/tool"]
+
+[build.answers]
+ac_cv_func_b = "no"
+ac_cv_func_a = "yes"
+
+[[programs]]
+name = "tool"
+binary = "src/tool"
+names = ["tool", "gtool"]
+fork = true
+"""
+
+
+def write(world: World, text: str, name: str = "tool") -> Path:
+    folder = world.recipes_folder / name
+    folder.mkdir()
+    (folder / "recipe.toml").write_text(text.replace("{sha256}", "a" * 64))
+    return folder
+
+
+def test_program_recipe_is_read_whole(world: World) -> None:
+    recipe = load_recipe(write(world, PROGRAM), world.root)
+    assert (recipe.name, recipe.version, recipe.depends) == ("tool", "2.1", ("musl",))
+    assert recipe.source.suites == ("trixie", "sid")
+    assert recipe.build.answers == (("ac_cv_func_a", "yes"), ("ac_cv_func_b", "no"))
+    (program,) = recipe.programs
+    assert program.names == ("tool", "gtool")
+    assert program.fork
+    assert program.fork_through_pointers
+    assert program.file == "tool.wasm"
+    assert recipe.origin.startswith("tool 2.1 (Debian source package tool, ")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('licence = "GPL-3.0-or-later"\n', "", "licence is missing"),
+        ('sha256 = "{sha256}"\n', "", "source.sha256 is missing"),
+        ("{sha256}", "abc", "source.sha256 cannot be 'abc'"),
+        ('make = ["src/tool"]', 'makes = ["src/tool"]', "build.makes is not a field"),
+        ('make = ["src/tool"]', 'make = "src/tool"', "build.make must be a list"),
+        ('system = "autotools"', 'system = "meson"', "build.system must be one of"),
+        ('name = "tool"\nversion', 'name = "other"\nversion', "but the folder is 'tool'"),
+        ('"gtool"', '"../gtool"', "programs[0].names cannot hold"),
+        ('binary = "src/tool"', 'binary = "../tool"', "programs[0].binary must lie"),
+        ("fork = true", 'fork = "yes"', "programs[0].fork must be a bool"),
+        ('depends = ["musl"]', "depends = []", "depends must name musl"),
+        ('make = ["src/tool"]', 'patches = ["x.patch"]', "names x.patch, which is not in"),
+        ("[source]", "[source", "is not valid TOML"),
+    ],
+)
+def test_mistake_is_named_with_file_and_field(
+    world: World, old: str, new: str, complaint: str
+) -> None:
+    assert old in PROGRAM
+    folder = write(world, PROGRAM.replace(old, new))
+    with pytest.raises(RecipeError) as caught:
+        load_recipe(folder, world.root)
+    assert str(caught.value).startswith(str(folder / "recipe.toml"))
+    assert complaint in str(caught.value)
+
+
+def test_dependencies_come_before_their_users(world: World) -> None:
+    world.add("aa", depends='["zz"]')
+    world.add("mm")
+    world.add("zz")
+    recipes = world.recipes()
+    assert list(recipes).index("zz") < list(recipes).index("aa")
+    assert list(with_dependencies(["aa"], recipes)) == ["zz", "aa"]
+
+
+def test_circle_of_dependencies_is_refused(world: World) -> None:
+    world.add("aa", depends='["bb"]')
+    world.add("bb", depends='["aa"]')
+    with pytest.raises(RecipeError, match="aa → bb → aa"):
+        world.recipes()
+
+
+def test_unknown_dependency_and_unknown_name_are_told_apart(world: World) -> None:
+    world.add("aa")
+    with pytest.raises(RecipeError, match="there is no recipe 'bb'") as caught:
+        with_dependencies(["bb"], world.recipes())
+    assert "aa" in caught.value.advice
+    world.add("cc", depends='["bb"]')
+    with pytest.raises(RecipeError, match="depends names 'bb'"):
+        world.recipes()
+
+
+def test_two_programs_cannot_install_one_name(world: World) -> None:
+    world.add("musl")
+    write(world, PROGRAM)
+    second = PROGRAM.replace('name = "tool"\nversion', 'name = "rival"\nversion')
+    write(world, second, "rival")
+    with pytest.raises(RecipeError, match="'tool' is already installed by rival"):
+        world.recipes()
+
+
+def test_recipes_of_this_repository_are_valid(repository: Path) -> None:
+    recipes = load_recipes(repository / "userland/recipes", repository)
+    assert {"musl", "bash", "coreutils"} <= recipes.keys()
+    for recipe in recipes.values():
+        assert (recipe.folder / f"test_{recipe.name}.py").is_file()

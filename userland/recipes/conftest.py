@@ -1,0 +1,31 @@
+"""Tests beside recipes run the built programs in a sandbox.
+
+All of them need the built user space: they are marked `userland`, and fail when it is
+not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from wasmsand import Sandbox
+
+HERE = Path(__file__).resolve().parent
+MANIFEST = HERE.parents[1] / "src/wasmsand/_image/manifest.json"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker("userland")
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    if not MANIFEST.is_file():
+        pytest.fail("the user space is not built: run `make build`")
+    with Sandbox() as sandbox:
+        yield sandbox

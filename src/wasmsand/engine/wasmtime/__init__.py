@@ -1,0 +1,19 @@
+"""The wasmtime driver, over the C API.
+
+    c_declarations  the C API's declarations; _c_types is generated from them
+    bindings        the loaded library
+    config          engine settings
+    compiler        bytes to compiled modules
+    compile_cache   compiled modules on disk
+    hostcalls       where guests enter Python
+    epochs          the ticker
+    threads         the pool of deep threads
+    module          a compiled program
+    instance        one program in memory
+    fork            Asyncify
+    touched_pages   what a fork must copy
+    traps           why a guest stopped
+    engine          all of it together
+
+Import from `wasmsand.engine` what is public; this package loads the C library.
+"""

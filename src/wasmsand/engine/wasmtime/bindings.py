@@ -1,0 +1,100 @@
+"""The loaded wasmtime C library, behind a small typed façade.
+
+Owns the only reference to the shared library and the conversions that every caller
+needs (strings out of C, errors into exceptions). Rules: C objects are made by the module
+that owns them and freed by `ffi.gc`; what a C function returns as an error is taken here,
+at once, so that nothing leaks. cffi has no types: `CData` marks what is a C value.
+
+The library is the one inside the PyPI package `wasmtime`. That package is found but never
+imported: its own bindings take 90 ms to import and are 20 times slower per call.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import sys
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from wasmsand.engine.wasmtime import _c_types
+
+CData: TypeAlias = Any
+"""A C value or pointer."""
+
+SUPPORTED_RELEASE = "50"
+"""The major release of wasmtime whose struct layouts `c_declarations` describes."""
+
+_LIBRARY_NAMES = {
+    "linux": "_libwasmtime.so",
+    "darwin": "_libwasmtime.dylib",
+    "win32": "_wasmtime.dll",
+}
+_MACHINES = {"AMD64": "x86_64", "arm64": "aarch64", "ARM64": "aarch64"}
+
+
+class WasmtimeError(Exception):
+    """What wasmtime said when it refused something."""
+
+
+class EngineUnavailable(RuntimeError):
+    """There is no usable wasmtime library here; the message says what to install."""
+
+
+def _find_library() -> Path:
+    wanted = f"install wasmtime=={SUPPORTED_RELEASE}.* from PyPI"
+    spec = importlib.util.find_spec("wasmtime")
+    if spec is None or spec.origin is None:
+        raise EngineUnavailable(f"the Python package `wasmtime` is not installed: {wanted}")
+    package = Path(spec.origin).parent
+    releases = [
+        entry.name.removeprefix("wasmtime-").removesuffix(".dist-info")
+        for entry in package.parent.glob("wasmtime-*.dist-info")
+    ]
+    if releases and not any(r.split(".")[0] == SUPPORTED_RELEASE for r in releases):
+        raise EngineUnavailable(f"wasmtime {releases[0]} is installed, not a 50 release: {wanted}")
+    machine = _MACHINES.get(platform.machine(), platform.machine())
+    library = package / f"{sys.platform}-{machine}" / _LIBRARY_NAMES.get(sys.platform, "")
+    if not library.is_file():
+        raise EngineUnavailable(f"wasmtime has no library for {sys.platform} on {machine}")
+    return library
+
+
+ffi: Any = _c_types.ffi
+lib: Any = ffi.dlopen(str(_find_library()))
+NULL: CData = ffi.NULL
+
+
+def take_bytes(vector: CData) -> bytes:
+    """The content of a `wasm_byte_vec_t *` that we own, which is freed."""
+    try:
+        return bytes(ffi.buffer(vector.data, vector.size)) if vector.size else b""
+    finally:
+        lib.wasm_byte_vec_delete(vector)
+
+
+def take_error(error: CData) -> str:
+    """The message of a `wasmtime_error_t *`, which is freed."""
+    message = ffi.new("wasm_byte_vec_t *")
+    lib.wasmtime_error_message(error, message)
+    lib.wasmtime_error_delete(error)
+    return take_bytes(message).decode("utf-8", "replace")
+
+
+def check(error: CData) -> None:
+    """Raise `WasmtimeError` if a C function returned an error."""
+    if error:
+        raise WasmtimeError(take_error(error))
+
+
+def name_of(vector: CData) -> str:
+    """The text of a `const wasm_byte_vec_t *` that C owns."""
+    return bytes(ffi.buffer(vector.data, vector.size)).decode("utf-8", "replace")
+
+
+def wat_to_wasm(text: str) -> bytes:
+    """Translate the WebAssembly text format; raises `WasmtimeError`."""
+    source = text.encode()
+    wasm = ffi.new("wasm_byte_vec_t *")
+    check(lib.wasmtime_wat2wasm(source, len(source), wasm))
+    return take_bytes(wasm)

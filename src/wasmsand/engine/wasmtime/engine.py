@@ -1,0 +1,171 @@
+"""The wasmtime engine: modules by content, threads, time.
+
+Owns loading: a module is compiled once per machine, mapped once per process. Rules: one
+thread at a time loads a given module, others wait for it; a compilation is announced in
+the log, because a command may be waiting for it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import logging
+import re
+import threading
+import time
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+
+from wasmsand.engine.protocol import GuestUnwind
+from wasmsand.engine.wasmtime import hostcalls
+from wasmsand.engine.wasmtime.bindings import CData, WasmtimeError
+from wasmsand.engine.wasmtime.compile_cache import CompileCache, default_directory
+from wasmsand.engine.wasmtime.compiler import compile_module, open_compiled, serialise
+from wasmsand.engine.wasmtime.config import EngineSettings, fingerprint, new_engine
+from wasmsand.engine.wasmtime.epochs import EpochTicker
+from wasmsand.engine.wasmtime.module import WasmtimeModule
+from wasmsand.engine.wasmtime.runtime import Runtime
+from wasmsand.engine.wasmtime.threads import ThreadPool
+
+logger = logging.getLogger("wasmsand.engine")
+
+_KEY = re.compile(r"[0-9a-f]{64}")
+_SLOW_TO_COMPILE = 256 * 1024
+"""From this size on a compilation takes long enough to deserve a warning."""
+_EXIT_PATIENCE_SECONDS = 0.3
+
+
+class HostExiting(GuestUnwind):
+    """The host's interpreter is about to end, and the guest with it."""
+
+
+class WasmtimeEngine:
+    """Runs guests with wasmtime; see `protocol.Engine`."""
+
+    def __init__(
+        self, settings: EngineSettings | None = None, cache_directory: Path | None = None
+    ) -> None:
+        settings = settings or EngineSettings()
+        self.tick_seconds = settings.tick_seconds
+        engine = new_engine(settings)
+        self._runtime = Runtime(
+            settings=settings,
+            engine=engine,
+            linker=hostcalls.new_linker(engine),
+            ticker=EpochTicker(engine, settings.tick_seconds),
+            threads=ThreadPool(settings.thread_stack_bytes, settings.idle_thread_seconds),
+        )
+        self._cache = CompileCache(cache_directory or default_directory(), fingerprint(engine))
+        self._lock = threading.Lock()
+        # Guarded by the lock:
+        self._loaded: weakref.WeakValueDictionary[str, WasmtimeModule] = (
+            weakref.WeakValueDictionary()
+        )
+        self._recent: OrderedDict[str, WasmtimeModule] = OrderedDict()
+        self._loading: dict[str, threading.Lock] = {}
+        _engines.add(self)
+
+    def load(self, key: str, read: Callable[[], bytes]) -> WasmtimeModule:
+        """The module with this content key: from memory, from the cache, or compiled."""
+        module = self._recall(key)
+        if module is not None:
+            return module
+        if not _KEY.fullmatch(key):
+            raise ValueError(f"not a content key: {key!r}")
+        with self._lock:
+            turn = self._loading.setdefault(key, threading.Lock())
+        try:
+            with turn:
+                module = self._recall(key)
+                if module is None:
+                    module = self._remember(key, self._open(key) or self._compile(key, read()))
+                return module
+        finally:
+            with self._lock:
+                self._loading.pop(key, None)
+
+    def is_compiled(self, key: str) -> bool:
+        """Whether `load` would need no compilation."""
+        with self._lock:
+            if key in self._loaded:
+                return True
+        return self._cache.find(key) is not None
+
+    def precompile(self, key: str, wasm: bytes) -> None:
+        """Put a module into the cache, if it is not there; raises `ModuleRejected`."""
+        self.load(key, lambda: wasm)
+
+    def start_thread(self, target: Callable[[], None]) -> None:
+        """Run `target` on a pooled thread whose stack is deep enough for a guest."""
+        self._runtime.threads.start(target)
+
+    def interrupt(self) -> None:
+        """Make every guest that computes call its `tick` at once."""
+        self._runtime.ticker.advance()
+
+    def _recall(self, key: str) -> WasmtimeModule | None:
+        with self._lock:
+            module = self._loaded.get(key)
+            if module is not None:
+                self._keep(key, module)
+            return module
+
+    def _remember(self, key: str, compiled: CData) -> WasmtimeModule:
+        module = WasmtimeModule(self._runtime, key, compiled)
+        with self._lock:
+            self._loaded[key] = module
+            self._keep(key, module)
+        return module
+
+    def _keep(self, key: str, module: WasmtimeModule) -> None:
+        self._recent[key] = module
+        self._recent.move_to_end(key)
+        if len(self._recent) > self._runtime.settings.cached_modules:
+            self._recent.popitem(last=False)
+
+    def _open(self, key: str) -> CData | None:
+        path = self._cache.find(key)
+        if path is None:
+            return None
+        try:
+            return open_compiled(self._runtime.engine, path)
+        except WasmtimeError as error:
+            logger.warning("compiled module %s is unusable, compiling it again: %s", path, error)
+            self._cache.discard(path)
+            return None
+
+    def _compile(self, key: str, wasm: bytes) -> CData:
+        if hashlib.sha256(wasm).hexdigest() != key:
+            raise ValueError(f"the bytes of module {key} have another hash")
+        level = logging.WARNING if len(wasm) >= _SLOW_TO_COMPILE else logging.INFO
+        logger.log(
+            level, "compiling module %s... (%d bytes), which is not cached", key[:12], len(wasm)
+        )
+        started = time.monotonic()
+        compiled = compile_module(self._runtime.engine, wasm)
+        logger.info("compiled module %s... in %.2f s", key[:12], time.monotonic() - started)
+        if self._cache.store(key, serialise(compiled)) is None:
+            return compiled
+        # The file's pages are shared by all processes; those of `compiled` are not.
+        return self._open(key) or compiled
+
+
+def _end_guests() -> None:
+    """Get computing guests out of C before the interpreter goes.
+
+    A thread that came back to a dead interpreter would be ended in the middle of C frames,
+    and abort the process.
+    """
+    deadline = time.monotonic() + _EXIT_PATIENCE_SECONDS
+    while (guests := hostcalls.running_guests()) and time.monotonic() < deadline:
+        for guest in guests:
+            guest.fail(HostExiting())
+        for engine in list(_engines):
+            engine.interrupt()
+        time.sleep(0.002)
+
+
+_engines: weakref.WeakSet[WasmtimeEngine] = weakref.WeakSet()
+atexit.register(_end_guests)

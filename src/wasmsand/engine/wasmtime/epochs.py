@@ -1,0 +1,67 @@
+"""The clock that makes computing guests call the host.
+
+Owns the ticker thread. Rules: it advances the engine's epoch only while some guest is
+inside `run`; when the epoch moves, a guest that computes calls its epoch callback at the
+next function entry or loop turn. A guest that waits in a host call sees it afterwards.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from wasmsand.engine.wasmtime import hostcalls
+from wasmsand.engine.wasmtime.bindings import CData, lib
+
+_SLOWEST = 8
+"""When every guest waits in the host, tick up to this many times less often."""
+
+
+class EpochTicker:
+    """Advances one engine's epoch every `seconds` while guests run."""
+
+    def __init__(self, engine: CData, seconds: float) -> None:
+        self._engine = engine
+        self._seconds = seconds
+        self._wanted = threading.Event()
+        self._start_lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._noticed = False
+
+    def guest_entered(self) -> None:
+        """A guest is about to run, and `hostcalls` knows it."""
+        if not self._wanted.is_set():
+            self._wanted.set()
+            if self._thread is None:
+                self._start()
+
+    def guest_ticked(self) -> None:
+        """A guest noticed the epoch, so some guest computes."""
+        self._noticed = True
+
+    def advance(self) -> None:
+        """Make every guest that computes call its epoch callback now."""
+        lib.wasmtime_engine_increment_epoch(self._engine)
+
+    def _start(self) -> None:
+        with self._start_lock:
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="wasmsand-epochs", daemon=True
+                )
+                self._thread.start()
+
+    def _run(self) -> None:
+        factor = 1
+        while True:
+            self._wanted.wait()
+            time.sleep(self._seconds * factor)
+            if not hostcalls.any_running():
+                self._wanted.clear()
+                if hostcalls.any_running():  # one entered in between
+                    self._wanted.set()
+                factor = 1
+                continue
+            factor = 1 if self._noticed else min(factor * 2, _SLOWEST)
+            self._noticed = False
+            self.advance()

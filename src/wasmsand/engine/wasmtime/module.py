@@ -1,0 +1,161 @@
+"""Compiled programs: what they import and export, and making instances of them.
+
+Owns one C module and its prepared instantiation. Rules: a module is checked against the
+guest ABI once, before its first instance, so that an instance can rely on the types of
+what it calls; checks that fail are `ModuleRejected` and name the culprit.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import NamedTuple
+
+from wasmsand.engine.protocol import ModuleRejected
+from wasmsand.engine.wasmtime.bindings import (
+    CData,
+    WasmtimeError,
+    check,
+    ffi,
+    lib,
+    name_of,
+)
+from wasmsand.engine.wasmtime.fork import ASYNCIFY_FUNCTIONS
+from wasmsand.engine.wasmtime.hostcalls import FORK_IMPORT, IMPORTS
+from wasmsand.engine.wasmtime.instance import WASM_PAGE, InstantiationFailed, WasmtimeInstance
+from wasmsand.engine.wasmtime.runtime import Runtime
+
+_FUNCTION, _GLOBAL, _MEMORY = 0, 1, 3
+"""Kinds of exports, as the C API numbers their types."""
+_I32 = ffi.gc(lib.wasm_valtype_new(0), lib.wasm_valtype_delete)
+
+
+class Exports(NamedTuple):
+    """The exports that the guest ABI gives a meaning to."""
+
+    functions: dict[str, int]
+    """Functions without a result: how many i32 they take."""
+    constants: frozenset[str]
+    """Immutable i32 globals."""
+    variables: frozenset[str]
+    """Mutable i32 globals."""
+    memory_pages: int | None
+    """The initial size of the memory named `memory`."""
+
+
+class WasmtimeModule:
+    """A compiled program, shared by all its instances; see `protocol.Module`."""
+
+    def __init__(self, runtime: Runtime, key: str, module: CData) -> None:
+        self.key = key
+        self.imports = _imports(module)
+        self.exports = _exports(module)
+        self.runtime = runtime
+        self.forks = FORK_IMPORT in self.imports
+        self.constant_values: dict[str, int] = {}
+        """Values of `exports.constants`, once an instance has looked them up."""
+        self._module = module
+        self._prepared: CData | None = None
+        self._prepare_lock = threading.Lock()
+        self._instantiated = False
+
+    def instantiate(self, memory_limit: int) -> WasmtimeInstance:
+        """A fresh instance whose memory cannot grow past `memory_limit` bytes."""
+        prepared = self._prepared or self._prepare()
+        pages = self.exports.memory_pages or 0
+        if pages * WASM_PAGE > memory_limit:
+            raise ModuleRejected(
+                f"needs {pages * WASM_PAGE} bytes of memory to start, more than the limit of "
+                f"{memory_limit}; raise memory_limit_bytes"
+            )
+        try:
+            instance = WasmtimeInstance(self, prepared, memory_limit)
+        except InstantiationFailed as failure:
+            if self._instantiated:  # it did work before: the host ran out of something
+                raise MemoryError(f"no room for another guest: {failure}") from None
+            raise ModuleRejected(f"cannot be instantiated: {failure}") from None
+        self._instantiated = True
+        return instance
+
+    def _prepare(self) -> CData:
+        with self._prepare_lock:
+            if self._prepared is None:
+                self._check_imports()
+                self._check_exports()
+                prepared = ffi.new("wasmtime_instance_pre_t **")
+                try:
+                    check(
+                        lib.wasmtime_linker_instantiate_pre(
+                            self.runtime.linker, self._module, prepared
+                        )
+                    )
+                except WasmtimeError as error:
+                    raise ModuleRejected(str(error)) from None
+                self._prepared = ffi.gc(prepared[0], lib.wasmtime_instance_pre_delete)
+            return self._prepared
+
+    def _check_imports(self) -> None:
+        unknown = [".".join(wanted) for wanted in self.imports if wanted not in IMPORTS]
+        if unknown:
+            raise ModuleRejected(f"imports what there is not: {', '.join(unknown)}")
+
+    def _check_exports(self) -> None:
+        if self.exports.memory_pages is None:
+            raise ModuleRejected("exports no memory named `memory`")
+        needed = {"_start": 0}
+        if self.forks:
+            needed |= ASYNCIFY_FUNCTIONS
+        for name, parameters in needed.items():
+            if self.exports.functions.get(name) != parameters:
+                raise ModuleRejected(f"exports no function `{name}` of the right type")
+
+
+def _imports(module: CData) -> tuple[tuple[str, str], ...]:
+    vector = ffi.new("wasm_importtype_vec_t *")
+    lib.wasmtime_module_imports(module, vector)
+    try:
+        return tuple(
+            (
+                name_of(lib.wasm_importtype_module(vector.data[i])),
+                name_of(lib.wasm_importtype_name(vector.data[i])),
+            )
+            for i in range(vector.size)
+        )
+    finally:
+        lib.wasm_importtype_vec_delete(vector)
+
+
+def _is_i32(value_type: CData) -> bool:
+    # Not by `wasm_valtype_kind`: that aborts the process at a type it has no number for.
+    return bool(lib.wasmtime_wasm_valtype_equal(value_type, _I32))
+
+
+def _exports(module: CData) -> Exports:
+    functions: dict[str, int] = {}
+    constants: set[str] = set()
+    variables: set[str] = set()
+    memory_pages: int | None = None
+    vector = ffi.new("wasm_exporttype_vec_t *")
+    lib.wasmtime_module_exports(module, vector)
+    try:
+        for i in range(vector.size):
+            name = name_of(lib.wasm_exporttype_name(vector.data[i]))
+            kind = lib.wasm_exporttype_type(vector.data[i])
+            match lib.wasm_externtype_kind(kind):
+                case k if k == _FUNCTION:
+                    signature = lib.wasm_externtype_as_functype_const(kind)
+                    parameters = lib.wasm_functype_params(signature)
+                    if lib.wasm_functype_results(signature).size == 0 and all(
+                        _is_i32(parameters.data[j]) for j in range(parameters.size)
+                    ):
+                        functions[name] = parameters.size
+                case k if k == _GLOBAL:
+                    variable = lib.wasm_externtype_as_globaltype_const(kind)
+                    if _is_i32(lib.wasm_globaltype_content(variable)):
+                        mutable = lib.wasm_globaltype_mutability(variable)
+                        (variables if mutable else constants).add(name)
+                case k if k == _MEMORY and name == "memory":
+                    memory = lib.wasm_externtype_as_memorytype_const(kind)
+                    memory_pages = lib.wasmtime_memorytype_minimum(memory)
+    finally:
+        lib.wasm_exporttype_vec_delete(vector)
+    return Exports(functions, frozenset(constants), frozenset(variables), memory_pages)

@@ -1,0 +1,21 @@
+"""What all modules and instances of one engine share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wasmsand.engine.wasmtime.bindings import CData
+from wasmsand.engine.wasmtime.config import EngineSettings
+from wasmsand.engine.wasmtime.epochs import EpochTicker
+from wasmsand.engine.wasmtime.threads import ThreadPool
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """The C engine and linker, and what runs beside them."""
+
+    settings: EngineSettings
+    engine: CData
+    linker: CData
+    ticker: EpochTicker
+    threads: ThreadPool

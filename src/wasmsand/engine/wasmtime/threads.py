@@ -1,0 +1,105 @@
+"""Threads deep enough for guests, kept for reuse.
+
+Owns the pool. Rules: the stack size of new threads is a setting of the whole process, so
+it is changed only around the start of one of ours, under a lock; the last thread to become
+idle is the first to be used again (its stack is warm); an idle thread ends by itself after
+a while. A job is handed over by releasing a raw lock: no queue and no condition variable.
+
+The list of idle workers needs no lock: `append`, `pop` and `remove` are atomic, and who
+removes a worker from it owns that worker.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+from _thread import allocate_lock, get_ident
+from collections.abc import Callable
+
+Job = Callable[[], None]
+
+
+class _Worker:
+    __slots__ = ("job", "wake")
+
+    def __init__(self, job: Job) -> None:
+        self.job: Job | None = job
+        self.wake = allocate_lock()
+        self.wake.acquire()
+
+
+class ThreadPool:
+    """Runs jobs on daemon threads with `stack_bytes` of stack."""
+
+    def __init__(self, stack_bytes: int, idle_seconds: float) -> None:
+        self._stack_bytes = stack_bytes
+        self._idle_seconds = idle_seconds
+        self._idle: list[_Worker] = []
+        self._threads: set[int] = set()
+        self._numbers = itertools.count(1)
+
+    def start(self, job: Job) -> None:
+        """Run `job` on an idle thread, or on a new one."""
+        try:
+            worker = self._idle.pop()
+        except IndexError:
+            self._start_worker(_Worker(job))
+            return
+        worker.job = job
+        worker.wake.release()
+
+    def owns(self, thread: int) -> bool:
+        """Whether the thread with this identity is one of the pool's."""
+        return thread in self._threads
+
+    def __len__(self) -> int:
+        """Threads alive, idle ones included."""
+        return len(self._threads)
+
+    def _start_worker(self, worker: _Worker) -> None:
+        thread = threading.Thread(
+            target=self._work,
+            args=(worker,),
+            name=f"wasmsand-guest-{next(self._numbers)}",
+            daemon=True,
+        )
+        with _stack_size_lock:
+            previous = threading.stack_size(self._stack_bytes)
+            try:
+                thread.start()
+            finally:
+                threading.stack_size(previous)
+
+    def _work(self, worker: _Worker) -> None:
+        thread = get_ident()
+        self._threads.add(thread)
+        try:
+            while True:
+                job, worker.job = worker.job, None
+                assert job is not None
+                try:
+                    job()
+                except Exception:
+                    _report(threading.current_thread())
+                del job  # an idle thread keeps nothing alive
+                self._idle.append(worker)
+                if worker.wake.acquire(timeout=self._idle_seconds):
+                    continue
+                try:
+                    self._idle.remove(worker)
+                except ValueError:  # a job is being handed over at this moment
+                    worker.wake.acquire()
+                    continue
+                return
+        finally:
+            self._threads.discard(thread)
+
+
+_stack_size_lock = threading.Lock()
+
+
+def _report(thread: threading.Thread) -> None:
+    kind, value, traceback = sys.exc_info()
+    assert kind is not None
+    threading.excepthook(threading.ExceptHookArgs((kind, value, traceback, thread)))

@@ -1,0 +1,72 @@
+"""Which pages of a guest's memory were ever written.
+
+Owns the reading of the operating system's page map. Rules: what it cannot tell, it calls
+written. A page that was never written still holds what a fresh instance of the same module
+holds, so a fork need not copy it; each page spared saves its fault and its copy, 0.5 to
+2 us, and asking costs 30 ns a page.
+
+Linux only: elsewhere, and where the page map cannot be read, everything counts as written.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import threading
+from collections.abc import Iterator
+
+_ENTRY_BYTES = 8
+_PRESENT, _SWAPPED, _FILE = 0x80, 0x40, 0x20
+"""Bits of an entry's highest byte. A private copy of a page is present or swapped, and
+belongs to no file; a page of the module's image that was only read belongs to its file."""
+_WRITTEN_FLAG = bytes(
+    int(bool(flags & _SWAPPED) or (flags & (_PRESENT | _FILE)) == _PRESENT) for flags in range(256)
+)
+_RUN_OF_WRITTEN = re.compile(rb"\x01+")
+
+_page_map: int | None = None
+_open_lock = threading.Lock()
+
+
+def _forget_page_map() -> None:
+    # The file opened before a fork of the host shows the memory of the parent process.
+    global _page_map, _open_lock
+    _open_lock = threading.Lock()
+    if _page_map is not None:
+        os.close(_page_map)
+        _page_map = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_page_map)
+
+
+def _read_page_map(first_page: int, pages: int) -> bytes | None:
+    global _page_map
+    try:
+        if _page_map is None:
+            with _open_lock:
+                if _page_map is None:
+                    _page_map = os.open("/proc/self/pagemap", os.O_RDONLY)
+        data = os.pread(_page_map, pages * _ENTRY_BYTES, first_page * _ENTRY_BYTES)
+    except (OSError, AttributeError):
+        return None
+    return data if len(data) == pages * _ENTRY_BYTES else None
+
+
+def written_ranges(address: int, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The parts of `start..end`, offsets from `address`, that may have been written."""
+    if start >= end:
+        return
+    page = mmap.PAGESIZE
+    first = (address + start) // page
+    pages = (address + end + page - 1) // page - first
+    data = _read_page_map(first, pages)
+    if data is None:
+        yield start, end
+        return
+    flags = data[_ENTRY_BYTES - 1 :: _ENTRY_BYTES].translate(_WRITTEN_FLAG)
+    base = first * page - address
+    for run in _RUN_OF_WRITTEN.finditer(flags):
+        yield max(start, base + run.start() * page), min(end, base + run.end() * page)

@@ -102,7 +102,7 @@ class GuestMemory:
         """The NUL-terminated string at `address`, of fewer than `limit` bytes."""
         if address >= self._size:
             self._require(address + 1)
-        parts = []
+        parts: list[bytes] = []
         length = 0
         while True:
             piece = bytes(self._view[address : address + _STRING_STEP])

@@ -76,7 +76,8 @@ class KernelProcSource:
             return ProcessState.RUNNING.value
         if process.state is ProcessState.RUNNING:
             return ProcessState.SLEEPING.value
-        return process.state.value
+        state: str = process.state.value
+        return state
 
     def fds(self, pid: int) -> Sequence[int]:
         """The fds of a process."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.opening import abandon_fifo_open
 from wasmsand.kernel.flags import WCONTINUED, WEXITED, WNOHANG, WNOWAIT, WUNTRACED
 from wasmsand.kernel.process.delivery import (
     CLD_CONTINUED,
@@ -58,6 +59,7 @@ def exit_process(kernel: Kernel, process: Process, status: int) -> None:
     if process.dead:
         return
     process.dead = True
+    abandon_fifo_open(kernel, process)
     process.exit_status = status
     process.fds.close_all()
     kernel.namespace.release(process.cwd)

@@ -1,0 +1,159 @@
+"""File descriptors: open, close, dup, pipe, fcntl, getdents.
+
+Owns the calls that make, copy and describe fds.
+"""
+
+from __future__ import annotations
+
+from wasmsand.abi.linux.context import CallContext, signed
+from wasmsand.abi.linux.structs import pack_dirent
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.opening import open_path
+from wasmsand.kernel.files.pipe import PipeEnd, make_pipe
+from wasmsand.kernel.files.regular import DirectoryFile
+from wasmsand.kernel.flags import (
+    F_DUPFD,
+    F_DUPFD_CLOEXEC,
+    F_GETFD,
+    F_GETFL,
+    F_GETOWN,
+    F_GETPIPE_SZ,
+    F_SETFD,
+    F_SETFL,
+    F_SETOWN,
+    F_SETPIPE_SZ,
+    FD_CLOEXEC,
+    O_CLOEXEC,
+    O_LARGEFILE,
+    O_NONBLOCK,
+    O_STATUS_SETTABLE,
+)
+from wasmsand.kernel.limits import IO_CHUNK, PIPE_CAPACITY
+
+_O_DIRECT = 0o40000
+_DIRENT_MIN = 24
+_CLOSE_RANGE_CLOEXEC = 4
+
+
+def openat(context: CallContext, directory: int, path: int, flags: int, mode: int) -> int:
+    """openat(2)."""
+    name = context.memory.read_path(path)
+    base = context.process.cwd if name.startswith(b"/") else context.directory(directory)
+    file = open_path(
+        context.kernel, context.process, base, name, flags & ~O_LARGEFILE, mode & 0o7777
+    )
+    return context.process.fds.install(file, close_on_exec=bool(flags & O_CLOEXEC))
+
+
+def close(context: CallContext, fd: int) -> int:
+    """close(2)."""
+    context.process.fds.close(fd)
+    return 0
+
+
+def close_range(context: CallContext, first: int, last: int, flags: int) -> int:
+    """close_range(2)."""
+    if first > last or flags & ~_CLOSE_RANGE_CLOEXEC:
+        raise KernelError(Errno.EINVAL)
+    fds = context.process.fds
+    for fd in list(fds):
+        if first <= fd <= last:
+            if flags & _CLOSE_RANGE_CLOEXEC:
+                fds.set_close_on_exec(fd, True)
+            else:
+                fds.close(fd)
+    return 0
+
+
+def dup(context: CallContext, fd: int) -> int:
+    """dup(2)."""
+    return context.process.fds.install(context.file(fd))
+
+
+def dup3(context: CallContext, old: int, new: int, flags: int) -> int:
+    """dup3(2)."""
+    if flags & ~O_CLOEXEC or old == new:
+        raise KernelError(Errno.EINVAL)
+    context.process.fds.replace(new, context.file(old), close_on_exec=bool(flags & O_CLOEXEC))
+    return new
+
+
+def pipe2(context: CallContext, address: int, flags: int) -> int:
+    """pipe2(2)."""
+    if flags & ~(O_CLOEXEC | O_NONBLOCK | _O_DIRECT):
+        raise KernelError(Errno.EINVAL)
+    context.memory.require(address, 8)
+    process = context.process
+    reader, writer = make_pipe(
+        flags & O_NONBLOCK, process.identity.euid, process.identity.egid,
+        context.kernel.clock.realtime(),
+    )
+    on_exec = bool(flags & O_CLOEXEC)
+    try:
+        read_fd = process.fds.install(reader, close_on_exec=on_exec)
+    except KernelError:
+        writer.release()
+        raise
+    try:
+        write_fd = process.fds.install(writer, close_on_exec=on_exec)
+    except KernelError:
+        process.fds.close(read_fd)
+        raise
+    context.memory.write_u32(address, read_fd)
+    context.memory.write_u32(address + 4, write_fd)
+    return 0
+
+
+def fcntl(context: CallContext, fd: int, command: int, argument: int) -> int:
+    """fcntl64(2)."""
+    fds = context.process.fds
+    file = fds.get(fd)
+    if command in (F_DUPFD, F_DUPFD_CLOEXEC):
+        if argument >= fds.limit:
+            raise KernelError(Errno.EINVAL)
+        return fds.install(file, close_on_exec=command == F_DUPFD_CLOEXEC, minimum=argument)
+    if command == F_GETFD:
+        return FD_CLOEXEC if fds.close_on_exec(fd) else 0
+    if command == F_SETFD:
+        fds.set_close_on_exec(fd, bool(argument & FD_CLOEXEC))
+        return 0
+    if command == F_GETFL:
+        return file.flags | O_LARGEFILE
+    if command == F_SETFL:
+        file.flags = file.flags & ~O_STATUS_SETTABLE | argument & O_STATUS_SETTABLE
+        return 0
+    if command in (F_GETPIPE_SZ, F_SETPIPE_SZ):
+        if not isinstance(file, PipeEnd):
+            raise KernelError(Errno.EBADF)
+        if command == F_SETPIPE_SZ and argument > PIPE_CAPACITY:
+            raise KernelError(Errno.EPERM)
+        return PIPE_CAPACITY
+    if command in (F_GETOWN, F_SETOWN):
+        return 0
+    raise KernelError(Errno.EINVAL, f"fcntl {command}")
+
+
+def getdents64(context: CallContext, fd: int, address: int, size: int) -> int:
+    """getdents64(2)."""
+    file = context.file(fd)
+    if not isinstance(file, DirectoryFile):
+        raise KernelError(Errno.ENOTDIR)
+    size = min(size, IO_CHUNK)
+    context.memory.require(address, size)
+    records = bytearray()
+    for entry in file.entries(max(1, size // _DIRENT_MIN)):
+        record = pack_dirent(entry)
+        if len(records) + len(record) > size:
+            if not records:
+                raise KernelError(Errno.EINVAL)
+            break
+        records += record
+        file.cookie = entry.cookie
+    context.memory.write(address, records)
+    return len(records)
+
+
+def flock(context: CallContext, fd: int, operation: int) -> int:
+    """flock(2)."""
+    context.file(fd)
+    raise KernelError(Errno.ENOSYS, f"flock {signed(operation)}")

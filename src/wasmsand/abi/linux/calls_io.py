@@ -1,0 +1,323 @@
+"""Moving bytes: read, write and their relatives; seek, truncate, sync, sendfile.
+
+Owns the I/O calls. Rules: the guest's buffer is checked before data is taken from a
+file; one call moves at most IO_CHUNK bytes through the host; a blocking stream
+write goes on over several tries and remembers how far it came; EPIPE comes with
+SIGPIPE.
+"""
+
+from __future__ import annotations
+
+from wasmsand.abi.linux.context import CallContext, signed64
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.files.regular import RegularFile
+from wasmsand.kernel.files.terminal import TerminalFile
+from wasmsand.kernel.limits import FILE_SIZE_MAX, IO_CHUNK, IO_MAX, IOV_MAX
+from wasmsand.kernel.process.delivery import SI_KERNEL, post
+from wasmsand.kernel.process.groups import require_foreground_to_read
+from wasmsand.kernel.process.rlimits import INFINITY
+from wasmsand.kernel.process.signals import Signal, SignalInfo
+from wasmsand.kernel.wait import WouldBlock
+
+
+def _read_file(context: CallContext, file: OpenFile, count: int) -> bytes:
+    file.require_readable()
+    if isinstance(file, TerminalFile):
+        return _read_terminal(context, file, count)
+    return file.read(count)
+
+
+def _read_terminal(context: CallContext, file: TerminalFile, count: int) -> bytes:
+    require_foreground_to_read(context.kernel, context.process, file.terminal)
+    try:
+        return file.read(count)
+    except WouldBlock as block:
+        timeout = file.read_timeout()
+        if not timeout:
+            raise
+        process = context.process
+        now = context.kernel.clock.monotonic()
+        if process.call_deadline is None:
+            process.call_deadline = now + timeout
+        if now >= process.call_deadline:
+            return b""
+        raise WouldBlock(block.queues, process.call_deadline) from None
+
+
+def read(context: CallContext, fd: int, address: int, count: int) -> int:
+    """read(2)."""
+    file = context.process.fds.get(fd)
+    if count > IO_CHUNK:
+        count = IO_CHUNK
+    memory = context.memory
+    memory.require(address, count)
+    data = _read_file(context, file, count)
+    if data:
+        memory.write(address, data)
+    return len(data)
+
+
+def write(context: CallContext, fd: int, address: int, count: int) -> int:
+    """write(2)."""
+    file = context.process.fds.get(fd)
+    file.require_writable()
+    if file.writes_all:
+        return _write_stream(context, file, [(address, min(count, IO_MAX))])
+    if count > IO_CHUNK:
+        count = IO_CHUNK
+    return _write_some(context, file, context.memory.read(address, count))
+
+
+def _write_stream(context: CallContext, file: OpenFile, vectors: list[tuple[int, int]]) -> int:
+    """Write all, over several tries if need be. An error after some bytes went out is
+    reported by the next call, as Linux does."""
+    process = context.process
+    done = process.call_done
+    total = sum(length for _, length in vectors)
+    for start, length in vectors:
+        context.memory.require(start, length)
+    while True:
+        data = _gather(context, vectors, done, IO_CHUNK)
+        try:
+            done += _write_some(context, file, data)
+        except KernelError:
+            if done:
+                return done
+            raise
+        if done >= total:
+            return done
+        process.call_done = done
+
+
+def _write_some(context: CallContext, file: OpenFile, data: bytes) -> int:
+    try:
+        if isinstance(file, RegularFile):
+            data = _within_file_size_limit(context, data, file.write_limit())
+        return file.write(data)
+    except KernelError as error:
+        if error.errno is Errno.EPIPE:
+            post(context.kernel, context.process, SignalInfo(Signal.SIGPIPE, SI_KERNEL))
+        raise
+
+
+def _within_file_size_limit(context: CallContext, data: bytes, start: int) -> bytes:
+    limit = context.process.rlimits.file_size
+    if limit == INFINITY or start + len(data) <= limit:
+        return data
+    if start >= limit and data:
+        post(context.kernel, context.process, SignalInfo(Signal.SIGXFSZ, SI_KERNEL))
+        raise KernelError(Errno.EFBIG)
+    return data[: limit - start]
+
+
+def _vectors(context: CallContext, address: int, count: int) -> list[tuple[int, int]]:
+    if count > IOV_MAX:
+        raise KernelError(Errno.EINVAL)
+    raw = context.memory.read(address, 8 * count)
+    words = memoryview(raw).cast("I") if count else memoryview(b"").cast("I")
+    vectors = [(words[i], words[i + 1]) for i in range(0, 2 * count, 2)]
+    if sum(length for _, length in vectors) > IO_MAX:
+        raise KernelError(Errno.EINVAL)
+    for start, length in vectors:
+        context.memory.require(start, length)
+    return vectors
+
+
+def _scatter(context: CallContext, vectors: list[tuple[int, int]], data: bytes) -> int:
+    position = 0
+    for start, length in vectors:
+        if position >= len(data):
+            break
+        context.memory.write(start, data[position : position + length])
+        position += length
+    return len(data)
+
+
+def _gather(
+    context: CallContext, vectors: list[tuple[int, int]], skip: int, limit: int
+) -> bytes:
+    """Up to `limit` bytes of what the vectors name, after the first `skip`."""
+    parts = []
+    for start, length in vectors:
+        if skip >= length:
+            skip -= length
+            continue
+        taken = min(length - skip, limit)
+        parts.append(context.memory.read(start + skip, taken))
+        skip = 0
+        limit -= taken
+        if not limit:
+            break
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def readv(context: CallContext, fd: int, address: int, count: int) -> int:
+    """readv(2)."""
+    file = context.file(fd)
+    vectors = _vectors(context, address, count)
+    wanted = min(sum(length for _, length in vectors), IO_CHUNK)
+    return _scatter(context, vectors, _read_file(context, file, wanted))
+
+
+def writev(context: CallContext, fd: int, address: int, count: int) -> int:
+    """writev(2)."""
+    file = context.file(fd)
+    file.require_writable()
+    vectors = _vectors(context, address, count)
+    if file.writes_all:
+        return _write_stream(context, file, vectors)
+    return _write_some(context, file, _gather(context, vectors, 0, IO_CHUNK))
+
+
+def _offset(low: int, high: int) -> int:
+    offset = signed64(low, high)
+    if offset < 0:
+        raise KernelError(Errno.EINVAL)
+    return offset
+
+
+def pread(context: CallContext, fd: int, address: int, count: int, low: int, high: int) -> int:
+    """pread64(2)."""
+    file = context.file(fd)
+    offset = _offset(low, high)
+    file.require_readable()
+    count = min(count, IO_CHUNK)
+    context.memory.require(address, count)
+    data = file.read_at(count, offset)
+    context.memory.write(address, data)
+    return len(data)
+
+
+def pwrite(context: CallContext, fd: int, address: int, count: int, low: int, high: int) -> int:
+    """pwrite64(2)."""
+    file = context.file(fd)
+    offset = _offset(low, high)
+    file.require_writable()
+    data = context.memory.read(address, min(count, IO_CHUNK))
+    if isinstance(file, RegularFile):
+        data = _within_file_size_limit(context, data, offset)
+    return file.write_at(data, offset)
+
+
+def preadv(context: CallContext, fd: int, address: int, count: int, low: int, high: int) -> int:
+    """preadv(2)."""
+    file = context.file(fd)
+    offset = _offset(low, high)
+    file.require_readable()
+    vectors = _vectors(context, address, count)
+    wanted = min(sum(length for _, length in vectors), IO_CHUNK)
+    return _scatter(context, vectors, file.read_at(wanted, offset))
+
+
+def pwritev(context: CallContext, fd: int, address: int, count: int, low: int, high: int) -> int:
+    """pwritev(2)."""
+    file = context.file(fd)
+    offset = _offset(low, high)
+    file.require_writable()
+    data = _gather(context, _vectors(context, address, count), 0, IO_CHUNK)
+    if isinstance(file, RegularFile):
+        data = _within_file_size_limit(context, data, offset)
+    return file.write_at(data, offset)
+
+
+def llseek(context: CallContext, fd: int, high: int, low: int, result: int, whence: int) -> int:
+    """_llseek(2)."""
+    context.memory.require(result, 8)
+    position = context.file(fd).seek(signed64(low, high), whence)
+    context.memory.write_u64(result, position)
+    return 0
+
+
+def ftruncate(context: CallContext, fd: int, low: int, high: int) -> int:
+    """ftruncate64(2)."""
+    file = context.file(fd)
+    length = _offset(low, high)
+    try:
+        file.require_writable()
+    except KernelError:
+        raise KernelError(Errno.EINVAL) from None
+    if length > min(context.process.rlimits.file_size, FILE_SIZE_MAX):
+        raise KernelError(Errno.EFBIG)
+    file.truncate(length)
+    return 0
+
+
+def fallocate(
+    context: CallContext, fd: int, mode: int, low: int, high: int, length_low: int,
+    length_high: int,
+) -> int:
+    """fallocate(2)."""
+    file = context.file(fd)
+    offset, length = _offset(low, high), signed64(length_low, length_high)
+    file.require_writable()
+    if length <= 0:
+        raise KernelError(Errno.EINVAL)
+    if not isinstance(file, RegularFile) or file.node is None:
+        raise KernelError(Errno.ENODEV)
+    context.kernel.namespace.fallocate(file.credentials, file.node, mode, offset, length)
+    return 0
+
+
+def fsync(context: CallContext, fd: int) -> int:
+    """fsync(2), fdatasync(2), syncfs(2): memory is all there is, so it is in sync."""
+    context.file(fd).sync()
+    return 0
+
+
+def sync(context: CallContext) -> int:
+    """sync(2)."""
+    return 0
+
+
+def sendfile(context: CallContext, out_fd: int, in_fd: int, offset_address: int, count: int) -> int:
+    """sendfile64(2)."""
+    source, target = context.file(in_fd), context.file(out_fd)
+    source.require_readable()
+    target.require_writable()
+    if not isinstance(source, RegularFile):
+        raise KernelError(Errno.EINVAL)
+    start = context.memory.read_u64(offset_address) if offset_address else source.position
+    data = source.read_at(min(count, IO_CHUNK), start)
+    written = _write_some(context, target, data) if data else 0
+    if offset_address:
+        context.memory.write_u64(offset_address, start + written)
+    else:
+        source.position = start + written
+    return written
+
+
+def copy_file_range(
+    context: CallContext, in_fd: int, in_address: int, out_fd: int, out_address: int, count: int,
+    flags: int,
+) -> int:
+    """copy_file_range(2)."""
+    source, target = context.file(in_fd), context.file(out_fd)
+    source.require_readable()
+    target.require_writable()
+    if not isinstance(source, RegularFile) or not isinstance(target, RegularFile) or flags:
+        raise KernelError(Errno.EINVAL)
+    start = context.memory.read_u64(in_address) if in_address else source.position
+    to = context.memory.read_u64(out_address) if out_address else target.position
+    if start > FILE_SIZE_MAX or to > FILE_SIZE_MAX:
+        raise KernelError(Errno.EINVAL)
+    if source.node == target.node and start < to + count and to < start + count:
+        raise KernelError(Errno.EINVAL)
+    data = source.read_at(min(count, IO_CHUNK), start)
+    data = _within_file_size_limit(context, data, to)
+    written = target.write_at(data, to) if data else 0
+    if in_address:
+        context.memory.write_u64(in_address, start + written)
+    else:
+        source.position = start + written
+    if out_address:
+        context.memory.write_u64(out_address, to + written)
+    else:
+        target.position = to + written
+    return written
+
+
+def fadvise(context: CallContext, fd: int) -> int:
+    """fadvise64(2): advice about caching, of which there is none."""
+    context.file(fd)
+    return 0

@@ -1,0 +1,343 @@
+"""Names and metadata: stat, mkdir, unlink, rename, links, modes, owners, times.
+
+Owns the calls that work on paths. Rules: a path is read once; every check is the
+name space's.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from wasmsand.abi.linux.context import AT_FDCWD_U32, CallContext, signed, signed64
+from wasmsand.abi.linux.structs import TIMESPEC, nanoseconds, pack_statfs, pack_statx
+from wasmsand.kernel.clock import SECOND
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.flags import (
+    AT_EACCESS,
+    AT_EMPTY_PATH,
+    AT_REMOVEDIR,
+    AT_SYMLINK_FOLLOW,
+    AT_SYMLINK_NOFOLLOW,
+    S_IFDIR,
+    S_IFMT,
+    X_OK,
+)
+from wasmsand.kernel.limits import FILE_SIZE_MAX, IO_CHUNK
+from wasmsand.kernel.vfs import Credentials, Node
+
+_STATX_SYNC_TYPE: Final = 0x6000
+_AT_NO_AUTOMOUNT: Final = 0x800
+_UTIME_NOW: Final = 0x3FFFFFFF
+_UTIME_OMIT: Final = 0x3FFFFFFE
+
+
+def _credentials(context: CallContext) -> Credentials:
+    return context.process.identity.credentials()
+
+
+def _base(context: CallContext, directory: int, path: bytes) -> Node:
+    return context.process.cwd if path.startswith(b"/") else context.directory(directory)
+
+
+def _node(context: CallContext, directory: int, path: bytes, *, follow: bool) -> Node:
+    return context.kernel.namespace.resolve(
+        _credentials(context), _base(context, directory, path), path, follow=follow
+    )
+
+
+def _node_or_self(
+    context: CallContext, directory: int, address: int, flags: int
+) -> Node:
+    """Resolve a path, or with AT_EMPTY_PATH and an empty one take the fd's own node."""
+    path = context.memory.read_path(address) if address else b""
+    if not path and flags & AT_EMPTY_PATH:
+        return context.directory(directory)
+    return _node(context, directory, path, follow=not flags & AT_SYMLINK_NOFOLLOW)
+
+
+def statx(
+    context: CallContext, directory: int, address: int, flags: int, mask: int, result: int
+) -> int:
+    """statx(2)."""
+    known = AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | _AT_NO_AUTOMOUNT | _STATX_SYNC_TYPE
+    if flags & ~known:
+        raise KernelError(Errno.EINVAL)
+    path = context.memory.read_path(address)
+    if not path and flags & AT_EMPTY_PATH and directory != AT_FDCWD_U32:
+        stat = context.file(directory).stat()
+    else:
+        if not path and flags & AT_EMPTY_PATH:
+            node = context.process.cwd
+        else:
+            node = _node(context, directory, path, follow=not flags & AT_SYMLINK_NOFOLLOW)
+        reference = context.kernel.namespace.fd_reference(node)
+        if reference is not None and not flags & AT_SYMLINK_NOFOLLOW:
+            pid, fd = reference
+            stat = context.kernel.processes.get(pid).fds.get(fd).stat()
+        else:
+            stat = context.kernel.namespace.stat(node)
+    context.memory.write(result, pack_statx(stat))
+    return 0
+
+
+def faccessat(context: CallContext, directory: int, address: int, mode: int) -> int:
+    """faccessat(2): by the real ids."""
+    return faccessat2(context, directory, address, mode, 0)
+
+
+def faccessat2(context: CallContext, directory: int, address: int, mode: int, flags: int) -> int:
+    """faccessat2(2)."""
+    if mode & ~7:
+        raise KernelError(Errno.EINVAL)
+    identity = context.process.identity
+    who = identity.credentials() if flags & AT_EACCESS else identity.real_credentials()
+    path = context.memory.read_path(address)
+    namespace = context.kernel.namespace
+    if not path and flags & AT_EMPTY_PATH:
+        node = context.directory(directory)
+    else:
+        node = namespace.resolve(
+            who, _base(context, directory, path), path, follow=not flags & AT_SYMLINK_NOFOLLOW
+        )
+    namespace.access(who, node, mode)
+    return 0
+
+
+def mkdirat(context: CallContext, directory: int, address: int, mode: int) -> int:
+    """mkdirat(2)."""
+    path = context.memory.read_path(address)
+    context.kernel.namespace.mkdir(
+        _credentials(context), _base(context, directory, path), path, mode & 0o7777,
+        context.process.umask,
+    )
+    return 0
+
+
+def mknodat(context: CallContext, directory: int, address: int, mode: int, device: int) -> int:
+    """mknodat(2)."""
+    path = context.memory.read_path(address)
+    context.kernel.namespace.mknod(
+        _credentials(context), _base(context, directory, path), path, mode, device,
+        context.process.umask,
+    )
+    return 0
+
+
+def unlinkat(context: CallContext, directory: int, address: int, flags: int) -> int:
+    """unlinkat(2)."""
+    if flags & ~AT_REMOVEDIR:
+        raise KernelError(Errno.EINVAL)
+    path = context.memory.read_path(address)
+    namespace = context.kernel.namespace
+    remove = namespace.rmdir if flags & AT_REMOVEDIR else namespace.unlink
+    remove(_credentials(context), _base(context, directory, path), path)
+    return 0
+
+
+def symlinkat(context: CallContext, target: int, directory: int, address: int) -> int:
+    """symlinkat(2)."""
+    text = context.memory.read_path(target)
+    path = context.memory.read_path(address)
+    context.kernel.namespace.symlink(
+        _credentials(context), text, _base(context, directory, path), path
+    )
+    return 0
+
+
+def linkat(
+    context: CallContext, old_directory: int, old_address: int, new_directory: int,
+    new_address: int, flags: int,
+) -> int:
+    """linkat(2)."""
+    if flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH):
+        raise KernelError(Errno.EINVAL)
+    old = context.memory.read_path(old_address)
+    new = context.memory.read_path(new_address)
+    if not old and flags & AT_EMPTY_PATH:
+        node = context.directory(old_directory)
+    else:
+        node = _node(context, old_directory, old, follow=bool(flags & AT_SYMLINK_FOLLOW))
+    context.kernel.namespace.link(
+        _credentials(context), node, _base(context, new_directory, new), new
+    )
+    return 0
+
+
+def renameat2(
+    context: CallContext, old_directory: int, old_address: int, new_directory: int,
+    new_address: int, flags: int,
+) -> int:
+    """renameat2(2)."""
+    old = context.memory.read_path(old_address)
+    new = context.memory.read_path(new_address)
+    context.kernel.namespace.rename(
+        _credentials(context), _base(context, old_directory, old), old,
+        _base(context, new_directory, new), new, flags,
+    )
+    return 0
+
+
+def readlinkat(context: CallContext, directory: int, address: int, result: int, size: int) -> int:
+    """readlinkat(2)."""
+    if signed(size) <= 0:
+        raise KernelError(Errno.EINVAL)
+    path = context.memory.read_path(address)
+    if path:
+        node = _node(context, directory, path, follow=False)
+    else:
+        node = context.directory(directory)
+    text = context.kernel.namespace.readlink(node)[: min(size, IO_CHUNK)]
+    context.memory.write(result, text)
+    return len(text)
+
+
+def fchmod(context: CallContext, fd: int, mode: int) -> int:
+    """fchmod(2)."""
+    node = context.file(fd).node
+    if node is None:
+        raise KernelError(Errno.EINVAL)
+    context.kernel.namespace.chmod(_credentials(context), node, mode & 0o7777)
+    return 0
+
+
+def fchmodat(context: CallContext, directory: int, address: int, mode: int) -> int:
+    """fchmodat(2)."""
+    return fchmodat2(context, directory, address, mode, 0)
+
+
+def fchmodat2(context: CallContext, directory: int, address: int, mode: int, flags: int) -> int:
+    """fchmodat2(2)."""
+    node = _node_or_self(context, directory, address, flags)
+    namespace = context.kernel.namespace
+    if namespace.stat(node).mode & S_IFMT == 0o120000:
+        raise KernelError(Errno.EOPNOTSUPP)
+    namespace.chmod(_credentials(context), node, mode & 0o7777)
+    return 0
+
+
+def fchown(context: CallContext, fd: int, uid: int, gid: int) -> int:
+    """fchown(2)."""
+    node = context.file(fd).node
+    if node is None:
+        raise KernelError(Errno.EINVAL)
+    context.kernel.namespace.chown(_credentials(context), node, signed(uid), signed(gid))
+    return 0
+
+
+def fchownat(
+    context: CallContext, directory: int, address: int, uid: int, gid: int, flags: int
+) -> int:
+    """fchownat(2)."""
+    node = _node_or_self(context, directory, address, flags)
+    context.kernel.namespace.chown(_credentials(context), node, signed(uid), signed(gid))
+    return 0
+
+
+def utimensat(context: CallContext, directory: int, address: int, times: int, flags: int) -> int:
+    """utimensat_time64(2); a null path means the fd itself (futimens)."""
+    node = (
+        _node_or_self(context, directory, address, flags) if address
+        else context.file(directory).node
+    )
+    if node is None:
+        raise KernelError(Errno.EINVAL)
+    namespace, who = context.kernel.namespace, _credentials(context)
+    now = context.kernel.clock.realtime()
+    if not times:
+        namespace.utimens(who, node, now, now, now=True)
+        return 0
+    access = _time_argument(context, times, now)
+    modified = _time_argument(context, times + 16, now)
+    if access is None and modified is None:
+        return 0
+    both_now = access == now and modified == now
+    namespace.utimens(who, node, access, modified, now=both_now)
+    return 0
+
+
+def _time_argument(context: CallContext, address: int, now: int) -> int | None:
+    seconds, rest = context.memory.unpack(TIMESPEC, address)
+    rest &= 0xFFFF_FFFF  # the upper half is padding of a 32-bit long
+    if rest == _UTIME_OMIT:
+        return None
+    if rest == _UTIME_NOW:
+        return now
+    if rest >= SECOND:
+        raise KernelError(Errno.EINVAL)
+    return nanoseconds(seconds, rest)
+
+
+def truncate(context: CallContext, address: int, low: int, high: int) -> int:
+    """truncate64(2)."""
+    length = signed64(low, high)
+    if length < 0:
+        raise KernelError(Errno.EINVAL)
+    if length > min(context.process.rlimits.file_size, FILE_SIZE_MAX):
+        raise KernelError(Errno.EFBIG)
+    path = context.memory.read_path(address)
+    node = _node(context, AT_FDCWD_U32, path, follow=True)
+    context.kernel.namespace.truncate(_credentials(context), node, length)
+    return 0
+
+
+def statfs(context: CallContext, address: int, size: int, result: int) -> int:
+    """statfs64(2)."""
+    path = context.memory.read_path(address)
+    node = _node(context, AT_FDCWD_U32, path, follow=True)
+    context.memory.write(result, pack_statfs(context.kernel.namespace.statfs(node)))
+    return 0
+
+
+def fstatfs(context: CallContext, fd: int, size: int, result: int) -> int:
+    """fstatfs64(2)."""
+    node = context.file(fd).node or context.kernel.namespace.root
+    context.memory.write(result, pack_statfs(context.kernel.namespace.statfs(node)))
+    return 0
+
+
+def getcwd(context: CallContext, address: int, size: int) -> int:
+    """getcwd(2): the length with the NUL."""
+    path = context.kernel.namespace.path_of(context.process.cwd) + b"\0"
+    if len(path) > size:
+        raise KernelError(Errno.ERANGE)
+    context.memory.write(address, path)
+    return len(path)
+
+
+def chdir(context: CallContext, address: int) -> int:
+    """chdir(2)."""
+    path = context.memory.read_path(address)
+    _change_directory(context, _node(context, AT_FDCWD_U32, path, follow=True))
+    return 0
+
+
+def fchdir(context: CallContext, fd: int) -> int:
+    """fchdir(2)."""
+    node = context.file(fd).node
+    if node is None:
+        raise KernelError(Errno.ENOTDIR)
+    _change_directory(context, node)
+    return 0
+
+
+def _change_directory(context: CallContext, node: Node) -> None:
+    namespace, process = context.kernel.namespace, context.process
+    if namespace.stat(node).mode & S_IFMT != S_IFDIR:
+        raise KernelError(Errno.ENOTDIR)
+    namespace.access(_credentials(context), node, X_OK)
+    namespace.retain(node)
+    namespace.release(process.cwd)
+    process.cwd = node
+
+
+def umask(context: CallContext, mask: int) -> int:
+    """umask(2)."""
+    old = context.process.umask
+    context.process.umask = mask & 0o777
+    return old
+
+
+def chroot(context: CallContext, address: int) -> int:
+    """chroot(2): refused to everybody; the sandbox is the root."""
+    context.memory.read_path(address)
+    raise KernelError(Errno.EPERM)

@@ -1,0 +1,234 @@
+"""Processes: start-up, exec, clone, exit, wait, groups, sessions.
+
+Owns the calls of a process's life. Rules: argument strings are bounded before they
+are copied; fork itself is an import of its own (it needs the engine).
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final
+
+from wasmsand.abi.linux.context import AT_FDCWD_U32, CallContext, signed
+from wasmsand.abi.linux.structs import pack_rusage, pack_siginfo
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.flags import (
+    AT_EMPTY_PATH,
+    AT_SYMLINK_NOFOLLOW,
+    WCONTINUED,
+    WEXITED,
+    WNOHANG,
+    WNOWAIT,
+    WUNTRACED,
+)
+from wasmsand.kernel.limits import ARGUMENT_BYTES_MAX, ARGUMENT_STRING_MAX
+from wasmsand.kernel.process import groups
+from wasmsand.kernel.process.life import exit_code_and_value, wait
+from wasmsand.kernel.process.program import find_program
+from wasmsand.kernel.process.signals import Signal, SignalInfo
+
+_CLONE_VM: Final = 0x100
+_CLONE_VFORK: Final = 0x4000
+_COUNTS: Final = Struct("<II")
+_P_ALL, _P_PID, _P_PGID = range(3)
+_PR_SET_NAME: Final = 15
+_PR_GET_NAME: Final = 16
+_NAME_BYTES: Final = 16
+
+
+def _startup_block(context: CallContext) -> bytes:
+    process = context.process
+    strings = b"".join(s + b"\0" for s in (*process.argv, *process.environ))
+    return _COUNTS.pack(len(process.argv), len(process.environ)) + strings
+
+
+def startup_size(context: CallContext) -> int:
+    """Bytes that startup_fill writes."""
+    return len(_startup_block(context))
+
+
+def startup_fill(context: CallContext, address: int, size: int) -> int:
+    """argc, envc and the strings."""
+    block = _startup_block(context)
+    if len(block) > size:
+        raise KernelError(Errno.ERANGE)
+    context.memory.write(address, block)
+    return 0
+
+
+def _string_array(context: CallContext, address: int) -> tuple[bytes, ...]:
+    strings: list[bytes] = []
+    if not address:
+        return ()
+    left = ARGUMENT_BYTES_MAX
+    while True:
+        pointer = context.memory.read_u32(address)
+        if not pointer:
+            return tuple(strings)
+        string = context.memory.read_string(pointer, ARGUMENT_STRING_MAX, Errno.E2BIG)
+        left -= len(string) + 5
+        if left < 0:
+            raise KernelError(Errno.E2BIG)
+        strings.append(string)
+        address += 4
+
+
+def execve(context: CallContext, path: int, argv: int, envp: int) -> int:
+    """execve(2)."""
+    return execveat(context, AT_FDCWD_U32, path, argv, envp, 0)
+
+
+def execveat(
+    context: CallContext, directory: int, path: int, argv: int, envp: int, flags: int
+) -> int:
+    """execveat(2)."""
+    name = context.memory.read_path(path)
+    arguments = _string_array(context, argv)
+    environment = _string_array(context, envp)
+    process, kernel = context.process, context.kernel
+    if not name and flags & AT_EMPTY_PATH:
+        name = b"/proc/self/fd/%d" % directory
+    base = process.cwd if name.startswith(b"/") else context.directory(directory)
+    program = find_program(
+        kernel, process, base, name, arguments, environment,
+        follow=not flags & AT_SYMLINK_NOFOLLOW,
+    )
+    return context.execute(program)
+
+
+def clone(context: CallContext, flags: int) -> int:
+    """clone(2): only as vfork. The caller now acts for the new child."""
+    if flags & (_CLONE_VM | _CLONE_VFORK) != _CLONE_VM | _CLONE_VFORK:
+        raise KernelError(Errno.ENOSYS, "clone without CLONE_VM|CLONE_VFORK")
+    context.begin_embryo()
+    return 0
+
+
+def exit_group(context: CallContext, code: int) -> int:
+    """exit_group(2) and exit(2): one thread is one process."""
+    return context.end((code & 0xFF) << 8)
+
+
+def wait4(context: CallContext, pid: int, status: int, options: int, usage: int) -> int:
+    """wait4(2)."""
+    if options & ~(WNOHANG | WUNTRACED | WCONTINUED | 0xE0000000):
+        raise KernelError(Errno.EINVAL)
+    if status:
+        context.memory.require(status, 4)
+    which = signed(pid)
+    if which == -0x8000_0000:
+        raise KernelError(Errno.ESRCH)
+    result = wait(context.kernel, context.process, which, options | WEXITED)
+    if result is None:
+        return 0
+    if status:
+        context.memory.write_u32(status, result.status)
+    if usage:
+        context.memory.write(usage, pack_rusage(result.usage))
+    return result.pid
+
+
+def waitid(context: CallContext, kind: int, number: int, info: int, options: int, usage: int) -> int:
+    """waitid(2)."""
+    known = WNOHANG | WUNTRACED | WEXITED | WCONTINUED | WNOWAIT
+    if options & ~known or not options & (WUNTRACED | WEXITED | WCONTINUED):
+        raise KernelError(Errno.EINVAL)
+    if kind == _P_ALL:
+        which = -1
+    elif kind == _P_PID and 0 < signed(number):
+        which = number
+    elif kind == _P_PGID and signed(number) >= 0:
+        which = -number if number else 0
+    else:
+        raise KernelError(Errno.EINVAL)
+    result = wait(context.kernel, context.process, which, options)
+    if result is None:
+        if info:
+            context.memory.write(info, bytes(128))
+        return 0
+    code, value = exit_code_and_value(result.status)
+    if info:
+        context.memory.write(info, pack_siginfo(
+            SignalInfo(Signal.SIGCHLD, code, result.pid, result.uid, value)
+        ))
+    if usage:
+        context.memory.write(usage, pack_rusage(result.usage))
+    return 0
+
+
+def getpid(context: CallContext) -> int:
+    """getpid(2) and gettid(2)."""
+    return context.process.pid
+
+
+def getppid(context: CallContext) -> int:
+    """getppid(2)."""
+    parent = context.process.parent
+    return parent.pid if parent is not None else 0
+
+
+def setpgid(context: CallContext, pid: int, group: int) -> int:
+    """setpgid(2)."""
+    groups.set_group(context.kernel, context.process, signed(pid), signed(group))
+    return 0
+
+
+def getpgid(context: CallContext, pid: int) -> int:
+    """getpgid(2)."""
+    return (context.kernel.processes.get(signed(pid)) if pid else context.process).group
+
+
+def getsid(context: CallContext, pid: int) -> int:
+    """getsid(2)."""
+    return (context.kernel.processes.get(signed(pid)) if pid else context.process).session
+
+
+def setsid(context: CallContext) -> int:
+    """setsid(2)."""
+    return groups.set_session(context.kernel, context.process)
+
+
+def prctl(context: CallContext, option: int, argument: int) -> int:
+    """prctl(2): the process's name."""
+    process = context.process
+    if option == _PR_SET_NAME:
+        name = context.memory.read(argument, _NAME_BYTES).split(b"\0", 1)[0]
+        process.name = name[: _NAME_BYTES - 1]
+        return 0
+    if option == _PR_GET_NAME:
+        context.memory.write(argument, process.name.ljust(_NAME_BYTES, b"\0"))
+        return 0
+    raise KernelError(Errno.EINVAL, f"prctl {option}")
+
+
+def getpriority(context: CallContext, which: int, who: int) -> int:
+    """getpriority(2): 20 minus the nice value, as the raw call gives it."""
+    if which > 2:
+        raise KernelError(Errno.EINVAL)
+    target = context.process if which or not who else context.kernel.processes.get(signed(who))
+    return 20 - target.nice
+
+
+def setpriority(context: CallContext, which: int, who: int, value: int) -> int:
+    """setpriority(2): kept and shown; it has no effect on scheduling."""
+    if which > 2:
+        raise KernelError(Errno.EINVAL)
+    target = context.process if which or not who else context.kernel.processes.get(signed(who))
+    nice = max(-20, min(19, signed(value)))
+    if nice < target.nice and context.process.identity.euid != 0:
+        raise KernelError(Errno.EACCES)
+    target.nice = nice
+    return 0
+
+
+def sched_getaffinity(context: CallContext, pid: int, size: int, address: int) -> int:
+    """sched_getaffinity(2): the sandbox's processors."""
+    if size < 4 or size % 4:
+        raise KernelError(Errno.EINVAL)
+    context.memory.write_u32(address, 0b11)
+    return 4
+
+
+def sched_yield(context: CallContext) -> int:
+    """sched_yield(2)."""
+    return 0

@@ -1,0 +1,171 @@
+"""Signals: actions, masks, sending, waiting for and taking them.
+
+Owns the signal calls. Rules: a mask that comes from the guest never blocks SIGKILL
+or SIGSTOP; a change of mask or action may release pending signals, which act at
+once or are left for the guest to take when the call returns.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from wasmsand.abi.linux.context import CallContext, signed
+from wasmsand.abi.linux.structs import (
+    SIGACTION,
+    TIMESPEC,
+    nanoseconds,
+    pack_siginfo,
+    pack_taken_signal,
+)
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.process.delivery import (
+    act_on_pending,
+    deliverable_handler,
+    kill as send,
+    take_for_handler,
+)
+from wasmsand.kernel.process.signals import SignalAction, require_signal
+from wasmsand.kernel.wait import WouldBlock
+
+_SIG_BLOCK, _SIG_UNBLOCK, _SIG_SETMASK = range(3)
+_MASK_BYTES: Final = 8
+
+
+def _require_mask_size(size: int) -> None:
+    if size != _MASK_BYTES:
+        raise KernelError(Errno.EINVAL)
+
+
+def rt_sigaction(context: CallContext, signo: int, new: int, old: int, size: int) -> int:
+    """rt_sigaction(2)."""
+    _require_mask_size(size)
+    require_signal(signo)
+    signals = context.process.signals
+    previous = signals.action(signo)
+    if new:
+        handler, flags, mask = context.memory.unpack(SIGACTION, new)
+        if old:
+            context.memory.require(old, SIGACTION.size)
+        signals.set_action(signo, SignalAction(handler, flags, mask))
+        act_on_pending(context.kernel, context.process)
+    if old:
+        context.memory.pack(SIGACTION, old, previous.handler, previous.flags, previous.mask)
+    return 0
+
+
+def rt_sigprocmask(context: CallContext, how: int, new: int, old: int, size: int) -> int:
+    """rt_sigprocmask(2)."""
+    _require_mask_size(size)
+    signals = context.process.signals
+    previous = signals.mask
+    if new:
+        mask = context.memory.read_u64(new)
+        if how == _SIG_BLOCK:
+            signals.set_mask(previous | mask)
+        elif how == _SIG_UNBLOCK:
+            signals.set_mask(previous & ~mask)
+        elif how == _SIG_SETMASK:
+            signals.set_mask(mask)
+        else:
+            raise KernelError(Errno.EINVAL)
+    if old:
+        context.memory.write_u64(old, previous)
+    if new and signals.pending:
+        act_on_pending(context.kernel, context.process)
+    return 0
+
+
+def rt_sigpending(context: CallContext, address: int, size: int) -> int:
+    """rt_sigpending(2)."""
+    _require_mask_size(size)
+    signals = context.process.signals
+    context.memory.write_u64(address, signals.pending & signals.mask)
+    return 0
+
+
+def replace_mask_while_waiting(context: CallContext, address: int) -> None:
+    """Use another mask until the call ends (sigsuspend, ppoll, pselect)."""
+    signals = context.process.signals
+    if signals.saved_mask is None:
+        signals.saved_mask = signals.mask
+        signals.set_mask(context.memory.read_u64(address))
+        act_on_pending(context.kernel, context.process)
+
+
+def restore_mask_after_waiting(context: CallContext) -> None:
+    """Undo it when no handler is about to run (a handler's return would undo it)."""
+    signals = context.process.signals
+    if signals.saved_mask is not None and not deliverable_handler(context.process):
+        signals.set_mask(signals.saved_mask)
+        signals.saved_mask = None
+
+
+def rt_sigsuspend(context: CallContext, address: int, size: int) -> int:
+    """rt_sigsuspend(2): always ends by a signal."""
+    _require_mask_size(size)
+    replace_mask_while_waiting(context, address)
+    raise WouldBlock((context.process.signal_queue,))
+
+
+def rt_sigtimedwait(context: CallContext, wanted: int, info: int, timeout: int, size: int) -> int:
+    """rt_sigtimedwait_time64(2)."""
+    _require_mask_size(size)
+    process = context.process
+    within = context.memory.read_u64(wanted)
+    signo = process.signals.next_deliverable(within)
+    if signo:
+        taken = process.signals.take(signo)
+        if info:
+            context.memory.write(info, pack_siginfo(taken))
+        return signo
+    now = context.kernel.clock.monotonic()
+    if timeout and process.call_deadline is None:
+        seconds, rest = context.memory.unpack(TIMESPEC, timeout)
+        process.call_deadline = now + nanoseconds(seconds, rest)
+    if process.call_deadline is not None and now >= process.call_deadline:
+        raise KernelError(Errno.EAGAIN)
+    raise WouldBlock((process.signal_queue,), process.call_deadline)
+
+
+def kill(context: CallContext, pid: int, signo: int) -> int:
+    """kill(2)."""
+    send(context.kernel, context.process, signed(pid), signed(signo))
+    return 0
+
+
+def tkill(context: CallContext, thread: int, signo: int) -> int:
+    """tkill(2): a thread is its process; 1 is the caller (a single-threaded libc's id)."""
+    target = context.process.pid if thread == 1 else signed(thread)
+    if target <= 0:
+        raise KernelError(Errno.EINVAL)
+    send(context.kernel, context.process, target, signed(signo))
+    return 0
+
+
+def tgkill(context: CallContext, group: int, thread: int, signo: int) -> int:
+    """tgkill(2)."""
+    return tkill(context, thread, signo)
+
+
+def sigaltstack(context: CallContext, new: int, old: int) -> int:
+    """sigaltstack(2): handlers run on the ordinary stack; none is ever set."""
+    if old:
+        context.memory.write(old, b"\0\0\0\0\2\0\0\0\0\0\0\0")
+    return 0
+
+
+def signal_take(context: CallContext, address: int) -> int:
+    """Our own: the next signal for the guest to handle."""
+    context.memory.require(address, 152)
+    taken = take_for_handler(context.process)
+    if taken is None:
+        return 0
+    context.memory.write(address, pack_taken_signal(taken))
+    return taken.info.signo
+
+
+def signal_return(context: CallContext, address: int) -> int:
+    """Our own: a handler has returned; its mask ends."""
+    context.process.signals.set_mask(context.memory.read_u64(address))
+    act_on_pending(context.kernel, context.process)
+    return 0

@@ -1,0 +1,167 @@
+"""ioctl: terminals, and the few requests that files have in common.
+
+Owns the ioctl numbers and their decoding. Rules: a request that a file does not know
+is ENOTTY.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from wasmsand.abi.linux.context import CallContext, signed
+from wasmsand.abi.linux.structs import WINSIZE
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.files.line_discipline import Termios
+from wasmsand.kernel.files.pipe import PipeEnd
+from wasmsand.kernel.files.regular import RegularFile
+from wasmsand.kernel.files.terminal import Terminal, TerminalFile, TerminalMaster
+from wasmsand.kernel.flags import O_NONBLOCK
+from wasmsand.kernel.process import groups
+
+_TCGETS, _TCSETS, _TCSETSW, _TCSETSF = range(0x5401, 0x5405)
+_TCSBRK, _TCXONC, _TCFLSH = 0x5409, 0x540A, 0x540B
+_TIOCSCTTY, _TIOCGPGRP, _TIOCSPGRP, _TIOCOUTQ = 0x540E, 0x540F, 0x5410, 0x5411
+_TIOCGWINSZ, _TIOCSWINSZ = 0x5413, 0x5414
+_FIONREAD, _FIONBIO, _TIOCNOTTY, _TCSBRKP, _TIOCGSID = 0x541B, 0x5421, 0x5422, 0x5425, 0x5429
+_FIONCLEX, _FIOCLEX = 0x5450, 0x5451
+_TIOCGPTN, _TIOCSPTLCK = 0x80045430, 0x40045431
+
+_Request = Callable[[CallContext, Terminal, int], int]
+
+
+def ioctl(context: CallContext, fd: int, request: int, argument: int) -> int:
+    """ioctl(2)."""
+    file = context.file(fd)
+    if request in (_FIOCLEX, _FIONCLEX):
+        context.process.fds.set_close_on_exec(fd, request == _FIOCLEX)
+        return 0
+    if request == _FIONBIO:
+        wanted = O_NONBLOCK if context.memory.read_u32(argument) else 0
+        file.flags = file.flags & ~O_NONBLOCK | wanted
+        return 0
+    if request == _FIONREAD:
+        context.memory.write_u32(argument, _readable_bytes(file))
+        return 0
+    if isinstance(file, TerminalFile):
+        handler = _TERMINAL.get(request) or _BOTH.get(request)
+    elif isinstance(file, TerminalMaster):
+        handler = _MASTER.get(request) or _BOTH.get(request)
+    else:
+        raise KernelError(Errno.ENOTTY)
+    if handler is None:
+        raise KernelError(Errno.ENOTTY, f"ioctl {request:#x}")
+    return handler(context, file.terminal, argument)
+
+
+def _readable_bytes(file: OpenFile) -> int:
+    if isinstance(file, PipeEnd):
+        return file.pipe.size
+    if isinstance(file, TerminalFile):
+        return file.terminal.discipline.available()
+    if isinstance(file, TerminalMaster):
+        return len(file.terminal.output)
+    if isinstance(file, RegularFile):
+        return max(0, file.stat().size - file.position) & 0x7FFF_FFFF
+    raise KernelError(Errno.ENOTTY)
+
+
+def _get_settings(context: CallContext, terminal: Terminal, address: int) -> int:
+    context.memory.write(address, terminal.discipline.termios.pack())
+    return 0
+
+
+def _set_settings(context: CallContext, terminal: Terminal, address: int) -> int:
+    if terminal.session == context.process.session:
+        groups.require_foreground_to_change(context.kernel, context.process, terminal)
+    terminal.discipline.change(context.memory.read(address, Termios.SIZE))
+    terminal.changed.wake()
+    return 0
+
+
+def _set_settings_and_flush(context: CallContext, terminal: Terminal, address: int) -> int:
+    terminal.discipline.flush_input()
+    return _set_settings(context, terminal, address)
+
+
+def _get_size(context: CallContext, terminal: Terminal, address: int) -> int:
+    context.memory.pack(WINSIZE, address, terminal.rows, terminal.columns, 0, 0)
+    return 0
+
+
+def _set_size(context: CallContext, terminal: Terminal, address: int) -> int:
+    rows, columns, _, _ = context.memory.unpack(WINSIZE, address)
+    terminal.resize(rows, columns)
+    return 0
+
+
+def _get_foreground(context: CallContext, terminal: Terminal, address: int) -> int:
+    if terminal.session != context.process.session:
+        raise KernelError(Errno.ENOTTY)
+    context.memory.write_u32(address, terminal.foreground_group)
+    return 0
+
+
+def _set_foreground(context: CallContext, terminal: Terminal, address: int) -> int:
+    group = signed(context.memory.read_u32(address))
+    groups.set_foreground(context.kernel, context.process, terminal, group)
+    return 0
+
+
+def _get_session(context: CallContext, terminal: Terminal, address: int) -> int:
+    if terminal.session != context.process.session:
+        raise KernelError(Errno.ENOTTY)
+    context.memory.write_u32(address, terminal.session)
+    return 0
+
+
+def _take(context: CallContext, terminal: Terminal, argument: int) -> int:
+    groups.take_terminal(context.process, terminal)
+    return 0
+
+
+def _give_up(context: CallContext, terminal: Terminal, argument: int) -> int:
+    if context.process.terminal is not terminal:
+        raise KernelError(Errno.ENOTTY)
+    context.process.terminal = None
+    return 0
+
+
+def _flush(context: CallContext, terminal: Terminal, which: int) -> int:
+    if which > 2:
+        raise KernelError(Errno.EINVAL)
+    if which in (0, 2):
+        terminal.discipline.flush_input()
+    if which in (1, 2):
+        terminal.output.clear()
+        terminal.changed.wake()
+    return 0
+
+
+def _output_waiting(context: CallContext, terminal: Terminal, address: int) -> int:
+    context.memory.write_u32(address, len(terminal.output))
+    return 0
+
+
+def _accept(context: CallContext, terminal: Terminal, argument: int) -> int:
+    """Draining, breaks and flow control have nothing to do on a pseudo-terminal."""
+    return 0
+
+
+def _number(context: CallContext, terminal: Terminal, address: int) -> int:
+    context.memory.write_u32(address, terminal.index)
+    return 0
+
+
+_BOTH: Final[dict[int, _Request]] = {
+    _TCGETS: _get_settings, _TCSETS: _set_settings, _TCSETSW: _set_settings,
+    _TCSETSF: _set_settings_and_flush, _TIOCGWINSZ: _get_size, _TIOCSWINSZ: _set_size,
+    _TIOCOUTQ: _output_waiting, _TCFLSH: _flush, _TCSBRK: _accept, _TCSBRKP: _accept,
+    _TCXONC: _accept,
+}
+_TERMINAL: Final[dict[int, _Request]] = {
+    _TIOCGPGRP: _get_foreground, _TIOCSPGRP: _set_foreground, _TIOCGSID: _get_session,
+    _TIOCSCTTY: _take, _TIOCNOTTY: _give_up,
+}
+_MASTER: Final[dict[int, _Request]] = {_TIOCGPTN: _number, _TIOCSPTLCK: _accept}

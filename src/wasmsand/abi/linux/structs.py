@@ -1,0 +1,100 @@
+"""C layouts of the 32-bit generic Linux ABI, as the guest's libc sees them.
+
+Owns every `struct.Struct` that crosses the boundary and the packing of kernel
+records into them. Rules: little-endian, explicit padding; no guest memory here.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final
+
+from wasmsand.kernel.clock import SECOND
+from wasmsand.kernel.process.process import Usage
+from wasmsand.kernel.process.signals import Signal, SignalInfo, TakenSignal
+from wasmsand.kernel.vfs import DirEntry, Stat, StatFs
+
+TIMESPEC: Final = Struct("<qq")
+TIMEVAL_PAIR: Final = Struct("<4i")
+POLLFD: Final = Struct("<ihh")
+SIGACTION: Final = Struct("<IIQ")
+RLIMIT: Final = Struct("<QQ")
+WINSIZE: Final = Struct("<4H")
+TMS: Final = Struct("<4i")
+SIGNAL_MASK_ARGUMENT: Final = Struct("<II")
+UTSNAME_FIELD: Final = 65
+
+_STATX: Final = Struct("<IIQIIIHHQQQQ" + "qII" * 4 + "IIIIQII96x")
+_DIRENT: Final = Struct("<QqHB")
+_STATFS: Final = Struct("<II5Q2iIII4I4x")
+_RUSAGE: Final = Struct("<4i14i")
+_SYSINFO: Final = Struct("<i9IHHIII8x")
+_SIGINFO: Final = Struct("<iiiiii104x")
+_TAKEN_SIGNAL: Final = Struct("<IIIIQ")
+
+STATX_BASIC_AND_BIRTH: Final = 0xFFF
+_PAGE: Final = 4096
+
+
+def pack_statx(stat: Stat) -> bytes:
+    """struct statx."""
+    return _STATX.pack(
+        STATX_BASIC_AND_BIRTH, stat.blksize, 0, stat.nlink, stat.uid, stat.gid, stat.mode, 0,
+        stat.ino, stat.size, stat.blocks, 0,
+        stat.atime_ns // SECOND, stat.atime_ns % SECOND, 0,
+        stat.btime_ns // SECOND, stat.btime_ns % SECOND, 0,
+        stat.ctime_ns // SECOND, stat.ctime_ns % SECOND, 0,
+        stat.mtime_ns // SECOND, stat.mtime_ns % SECOND, 0,
+        stat.rdev >> 8 & 0xFFF, (stat.rdev & 0xFF) | (stat.rdev >> 12 & ~0xFF),
+        stat.dev >> 8 & 0xFFF, (stat.dev & 0xFF) | (stat.dev >> 12 & ~0xFF), 0, 0, 0,
+    )
+
+
+def pack_dirent(entry: DirEntry) -> bytes:
+    """struct linux_dirent64, padded to eight bytes."""
+    length = (_DIRENT.size + len(entry.name) + 1 + 7) & ~7
+    head = _DIRENT.pack(entry.ino, entry.cookie, length, entry.type >> 12)
+    return (head + entry.name).ljust(length, b"\0")
+
+
+def pack_statfs(stat: StatFs) -> bytes:
+    """struct statfs64."""
+    return _STATFS.pack(
+        stat.type, stat.block_size, stat.blocks, stat.blocks_free, stat.blocks_free, stat.files,
+        stat.files_free, 0, 0, stat.name_max, stat.block_size, stat.flags, 0, 0, 0, 0,
+    )
+
+
+def pack_rusage(usage: Usage) -> bytes:
+    """struct rusage with 32-bit times (the libc widens them)."""
+    user, system = usage.user_ns // 1000, usage.system_ns // 1000
+    return _RUSAGE.pack(
+        user // 1_000_000, user % 1_000_000, system // 1_000_000, system % 1_000_000,
+        min(usage.max_memory // 1024, 0x7FFF_FFFF), *([0] * 13),
+    )
+
+
+def pack_sysinfo(uptime_s: int, total: int, free: int, processes: int) -> bytes:
+    """struct sysinfo, in pages."""
+    return _SYSINFO.pack(
+        uptime_s, 0, 0, 0, total // _PAGE, free // _PAGE, 0, 0, 0, 0, processes, 0, 0, 0, _PAGE
+    )
+
+
+def pack_siginfo(info: SignalInfo) -> bytes:
+    """siginfo_t (128 bytes)."""
+    status = info.status if info.signo == Signal.SIGCHLD else 0
+    return _SIGINFO.pack(info.signo, 0, info.code, info.pid, info.uid, status)
+
+
+def pack_taken_signal(taken: TakenSignal) -> bytes:
+    """What signal_take gives the libc."""
+    head = _TAKEN_SIGNAL.pack(
+        taken.info.signo, taken.action.handler, taken.action.flags, 0, taken.old_mask
+    )
+    return head + pack_siginfo(taken.info)
+
+
+def nanoseconds(seconds: int, rest: int) -> int:
+    """A timespec as one number."""
+    return seconds * SECOND + rest

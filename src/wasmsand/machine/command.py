@@ -1,0 +1,125 @@
+"""One command of the host: start a process, capture its output, end it in time.
+
+Owns `Completed` and `run_command`. Rules: the result is returned when the started
+process has ended; what it left in the background goes on, its output is then
+dropped; a timeout or an output overflow ends everything the command started.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from wasmsand.kernel.files.anonymous import anonymous_stat
+from wasmsand.kernel.files.host import HostInput, HostOutput
+from wasmsand.kernel.flags import S_IFIFO
+from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.signals import Signal
+
+if TYPE_CHECKING:
+    from wasmsand.machine.machine import Machine
+
+TIMEOUT_EXIT_CODE: Final = 124
+_LINGER_SECONDS: Final = 0.05
+"""How long to wait, after the process ended, for others that still hold its output: a
+process substitution ends a moment later than the shell that started it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """What a command left behind."""
+
+    stdout: bytes
+    stderr: bytes
+    exit_code: int
+    """128 + the signal's number if a signal ended it; 124 on timeout."""
+    timed_out: bool
+    truncated: bool
+    """Output reached max_output_bytes, which ended the command."""
+    seconds: float
+
+
+def exit_code_of(status: int) -> int:
+    """A wait status as a shell's `$?`."""
+    return 128 + (status & 0x7F) if status & 0x7F else status >> 8 & 0xFF
+
+
+class _Capture:
+    """The output files of one command and the host's wait for its end."""
+
+    def __init__(
+        self, machine: Machine, uid: int, gid: int,
+        on_stdout: Callable[[bytes], None] | None, on_stderr: Callable[[bytes], None] | None,
+    ) -> None:
+        self.ended = threading.Event()
+        self.closed = threading.Event()
+        self.overflowed = False
+        self._open = 2
+        now = machine.kernel.clock.realtime()
+        limit = machine.kernel.limits.max_output_bytes
+        self.stdout = HostOutput(
+            limit, anonymous_stat(S_IFIFO | 0o600, uid, gid, now), on_data=on_stdout,
+            on_overflow=self._overflow, on_close=self._one_closed,
+        )
+        self.stderr = HostOutput(
+            limit, anonymous_stat(S_IFIFO | 0o600, uid, gid, now), on_data=on_stderr,
+            on_overflow=self._overflow, on_close=self._one_closed,
+        )
+
+    def _overflow(self) -> None:
+        self.overflowed = True
+        self.ended.set()
+
+    def _one_closed(self) -> None:
+        self._open -= 1
+        if not self._open:
+            self.closed.set()
+
+
+def run_command(
+    machine: Machine, argv: tuple[bytes, ...], environ: tuple[bytes, ...], cwd: bytes,
+    stdin: bytes, timeout_seconds: float | None,
+    on_stdout: Callable[[bytes], None] | None, on_stderr: Callable[[bytes], None] | None,
+) -> Completed:
+    """Start `argv`, wait for it, gather its output."""
+    began = time.perf_counter()
+    identity = machine.identity
+    capture = _Capture(machine, identity.uid, identity.gid, on_stdout, on_stderr)
+    source = HostInput(
+        stdin,
+        anonymous_stat(S_IFIFO | 0o600, identity.uid, identity.gid,
+                       machine.kernel.clock.realtime()),
+    )
+    process = machine.start_process(
+        argv, environ, cwd, (source, capture.stdout, capture.stderr), capture.ended.set
+    )
+    timed_out = not capture.ended.wait(timeout_seconds)
+    if timed_out or capture.overflowed:
+        _end_job(machine, process)
+    elif not capture.closed.is_set():
+        capture.closed.wait(_LINGER_SECONDS)
+    with machine.lock:
+        stdout, stderr = bytes(capture.stdout.captured), bytes(capture.stderr.captured)
+        capture.stdout.closed = capture.stderr.closed = True
+    if timed_out:
+        exit_code = TIMEOUT_EXIT_CODE
+    elif capture.overflowed:
+        exit_code = 128 + Signal.SIGKILL
+        limit = machine.kernel.limits.max_output_bytes
+        stderr += (
+            f"wasmsand: output limit of {limit} bytes reached, command ended; "
+            "raise max_output_bytes\n"
+        ).encode()
+    else:
+        exit_code = exit_code_of(process.exit_status)
+    return Completed(
+        stdout, stderr, exit_code, timed_out, capture.overflowed, time.perf_counter() - began
+    )
+
+
+def _end_job(machine: Machine, process: Process) -> None:
+    with machine.lock:
+        machine.kernel.kill_job(process.job)

@@ -1,0 +1,340 @@
+"""A process on a thread: the meeting of kernel, ABI and engine.
+
+Owns `Guest`, which serves the system calls of one process and runs its program on a
+thread. Rules: the sandbox's lock is held for one system call and never while the
+guest computes or waits; an exception that is none of ours ends the process and is
+logged, it never reaches the guest; the thread of a dead process stops at its next
+call or tick.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from _thread import LockType
+from typing import Final
+
+from wasmsand.abi.linux.calls_signal import restore_mask_after_waiting
+from wasmsand.abi.linux.context import RESTART, CallContext, ProcessEnded
+from wasmsand.abi.linux.table import HANDLERS, RESTARTABLE, Handler
+from wasmsand.abi.memory import GuestMemory
+from wasmsand.engine.protocol import (
+    Engine,
+    GuestTrap,
+    GuestUnwind,
+    Instance,
+    Module,
+    ModuleRejected,
+    TrapKind,
+)
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.opening import abandon_fifo_open
+from wasmsand.kernel.kernel import Kernel
+from wasmsand.kernel.process.delivery import deliverable_handler, interrupts, restarts
+from wasmsand.kernel.process.life import fork
+from wasmsand.kernel.process.process import Process, ProcessState
+from wasmsand.kernel.process.program import Program, become
+from wasmsand.kernel.process.signals import Signal
+from wasmsand.kernel.wait import WouldBlock
+from wasmsand.machine.parking import Parker
+
+log = logging.getLogger("wasmsand.machine")
+
+_TRAP_SIGNALS: Final = {
+    TrapKind.ARITHMETIC: Signal.SIGFPE,
+    TrapKind.UNREACHABLE: Signal.SIGILL,
+    TrapKind.UNCAUGHT_EXCEPTION: Signal.SIGABRT,
+}
+_EMBRYO_ENDS: Final = frozenset({93, 94, 221, 281})
+"""exit, exit_group, execve, execveat."""
+_ENOSYS: Final = -int(Errno.ENOSYS)
+
+
+class _Execute(GuestUnwind):
+    """execve succeeded: go on with another program."""
+
+    def __init__(self, instance: Instance) -> None:
+        super().__init__()
+        self.instance = instance
+
+
+class Guest(CallContext):
+    """One process and the program it runs; its `HostCalls`."""
+
+    def __init__(
+        self, kernel: Kernel, lock: LockType, engine: Engine, process: Process,
+        instance: Instance,
+    ) -> None:
+        self.kernel = kernel
+        self.process = process
+        self._lock = lock
+        self._engine = engine
+        self._parker = Parker(lock)
+        self._embryo_parent: Process | None = None
+        self._cpu_base = 0
+        self._load(instance)
+
+    def _load(self, instance: Instance) -> None:
+        self._instance = instance
+        self.memory = GuestMemory(instance)
+        self._flag_address = instance.exported_address("__signal_flag")
+        instance.bind(self)
+        self._charge_memory(self.process)
+
+    def _charge_memory(self, process: Process) -> None:
+        process.memory_bytes = self._instance.memory_size()
+        if process.memory_bytes > process.usage.max_memory:
+            process.usage.max_memory = process.memory_bytes
+
+    # The thread.
+
+    def start(self) -> None:
+        """Run the process on a thread of the engine's pool."""
+        self._engine.start_thread(self._run)
+
+    def _run(self) -> None:
+        self._cpu_base = time.thread_time_ns()
+        try:
+            while True:
+                try:
+                    self._instance.run()
+                    self._finish(0)
+                except _Execute as change:
+                    self._instance.close()
+                    self._load(change.instance)
+                    continue
+                except ProcessEnded:
+                    pass
+                except GuestTrap as trap:
+                    self._finish(_TRAP_SIGNALS.get(trap.kind, Signal.SIGSEGV))
+                except Exception:
+                    log.exception("host bug in a system call of %r; the process is ended",
+                                  self.process)
+                    self._finish(Signal.SIGKILL)
+                break
+        finally:
+            self._instance.close()
+
+    def _finish(self, status: int) -> None:
+        with self._lock:
+            self._account()
+            if self._embryo_parent is not None:  # a vfork child took its parent down with it
+                self.kernel.exit(self.process, status)
+                self.process = self._embryo_parent
+            self.kernel.exit(self.process, status)
+
+    def _account(self) -> None:
+        self.process.usage.user_ns = self.cpu_time_ns()
+
+    def cpu_time_ns(self) -> int:
+        return time.thread_time_ns() - self._cpu_base
+
+    # HostCalls.
+
+    def syscall(self, nr: int, a: int, b: int, c: int, d: int, e: int, f: int) -> int:
+        """One system call of the guest."""
+        handler = HANDLERS.get(nr)
+        if handler is None:
+            log.debug("pid %d: no system call %d", self.process.pid, nr)
+            return _ENOSYS
+        with self._lock:
+            process = self.process
+            if process.dead:
+                return self._call_of_the_dead(nr)
+            self.kernel.current = process
+            try:
+                result = handler(self, a, b, c, d, e, f)
+            except KernelError as error:
+                result = -error.errno
+            except WouldBlock as block:
+                result = self._wait(block, nr, handler, (a, b, c, d, e, f))
+            process = self.process
+            if process.signals.pending or process.dead or process.state is ProcessState.STOPPED:
+                self._before_return()
+            return result
+
+    def _call_of_the_dead(self, nr: int) -> int:
+        """A killed process stops. A killed embryo only fails until its parent, whose thread
+        this is, gets out of it by exec or exit."""
+        if self._embryo_parent is None:
+            raise ProcessEnded
+        if nr in _EMBRYO_ENDS:
+            return self._end_embryo()
+        return -int(Errno.EINTR)
+
+    def _wait(
+        self, block: WouldBlock, nr: int, handler: Handler,
+        arguments: tuple[int, int, int, int, int, int],
+    ) -> int:
+        """Park and retry until the call finishes or a signal ends it."""
+        process = self.process
+        process.state = ProcessState.SLEEPING
+        try:
+            while True:
+                if not process.stopped and interrupts(process):
+                    return self._interrupted(nr)
+                self._parker.park((*block.queues, process.signal_queue), block.deadline)
+                if process.dead:
+                    return self._call_of_the_dead(0)
+                if process.stopped:
+                    continue
+                self.kernel.current = process
+                try:
+                    return handler(self, *arguments)
+                except KernelError as error:
+                    return -error.errno
+                except WouldBlock as again:
+                    block = again
+        finally:
+            process.call_done = 0
+            process.call_deadline = None
+            if process.state is ProcessState.SLEEPING:
+                process.state = ProcessState.RUNNING
+
+    def _interrupted(self, nr: int) -> int:
+        process = self.process
+        abandon_fifo_open(self.kernel, process)
+        if process.call_done:
+            return process.call_done
+        if nr in RESTARTABLE and restarts(process):
+            return RESTART
+        return -int(Errno.EINTR)
+
+    def _before_return(self) -> None:
+        """What must happen before the guest goes on: stop, die, or be told of a signal."""
+        process = self.process
+        while process.stopped and not process.dead:
+            self._parker.park((process.signal_queue,), None)
+        if process.dead:
+            if self._embryo_parent is not None:
+                return
+            raise ProcessEnded
+        if process.signals.saved_mask is not None:
+            restore_mask_after_waiting(self)
+        if deliverable_handler(process):
+            self._raise_flag()
+
+    def _raise_flag(self) -> None:
+        if self._flag_address is not None:
+            self.memory.write_u32(self._flag_address, 1)
+
+    def tick(self) -> None:
+        """While the guest computes: account for it, stop it, bring it its signals."""
+        with self._lock:
+            process = self.process
+            if process.dead:
+                raise ProcessEnded
+            self._account()
+            self._charge_memory(process)
+            if process.usage.user_ns // 1_000_000_000 >= process.rlimits.cpu_seconds:
+                self.kernel.exit(process, Signal.SIGXCPU)
+            elif self.kernel.memory_used() > self.kernel.limits.memory_limit_bytes:
+                self._out_of_memory()
+            run_handlers = False
+            if process.signals.pending or process.dead or process.stopped:
+                self._before_return()
+                run_handlers = bool(deliverable_handler(process))
+        if run_handlers and self._flag_address is not None:
+            self._instance.call("__signal_run")
+
+    def _out_of_memory(self) -> None:
+        victim = self.kernel.end_largest()
+        log.warning(
+            "out of memory (%d bytes); ended %r; raise memory_limit_bytes",
+            self.kernel.limits.memory_limit_bytes, victim,
+        )
+        if self.process.dead:
+            raise ProcessEnded
+
+    def fork_allowed(self) -> int:
+        """Whether there is room for another process and its memory."""
+        with self._lock:
+            if self.process.dead:
+                raise ProcessEnded
+            try:
+                self.kernel.processes.require_room()
+                self._require_memory(self._instance.memory_size())
+            except KernelError as error:
+                return -error.errno
+            return 0
+
+    def _require_memory(self, wanted: int) -> None:
+        limit = self.kernel.limits.memory_limit_bytes
+        if self.kernel.memory_used() + wanted > limit:
+            raise KernelError(Errno.ENOMEM, f"{limit} bytes in use; raise memory_limit_bytes")
+
+    def fork_child(self, child: Instance) -> int:
+        """Adopt the copy that the engine made of this program."""
+        with self._lock:
+            if self.process.dead:
+                child.close()
+                raise ProcessEnded
+            try:
+                process = fork(self.kernel, self.process)
+            except KernelError as error:
+                child.close()
+                return -error.errno
+            guest = Guest(self.kernel, self._lock, self._engine, process, child)
+        guest.start()
+        return process.pid
+
+    # CallContext: what calls need beyond the kernel.
+
+    def execute(self, program: Program) -> int:
+        """execve past all checks but those of the module itself."""
+        instance = self._instantiate(program)
+        become(self.kernel, self.process, program)
+        if self._embryo_parent is None:
+            raise _Execute(instance)
+        child = Guest(self.kernel, self._lock, self._engine, self.process, instance)
+        pid = self._end_embryo()
+        child.start()
+        return pid
+
+    def _instantiate(self, program: Program) -> Instance:
+        module = load_program(self._engine, program)
+        limit = self.kernel.limits.memory_limit_bytes
+        try:
+            return module.instantiate(limit)
+        except ModuleRejected as error:
+            raise KernelError(Errno.ENOMEM, str(error)) from error
+
+    def end(self, status: int) -> int:
+        """exit: for an embryo only the child ends, and its parent goes on."""
+        self._account()
+        self.kernel.exit(self.process, status)
+        if self._embryo_parent is not None:
+            return self._end_embryo()
+        raise ProcessEnded
+
+    def begin_embryo(self) -> None:
+        """vfork: act for a new child until exec or exit."""
+        if self._embryo_parent is not None:
+            raise KernelError(Errno.EINVAL, "vfork inside a vfork child")
+        self._embryo_parent = self.process
+        self.process = fork(self.kernel, self.process)
+
+    def _end_embryo(self) -> int:
+        assert self._embryo_parent is not None
+        pid = self.process.pid
+        self.process, self._embryo_parent = self._embryo_parent, None
+        return pid
+
+
+def load_program(engine: Engine, program: Program) -> Module:
+    """The compiled module of a program; ENOEXEC with the reason if it cannot run."""
+    if program.content_key is not None:
+        key, read = program.content_key, program.read
+    else:
+        content = program.read()
+        key = hashlib.sha256(content).hexdigest()
+
+        def read() -> bytes:
+            return content
+
+    try:
+        return engine.load(key, read)
+    except ModuleRejected as error:
+        name = program.path.decode("utf-8", "replace")
+        raise KernelError(Errno.ENOEXEC, f"{name}: {error}") from error

@@ -1,0 +1,189 @@
+"""One sandbox's machine: image + kernel + engine.
+
+Owns `Machine`, from creation to close. Rules: creating one touches no disk and
+starts no thread; closing ends every process; all kernel state is guarded by `lock`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from _thread import allocate_lock
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from wasmsand.engine import default_engine
+from wasmsand.engine.protocol import Engine, ModuleRejected
+from wasmsand.kernel.clock import Clock
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.files.terminal import Terminal
+from wasmsand.kernel.kernel import Kernel
+from wasmsand.kernel.limits import Limits
+from wasmsand.kernel.process.groups import take_terminal
+from wasmsand.kernel.process.identity import Identity
+from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.program import Program, become, find_program
+from wasmsand.kernel.process.signals import Signal
+from wasmsand.kernel.process.timers import fire_timers
+from wasmsand.kernel.vfs import TreeFs
+from wasmsand.machine.command import Completed, run_command
+from wasmsand.machine.files import HostFiles
+from wasmsand.machine.guest import Guest, load_program
+from wasmsand.machine.image import base_image
+from wasmsand.machine.terminal import HostTerminal
+from wasmsand.machine.timers import TimerService
+
+USER_ID: Final = 1000
+_SEARCH_PATH: Final = b"/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class MachineOptions:
+    """How a machine is made."""
+
+    limits: Limits = field(default_factory=Limits)
+    hostname: str = "sandbox"
+
+
+_timer_services: dict[int, TimerService] = {}
+
+
+def _timer_service(engine: Engine) -> TimerService:
+    service = _timer_services.get(id(engine))
+    if service is None:
+        service = _timer_services.setdefault(id(engine), TimerService(engine.start_thread))
+    return service
+
+
+class Machine:
+    """A computer: files, processes, terminals."""
+
+    def __init__(self, options: MachineOptions | None = None) -> None:
+        options = options or MachineOptions()
+        self.lock = allocate_lock()
+        self.engine: Engine = default_engine()
+        self.identity = Identity.of(USER_ID, USER_ID, frozenset({USER_ID}))
+        clock = Clock()
+        root = TreeFs(base_image(), options.limits, clock.realtime)
+        self.kernel = Kernel(
+            root, options.limits, clock=clock, hostname=options.hostname.encode()
+        )
+        self.kernel.interrupt = self.engine.interrupt
+        owner = weakref.ref(self)
+        timers = _timer_service(self.engine)
+
+        def timer_armed(when_ns: int) -> None:
+            machine = owner()
+            if machine is not None:
+                timers.arm(machine, when_ns)
+
+        self.kernel.timer_armed = timer_armed
+        # Hooks close over parts, not over self: a machine nobody holds must be collectable.
+        watchers: dict[int, Callable[[], None]] = {}
+        self._watchers = watchers
+
+        def process_ended(process: Process) -> None:
+            watcher = watchers.pop(process.pid, None)
+            if watcher is not None:
+                watcher()
+
+        self.kernel.process_ended = process_ended
+        self.closed = False
+        self.files = HostFiles(self)
+        self._finalizer = weakref.finalize(self, _end_everything, self.kernel, self.lock)
+
+    def run(
+        self, argv: Sequence[bytes], *, environ: Mapping[str, str], cwd: str, stdin: bytes = b"",
+        timeout_seconds: float | None = None,
+        on_stdout: Callable[[bytes], None] | None = None,
+        on_stderr: Callable[[bytes], None] | None = None,
+    ) -> Completed:
+        """Run a program to its end and capture what it prints."""
+        return run_command(
+            self, tuple(argv), _environment(environ), _bytes(cwd), stdin, timeout_seconds,
+            on_stdout, on_stderr,
+        )
+
+    def open_terminal(
+        self, argv: Sequence[bytes], *, environ: Mapping[str, str], cwd: str, rows: int = 24,
+        columns: int = 80,
+    ) -> HostTerminal:
+        """Run a program on a pseudo-terminal."""
+        return HostTerminal(
+            self, tuple(argv), _environment(environ), _bytes(cwd), rows, columns
+        )
+
+    def start_process(
+        self, argv: tuple[bytes, ...], environ: tuple[bytes, ...], cwd: bytes,
+        files: tuple[OpenFile, OpenFile, OpenFile], on_end: Callable[[], None],
+        *, terminal: Terminal | None = None,
+    ) -> Process:
+        """Start a program with these standard files; `on_end` is called under the lock."""
+        with self.lock:
+            kernel = self.kernel
+            credentials = self.identity.credentials()
+            directory = kernel.namespace.resolve(credentials, kernel.namespace.root, cwd)
+            process = kernel.new_process(self.identity, directory, environ)
+            try:
+                program = self._find(process, argv, environ)
+                module = load_program(self.engine, program)
+                instance = module.instantiate(kernel.limits.memory_limit_bytes)
+            except KernelError:
+                kernel.exit(process, Signal.SIGKILL)
+                raise
+            except ModuleRejected as error:
+                kernel.exit(process, Signal.SIGKILL)
+                raise KernelError(Errno.ENOMEM, str(error)) from error
+            for number, file in enumerate(files):
+                process.fds.replace(number, file)
+            if terminal is not None:
+                take_terminal(process, terminal)
+            become(kernel, process, program)
+            self._watchers[process.pid] = on_end
+            guest = Guest(kernel, self.lock, self.engine, process, instance)
+        guest.start()
+        return process
+
+    def _find(
+        self, process: Process, argv: tuple[bytes, ...], environ: tuple[bytes, ...]
+    ) -> Program:
+        name = argv[0]
+        if b"/" in name:
+            candidates = [name]
+        else:
+            path = next((e[5:] for e in environ if e.startswith(b"PATH=")), _SEARCH_PATH)
+            candidates = [d.rstrip(b"/") + b"/" + name for d in path.split(b":") if d]
+        failure = KernelError(Errno.ENOENT, name.decode("utf-8", "replace"))
+        for candidate in candidates:
+            try:
+                return find_program(
+                    self.kernel, process, process.cwd, candidate, argv, environ
+                )
+            except KernelError as error:
+                if error.errno not in (Errno.ENOENT, Errno.ENOTDIR):
+                    failure = error
+        raise failure
+
+    def fire_timers(self) -> int | None:
+        """Called by the timer service."""
+        with self.lock:
+            return fire_timers(self.kernel)
+
+    def close(self) -> None:
+        """End every process; idempotent."""
+        self.closed = True
+        self._finalizer()
+
+
+def _end_everything(kernel: Kernel, lock: object) -> None:
+    with lock:  # type: ignore[attr-defined]
+        kernel.kill_all()
+
+
+def _environment(environ: Mapping[str, str]) -> tuple[bytes, ...]:
+    return tuple(_bytes(f"{name}={value}") for name, value in environ.items())
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -28,12 +28,13 @@ directory) must be retained, and released once.
 
 from wasmsand.kernel.vfs.filesystem import Attributes, FileSystem, Node
 from wasmsand.kernel.vfs.image import ImageBuilder
-from wasmsand.kernel.vfs.mounts import Mount
+from wasmsand.kernel.vfs.layers import Snapshot
 from wasmsand.kernel.vfs.model import ROOT, Credentials, DirEntry, Stat, StatFs
+from wasmsand.kernel.vfs.mounts import Mount
 from wasmsand.kernel.vfs.namespace import Namespace
-from wasmsand.kernel.vfs.proc import FdInfo, ProcessInfo, ProcFs, ProcSource, SystemInfo
+from wasmsand.kernel.vfs.proc import FdInfo, ProcessInfo, ProcSource, SystemInfo
 from wasmsand.kernel.vfs.standard import standard_tree
-from wasmsand.kernel.vfs.tree import Snapshot, TreeFs
+from wasmsand.kernel.vfs.tree import TreeFs
 
 __all__ = [
     "ROOT",
@@ -46,7 +47,6 @@ __all__ = [
     "Mount",
     "Namespace",
     "Node",
-    "ProcFs",
     "ProcSource",
     "ProcessInfo",
     "Snapshot",

@@ -118,6 +118,11 @@ class FileSystem:
         """The content hash that an image builder gave an unchanged file."""
         return None
 
+    def fd_reference(self, ino: int) -> tuple[int, int] | None:
+        """(pid, fd) when the inode stands for an open descriptor that lives in no file
+        system: what a magic link to a pipe leads to."""
+        return None
+
     # Lifetime: an inode without a name lives until its last release.
 
     def retain(self, ino: int) -> None:

@@ -144,3 +144,8 @@ def device_major(rdev: int) -> int:
 def device_minor(rdev: int) -> int:
     """The minor part of a packed device number."""
     return (rdev & 0xFF) | (rdev >> 12 & ~0xFF)
+
+
+def is_directory(mode: int) -> bool:
+    """Whether a mode is that of a directory."""
+    return mode & S_IFMT == S_IFDIR

@@ -1,0 +1,141 @@
+"""ImageBuilder: makes the tree that all sandboxes share.
+
+Owns the host's way to describe files before any sandbox exists. Rules: everything is
+root's unless said otherwise, missing parent directories are made (0755), the result is
+the same for the same calls (times are given, not taken from a clock). Mistakes are
+`ValueError`: they are the host's, not a guest's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from wasmsand.kernel.limits import NAME_MAX
+from wasmsand.kernel.vfs.content import FileContent, ImageData, Sliceable
+from wasmsand.kernel.vfs.inode import (
+    DirectoryInode,
+    FileInode,
+    Inode,
+    SpecialInode,
+    SymlinkInode,
+)
+from wasmsand.kernel.vfs.layers import ROOT_INO, Snapshot
+from wasmsand.kernel.vfs.model import S_IFCHR, S_IFLNK, S_IFREG, device_number
+
+
+class ImageBuilder:
+    """Collects files; `build` freezes them. Paths are absolute, and are not resolved
+    through symbolic links: add the files where they really are."""
+
+    def __init__(self, time_ns: int = 0) -> None:
+        self._time = time_ns
+        self._inodes: dict[int, Inode] = {}
+        self._by_path: dict[bytes, int] = {}
+        self._root = DirectoryInode(0o755, 0, 0, time_ns)
+        self._root.parent = ROOT_INO
+        self._inodes[ROOT_INO] = self._root
+        self._by_path[b"/"] = ROOT_INO
+
+    def add_dir(self, path: bytes, mode: int = 0o755, uid: int = 0, gid: int = 0) -> None:
+        """Make a directory, or set mode and owner of one that was made before."""
+        path = _normal(path)
+        existing = self._inodes.get(self._by_path.get(path, 0))
+        if existing is None:
+            directory = DirectoryInode(mode, uid, gid, self._time)
+            self._add(path, directory)
+            self._parent_of(path).nlink += 1
+        elif isinstance(existing, DirectoryInode):
+            existing.mode = DirectoryInode(mode, uid, gid, self._time).mode
+            existing.uid, existing.gid = uid, gid
+        else:
+            raise ValueError(f"{path!r} is there already and is no directory")
+
+    def add_file(
+        self,
+        path: bytes,
+        content: Sliceable | Callable[[], Sliceable],
+        mode: int = 0o644,
+        uid: int = 0,
+        gid: int = 0,
+        *,
+        size: int | None = None,
+        content_key: str | None = None,
+    ) -> None:
+        """Make a file. Content that is a callable is read when a sandbox first reads the
+        file, and needs its size in advance. `content_key` names the content (a sha256)
+        for whoever wants to know it without reading."""
+        if size is None:
+            if callable(content):
+                raise ValueError(f"{path!r}: content that is read later needs its size")
+            size = len(content)
+        data = FileContent(ImageData(size, content), content_key)
+        self._add(_normal(path), FileInode(mode | S_IFREG, uid, gid, self._time, data))
+
+    def add_symlink(self, path: bytes, target: bytes, uid: int = 0, gid: int = 0) -> None:
+        """Make a symbolic link."""
+        if not target:
+            raise ValueError(f"{path!r}: a symbolic link needs a target")
+        self._add(_normal(path), SymlinkInode(S_IFLNK | 0o777, uid, gid, self._time, target))
+
+    def add_device(
+        self, path: bytes, major: int, minor: int, mode: int = 0o666, uid: int = 0, gid: int = 0
+    ) -> None:
+        """Make a character device."""
+        rdev = device_number(major, minor)
+        self._add(_normal(path), SpecialInode(mode | S_IFCHR, uid, gid, self._time, rdev))
+
+    def add_link(self, path: bytes, existing: bytes) -> None:
+        """Give what was added as `existing` another name (a hard link)."""
+        ino = self._by_path.get(_normal(existing))
+        if ino is None or isinstance(self._inodes[ino], DirectoryInode):
+            raise ValueError(f"{existing!r} is no file of this image")
+        path = _normal(path)
+        directory, name = self._place(path)
+        directory.add(name, ino)
+        self._by_path[path] = ino
+        self._inodes[ino].nlink += 1
+
+    def __contains__(self, path: bytes) -> bool:
+        return _normal(path) in self._by_path
+
+    def build(self) -> Snapshot:
+        """Freeze what was added. The builder must not be used any more."""
+        next_ino = len(self._inodes) + ROOT_INO
+        return Snapshot((self._inodes,), next_ino, next_ino)
+
+    def _add(self, path: bytes, inode: Inode) -> None:
+        directory, name = self._place(path)
+        ino = len(self._inodes) + ROOT_INO
+        self._inodes[ino] = inode
+        self._by_path[path] = ino
+        directory.add(name, ino)
+        inode.parent = self._by_path[_dirname(path)]
+        inode.name = name
+
+    def _place(self, path: bytes) -> tuple[DirectoryInode, bytes]:
+        """The directory and the name of a new path; makes directories on the way."""
+        name = path.rpartition(b"/")[2]
+        if path in self._by_path:
+            raise ValueError(f"{path!r} is there already")
+        if len(name) > NAME_MAX:
+            raise ValueError(f"{path!r}: the name is too long")
+        if _dirname(path) not in self._by_path:
+            self.add_dir(_dirname(path))
+        return self._parent_of(path), name
+
+    def _parent_of(self, path: bytes) -> DirectoryInode:
+        parent = self._inodes[self._by_path[_dirname(path)]]
+        if not isinstance(parent, DirectoryInode):
+            raise ValueError(f"{_dirname(path)!r} is no directory")
+        return parent
+
+
+def _normal(path: bytes) -> bytes:
+    parts = [part for part in path.split(b"/") if part]
+    if not path.startswith(b"/") or b"." in parts or b".." in parts or b"\0" in path:
+        raise ValueError(f"{path!r} is no plain absolute path")
+    return b"/" + b"/".join(parts)
+
+
+def _dirname(path: bytes) -> bytes:
+    return path.rpartition(b"/")[0] or b"/"

@@ -1,0 +1,145 @@
+"""What a tree stores for each object.
+
+Owns the inode classes: `FileInode`, `DirectoryInode`, `SymlinkInode`, `SpecialInode`.
+Rules: an inode in a frozen layer is never changed; `copy` makes the version that a
+tree's top layer may change. `parent` and `name` are where the inode was last linked:
+exact for directories, a hint for everything else (a hard link may have been removed).
+"""
+
+from __future__ import annotations
+
+from wasmsand.kernel.vfs.content import FileContent
+from wasmsand.kernel.vfs.model import S_IFDIR
+
+
+class Inode:
+    """Attributes that every object has. Times are in nanoseconds."""
+
+    __slots__ = (
+        "atime",
+        "btime",
+        "ctime",
+        "gid",
+        "mode",
+        "mtime",
+        "name",
+        "nlink",
+        "parent",
+        "uid",
+    )
+
+    def __init__(self, mode: int, uid: int, gid: int, now: int) -> None:
+        self.mode = mode
+        self.uid = uid
+        self.gid = gid
+        self.nlink = 1
+        self.atime = self.mtime = self.ctime = self.btime = now
+        self.parent = 0
+        self.name = b""
+
+    def copy(self) -> Inode:
+        """A version of its own for a top layer."""
+        raise NotImplementedError
+
+    def _copy_attributes(self, source: Inode) -> None:
+        self.mode = source.mode
+        self.uid = source.uid
+        self.gid = source.gid
+        self.nlink = source.nlink
+        self.atime = source.atime
+        self.mtime = source.mtime
+        self.ctime = source.ctime
+        self.btime = source.btime
+        self.parent = source.parent
+        self.name = source.name
+
+
+class FileInode(Inode):
+    """A regular file. The content is shared with frozen versions until
+    `writable_content` is asked for."""
+
+    __slots__ = ("content", "owns_content")
+
+    def __init__(
+        self, mode: int, uid: int, gid: int, now: int, content: FileContent | None = None
+    ) -> None:
+        super().__init__(mode, uid, gid, now)
+        self.content = content or FileContent()
+        self.owns_content = True
+
+    def copy(self) -> FileInode:
+        twin = FileInode.__new__(FileInode)
+        twin._copy_attributes(self)
+        twin.content = self.content
+        twin.owns_content = False
+        return twin
+
+    def writable_content(self) -> FileContent:
+        """The content, made this inode's own."""
+        if not self.owns_content:
+            self.content = self.content.fork()
+            self.owns_content = True
+        return self.content
+
+
+class DirectoryInode(Inode):
+    """A directory: names to (inode number, cookie), in ascending order of cookies."""
+
+    __slots__ = ("entries", "next_cookie")
+
+    FIRST_COOKIE = 3
+    """1 and 2 belong to '.' and '..'."""
+
+    def __init__(self, mode: int, uid: int, gid: int, now: int) -> None:
+        super().__init__(mode | S_IFDIR, uid, gid, now)
+        self.nlink = 2
+        self.entries: dict[bytes, tuple[int, int]] = {}
+        self.next_cookie = self.FIRST_COOKIE
+
+    def copy(self) -> DirectoryInode:
+        twin = DirectoryInode.__new__(DirectoryInode)
+        twin._copy_attributes(self)
+        twin.entries = dict(self.entries)
+        twin.next_cookie = self.next_cookie
+        return twin
+
+    def add(self, name: bytes, ino: int) -> None:
+        """Append an entry; the name must be free, so that the order stays that of cookies."""
+        self.entries[name] = (ino, self.next_cookie)
+        self.next_cookie += 1
+
+
+class SymlinkInode(Inode):
+    """A symbolic link."""
+
+    __slots__ = ("target",)
+
+    def __init__(self, mode: int, uid: int, gid: int, now: int, target: bytes) -> None:
+        super().__init__(mode, uid, gid, now)
+        self.target = target
+
+    def copy(self) -> SymlinkInode:
+        twin = SymlinkInode.__new__(SymlinkInode)
+        twin._copy_attributes(self)
+        twin.target = self.target
+        return twin
+
+
+class SpecialInode(Inode):
+    """A FIFO, socket or device: only a number; the kernel knows what it does."""
+
+    __slots__ = ("rdev",)
+
+    def __init__(self, mode: int, uid: int, gid: int, now: int, rdev: int = 0) -> None:
+        super().__init__(mode, uid, gid, now)
+        self.rdev = rdev
+
+    def copy(self) -> SpecialInode:
+        twin = SpecialInode.__new__(SpecialInode)
+        twin._copy_attributes(self)
+        twin.rdev = self.rdev
+        return twin
+
+
+REMOVED = SpecialInode(0, 0, 0, 0)
+"""Stands in a layer for an inode of a lower layer that is gone."""

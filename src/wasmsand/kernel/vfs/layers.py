@@ -1,0 +1,107 @@
+"""The inode table of a tree, in layers, and its frozen form.
+
+Owns `InodeTable` and `Snapshot`. A table is a private top layer over frozen ones; the
+last layer is the image that all sandboxes share. Rules: a frozen layer is never changed,
+so any number of tables may stand on it; an inode is copied into the top before its first
+change; inode numbers are never used again. Freezing is O(1): the top becomes a layer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.vfs.inode import REMOVED, Inode
+
+Layer = dict[int, Inode]
+
+ROOT_INO = 1
+LAYERS_MAX = 8
+"""A longer chain is merged (without the image) when it is frozen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A tree at one moment: immutable, shared, the base of any number of trees."""
+
+    layers: tuple[Layer, ...]
+    next_ino: int
+    image_end: int
+    """Inode numbers below this one belong to the image and are not charged for."""
+    used_blocks: int = 0
+    used_inodes: int = 0
+    orphans: frozenset[int] = frozenset()
+    """Inodes that had no name but were open: a tree made from this drops them."""
+
+
+class InodeTable:
+    """Inode numbers to inodes."""
+
+    __slots__ = ("_frozen_end", "_image", "_layers", "image_end", "next_ino", "top")
+
+    def __init__(self, base: Snapshot) -> None:
+        self.top: Layer = {}
+        self._layers = base.layers
+        self._image = base.layers[-1]
+        self._frozen_end = base.next_ino
+        self.next_ino = base.next_ino
+        self.image_end = base.image_end
+
+    def get(self, ino: int) -> Inode:
+        """The current version, for reading only."""
+        inode = self.top.get(ino)
+        if inode is None:
+            for layer in self._layers:
+                inode = layer.get(ino)
+                if inode is not None:
+                    break
+            else:
+                raise KernelError(Errno.ENOENT, f"inode {ino} is gone")
+        if inode is REMOVED:
+            raise KernelError(Errno.ENOENT, f"inode {ino} is gone")
+        return inode
+
+    def own(self, ino: int) -> Inode:
+        """The current version, copied into the top layer if it is not there yet."""
+        inode = self.top.get(ino)
+        if inode is None or inode is REMOVED:
+            inode = self.top[ino] = self.get(ino).copy()
+        return inode
+
+    def add(self, inode: Inode) -> int:
+        """Store a new inode and return its number."""
+        ino = self.next_ino
+        self.next_ino = ino + 1
+        self.top[ino] = inode
+        return ino
+
+    def remove(self, ino: int) -> None:
+        """Forget an inode."""
+        if ino < self._frozen_end:
+            self.top[ino] = REMOVED
+        else:
+            del self.top[ino]
+
+    def image_links(self, ino: int) -> int:
+        """How many names the image gave an inode; 0 for an inode made since."""
+        return self._image[ino].nlink if ino < self.image_end else 0
+
+    def freeze(self) -> tuple[Layer, ...]:
+        """Make the top a frozen layer and go on with an empty one."""
+        if self.top:
+            self._layers = (self.top, *self._layers)
+            self.top = {}
+            self._frozen_end = self.next_ino
+        if len(self._layers) > LAYERS_MAX:
+            self._layers = (self._merged(), self._image)
+        return self._layers
+
+    def _merged(self) -> Layer:
+        merged: Layer = {}
+        for layer in reversed(self._layers[:-1]):
+            merged.update(layer)
+        return {
+            ino: inode
+            for ino, inode in merged.items()
+            if inode is not REMOVED or ino < self.image_end
+        }

@@ -1,0 +1,104 @@
+"""Which file system is mounted where.
+
+Owns `Mount` and `MountTable`. Rules: a file system is mounted at most once in a
+namespace, so a node alone says which mount it is in. A mount point is kept alive and
+cannot be removed or renamed. The root cannot be mounted over.
+"""
+
+from __future__ import annotations
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.vfs.filesystem import FileSystem, Node
+from wasmsand.kernel.vfs.model import (
+    MS_NODEV,
+    MS_NOEXEC,
+    MS_NOSUID,
+    MS_RDONLY,
+    S_IFMT,
+)
+
+_FIRST_DEV = 0x20
+
+
+class Mount:
+    """One mounted file system. `covered` maps inode numbers of this file system to
+    what is mounted on them."""
+
+    __slots__ = ("covered", "flags", "fs", "point", "source")
+
+    def __init__(self, fs: FileSystem, point: Node | None, flags: int, source: bytes) -> None:
+        self.fs = fs
+        self.point = point
+        self.flags = flags
+        self.source = source
+        self.covered: dict[int, Mount] = {}
+
+    @property
+    def read_only(self) -> bool:
+        return bool(self.flags & MS_RDONLY)
+
+    def options(self) -> bytes:
+        """As /proc/mounts shows them."""
+        words = [b"ro" if self.read_only else b"rw"]
+        for flag, word in ((MS_NOSUID, b"nosuid"), (MS_NODEV, b"nodev"), (MS_NOEXEC, b"noexec")):
+            if self.flags & flag:
+                words.append(word)
+        return b",".join((*words, b"relatime"))
+
+
+class MountTable:
+    """The mounts of one sandbox. `root` is where absolute paths start."""
+
+    def __init__(self, root_fs: FileSystem, flags: int = 0, source: bytes = b"root") -> None:
+        self.root = Node(root_fs, root_fs.root_ino)
+        self._next_dev = _FIRST_DEV
+        self._mount_of: dict[FileSystem, Mount] = {}
+        self._register(Mount(root_fs, None, flags, source))
+
+    def mount(self, node: Node, fs: FileSystem, flags: int = 0, source: bytes = b"none") -> None:
+        """Mount `fs` on a directory (or a file system whose root is a file on a file)."""
+        if fs in self._mount_of or node == self.root:
+            raise KernelError(Errno.EBUSY)
+        if (node.fs.attributes(node.ino).mode ^ fs.attributes(fs.root_ino).mode) & S_IFMT:
+            raise KernelError(Errno.ENOTDIR)
+        below = self._mount_of[node.fs]
+        if node.ino in below.covered:
+            raise KernelError(Errno.EBUSY)
+        node.fs.retain(node.ino)
+        mount = Mount(fs, node, flags, source)
+        self._register(mount)
+        below.covered[node.ino] = mount
+
+    def unmount(self, fs: FileSystem) -> None:
+        """Take a file system away; EBUSY while something is mounted inside it. Who still
+        holds nodes of it can go on using them."""
+        mount = self._mount_of.get(fs)
+        if mount is None:
+            raise KernelError(Errno.EINVAL)
+        if mount.point is None or mount.covered:
+            raise KernelError(Errno.EBUSY)
+        del self._mount_of[fs]
+        del self._mount_of[mount.point.fs].covered[mount.point.ino]
+        mount.point.fs.release(mount.point.ino)
+
+    def mounts(self) -> list[Mount]:
+        """Every mount, the root first, in the order they were made."""
+        return list(self._mount_of.values())
+
+    def _register(self, mount: Mount) -> None:
+        self._mount_of[mount.fs] = mount
+        mount.fs.dev = self._next_dev
+        self._next_dev += 1
+
+    def _flags(self, fs: FileSystem) -> int:
+        """Mount flags; an object outside every mount (a pipe) has none."""
+        mount = self._mount_of.get(fs)
+        return mount.flags if mount is not None else 0
+
+    def _is_mount_point(self, fs: FileSystem, ino: int) -> bool:
+        mount = self._mount_of.get(fs)
+        return mount is not None and ino in mount.covered
+
+    def _require_writable(self, fs: FileSystem) -> None:
+        if self._flags(fs) & MS_RDONLY:
+            raise KernelError(Errno.EROFS)

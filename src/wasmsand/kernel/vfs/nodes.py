@@ -1,0 +1,269 @@
+"""Operations on a node that is already found: attributes, content, lifetime.
+
+Owns `NodeOperations`. Rules: whoever calls has resolved the path (permission to get
+there was checked then); here the object's own permission, its kind and a read-only mount
+are checked. Reading and writing check no permission bits: as on Linux that happened when
+the file was opened.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.limits import FILE_SIZE_MAX
+from wasmsand.kernel.vfs import permissions
+from wasmsand.kernel.vfs.filesystem import Data, FileSystem, Node
+from wasmsand.kernel.vfs.model import (
+    FALLOC_FL_KEEP_SIZE,
+    FALLOC_FL_PUNCH_HOLE,
+    FALLOC_FL_ZERO_RANGE,
+    MS_NOEXEC,
+    PERMISSION_BITS,
+    S_IFDIR,
+    S_IFIFO,
+    S_IFLNK,
+    S_IFMT,
+    S_IFREG,
+    S_ISGID,
+    S_ISUID,
+    W_OK,
+    X_OK,
+    Credentials,
+    DirEntry,
+    Stat,
+    StatFs,
+)
+from wasmsand.kernel.vfs.resolver import Resolver
+
+_SPECIAL_CHARACTERS = {ord(c): b"\\%03o" % ord(c) for c in " \t\n\\"}
+
+
+class NodeOperations(Resolver):
+    """What can be done with a node."""
+
+    def __init__(
+        self,
+        root_fs: FileSystem,
+        *,
+        now_ns: Callable[[], int] = time.time_ns,
+        flags: int = 0,
+        source: bytes = b"root",
+    ) -> None:
+        super().__init__(root_fs, flags, source)
+        self._now = now_ns
+
+    # Lifetime.
+
+    def retain(self, node: Node) -> None:
+        """Keep an object alive without a name: an open description, a working directory."""
+        node.fs.retain(node.ino)
+
+    def release(self, node: Node) -> None:
+        """Undo one `retain`; an object without a name is freed by the last one."""
+        node.fs.release(node.ino)
+
+    # Asking.
+
+    def stat(self, node: Node) -> Stat:
+        """fstat."""
+        return node.fs.stat(node.ino)
+
+    def statfs(self, node: Node) -> StatFs:
+        """fstatfs, with the flags of the mount."""
+        return node.fs.statfs()._replace(flags=self._flags(node.fs))
+
+    def readlink(self, node: Node) -> bytes:
+        """The text of a symbolic link; EINVAL for anything else."""
+        if node.fs.attributes(node.ino).mode & S_IFMT != S_IFLNK:
+            raise KernelError(Errno.EINVAL)
+        return node.fs.readlink(node.ino)
+
+    def readdir(self, node: Node, cookie: int = 0, limit: int = 1024) -> list[DirEntry]:
+        """At most `limit` entries after `cookie` (0: from the start); empty at the end."""
+        if node.fs.attributes(node.ino).mode & S_IFMT != S_IFDIR:
+            raise KernelError(Errno.ENOTDIR)
+        entries = node.fs.readdir(node.ino, cookie, limit)
+        if cookie < 2 and node.ino == node.fs.root_ino and node != self.root:
+            # '..' of a mounted root is outside of its file system.
+            outside = self._up(node.fs, node.ino, self._mount_of.get(node.fs))[1]
+            entries = [e._replace(ino=outside) if e.name == b".." else e for e in entries]
+        return entries
+
+    def access(self, cred: Credentials, node: Node, mask: int) -> None:
+        """access: `mask` of R_OK, W_OK, X_OK; EACCES or EROFS when it is not granted."""
+        attributes = node.fs.attributes(node.ino)
+        kind = attributes.mode & S_IFMT
+        if mask & X_OK and kind == S_IFREG and self._flags(node.fs) & MS_NOEXEC:
+            raise KernelError(Errno.EACCES)
+        permissions.require(cred, attributes, mask)
+        if mask & W_OK and kind in (S_IFREG, S_IFDIR, S_IFLNK):
+            self._require_writable(node.fs)
+
+    def content_key(self, node: Node) -> str | None:
+        """The content hash that the image gave a file, until the file is written."""
+        return node.fs.content_key(node.ino)
+
+    def fd_reference(self, node: Node) -> tuple[int, int] | None:
+        """(pid, fd) when a path through /proc/PID/fd led to an object that is in no file
+        system: the kernel then opens that descriptor's object anew."""
+        return node.fs.fd_reference(node.ino)
+
+    def mounts_text(self) -> bytes:
+        """/proc/mounts: one line per mount that can be reached."""
+        lines = []
+        for mount in self.mounts():
+            path = self.path_of(mount.point) if mount.point is not None else b"/"
+            fields = (mount.source, path, mount.fs.type_name.encode(), mount.options())
+            lines.append(b" ".join(_escape(field) for field in fields) + b" 0 0\n")
+        return b"".join(lines)
+
+    # Content.
+
+    def read(self, node: Node, offset: int, size: int) -> bytes:
+        """pread of a regular file."""
+        return node.fs.read(node.ino, offset, size)
+
+    def write(self, cred: Credentials, node: Node, offset: int, data: Data) -> int:
+        """pwrite to a regular file: writes what fits, ENOSPC when nothing does."""
+        fs = node.fs
+        self._require_writable(fs)
+        written = fs.write(node.ino, offset, data)
+        if cred.uid:
+            self._drop_set_id(fs, node.ino)
+        return written
+
+    def size(self, node: Node) -> int:
+        """st_size, quicker than stat."""
+        return node.fs.size(node.ino)
+
+    def seek_data(self, node: Node, offset: int) -> int:
+        """lseek with SEEK_DATA."""
+        if offset < 0 or offset >= node.fs.size(node.ino):
+            raise KernelError(Errno.ENXIO)
+        return node.fs.seek_data(node.ino, offset)
+
+    def seek_hole(self, node: Node, offset: int) -> int:
+        """lseek with SEEK_HOLE."""
+        if offset < 0 or offset >= node.fs.size(node.ino):
+            raise KernelError(Errno.ENXIO)
+        return node.fs.seek_hole(node.ino, offset)
+
+    def truncate(self, cred: Credentials, node: Node, size: int) -> None:
+        """truncate(2): checks that the caller may write the file."""
+        if size < 0:
+            raise KernelError(Errno.EINVAL)
+        attributes = node.fs.attributes(node.ino)
+        kind = attributes.mode & S_IFMT
+        if kind != S_IFREG:
+            raise KernelError(Errno.EISDIR if kind == S_IFDIR else Errno.EINVAL)
+        self._require_writable(node.fs)
+        permissions.require(cred, attributes, W_OK)
+        if size != node.fs.size(node.ino):
+            self.resize(cred, node, size)
+
+    def resize(self, cred: Credentials, node: Node, size: int) -> None:
+        """ftruncate of a file that was opened for writing."""
+        if size < 0 or node.fs.attributes(node.ino).mode & S_IFMT != S_IFREG:
+            raise KernelError(Errno.EINVAL)
+        if size > FILE_SIZE_MAX:
+            raise KernelError(Errno.EFBIG)
+        self._require_writable(node.fs)
+        node.fs.truncate(node.ino, size)
+        if cred.uid:
+            self._drop_set_id(node.fs, node.ino)
+
+    def fallocate(self, cred: Credentials, node: Node, mode: int, offset: int, length: int) -> None:
+        """fallocate of a file that was opened for writing: allocate, keep the size, punch
+        a hole, zero a range."""
+        if offset < 0 or length <= 0:
+            raise KernelError(Errno.EINVAL)
+        if mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE):
+            raise KernelError(Errno.EOPNOTSUPP)
+        punch, zero = mode & FALLOC_FL_PUNCH_HOLE, mode & FALLOC_FL_ZERO_RANGE
+        keep_size = bool(mode & FALLOC_FL_KEEP_SIZE)
+        if (punch and zero) or (punch and not keep_size):
+            raise KernelError(Errno.EOPNOTSUPP)
+        kind = node.fs.attributes(node.ino).mode & S_IFMT
+        if kind != S_IFREG:
+            errors = {S_IFDIR: Errno.EISDIR, S_IFIFO: Errno.ESPIPE}
+            raise KernelError(errors.get(kind, Errno.ENODEV))
+        if offset + length > FILE_SIZE_MAX:
+            raise KernelError(Errno.EFBIG)
+        self._require_writable(node.fs)
+        if punch or zero:
+            node.fs.punch_hole(node.ino, offset, length)
+        if not punch:
+            node.fs.allocate(node.ino, offset, length, keep_size=keep_size)
+        if cred.uid:
+            self._drop_set_id(node.fs, node.ino)
+
+    def _drop_set_id(self, fs: FileSystem, ino: int) -> None:
+        mode = fs.attributes(ino).mode
+        if mode & (S_ISUID | S_ISGID) and permissions.without_set_id(mode) != mode:
+            fs.set_attributes(ino, mode=permissions.without_set_id(mode))
+
+    # Attributes.
+
+    def chmod(self, cred: Credentials, node: Node, mode: int) -> None:
+        """fchmod. EOPNOTSUPP for a symbolic link, as Linux says."""
+        self._require_writable(node.fs)
+        attributes = node.fs.attributes(node.ino)
+        if attributes.mode & S_IFMT == S_IFLNK:
+            raise KernelError(Errno.EOPNOTSUPP)
+        if not permissions.owns(cred, attributes):
+            raise KernelError(Errno.EPERM)
+        if cred.uid and not cred.in_group(attributes.gid):
+            mode &= ~S_ISGID
+        node.fs.set_attributes(node.ino, mode=mode & PERMISSION_BITS)
+
+    def chown(self, cred: Credentials, node: Node, uid: int, gid: int) -> None:
+        """fchown; -1 leaves an id as it is. Takes away set-id bits from a file."""
+        self._require_writable(node.fs)
+        attributes = node.fs.attributes(node.ino)
+        if cred.uid:
+            owner = cred.uid == attributes.uid
+            if uid != -1 and not (owner and uid == attributes.uid):
+                raise KernelError(Errno.EPERM)
+            if gid != -1 and not (owner and (gid == attributes.gid or cred.in_group(gid))):
+                raise KernelError(Errno.EPERM)
+        mode = attributes.mode
+        if mode & S_IFMT != S_IFDIR and mode & (S_ISUID | S_ISGID):
+            mode = permissions.without_set_id(mode)
+            if cred.uid and not cred.in_group(attributes.gid):
+                mode &= ~S_ISGID
+        node.fs.set_attributes(
+            node.ino,
+            mode=mode & PERMISSION_BITS if mode != attributes.mode else None,
+            uid=uid if uid != -1 else None,
+            gid=gid if gid != -1 else None,
+        )
+
+    def utimens(
+        self,
+        cred: Credentials,
+        node: Node,
+        atime_ns: int | None,
+        mtime_ns: int | None,
+        *,
+        now: bool = False,
+    ) -> None:
+        """futimens. None leaves a time as it is. `now` sets both to the present (times
+        given as NULL, or both UTIME_NOW), for which write permission is enough."""
+        if not now and atime_ns is None and mtime_ns is None:
+            return
+        self._require_writable(node.fs)
+        attributes = node.fs.attributes(node.ino)
+        if not permissions.owns(cred, attributes):
+            if not now:
+                raise KernelError(Errno.EPERM)
+            permissions.require(cred, attributes, W_OK)
+        if now:
+            atime_ns = mtime_ns = self._now()
+        node.fs.set_attributes(node.ino, atime_ns=atime_ns, mtime_ns=mtime_ns)
+
+
+def _escape(field: bytes) -> bytes:
+    """Spaces and the like in octal, so that a line of /proc/mounts has its columns."""
+    return b"".join(_SPECIAL_CHARACTERS.get(byte, bytes((byte,))) for byte in field)

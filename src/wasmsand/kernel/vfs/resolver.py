@@ -1,0 +1,175 @@
+"""THE path walk: from a path to a node. Nothing else in the kernel interprets a path.
+
+Owns `Resolver`. Rules, all Linux's: every directory on the way must grant search
+permission; '..' stops at the root and leaves a mounted file system through its mount
+point; at most 40 symbolic links; a trailing slash demands a directory and follows a
+link. Names are looked up one by one, so no string surgery can step over a check.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.limits import NAME_MAX, PATH_MAX, SYMLINK_DEPTH_MAX
+from wasmsand.kernel.vfs.filesystem import FileSystem, Node
+from wasmsand.kernel.vfs.model import S_IFDIR, S_IFLNK, S_IFMT, X_OK, Credentials
+from wasmsand.kernel.vfs.mounts import Mount, MountTable
+from wasmsand.kernel.vfs.permissions import allowed
+
+_SLASH = 0x2F
+
+
+class Walked(NamedTuple):
+    """Where a walk ended. With a `name`, the walk stopped before the last component:
+    `fs` and `ino` are its directory. The name is empty when the path was the root."""
+
+    fs: FileSystem
+    ino: int
+    name: bytes
+    slash: bool
+    """The path ended in a slash."""
+    links: int
+    """Symbolic links followed so far."""
+
+
+class Resolver(MountTable):
+    """The mount table with the path walk on top."""
+
+    def resolve(self, cred: Credentials, base: Node, path: bytes, *, follow: bool = True) -> Node:
+        """The object that `path` means. `base` is where a relative path starts; `follow`
+        says whether a symbolic link at the end is followed."""
+        walked = self._walk(cred, base, path, follow, False)
+        return Node(walked[0], walked[1])
+
+    def resolve_parent(self, cred: Credentials, base: Node, path: bytes) -> tuple[Node, bytes]:
+        """The directory of the last component, and that component: '.' and '..' as they
+        are, empty for the root. A link at the end is not followed."""
+        walked = self._walk(cred, base, path, False, True)
+        return Node(walked.fs, walked.ino), walked.name
+
+    def path_of(self, node: Node) -> bytes:
+        """An absolute path of an object: exact for a directory, for a file the name it
+        got last. ENOENT when it was removed."""
+        names: list[bytes] = []
+        fs, ino = node.fs, node.ino
+        while fs is not self.root.fs or ino != self.root.ino:
+            if ino == fs.root_ino:
+                mount = self._mount_of.get(fs)
+                if mount is None or mount.point is None:
+                    raise KernelError(Errno.ENOENT)
+                fs, ino = mount.point.fs, mount.point.ino
+                continue
+            place = fs.name_of(ino)
+            if place is None:
+                raise KernelError(Errno.ENOENT)
+            ino = place[0]
+            names.append(place[1])
+        names.reverse()
+        return b"/" + b"/".join(names)
+
+    def _walk(
+        self,
+        cred: Credentials,
+        base: Node,
+        path: bytes,
+        follow: bool,
+        to_parent: bool,
+        links: int = 0,
+    ) -> Walked:
+        if not path:
+            raise KernelError(Errno.ENOENT)
+        if len(path) >= PATH_MAX:
+            raise KernelError(Errno.ENAMETOOLONG)
+        root = self.root
+        start = root if path[0] == _SLASH else base
+        fs, ino = start.fs, start.ino
+        mount = self._mount_of.get(fs)
+        attributes = fs.attributes(ino)
+        slash = path[-1] == _SLASH
+        # What is left to walk, the next name last.
+        names = (path.rstrip(b"/") if slash else path).split(b"/")
+        names.reverse()
+        while names:
+            name = names.pop()
+            if not name:
+                continue
+            mode = attributes.mode
+            if mode & S_IFMT != S_IFDIR:
+                raise KernelError(Errno.ENOTDIR, _text(path))
+            # Most directories let everybody search, which needs no closer look.
+            if mode & 0o111 != 0o111 and not allowed(cred, attributes, X_OK):
+                raise KernelError(Errno.EACCES, _text(path))
+            if to_parent and not names:
+                return Walked(fs, ino, name, slash, links)
+            if name == b".":
+                continue
+            if name == b"..":
+                fs, ino, mount = self._up(fs, ino, mount)
+                attributes = fs.attributes(ino)
+                continue
+            child = fs.lookup(ino, name)
+            if child is None:
+                raise KernelError(
+                    Errno.ENAMETOOLONG if len(name) > NAME_MAX else Errno.ENOENT, _text(path)
+                )
+            if mount is not None and child in mount.covered:
+                mount = mount.covered[child]
+                fs, ino = mount.fs, mount.fs.root_ino
+                if mount.covered:
+                    fs, ino, mount = self._down(fs, ino, mount)
+                attributes = fs.attributes(ino)
+                continue
+            found = fs.attributes(child)
+            if found.mode & S_IFMT == S_IFLNK and (names or follow or slash):
+                links += 1
+                if links > SYMLINK_DEPTH_MAX:
+                    raise KernelError(Errno.ELOOP, _text(path))
+                target = fs.follow(child)
+                if isinstance(target, Node):
+                    # A magic link shows what a process has: for its owner only.
+                    if cred.uid not in (0, found.uid):
+                        raise KernelError(Errno.EACCES, _text(path))
+                    fs, ino = target.fs, target.ino
+                    mount = self._mount_of.get(fs)
+                    attributes = fs.attributes(ino)
+                    continue
+                if not target:
+                    raise KernelError(Errno.ENOENT, _text(path))
+                if target[0] == _SLASH:
+                    fs, ino = root.fs, root.ino
+                    mount = self._mount_of[fs]
+                    attributes = fs.attributes(ino)
+                trimmed = target.rstrip(b"/")
+                if not names and len(trimmed) != len(target):
+                    slash = True
+                names.extend(reversed(trimmed.split(b"/")))
+                continue
+            ino, attributes = child, found
+        if slash and attributes.mode & S_IFMT != S_IFDIR:
+            raise KernelError(Errno.ENOTDIR, _text(path))
+        return Walked(fs, ino, b"", slash, links)
+
+    def _up(
+        self, fs: FileSystem, ino: int, mount: Mount | None
+    ) -> tuple[FileSystem, int, Mount | None]:
+        """One '..', through mount points, but not above the root."""
+        while ino == fs.root_ino:
+            if mount is None or mount.point is None:
+                return fs, ino, mount
+            fs, ino = mount.point.fs, mount.point.ino
+            mount = self._mount_of[fs]
+        return self._down(fs, fs.parent(ino), mount)
+
+    def _down(
+        self, fs: FileSystem, ino: int, mount: Mount | None
+    ) -> tuple[FileSystem, int, Mount | None]:
+        """Into what is mounted on a directory, if anything."""
+        while mount is not None and ino in mount.covered:
+            mount = mount.covered[ino]
+            fs, ino = mount.fs, mount.fs.root_ino
+        return fs, ino, mount
+
+
+def _text(path: bytes) -> str:
+    return path.decode("utf-8", "backslashreplace")

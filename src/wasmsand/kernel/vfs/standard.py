@@ -1,0 +1,95 @@
+"""The directories, devices and /etc files that every sandbox starts with.
+
+Owns `standard_tree`. Rules: nothing here names a program of the user space; recipes add
+their own files. The clock is UTC: there is no /etc/localtime.
+"""
+
+from __future__ import annotations
+
+from wasmsand.kernel.vfs.image import ImageBuilder
+
+USER = 1000
+"""uid and gid of `user`, who runs commands by default."""
+TTY_GROUP = 5
+
+_DIRECTORIES = (
+    b"/dev/pts", b"/dev/shm", b"/etc/profile.d", b"/home", b"/mnt", b"/opt", b"/proc", b"/root",
+    b"/run", b"/tmp", b"/usr/bin", b"/usr/lib", b"/usr/local/bin", b"/usr/local/lib",
+    b"/usr/share", b"/var/cache", b"/var/lib", b"/var/log", b"/var/tmp",
+)  # fmt: skip
+
+_DEVICES = (
+    (b"/dev/null", 1, 3, 0o666, 0),
+    (b"/dev/zero", 1, 5, 0o666, 0),
+    (b"/dev/full", 1, 7, 0o666, 0),
+    (b"/dev/random", 1, 8, 0o666, 0),
+    (b"/dev/urandom", 1, 9, 0o666, 0),
+    (b"/dev/tty", 5, 0, 0o666, TTY_GROUP),
+    (b"/dev/console", 5, 1, 0o600, TTY_GROUP),
+    (b"/dev/ptmx", 5, 2, 0o666, TTY_GROUP),
+)
+
+_LINKS = (
+    (b"/bin", b"usr/bin"),
+    (b"/sbin", b"usr/bin"),
+    (b"/lib", b"usr/lib"),
+    (b"/usr/sbin", b"bin"),
+    (b"/var/run", b"/run"),
+    (b"/dev/fd", b"/proc/self/fd"),
+    (b"/dev/stdin", b"/proc/self/fd/0"),
+    (b"/dev/stdout", b"/proc/self/fd/1"),
+    (b"/dev/stderr", b"/proc/self/fd/2"),
+    (b"/etc/mtab", b"/proc/mounts"),
+)
+
+_FILES = {
+    b"/etc/passwd": b"""\
+root:x:0:0:root:/root:/bin/bash
+daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin
+bin:x:2:2:bin:/bin:/usr/sbin/nologin
+user:x:1000:1000:User:/home/user:/bin/bash
+nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
+""",
+    b"/etc/group": b"""\
+root:x:0:
+daemon:x:1:
+bin:x:2:
+tty:x:5:
+users:x:100:user
+user:x:1000:
+nogroup:x:65534:
+""",
+    b"/etc/hosts": b"127.0.0.1\tlocalhost sandbox\n::1\tlocalhost\n",
+    b"/etc/hostname": b"sandbox\n",
+    b"/etc/nsswitch.conf": b"passwd: files\ngroup: files\nhosts: files dns\n",
+    b"/etc/os-release": b"""\
+ID=wasmsand
+NAME="wasmsand"
+PRETTY_NAME="wasmsand"
+""",
+    b"/etc/profile": b"""\
+export PATH=/usr/local/bin:/usr/bin:/bin
+for script in /etc/profile.d/*.sh; do
+    if [ -r "$script" ]; then . "$script"; fi
+done
+unset script
+""",
+    b"/etc/shells": b"/bin/sh\n/bin/bash\n/usr/bin/sh\n/usr/bin/bash\n",
+}
+
+
+def standard_tree(builder: ImageBuilder) -> None:
+    """Add what every sandbox has, before any program."""
+    for path in _DIRECTORIES:
+        builder.add_dir(path)
+    for path in (b"/tmp", b"/var/tmp", b"/dev/shm"):
+        builder.add_dir(path, 0o1777)
+    builder.add_dir(b"/root", 0o700)
+    builder.add_dir(b"/home/user", 0o755, USER, USER)
+    builder.add_dir(b"/proc", 0o555)
+    for path, major, minor, mode, gid in _DEVICES:
+        builder.add_device(path, major, minor, mode, 0, gid)
+    for path, target in _LINKS:
+        builder.add_symlink(path, target)
+    for path, content in _FILES.items():
+        builder.add_file(path, content)

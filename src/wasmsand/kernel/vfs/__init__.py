@@ -32,7 +32,7 @@ from wasmsand.kernel.vfs.layers import Snapshot
 from wasmsand.kernel.vfs.model import ROOT, Credentials, DirEntry, Stat, StatFs
 from wasmsand.kernel.vfs.mounts import Mount
 from wasmsand.kernel.vfs.namespace import Namespace
-from wasmsand.kernel.vfs.proc import FdInfo, ProcessInfo, ProcSource, SystemInfo
+from wasmsand.kernel.vfs.proc import FdInfo, ProcessInfo, ProcFs, ProcSource, SystemInfo
 from wasmsand.kernel.vfs.standard import standard_tree
 from wasmsand.kernel.vfs.tree import TreeFs
 
@@ -47,6 +47,7 @@ __all__ = [
     "Mount",
     "Namespace",
     "Node",
+    "ProcFs",
     "ProcSource",
     "ProcessInfo",
     "Snapshot",

@@ -34,6 +34,8 @@ from wasmsand.kernel.vfs.model import (
     DirEntry,
     Stat,
     StatFs,
+    device_major,
+    device_minor,
 )
 from wasmsand.kernel.vfs.resolver import Resolver
 
@@ -117,6 +119,19 @@ class NodeOperations(Resolver):
             path = self.path_of(mount.point) if mount.point is not None else b"/"
             fields = (mount.source, path, mount.fs.type_name.encode(), mount.options())
             lines.append(b" ".join(_escape(field) for field in fields) + b" 0 0\n")
+        return b"".join(lines)
+
+    def mountinfo_text(self) -> bytes:
+        """/proc/self/mountinfo: the same with device numbers, which double as ids."""
+        lines = []
+        for mount in self.mounts():
+            path, above = b"/", 1
+            if mount.point is not None:
+                path, above = self.path_of(mount.point), mount.point.fs.dev
+            head = b"%d %d %d:%d /" % (mount.fs.dev, above, *_split_device(mount.fs.dev))
+            kind = mount.fs.type_name.encode()
+            fields = (head, _escape(path), mount.options(), b"-", kind, _escape(mount.source))
+            lines.append(b" ".join(fields) + (b" ro\n" if mount.read_only else b" rw\n"))
         return b"".join(lines)
 
     # Content.
@@ -262,6 +277,10 @@ class NodeOperations(Resolver):
         if now:
             atime_ns = mtime_ns = self._now()
         node.fs.set_attributes(node.ino, atime_ns=atime_ns, mtime_ns=mtime_ns)
+
+
+def _split_device(dev: int) -> tuple[int, int]:
+    return device_major(dev), device_minor(dev)
 
 
 def _escape(field: bytes) -> bytes:

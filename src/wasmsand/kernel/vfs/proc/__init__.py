@@ -1,5 +1,6 @@
 """/proc: a synthetic file system over what the kernel tells (`ProcSource`)."""
 
+from wasmsand.kernel.vfs.proc.procfs import ProcFs
 from wasmsand.kernel.vfs.proc.source import FdInfo, ProcessInfo, ProcSource, SystemInfo
 
-__all__ = ["FdInfo", "ProcSource", "ProcessInfo", "SystemInfo"]
+__all__ = ["FdInfo", "ProcFs", "ProcSource", "ProcessInfo", "SystemInfo"]

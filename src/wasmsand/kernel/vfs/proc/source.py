@@ -85,6 +85,7 @@ class SystemInfo:
     boot_time_s: int
     load: tuple[float, float, float] = (0.0, 0.0, 0.0)
     running: int = 1
+    processes: int = 1
     last_pid: int = 1
     user_time_ns: int = 0
     system_time_ns: int = 0
@@ -119,9 +120,6 @@ class ProcSource(Protocol):
 
     def system_info(self) -> SystemInfo:
         """The machine."""
-
-    def mounts_text(self) -> bytes:
-        """The lines of /proc/mounts, as `Namespace.mounts_text` makes them."""
 
     def random_uuid(self) -> bytes:
         """A fresh version 4 UUID in text, without a newline."""

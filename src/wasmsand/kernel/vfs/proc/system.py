@@ -1,0 +1,154 @@
+"""The files of /proc that are about the machine, as text.
+
+Owns one function per file, from `SystemInfo` to bytes. Rules: formats are Linux's; the
+tables below list what has its own function and what is a plain line under /proc/sys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from wasmsand.kernel.limits import GROUPS_MAX
+from wasmsand.kernel.vfs.proc.source import SystemInfo
+
+_TICK_NS = 10_000_000
+_SECOND_NS = 1_000_000_000
+
+
+def meminfo(system: SystemInfo) -> bytes:
+    """Memory in KiB; there is no swap and no cache."""
+    total = system.memory_total_bytes // 1024
+    free = min(system.memory_free_bytes // 1024, total)
+    used = total - free
+    values = {
+        "MemTotal": total,
+        "MemFree": free,
+        "MemAvailable": free,
+        "Buffers": 0,
+        "Cached": 0,
+        "SwapCached": 0,
+        "Active": used,
+        "Inactive": 0,
+        "Active(anon)": used,
+        "Inactive(anon)": 0,
+        "Active(file)": 0,
+        "Inactive(file)": 0,
+        "Unevictable": 0,
+        "Mlocked": 0,
+        "SwapTotal": 0,
+        "SwapFree": 0,
+        "Dirty": 0,
+        "Writeback": 0,
+        "AnonPages": used,
+        "Mapped": 0,
+        "Shmem": 0,
+        "KReclaimable": 0,
+        "Slab": 0,
+        "SReclaimable": 0,
+        "SUnreclaim": 0,
+        "KernelStack": 0,
+        "PageTables": 0,
+        "CommitLimit": total,
+        "Committed_AS": used,
+    }
+    lines = [f"{label + ':':<15} {value:8d} kB\n" for label, value in values.items()]
+    return "".join(lines).encode()
+
+
+def cpuinfo(system: SystemInfo) -> bytes:
+    """One paragraph per processor."""
+    paragraph = (
+        "processor\t: {0}\n"
+        "vendor_id\t: wasmsand\n"
+        "cpu family\t: 0\n"
+        "model\t\t: 0\n"
+        "model name\t: WebAssembly 32-bit\n"
+        "stepping\t: 0\n"
+        "cpu MHz\t\t: 1000.000\n"
+        "physical id\t: 0\n"
+        "siblings\t: {1}\n"
+        "core id\t\t: {0}\n"
+        "cpu cores\t: {1}\n"
+        "flags\t\t: simd128\n"
+        "bogomips\t: 2000.00\n"
+        "\n"
+    )
+    count = system.cpu_count
+    return "".join(paragraph.format(number, count) for number in range(count)).encode()
+
+
+def uptime(system: SystemInfo) -> bytes:
+    """Seconds since boot, and idle seconds of all processors together."""
+    up = system.uptime_ns
+    return f"{up / _SECOND_NS:.2f} {_idle_ns(system) / _SECOND_NS:.2f}\n".encode()
+
+
+def loadavg(system: SystemInfo) -> bytes:
+    """Three averages, running and all processes, the last pid."""
+    averages = " ".join(f"{load:.2f}" for load in system.load)
+    text = f"{averages} {system.running}/{system.processes} {system.last_pid}\n"
+    return text.encode()
+
+
+def stat(system: SystemInfo) -> bytes:
+    """Processor times in ticks, in sum and (evenly) for each processor."""
+    times = [system.user_time_ns, 0, system.system_time_ns, _idle_ns(system), 0, 0, 0, 0, 0, 0]
+    ticks = [time // _TICK_NS for time in times]
+    lines = ["cpu  " + " ".join(str(tick) for tick in ticks)]
+    for number in range(system.cpu_count):
+        share = " ".join(str(tick // system.cpu_count) for tick in ticks)
+        lines.append(f"cpu{number} {share}")
+    lines += [
+        "intr 0",
+        "ctxt 0",
+        f"btime {system.boot_time_s}",
+        f"processes {system.forks}",
+        f"procs_running {system.running}",
+        "procs_blocked 0",
+        "softirq 0 0 0 0 0 0 0 0 0 0 0",
+    ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def version(system: SystemInfo) -> bytes:
+    """What uname says, on one line."""
+    return b"Linux version %s (wasmsand) %s\n" % (system.os_release, system.version)
+
+
+def filesystems(system: SystemInfo) -> bytes:
+    """What can be mounted."""
+    return b"nodev\tproc\nnodev\ttmpfs\n"
+
+
+def _idle_ns(system: SystemInfo) -> int:
+    busy = system.user_time_ns + system.system_time_ns
+    return max(0, system.uptime_ns * system.cpu_count - busy)
+
+
+Render = Callable[[SystemInfo], bytes]
+
+FILES: dict[bytes, Render] = {
+    b"cmdline": lambda system: b"wasmsand\n",
+    b"cpuinfo": cpuinfo,
+    b"filesystems": filesystems,
+    b"loadavg": loadavg,
+    b"meminfo": meminfo,
+    b"stat": stat,
+    b"swaps": lambda system: b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
+    b"sys/fs/file-max": lambda system: b"1048576\n",
+    b"sys/fs/nr_open": lambda system: b"1048576\n",
+    b"sys/fs/pipe-max-size": lambda system: b"65536\n",
+    b"sys/kernel/cap_last_cap": lambda system: b"40\n",
+    b"sys/kernel/hostname": lambda system: system.hostname + b"\n",
+    b"sys/kernel/ngroups_max": lambda system: b"%d\n" % GROUPS_MAX,
+    b"sys/kernel/osrelease": lambda system: system.os_release + b"\n",
+    b"sys/kernel/ostype": lambda system: b"Linux\n",
+    b"sys/kernel/pid_max": lambda system: b"%d\n" % system.pid_max,
+    b"sys/kernel/random/boot_id": lambda system: system.boot_id + b"\n",
+    b"sys/kernel/random/entropy_avail": lambda system: b"256\n",
+    b"sys/kernel/version": lambda system: system.version + b"\n",
+    b"sys/vm/overcommit_memory": lambda system: b"0\n",
+    b"uptime": uptime,
+    b"version": version,
+}
+"""Paths below /proc to their text, in the order of a listing."""

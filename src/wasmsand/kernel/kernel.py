@@ -85,7 +85,7 @@ class Kernel:
 
     def _mount_proc(self) -> None:
         where = self.namespace.resolve(ROOT, self.namespace.root, b"/proc")
-        self.namespace.mount(where, ProcFs(KernelProcSource(self)), source=b"proc")
+        self.namespace.mount(where, ProcFs(KernelProcSource(self), self.namespace), source=b"proc")
 
     def new_process(self, identity: Identity, cwd: Node, environ: tuple[bytes, ...]) -> Process:
         """A process started by the host: child of init, leader of its own session."""

@@ -48,6 +48,7 @@ _TRAP_SIGNALS: Final = {
 }
 _EMBRYO_ENDS: Final = frozenset({93, 94, 221, 281})
 """exit, exit_group, execve, execveat."""
+_KILLS: Final = frozenset({129, 130, 131})
 _ENOSYS: Final = -int(Errno.ENOSYS)
 
 
@@ -149,6 +150,8 @@ class Guest(CallContext):
                 result = -error.errno
             except WouldBlock as block:
                 result = self._wait(block, nr, handler, (a, b, c, d, e, f))
+            if process.dead and self._embryo_parent is not None and nr in _KILLS:
+                return self._end_embryo()  # an embryo that killed itself
             process = self.process
             if process.signals.pending or process.dead or process.state is ProcessState.STOPPED:
                 self._before_return()
@@ -213,11 +216,14 @@ class Guest(CallContext):
         if process.signals.saved_mask is not None:
             restore_mask_after_waiting(self)
         if deliverable_handler(process):
-            self._raise_flag()
+            self._set_flag(1)
 
-    def _raise_flag(self) -> None:
+    def _set_flag(self, value: int) -> None:
         if self._flag_address is not None:
-            self.memory.write_u32(self._flag_address, 1)
+            self.memory.write_u32(self._flag_address, value)
+
+    def lower_signal_flag(self) -> None:
+        self._set_flag(0)
 
     def tick(self) -> None:
         """While the guest computes: account for it, stop it, bring it its signals."""
@@ -276,6 +282,7 @@ class Guest(CallContext):
                 child.close()
                 return -error.errno
             guest = Guest(self.kernel, self._lock, self._engine, process, child)
+            guest.lower_signal_flag()  # what was pending is the parent's
         guest.start()
         return process.pid
 

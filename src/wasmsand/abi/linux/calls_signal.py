@@ -43,13 +43,13 @@ def rt_sigaction(context: CallContext, signo: int, new: int, old: int, size: int
     signals = context.process.signals
     previous = signals.action(signo)
     if new:
-        handler, flags, mask = context.memory.unpack(SIGACTION, new)
+        handler, flags, _, mask = context.memory.unpack(SIGACTION, new)
         if old:
             context.memory.require(old, SIGACTION.size)
         signals.set_action(signo, SignalAction(handler, flags, mask))
         act_on_pending(context.kernel, context.process)
     if old:
-        context.memory.pack(SIGACTION, old, previous.handler, previous.flags, previous.mask)
+        context.memory.pack(SIGACTION, old, previous.handler, previous.flags, 0, previous.mask)
     return 0
 
 
@@ -121,7 +121,7 @@ def rt_sigtimedwait(context: CallContext, wanted: int, info: int, timeout: int, 
     now = context.kernel.clock.monotonic()
     if timeout and process.call_deadline is None:
         seconds, rest = context.memory.unpack(TIMESPEC, timeout)
-        process.call_deadline = now + nanoseconds(seconds, rest)
+        process.call_deadline = now + nanoseconds(seconds, rest & 0xFFFF_FFFF)
     if process.call_deadline is not None and now >= process.call_deadline:
         raise KernelError(Errno.EAGAIN)
     raise WouldBlock((process.signal_queue,), process.call_deadline)
@@ -159,6 +159,7 @@ def signal_take(context: CallContext, address: int) -> int:
     context.memory.require(address, 152)
     taken = take_for_handler(context.process)
     if taken is None:
+        context.lower_signal_flag()
         return 0
     context.memory.write(address, pack_taken_signal(taken))
     return taken.info.signo

@@ -81,6 +81,7 @@ def clock_settime(context: CallContext, clock: int, address: int) -> int:
 
 def _read_timespec(context: CallContext, address: int) -> int:
     seconds, rest = context.memory.unpack(TIMESPEC, address)
+    rest &= 0xFFFF_FFFF  # the upper half is padding of a 32-bit long
     if seconds < 0 or not 0 <= rest < SECOND:
         raise KernelError(Errno.EINVAL)
     return nanoseconds(seconds, rest)

@@ -60,6 +60,10 @@ class CallContext:
         """vfork: until exec or exit the caller's calls act on a new child."""
         raise NotImplementedError
 
+    def lower_signal_flag(self) -> None:
+        """No handler is left to run."""
+        raise NotImplementedError
+
     def cpu_time_ns(self) -> int:
         """CPU time of the calling process until now."""
         raise NotImplementedError

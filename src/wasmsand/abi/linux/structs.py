@@ -17,7 +17,8 @@ from wasmsand.kernel.vfs import DirEntry, Stat, StatFs
 TIMESPEC: Final = Struct("<qq")
 TIMEVAL_PAIR: Final = Struct("<4i")
 POLLFD: Final = Struct("<ihh")
-SIGACTION: Final = Struct("<IIQ")
+SIGACTION: Final = Struct("<IIIQ")
+"""handler, flags, restorer (unused), mask."""
 RLIMIT: Final = Struct("<QQ")
 WINSIZE: Final = Struct("<4H")
 TMS: Final = Struct("<4i")

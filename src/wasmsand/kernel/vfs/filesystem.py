@@ -48,16 +48,6 @@ class Node:
         return f"Node({self.fs.type_name}:{self.ino})"
 
 
-class Surroundings(Protocol):
-    """What a mounted file system may ask the namespace it is mounted in."""
-
-    root: Node
-
-    def path_of(self, node: Node) -> bytes: ...
-    def mounts_text(self) -> bytes: ...
-    def mountinfo_text(self) -> bytes: ...
-
-
 class FileSystem:
     """What can be mounted. Every changing method fails with EROFS here, so that a
     read-only file system implements only the reading half."""
@@ -67,9 +57,6 @@ class FileSystem:
     root_ino: int = 1
     dev: int = 0
     """st_dev of every object; given by the mount table."""
-
-    def attached(self, surroundings: Surroundings) -> None:
-        """Called when the file system has been mounted, for one that shows paths."""
 
     # Reading.
 

@@ -56,11 +56,6 @@ class NodeOperations(Resolver):
         super().__init__(root_fs, flags, source)
         self._now = now_ns
 
-    def mount(self, node: Node, fs: FileSystem, flags: int = 0, source: bytes = b"none") -> None:
-        """Mount `fs` on a directory (or a file system whose root is a file on a file)."""
-        super().mount(node, fs, flags, source)
-        fs.attached(self)
-
     # Lifetime.
 
     def retain(self, node: Node) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import NAME_MAX
-from wasmsand.kernel.vfs.filesystem import Attributes, FileSystem, Node, Surroundings
+from wasmsand.kernel.vfs.filesystem import Attributes, FileSystem, Node
 from wasmsand.kernel.vfs.model import (
     O_ACCMODE,
     O_WRONLY,
@@ -27,6 +27,7 @@ from wasmsand.kernel.vfs.model import (
     Stat,
     StatFs,
 )
+from wasmsand.kernel.vfs.nodes import NodeOperations
 from wasmsand.kernel.vfs.proc import process, system
 from wasmsand.kernel.vfs.proc.source import FdInfo, ProcessInfo, ProcSource
 
@@ -152,12 +153,10 @@ class ProcFs(FileSystem):
     type_name = "proc"
     root_ino = _pack(Kind.SYSTEM, 0, 0)
 
-    def __init__(self, source: ProcSource) -> None:
+    def __init__(self, source: ProcSource, namespace: NodeOperations) -> None:
         self._source = source
+        self._namespace = namespace
         self._texts: dict[int, bytes] = {}
-
-    def attached(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
 
     # Attributes.
 
@@ -315,7 +314,7 @@ class ProcFs(FileSystem):
         if _ENTRIES[argument][0] == b"exe" and info.exe_path:
             return info.exe_path
         try:
-            return self._surroundings.path_of(self._process_node(info, argument))
+            return self._namespace.path_of(self._process_node(info, argument))
         except KernelError as error:
             if error.errno is not Errno.ENOENT or info.state == "Z":
                 raise
@@ -330,7 +329,7 @@ class ProcFs(FileSystem):
         return self._process_node(self._process(pid), argument)
 
     def _process_node(self, info: ProcessInfo, index: int) -> Node:
-        node = {b"exe": info.exe, b"cwd": info.cwd, b"root": info.root or self._surroundings.root}[
+        node = {b"exe": info.exe, b"cwd": info.cwd, b"root": info.root or self._namespace.root}[
             _ENTRIES[index][0]
         ]
         if node is None or info.state == "Z":
@@ -370,8 +369,8 @@ class ProcFs(FileSystem):
         if mode & S_IFMT == S_IFDIR:
             raise KernelError(Errno.EISDIR)
         if name == b"mounts":
-            return self._surroundings.mounts_text()
-        return self._surroundings.mountinfo_text()
+            return self._namespace.mounts_text()
+        return self._namespace.mountinfo_text()
 
     def _process(self, pid: int) -> ProcessInfo:
         info = self._source.process_info(pid)

@@ -124,9 +124,7 @@ def all_cases(*, quick: bool) -> list[Case]:
         Repeated("( : )", "( : )", 100, few),
         Repeated("$(echo a)", "x=$(echo a)", 100, few),
         Repeated("fork and exec /bin/true", "/bin/true", 100, few),
-        Repeated(
-            "pipeline of 3 programs", "echo a | tr a b | cat", 40, few, redirect="> out"
-        ),
+        Repeated("pipeline of 3 programs", "echo a | tr a b | cat", 40, few, redirect="> out"),
         Repeated("10,000 loop turns", ":", 10_000, few, shown=10_000),
         Repeated("10,000 echoes to a file", "echo $i", 10_000, few, shown=10_000, redirect="> out"),
         # One thread on both sides: the sandbox's sort has no more.

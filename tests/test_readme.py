@@ -9,6 +9,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 ARROW = "# → "
 
 
@@ -53,6 +55,7 @@ def test_readme_code_runs_and_its_values_are_true(repository: Path) -> None:
     assert claims > 10
 
 
+@pytest.mark.no_userland
 def test_readme_shows_the_whole_api_in_thirty_lines_of_code(repository: Path) -> None:
     tour = python_blocks((repository / "README.md").read_text(encoding="utf-8"))[1]
     assert len([line for line in tour.splitlines() if line.strip()]) <= 30

@@ -53,7 +53,7 @@ def test_bad_options(options: dict[str, Any], kind: type[Exception], message: st
 @pytest.mark.no_userland
 def test_options_are_keywords_only() -> None:
     with pytest.raises(TypeError):
-        Sandbox(30_000)  # type: ignore[misc]
+        Sandbox(30_000)  # type: ignore[call-arg]
 
 
 CALLS: list[tuple[Callable[[Any], object], type[Exception], str]] = [

@@ -110,9 +110,18 @@ def test_files_stay_and_shell_variables_do_not(sandbox: Sandbox) -> None:
     assert sandbox.commands.run('echo "[$X$Y]"; pwd; cat file').stdout == "[]\n/home/user\nkept\n"
 
 
-def test_a_background_process_does_not_outlive_its_command(sandbox: Sandbox) -> None:
-    sandbox.commands.run("(sleep 0.3; echo late > /tmp/late) > /dev/null 2>&1 &")
-    time.sleep(0.6)
+def test_a_background_process_goes_on_after_its_command(sandbox: Sandbox) -> None:
+    started = time.monotonic()
+    result = sandbox.commands.run("(sleep 0.5; echo dropped; echo late > /tmp/late) & echo now")
+    assert result.stdout == "now\n"
+    assert time.monotonic() - started < 0.5
+    time.sleep(1)
+    assert sandbox.files.read("/tmp/late") == b"late\n"
+
+
+def test_a_timeout_ends_background_processes_too(sandbox: Sandbox) -> None:
+    sandbox.commands.run("(sleep 0.5; echo late > /tmp/late) & sleep 20", timeout_ms=200)
+    time.sleep(1)
     assert not sandbox.files.exists("/tmp/late")
 
 
@@ -180,6 +189,16 @@ def test_a_character_cut_in_two_writes_arrives_whole(sandbox: Sandbox) -> None:
     seen: list[str] = []
     sandbox.commands.run(r"printf '\xc3'; sleep 0.1; printf '\xbc'", on_stdout=seen.append)
     assert seen == ["ü"]
+
+
+def test_a_callback_may_use_the_sandbox(sandbox: Sandbox) -> None:
+    sandbox.commands.run(
+        "echo one > file; echo go; sleep 0.5",
+        on_stdout=lambda text: sandbox.files.write(
+            "copy", sandbox.files.read("file") + text.encode()
+        ),
+    )
+    assert sandbox.files.read("copy") == b"one\ngo\n"
 
 
 def test_an_exception_of_a_callback_reaches_the_caller(sandbox: Sandbox) -> None:

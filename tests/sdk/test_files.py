@@ -83,7 +83,7 @@ def test_list_gives_names_types_and_sizes_in_order(sandbox: Sandbox) -> None:
     assert [(entry.name, entry.type, entry.size) for entry in entries] == [
         ("a", "dir", 0),
         ("b.txt", "file", 5),
-        ("c", "symlink", 0),
+        ("c", "symlink", 5),
         ("p", "fifo", 0),
     ]
 

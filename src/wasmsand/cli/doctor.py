@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import platform
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import wasmsand
@@ -25,21 +22,11 @@ from wasmsand.cli.checkout import repository_root
 if TYPE_CHECKING:
     from rich.console import Console
 
-IMAGE = Path(wasmsand.__file__).resolve().parent / "_image"
+    from wasmsand.machine.image import ProgramFile
 
 
 class Unhealthy(Exception):
     """A check failed; the message says what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """One module of the image, as its manifest describes it."""
-
-    name: str
-    version: str
-    path: Path
-    sha256: str
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -57,13 +44,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def execute(_arguments: argparse.Namespace) -> int:
     """Run every check; 0 if all is well."""
     from rich.console import Console
+    from rich.markup import escape
 
     console = Console(highlight=False)
     try:
         for line in _checks(console):
-            console.print(f"[green]ok[/]    {line}")
+            console.print(f"[green]ok[/]    {escape(line)}")
     except Unhealthy as problem:
-        console.print(f"[red]wrong[/] {problem}")
+        console.print(f"[red]wrong[/] {escape(str(problem))}")
         return 1
     return 0
 
@@ -84,32 +72,25 @@ def _engine_version() -> str:
         raise Unhealthy("the package wasmtime is missing: pip install wasmtime") from None
 
 
-def _programs() -> list[Program]:
+def _programs() -> tuple[ProgramFile, ...]:
     """The image's programs, each checked against its hash."""
-    manifest_path = IMAGE / "manifest.json"
+    from wasmsand.machine.image import ImageMissing, image_programs
+
     try:
-        manifest = json.loads(manifest_path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise Unhealthy(f"the programs of the user space are missing: {_advice()}") from None
-    except (OSError, ValueError) as error:
-        raise Unhealthy(
-            f"{manifest_path} cannot be read ({error}): {_advice()}"
-        ) from None
-    programs = []
-    for entry in manifest["programs"]:
-        path = IMAGE / entry["file"]
-        program = Program(entry["name"], entry["version"], path, entry["sha256"])
+        programs = image_programs()
+    except ImageMissing as missing:
+        raise Unhealthy(str(missing)) from None
+    for program in programs:
         try:
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest = hashlib.sha256(program.read()).hexdigest()
         except OSError as error:
-            raise Unhealthy(f"{path}: {error.strerror}: {_advice()}") from None
+            raise Unhealthy(f"{program.path}: {error.strerror}: {_advice()}") from None
         if digest != program.sha256:
-            raise Unhealthy(f"{path} is not what its manifest says: {_advice()}")
-        programs.append(program)
+            raise Unhealthy(f"{program.path} is not what its manifest says: {_advice()}")
     return programs
 
 
-def _compiled(programs: list[Program], console: Console) -> str:
+def _compiled(programs: Sequence[ProgramFile], console: Console) -> str:
     """Compile what is not compiled yet."""
     from wasmsand.engine import default_engine
 
@@ -119,7 +100,7 @@ def _compiled(programs: list[Program], console: Console) -> str:
     with console.status("") as status:
         for program in missing:
             status.update(f"compiling {program.name} for this machine")
-            engine.load(program.sha256, program.path.read_bytes)
+            engine.load(program.sha256, program.read)
     if not missing:
         return f"compiled modules: all {len(programs)} in the cache"
     seconds = time.monotonic() - started

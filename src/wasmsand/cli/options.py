@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import argparse
 import posixpath
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wasmsand.cli.failure import Failure
+from wasmsand.kernel.errno import KernelError
+from wasmsand.kernel.limits import Limits
 from wasmsand.sdk.environment import HOME, command_environment
 
 if TYPE_CHECKING:
@@ -61,17 +65,36 @@ def environment(arguments: argparse.Namespace, terminal: str | None = None) -> d
     return command_environment(extra, dict(arguments.env), cwd=arguments.cwd)
 
 
-def prepare(machine: Machine, arguments: argparse.Namespace) -> None:
-    """Make the working directory and copy the files."""
-    if not machine.files.exists(arguments.cwd):
+@contextmanager
+def machine(arguments: argparse.Namespace, limits: Limits) -> Iterator[Machine]:
+    """A machine with its working directory and files in place, closed at the end."""
+    from wasmsand.machine import ImageMissing, Machine, MachineOptions
+
+    try:
+        machine = Machine(MachineOptions(limits=limits))
+    except ImageMissing as missing:
+        raise Failure(str(missing)) from None
+    try:
+        _prepare(machine, arguments)
+        yield machine
+    finally:
+        machine.close()
+
+
+def _prepare(machine: Machine, arguments: argparse.Namespace) -> None:
+    try:
         machine.files.mkdir(arguments.cwd)
+    except KernelError as error:
+        raise Failure(f"--cwd {arguments.cwd}: {error}") from None
     for file in arguments.file:
         try:
             data = file.host.read_bytes()
+            mode = 0o755 if file.host.stat().st_mode & 0o100 else 0o644
+            machine.files.write(posixpath.join(arguments.cwd, file.guest), data, mode=mode)
         except OSError as error:
             raise Failure(f"--file {file.host}: {error.strerror}") from None
-        mode = 0o755 if file.host.stat().st_mode & 0o100 else 0o644
-        machine.files.write(posixpath.join(arguments.cwd, file.guest), data, mode=mode)
+        except KernelError as error:
+            raise Failure(f"--file {file.host}: {error}") from None
 
 
 def _variable(word: str) -> tuple[str, str]:

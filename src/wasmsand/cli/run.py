@@ -7,13 +7,20 @@ through unchanged, byte by byte and as they come.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import threading
 from collections.abc import Callable
 from typing import BinaryIO
 
 from wasmsand.cli import options
 from wasmsand.cli.failure import Failure
+from wasmsand.kernel.errno import KernelError
+from wasmsand.kernel.limits import Limits
 from wasmsand.sdk.commands import SHELL, TIMEOUT_EXIT_CODE
+
+_BROKEN_PIPE_EXIT_CODE = 141
+"""128 + SIGPIPE, as a shell reports it."""
 
 _EXAMPLES = """\
 examples:
@@ -43,61 +50,73 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default=None,
         help="kill it after this time, exit status 124 (default: none)",
     )
+    parser.add_argument(
+        "--max-output",
+        metavar="BYTES",
+        type=_bytes,
+        default=Limits().max_output_bytes,
+        help="end it when it has printed more than this (default: %(default)s)",
+    )
     options.add_options(parser)
     parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; its exit status is ours."""
-    from wasmsand.kernel.errno import KernelError
-    from wasmsand.machine import Machine
-
     words = [*SHELL, *arguments.command] if len(arguments.command) == 1 else arguments.command
-    machine = Machine()
-    try:
-        options.prepare(machine, arguments)
-        completed = machine.run(
-            [word.encode("utf-8", "surrogateescape") for word in words],
-            environ=options.environment(arguments),
-            cwd=arguments.cwd,
-            stdin=_standard_input(),
-            timeout_seconds=arguments.timeout,
-            on_stdout=_sink(sys.stdout.buffer),
-            on_stderr=_sink(sys.stderr.buffer),
-        )
-    except KernelError as error:
-        raise Failure(f"cannot run {words[0]}: {error}") from None
-    finally:
-        machine.close()
+    limits = Limits(max_output_bytes=arguments.max_output)
+    with options.machine(arguments, limits) as machine:
+        output = _Output(sys.stdout.buffer, machine.close)
+        errors = _Output(sys.stderr.buffer, machine.close)
+        try:
+            completed = machine.run(
+                [word.encode("utf-8", "surrogateescape") for word in words],
+                environ=options.environment(arguments),
+                cwd=arguments.cwd,
+                stdin=_standard_input(),
+                timeout_seconds=arguments.timeout,
+                on_stdout=output.receive,
+                on_stderr=errors.receive,
+            )
+        except KernelError as error:
+            raise Failure(f"cannot run {words[0]}: {error}") from None
+    if output.broken or errors.broken:
+        return _BROKEN_PIPE_EXIT_CODE
     if completed.truncated:
-        print("wasmsand: output limit reached", file=sys.stderr)
+        raise Failure(f"output limit of {arguments.max_output} bytes reached; raise --max-output")
     if completed.timed_out:
         print("wasmsand: command timed out", file=sys.stderr)
         return TIMEOUT_EXIT_CODE
     return completed.exit_code
 
 
+class _Output:
+    """Passes bytes on as they come. When nobody reads them any more, the command is
+    ended: it would be told by SIGPIPE if it wrote to the host's pipe itself."""
+
+    def __init__(self, stream: BinaryIO, end: Callable[[], None]) -> None:
+        self._stream = stream
+        self._end = end
+        self.broken = False
+
+    def receive(self, data: bytes) -> None:
+        """Called on a guest's thread in the middle of a system call: `end` must wait."""
+        if self.broken:
+            return
+        try:
+            self._stream.write(data)
+            self._stream.flush()
+        except BrokenPipeError:
+            self.broken = True
+            # What is still buffered would be written again, in vain, when Python ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            threading.Thread(target=self._end, name="wasmsand-broken-pipe").start()
+
+
 def _standard_input() -> bytes:
     if sys.stdin is None or sys.stdin.isatty():
         return b""
     return sys.stdin.buffer.read()
-
-
-def _sink(stream: BinaryIO) -> Callable[[bytes], None]:
-    """Pass bytes on at once; when nobody reads them any more, drop them."""
-    broken = False
-
-    def receive(data: bytes) -> None:
-        nonlocal broken
-        if broken:
-            return
-        try:
-            stream.write(data)
-            stream.flush()
-        except BrokenPipeError:
-            broken = True
-
-    return receive
 
 
 def _seconds(word: str) -> float:
@@ -108,3 +127,9 @@ def _seconds(word: str) -> float:
     if not 0 < seconds < 1e9:
         raise argparse.ArgumentTypeError("must be a positive number of seconds")
     return seconds
+
+
+def _bytes(word: str) -> int:
+    if not word.isdecimal() or int(word) == 0:
+        raise argparse.ArgumentTypeError(f"{word!r} is not a positive number of bytes")
+    return int(word)

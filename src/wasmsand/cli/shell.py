@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import os
 import select
-import shutil
 import signal
 import sys
 import threading
@@ -19,9 +18,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from wasmsand.cli import options, run
+from wasmsand.kernel.limits import Limits
 
 if TYPE_CHECKING:
-    from wasmsand.machine import Terminal
+    from wasmsand.machine import HostTerminal
 
 _SHELL = ("/bin/bash",)
 _CHUNK = 65536
@@ -36,19 +36,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "If standard input is not a terminal, bash runs what it reads there.",
     )
     options.add_options(parser)
-    parser.set_defaults(execute=execute, command=list(_SHELL), timeout=None)
+    # What `run` needs when there is no terminal: bash reads its script from standard input.
+    parser.set_defaults(command=[*_SHELL, "-s"], timeout=None, max_output=Limits().max_output_bytes)
+    parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the shell; its exit status is ours."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return run.execute(arguments)
-    from wasmsand.machine import Machine
-
-    machine = Machine()
-    try:
-        options.prepare(machine, arguments)
-        columns, rows = shutil.get_terminal_size()
+    with options.machine(arguments, Limits()) as machine:
+        columns, rows = os.get_terminal_size(sys.stdout.fileno())
         terminal = machine.open_terminal(
             [word.encode() for word in _SHELL],
             environ=options.environment(arguments, os.environ.get("TERM", "dumb")),
@@ -58,12 +56,10 @@ def execute(arguments: argparse.Namespace) -> int:
         )
         with _raw_mode(sys.stdin.fileno()):
             _pump(terminal, sys.stdin.fileno(), sys.stdout.fileno())
-        return terminal.wait()
-    finally:
-        machine.close()
+        return terminal.wait() or 0
 
 
-def _pump(terminal: Terminal, keyboard: int, screen: int) -> None:
+def _pump(terminal: HostTerminal, keyboard: int, screen: int) -> None:
     """Move bytes both ways until the guest's side ends."""
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
@@ -89,7 +85,7 @@ def _pump(terminal: Terminal, keyboard: int, screen: int) -> None:
 
 
 def _feed_keyboard(
-    terminal: Terminal, keyboard: int, screen: int, wake_read: int, ended: threading.Event
+    terminal: HostTerminal, keyboard: int, screen: int, wake_read: int, ended: threading.Event
 ) -> None:
     sources = [keyboard, wake_read]
     while not ended.is_set():

@@ -1,15 +1,14 @@
 """Running commands in a sandbox: `sandbox.commands`.
 
 Rules: a command that fails is a result, not an exception; an exception means that it
-could not be started. Each command is a fresh process tree: files stay, shell variables
-and background processes do not.
+could not be started. Each command is a process tree of its own: files stay, shell
+variables do not.
 """
 
 from __future__ import annotations
 
-import codecs
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from wasmsand.sdk import arguments
@@ -17,6 +16,7 @@ from wasmsand.sdk.environment import Environment, command_environment
 from wasmsand.sdk.errors import command_errors
 from wasmsand.sdk.handle import Handle
 from wasmsand.sdk.results import CommandResult
+from wasmsand.sdk.streaming import BytesSink, TextSink, run_with_callbacks
 
 if TYPE_CHECKING:
     from wasmsand.machine import Completed
@@ -25,23 +25,16 @@ SHELL = ("/bin/bash", "-c")
 TIMEOUT_EXIT_CODE = 124
 """What GNU `timeout` returns when the time is over."""
 
-TextSink = Callable[[str], None]
-
 
 class Commands:
     """Run programs in one sandbox."""
 
     def __init__(
-        self,
-        handle: Handle,
-        environment: Environment,
-        timeout_seconds: float | None,
-        max_output_bytes: int,
+        self, handle: Handle, environment: Environment, timeout_seconds: float | None
     ) -> None:
         self._handle = handle
         self._environment = environment
         self._timeout_seconds = timeout_seconds
-        self._max_output_bytes = max_output_bytes
 
     def run(
         self,
@@ -59,7 +52,10 @@ class Commands:
         A str is a script for bash; a sequence is a program, found by PATH, and its
         arguments, with no shell between. `env` is added to the sandbox's variables for
         this command; `cwd` and `timeout_ms` replace the sandbox's own. `on_stdout` and
-        `on_stderr` get text as it is printed, on another thread.
+        `on_stderr` get text as it is printed, on the calling thread.
+
+        The result is there when the command has ended. A process that it left in the
+        background goes on; what that prints later is dropped.
 
         After `timeout_ms` every process of the command is killed, and the result has
         exit code 124, `command timed out` on stderr and what was printed until then.
@@ -67,63 +63,52 @@ class Commands:
         """
         machine = self._handle.machine
         argv = arguments.command_line(command, SHELL)
+        payload = b"" if stdin is None else arguments.content("stdin", stdin)
+        extra = arguments.variables("env", env)
         directory = self._handle.cwd
         if cwd is not None:
             directory = arguments.guest_path("cwd", cwd, self._handle.cwd)
-        extra = arguments.variables("env", env)
         timeout = self._timeout_seconds
         if timeout_ms is not None:
             timeout = arguments.timeout_seconds("timeout_ms", timeout_ms)
         arguments.callback("on_stdout", on_stdout)
         arguments.callback("on_stderr", on_stderr)
-        out, err = _decoded(on_stdout), _decoded(on_stderr)
-        with command_errors(argv[0].decode("utf-8", "replace")):
-            completed = machine.run(
+
+        def start(out: BytesSink | None, err: BytesSink | None) -> Completed:
+            return machine.run(
                 argv,
                 environ=command_environment(self._environment.chosen(), extra, cwd=directory),
                 cwd=directory,
-                stdin=b"" if stdin is None else arguments.content("stdin", stdin),
+                stdin=payload,
                 timeout_seconds=timeout,
                 on_stdout=out,
                 on_stderr=err,
             )
-        return self._result(completed)
 
-    def _result(self, completed: Completed) -> CommandResult:
-        exit_code = completed.exit_code
-        notes = []
-        if completed.truncated:
-            limit = self._max_output_bytes
-            notes.append(f"output limit reached ({limit} bytes); raise max_output_bytes")
-        if completed.timed_out:
-            exit_code = TIMEOUT_EXIT_CODE
-            notes.append("command timed out")
-        stderr = completed.stderr
-        for note in notes:
-            if stderr and not stderr.endswith(b"\n"):
-                stderr += b"\n"
-            stderr += note.encode() + b"\n"
-        return CommandResult(
-            stdout=completed.stdout.decode("utf-8", "replace"),
-            stderr=stderr.decode("utf-8", "replace"),
-            exit_code=exit_code,
-            execution_time_ms=completed.seconds * 1000,
-            stdout_bytes=completed.stdout,
-            stderr_bytes=stderr,
-            timed_out=completed.timed_out,
-            truncated=completed.truncated,
-        )
+        with command_errors(argv[0].decode("utf-8", "replace")):
+            if on_stdout is None and on_stderr is None:
+                completed = start(None, None)
+            else:
+                completed = run_with_callbacks(start, on_stdout, on_stderr)
+        # Killed meanwhile: what the command printed until then is not a result.
+        self._handle.check_open()
+        return _result(completed)
 
 
-def _decoded(sink: TextSink | None) -> Callable[[bytes], None] | None:
-    """A sink of bytes that gives `sink` text, with characters kept whole across chunks."""
-    if sink is None:
-        return None
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-
-    def receive(data: bytes) -> None:
-        text = decoder.decode(data)
-        if text:
-            sink(text)
-
-    return receive
+def _result(completed: Completed) -> CommandResult:
+    exit_code, stderr = completed.exit_code, completed.stderr
+    if completed.timed_out:
+        exit_code = TIMEOUT_EXIT_CODE
+        if stderr and not stderr.endswith(b"\n"):
+            stderr += b"\n"
+        stderr += b"command timed out\n"
+    return CommandResult(
+        stdout=completed.stdout.decode("utf-8", "replace"),
+        stderr=stderr.decode("utf-8", "replace"),
+        exit_code=exit_code,
+        execution_time_ms=completed.seconds * 1000,
+        stdout_bytes=completed.stdout,
+        stderr_bytes=stderr,
+        timed_out=completed.timed_out,
+        truncated=completed.truncated,
+    )

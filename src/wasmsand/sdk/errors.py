@@ -138,10 +138,13 @@ _DESCRIPTIONS: dict[Errno, str] = {
 
 def _message(error: KernelError, subject: str) -> str:
     """`ENOENT: no such file or directory: /x`, or what the kernel says of the cause."""
-    if error.detail.startswith("/"):
-        subject = error.detail
-    elif error.detail:
-        return f"{error.errno.name}: {error.detail} ({subject})"
+    detail = error.detail
+    if detail.startswith("/"):
+        subject = detail
+    elif subject in detail and subject != detail:
+        return f"{error.errno.name}: {detail}"
+    elif detail and subject != detail:
+        return f"{error.errno.name}: {detail} ({subject})"
     description = _DESCRIPTIONS.get(error.errno, "failed")
     return f"{error.errno.name}: {description}: {subject}"
 

@@ -1,13 +1,15 @@
 """Files of a sandbox, from outside: `sandbox.files`.
 
-Rules: paths are the guest's, never the host's; the host acts as the sandbox's own
-user would; every failure is a `FileError` with its errno and path.
+Rules: paths are the guest's, never the host's; permissions do not bind the host, and
+what it makes belongs to the sandbox's user; every failure is a `FileError` with its
+errno and path.
 """
 
 from __future__ import annotations
 
 import builtins
 import os
+import posixpath
 from typing import TYPE_CHECKING
 
 from wasmsand.sdk import arguments
@@ -55,11 +57,14 @@ class Files:
         """Make a directory and those above it. Raises `AlreadyExistsError` if the path
         exists."""
         guest = self._path(path)
+        above = posixpath.dirname(guest.rstrip("/"))
         with file_errors(guest):
-            self._handle.machine.files.mkdir(guest)
+            self._handle.machine.files.mkdir(above or "/", parents=True)
+            self._handle.machine.files.mkdir(guest, parents=False)
 
     def rm(self, path: str | os.PathLike[str], *, recursive: bool = False) -> None:
-        """Remove a file; with `recursive`, a directory with all it holds."""
+        """Remove a file or an empty directory; with `recursive`, a directory with all it
+        holds."""
         guest = self._path(path)
         with file_errors(guest):
             self._handle.machine.files.remove(guest, recursive=bool(recursive))

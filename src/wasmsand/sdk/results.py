@@ -31,9 +31,9 @@ class FileInfo:
 
     name: str
     type: str
-    """`"file"`, `"dir"`, `"symlink"`, `"fifo"` or `"device"`."""
+    """`"file"`, `"dir"`, `"symlink"`, `"fifo"`, `"socket"` or `"device"`."""
     size: int
-    """Bytes; 0 for everything that is not a file."""
+    """Bytes; 0 for a directory."""
     mode: int = 0
     """Permission bits, as 0o644."""
     mtime_ns: int = 0

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from types import TracebackType
 
 from wasmsand.kernel.limits import Limits
-from wasmsand.machine import Machine, MachineOptions
+from wasmsand.machine import ImageMissing, Machine, MachineOptions
 from wasmsand.sdk import arguments
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import HOME, Environment
-from wasmsand.sdk.errors import file_errors
+from wasmsand.sdk.errors import ImageMissingError, file_errors
 from wasmsand.sdk.files import Files
 from wasmsand.sdk.handle import Handle
 
@@ -73,14 +73,18 @@ class Sandbox:
         variables = arguments.variables("env", env)
         directory = arguments.absolute_path("cwd", cwd)
 
-        handle = Handle(Machine(MachineOptions(limits=limits)), directory)
+        try:
+            machine = Machine(MachineOptions(limits=limits))
+        except ImageMissing as missing:
+            raise ImageMissingError(str(missing)) from None
+        handle = Handle(machine, directory)
         self._handle = handle
         self.env = Environment(handle, variables)
         self.files = Files(handle)
-        self.commands = Commands(handle, self.env, timeout, max_output_bytes)
+        self.commands = Commands(handle, self.env, timeout)
         if directory != HOME and not self.files.exists(directory):
             with file_errors(directory):
-                handle.machine.files.mkdir(directory)
+                machine.files.mkdir(directory)
 
     def kill(self) -> None:
         """End every process and drop every file. Calling it again does nothing."""

@@ -192,12 +192,10 @@ def test_a_character_cut_in_two_writes_arrives_whole(sandbox: Sandbox) -> None:
 
 
 def test_a_callback_may_use_the_sandbox(sandbox: Sandbox) -> None:
-    sandbox.commands.run(
-        "echo one > file; echo go; sleep 0.5",
-        on_stdout=lambda text: sandbox.files.write(
-            "copy", sandbox.files.read("file") + text.encode()
-        ),
-    )
+    def copy(text: str) -> None:
+        sandbox.files.write("copy", sandbox.files.read("file") + text.encode())
+
+    sandbox.commands.run("echo one > file; echo go; sleep 0.5", on_stdout=copy)
     assert sandbox.files.read("copy") == b"one\ngo\n"
 
 

@@ -21,8 +21,11 @@ USERLAND_PLACES = frozenset(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # Tests beside the recipes have a conftest.py of their own.
     for item in items:
-        place = Path(item.path).relative_to(TESTS).parts[0]
+        if not item.path.is_relative_to(TESTS):
+            continue
+        place = item.path.relative_to(TESTS).parts[0]
         if place in USERLAND_PLACES and item.get_closest_marker("no_userland") is None:
             item.add_marker("userland")
 

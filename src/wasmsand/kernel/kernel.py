@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.locks import FileLocks
 from wasmsand.kernel.files.opening import FifoOpen
 from wasmsand.kernel.files.pipe import Pipe
 from wasmsand.kernel.files.table import FdTable
@@ -56,6 +57,7 @@ class Kernel:
         self.namespace = Namespace(root)
         self.processes = ProcessTable(limits.max_processes)
         self.terminals: dict[int, Terminal] = {}
+        self.locks = FileLocks()
         self.fifos: dict[Node, Pipe] = {}
         self.pending_fifo_opens: dict[int, FifoOpen] = {}
         self.current: Process | None = None

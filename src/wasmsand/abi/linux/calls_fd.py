@@ -5,7 +5,8 @@ Owns the calls that make, copy and describe fds.
 
 from __future__ import annotations
 
-from wasmsand.abi.linux.context import CallContext, signed
+from wasmsand.abi.linux.calls_lock import record_lock
+from wasmsand.abi.linux.context import CallContext
 from wasmsand.abi.linux.structs import pack_dirent
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.opening import open_path
@@ -16,10 +17,13 @@ from wasmsand.kernel.flags import (
     F_DUPFD_CLOEXEC,
     F_GETFD,
     F_GETFL,
+    F_GETLK64,
     F_GETOWN,
     F_GETPIPE_SZ,
     F_SETFD,
     F_SETFL,
+    F_SETLK64,
+    F_SETLKW64,
     F_SETOWN,
     F_SETPIPE_SZ,
     FD_CLOEXEC,
@@ -128,6 +132,8 @@ def fcntl(context: CallContext, fd: int, command: int, argument: int) -> int:
         if command == F_SETPIPE_SZ and argument > PIPE_CAPACITY:
             raise KernelError(Errno.EPERM)
         return PIPE_CAPACITY
+    if command in (F_GETLK64, F_SETLK64, F_SETLKW64):
+        return record_lock(context, fd, command, argument)
     if command in (F_GETOWN, F_SETOWN):
         return 0
     raise KernelError(Errno.EINVAL, f"fcntl {command}")
@@ -151,9 +157,3 @@ def getdents64(context: CallContext, fd: int, address: int, size: int) -> int:
         file.cookie = entry.cookie
     context.memory.write(address, records)
     return len(records)
-
-
-def flock(context: CallContext, fd: int, operation: int) -> int:
-    """flock(2)."""
-    context.file(fd)
-    raise KernelError(Errno.ENOSYS, f"flock {signed(operation)}")

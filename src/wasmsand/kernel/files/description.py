@@ -8,6 +8,7 @@ fd is gone. A method raises `KernelError` or `WouldBlock`, never waits.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from wasmsand.kernel.errno import Errno, KernelError
@@ -19,7 +20,7 @@ from wasmsand.kernel.wait import WaitQueue, WouldBlock
 class OpenFile:
     """One open file description."""
 
-    __slots__ = ("flags", "references")
+    __slots__ = ("flags", "on_last_close", "references")
 
     kind: ClassVar[str] = "anon_inode"
     """How /proc/PID/fd names an object that has no path."""
@@ -30,6 +31,16 @@ class OpenFile:
     def __init__(self, flags: int) -> None:
         self.flags = flags
         self.references = 0
+        self.on_last_close: Callable[[], None] | None = None
+        """What else ends with this description (a flock)."""
+
+    def forget(self) -> None:
+        """One reference less; the last one releases the description."""
+        self.references -= 1
+        if self.references == 0:
+            if self.on_last_close is not None:
+                self.on_last_close()
+            self.release()
 
     @property
     def node(self) -> Node | None:

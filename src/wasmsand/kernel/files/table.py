@@ -7,7 +7,7 @@ a description is released when its last fd, in any process, is closed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
@@ -16,13 +16,15 @@ from wasmsand.kernel.files.description import OpenFile
 class FdTable:
     """The fds of one process."""
 
-    __slots__ = ("_close_on_exec", "_files", "_lowest_free", "limit")
+    __slots__ = ("_close_on_exec", "_files", "_lowest_free", "limit", "on_close")
 
     def __init__(self, limit: int) -> None:
         self._files: dict[int, OpenFile] = {}
         self._close_on_exec: set[int] = set()
         self._lowest_free = 0
         self.limit = limit
+        self.on_close: Callable[[OpenFile], None] | None = None
+        """Set while the process holds record locks, which end with any close."""
 
     def get(self, fd: int) -> OpenFile:
         """The description behind `fd`, or EBADF."""
@@ -75,9 +77,9 @@ class FdTable:
         self._close_on_exec.discard(fd)
         if fd < self._lowest_free:
             self._lowest_free = fd
-        file.references -= 1
-        if file.references == 0:
-            file.release()
+        if self.on_close is not None:
+            self.on_close(file)
+        file.forget()
 
     def close_all(self) -> None:
         """Close every fd (exit)."""

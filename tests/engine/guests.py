@@ -67,10 +67,13 @@ def forking(
 ) -> str:
     """A program that forks `forks` times, `depth` calls deep, and reports each result.
 
-    After each fork it makes the host call 1 with (result, local): `local` is a value that
-    lived in a local variable of the function across the fork. Parent and children all go on
+    After each fork it makes the host call 1 with (result, number of the fork). Each of the
+    `depth` functions checks that its local variables survived. Parent and children all go on
     to the next fork, so there are 2 ** forks ends, each announced by the host call 2.
+    `more` are further definitions; `before` runs before the first fork.
     """
+    count = f"(i32.load (i32.const {COUNTER}))"
+    report = call_host("(i32.const 1)", "(local.get $result)", count)
     return f"""(module {SIGNATURES} {SYSCALL} {FORK}
       (memory (export "memory") {pages})
       (global $sp (export "__stack_pointer") (mut i32) (i32.const 65536))
@@ -100,12 +103,10 @@ def forking(
           (loop $again
             (if (i32.eqz (global.get $state))
               (then
-                (br_if $done
-                  (i32.ge_u (i32.load (i32.const {COUNTER})) (i32.const {forks})))
-                (i32.store (i32.const {COUNTER})
-                  (i32.add (i32.load (i32.const {COUNTER})) (i32.const 1)))))
+                (br_if $done (i32.ge_u {count} (i32.const {forks})))
+                (i32.store (i32.const {COUNTER}) (i32.add {count} (i32.const 1)))))
             (local.set $result (call $deep (i32.const {depth})))
             (if (i32.eq (global.get $state) (i32.const 1)) (then (return)))
-            (drop {call_host("(i32.const 1)", "(local.get $result)", f"(i32.load (i32.const {COUNTER}))")})
+            (drop {report})
             (br $again)))
         (drop {call_host("(i32.const 2)")})))"""

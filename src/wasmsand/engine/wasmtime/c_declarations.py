@@ -169,6 +169,7 @@ void wasmtime_store_limiter(wasmtime_store_t *, int64_t memory_size, int64_t tab
 void wasmtime_store_epoch_deadline_callback(
     wasmtime_store_t *, epoch_callback_t, void *data, void *finalizer);
 void wasmtime_context_set_epoch_deadline(wasmtime_context_t *, uint64_t ticks_from_now);
+bool wasmtime_context_has_exception(wasmtime_context_t *);
 
 wasmtime_error_t *wasmtime_func_call(
     wasmtime_context_t *, const wasmtime_func_t *, const wasmtime_val_t *arguments, size_t,

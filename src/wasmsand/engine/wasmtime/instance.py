@@ -25,6 +25,7 @@ WASM_PAGE = 65536
 _STACK_POINTER = "__stack_pointer"
 _NESTED_CALLS_MAX = 16
 """Signal handlers interrupting each other; deeper ones have to wait."""
+_NEVER = 1 << 40
 _I32 = 0
 
 
@@ -60,15 +61,16 @@ class WasmtimeInstance:
             runtime.settings.tables,
             1,
         )
-        lib.wasmtime_store_epoch_deadline_callback(
-            self._store, hostcalls.EPOCH_CALLBACK, NULL, NULL
-        )
+        self._set_epoch_callback()
+        # Filling memory and tables may run compiled code; nobody answers its ticks yet.
+        lib.wasmtime_context_set_epoch_deadline(self._context, _NEVER)
         self._instance = ffi.new("wasmtime_instance_t *")
         trap = ffi.new("wasm_trap_t **")
         error = lib.wasmtime_instance_pre_instantiate(prepared, self._context, self._instance, trap)
         if error or trap[0]:
+            reason = str(take_failure(self._context, error, trap[0]))
             ffi.release(self._store)
-            raise InstantiationFailed(str(take_failure(error, trap[0])))
+            raise InstantiationFailed(reason)
         self._memory_export = self._export("memory")
         self._memory = ffi.addressof(self._memory_export.of, "memory")
         self.memory_base: CData = lib.wasmtime_memory_data(self._context, self._memory)
@@ -110,6 +112,9 @@ class WasmtimeInstance:
         before = self._enter()
         self.nested += 1
         try:
+            # During a tick the store is without its epoch callback: this guest would not be
+            # interrupted but trap. When the tick is over the store gets the old one back.
+            self._set_epoch_callback()
             self.invoke(name)
         finally:
             self.nested -= 1
@@ -195,7 +200,7 @@ class WasmtimeInstance:
             discard_failure(error, trap[0])
             raise self._failure
         if error or trap[0]:
-            self._failure = take_failure(error, trap[0])
+            self._failure = take_failure(self._context, error, trap[0])
             raise self._failure
 
     def sibling(self) -> WasmtimeInstance:
@@ -244,6 +249,11 @@ class WasmtimeInstance:
         if self._failure is not None and not self._depth:
             self._ended = True
             self._failure = None  # its traceback refers to this instance
+
+    def _set_epoch_callback(self) -> None:
+        lib.wasmtime_store_epoch_deadline_callback(
+            self._store, hostcalls.EPOCH_CALLBACK, NULL, NULL
+        )
 
     def _function(self, name: str) -> CData:
         found = self._functions.get(name)

@@ -53,6 +53,11 @@ class ThreadPool:
         """Whether the thread with this identity is one of the pool's."""
         return thread in self._threads
 
+    @property
+    def idle(self) -> int:
+        """Threads waiting for a job."""
+        return len(self._idle)
+
     def __len__(self) -> int:
         """Threads alive, idle ones included."""
         return len(self._threads)

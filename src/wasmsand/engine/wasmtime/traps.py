@@ -25,18 +25,19 @@ _KIND_OF_CODE = {
 }
 
 
-def _trap_kind(trap: CData) -> TrapKind:
+def _trap_kind(context: CData, trap: CData) -> TrapKind:
     code = ffi.new("uint8_t *")
     if not lib.wasmtime_trap_code(trap, code):
-        return TrapKind.OTHER
+        thrown = lib.wasmtime_context_has_exception(context)
+        return TrapKind.UNCAUGHT_EXCEPTION if thrown else TrapKind.OTHER
     return _KIND_OF_CODE.get(code[0], TrapKind.OTHER)
 
 
-def take_failure(error: CData, trap: CData) -> GuestTrap:
-    """The exception for a call that returned `error` or `trap` (one of them not null)."""
+def take_failure(context: CData, error: CData, trap: CData) -> GuestTrap:
+    """The exception for a call into a store that returned `error` or `trap` (one of them not null)."""
     if error:
         return GuestTrap(TrapKind.OTHER, take_error(error))
-    kind = _trap_kind(trap)
+    kind = _trap_kind(context, trap)
     message = ffi.new("wasm_byte_vec_t *")
     lib.wasm_trap_message(trap, message)
     lib.wasm_trap_delete(trap)

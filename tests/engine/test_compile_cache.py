@@ -1,0 +1,210 @@
+"""Compiled modules on disk: found, replaced when damaged, done without when impossible."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.engine.guests import program
+from tests.engine.hosts import Host, key_of
+from wasmsand.engine.protocol import ModuleRejected
+from wasmsand.engine.wasmtime.bindings import wat_to_wasm
+from wasmsand.engine.wasmtime.compile_cache import default_directory
+from wasmsand.engine.wasmtime.engine import WasmtimeEngine
+
+WASM = wat_to_wasm(program("nop"))
+KEY = key_of(WASM)
+
+
+class Source:
+    """Bytes that count how often they are read."""
+
+    def __init__(self, content: bytes = WASM) -> None:
+        self.reads = 0
+        self._content = content
+        self._lock = threading.Lock()
+
+    def __call__(self) -> bytes:
+        with self._lock:
+            self.reads += 1
+        return self._content
+
+
+def never() -> bytes:
+    raise AssertionError("the module should not be read")
+
+
+@pytest.fixture
+def new_engine(tmp_path: Path) -> Callable[[], WasmtimeEngine]:
+    """Engines that share one cache, as processes would."""
+    return lambda: WasmtimeEngine(cache_directory=tmp_path / "modules")
+
+
+def run(engine: WasmtimeEngine, read: Callable[[], bytes]) -> None:
+    """Load the module and see that it runs."""
+    assert Host(engine).run(engine.load(KEY, read).instantiate(1 << 20)) is None
+
+
+def entries(tmp_path: Path) -> list[Path]:
+    return sorted((tmp_path / "modules").iterdir())
+
+
+def test_a_second_process_does_not_compile(
+    new_engine: Callable[[], WasmtimeEngine], tmp_path: Path
+) -> None:
+    first, second = new_engine(), new_engine()
+    assert not first.is_compiled(KEY)
+    run(first, Source())
+    assert len(entries(tmp_path)) == 1
+    assert first.is_compiled(KEY)
+    assert second.is_compiled(KEY)
+    run(second, never)
+
+
+def test_precompile_fills_the_cache(new_engine: Callable[[], WasmtimeEngine]) -> None:
+    new_engine().precompile(KEY, WASM)
+    run(new_engine(), never)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: b"",
+        lambda content: b"not machine code",
+        lambda content: content[: len(content) // 2],
+        lambda content: content[:-1],
+        lambda content: bytes(len(content)),
+        lambda content: content.replace(b"50.", b"49.") if b"50." in content else b"",
+    ],
+    ids=["empty", "nonsense", "half", "one byte short", "zeros", "other version"],
+)
+def test_a_damaged_entry_is_compiled_again_and_replaced(
+    new_engine: Callable[[], WasmtimeEngine],
+    tmp_path: Path,
+    damage: Callable[[bytes], bytes],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    run(new_engine(), Source())
+    (entry,) = entries(tmp_path)
+    whole = entry.read_bytes()
+    entry.unlink()
+    entry.write_bytes(damage(whole))
+    source = Source()
+    run(new_engine(), source)
+    assert source.reads == 1
+    assert "unusable" in caplog.text
+    assert entry.read_bytes() == whole
+    run(new_engine(), never)
+
+
+def test_entries_of_another_setup_are_not_looked_at(
+    new_engine: Callable[[], WasmtimeEngine], tmp_path: Path
+) -> None:
+    run(new_engine(), Source())
+    (entry,) = entries(tmp_path)
+    entry.rename(entry.with_name(f"{KEY}-0123456789abcdef.cwasm"))
+    source = Source()
+    run(new_engine(), source)
+    assert source.reads == 1
+
+
+def test_threads_that_want_the_same_module_compile_it_once(
+    new_engine: Callable[[], WasmtimeEngine],
+) -> None:
+    engine, source = new_engine(), Source()
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(engine.load(KEY, source))) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert source.reads == 1
+    assert len(set(map(id, found))) == 1
+
+
+def test_writers_at_the_same_time_leave_one_whole_entry(
+    new_engine: Callable[[], WasmtimeEngine], tmp_path: Path
+) -> None:
+    engines = [new_engine() for _ in range(6)]
+    threads = [threading.Thread(target=e.precompile, args=(KEY, WASM)) for e in engines]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(entries(tmp_path)) == 1
+    run(new_engine(), never)
+
+
+def test_a_directory_that_cannot_be_made_costs_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    engine = WasmtimeEngine(cache_directory=tmp_path / "file" / "modules")
+    run(engine, Source())
+    other = wat_to_wasm(program("nop nop nop"))
+    engine.precompile(key_of(other), other)
+    warnings = [r for r in caplog.records if r.levelno == logging.WARNING]
+    assert len(warnings) == 1
+    assert "WASMSAND_CACHE" in warnings[0].getMessage()
+    assert not WasmtimeEngine(cache_directory=tmp_path / "file" / "modules").is_compiled(KEY)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
+def test_a_directory_that_others_can_write_to_is_not_used(
+    new_engine: Callable[[], WasmtimeEngine], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(new_engine(), Source())
+    (tmp_path / "modules").chmod(0o777)
+    source = Source()
+    run(new_engine(), source)
+    assert source.reads == 1
+    assert "WASMSAND_CACHE" in caplog.text
+
+
+def test_a_compilation_is_announced(
+    new_engine: Callable[[], WasmtimeEngine], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "wasmsand.engine")
+    engine = new_engine()
+    run(engine, Source())
+    assert "compiling module" in caplog.text
+    caplog.clear()
+    run(engine, never)
+    run(new_engine(), never)
+    assert caplog.text == ""
+
+
+def test_a_large_compilation_is_announced_as_a_warning(
+    new_engine: Callable[[], WasmtimeEngine], caplog: pytest.LogCaptureFixture
+) -> None:
+    data = "x" * 300_000
+    wasm = wat_to_wasm(program("", pages=8, more=f'(data (i32.const 0) "{data}")'))
+    new_engine().precompile(key_of(wasm), wasm)
+    assert [r.levelno for r in caplog.records if "compiling" in r.message] == [logging.WARNING]
+
+
+def test_a_rejected_module_is_rejected_again(new_engine: Callable[[], WasmtimeEngine]) -> None:
+    engine, broken = new_engine(), b"\0asm broken"
+    for _ in range(2):
+        with pytest.raises(ModuleRejected):
+            engine.load(key_of(broken), lambda: broken)
+
+
+def test_the_directory_is_chosen_by_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("WASMSAND_CACHE", str(tmp_path / "a"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "b"))
+    monkeypatch.setenv("HOME", str(tmp_path / "c"))
+    assert default_directory() == tmp_path / "a" / "modules"
+    monkeypatch.delenv("WASMSAND_CACHE")
+    assert default_directory() == tmp_path / "b" / "wasmsand" / "modules"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert default_directory() == tmp_path / "c" / ".cache" / "wasmsand" / "modules"

@@ -7,9 +7,10 @@ import time
 import pytest
 
 from tests.engine.guests import BUFFER, FORK, FRAMES, SYSCALL, call_host, forking
-from tests.engine.hosts import Host, load
+from tests.engine.hosts import Host
 from wasmsand.engine.protocol import GuestTrap, GuestUnwind, Instance, TrapKind
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
+from wasmsand.engine.wasmtime.fork import ASYNCIFY_FUNCTIONS
 
 PAGE = 65536
 
@@ -73,51 +74,30 @@ def test_an_exception_of_fork_child_ends_the_parent(engine: WasmtimeEngine) -> N
 
 
 def test_memory_is_copied_and_then_separate(engine: WasmtimeEngine) -> None:
-    """Each side writes its own value after the fork and reads it back later."""
-    seen: dict[int, bytes] = {}
+    low, high = 69_500, 40 * PAGE - 10
 
-    class Writing(Host):
+    class Marking(Host):
+        """Checks the copy, then gives child and parent different marks."""
+
         def fork_child(self, child: Instance) -> int:
             assert self.instance is not None
-            for at, mark in ((69_500, b"low"), (40 * PAGE - 10, b"high")):
-                assert bytes(child.memory()[at : at + len(mark)]) == mark
-            child.memory()[69_500:69_503] = b"CHI"
+            assert child.memory_size() == 40 * PAGE
+            assert bytes(child.memory()[low : low + 3]) == b"low"
+            assert bytes(child.memory()[high : high + 4]) == b"high"
+            child.memory()[low : low + 4] = b"\1\0\0\0"
             pid = super().fork_child(child)
-            self.instance.memory()[69_500:69_503] = b"PAR"
+            self.instance.memory()[low : low + 4] = b"\2\0\0\0"
             return pid
 
-        def run_wat(self, wat: str, memory_limit: int = 64 << 20) -> BaseException | None:
-            return super().run_wat(wat, memory_limit)
-
-    def answer(nr: int, pid: int, *rest: int) -> int:
-        return 0
-
-    host = Writing(engine, on_syscall=answer)
-    before = """(drop (memory.grow (i32.const 38)))
-      (memory.init 0 (i32.const 69500) (i32.const 0) (i32.const 3))
-      (memory.init 1 (i32.const 2621430) (i32.const 0) (i32.const 4))"""
-    instance = load(engine, forking(before=before, more='(data "low") (data "high")')).instantiate(
-        64 << 20
+    before = f"""(drop (memory.grow (i32.const 38)))
+      (memory.init 0 (i32.const {low}) (i32.const 0) (i32.const 3))
+      (memory.init 1 (i32.const {high}) (i32.const 0) (i32.const 4))"""
+    wat = forking(before=before, more='(data "low") (data "high")').replace(
+        call_host("(i32.const 2)"), call_host("(i32.const 2)", f"(i32.load (i32.const {low}))")
     )
-    sizes: list[int] = []
-    original = host.fork_child
-
-    def fork_child(child: Instance) -> int:
-        sizes.append(child.memory_size())
-        pid = original(child)
-        return pid
-
-    host.fork_child = fork_child  # type: ignore[method-assign]
-    closing = instance.close
-
-    def close() -> None:
-        seen[0] = bytes(instance.memory()[69_500:69_503])
-        closing()
-
-    instance.close = close  # type: ignore[method-assign]
-    assert host.run(instance) is None
-    assert sizes == [40 * PAGE]
-    assert seen[0] == b"PAR"
+    host = Marking(engine)
+    assert host.run_wat(wat) is None
+    assert [member.calls[-1][1] for member in host.family()] == [2, 1]
 
 
 def test_the_stack_pointer_is_copied(engine: WasmtimeEngine) -> None:
@@ -186,17 +166,15 @@ def test_fork_during_a_nested_call_is_refused(engine: WasmtimeEngine) -> None:
 # --- hostile guests
 
 
-def hostile(asyncify: str, start: str, *, more: str = "") -> str:
-    """A module with its own idea of Asyncify."""
-    names = ("start_unwind", "stop_unwind", "start_rewind", "stop_rewind")
-    functions = ""
-    for name in names:
-        parameter = "(param i32)" if name.startswith("start") else ""
-        body = asyncify if f"${name}$" not in asyncify else asyncify
-        functions += f'(func (export "asyncify_{name}") {parameter} {body})'
+def hostile(asyncify: str, start: str) -> str:
+    """A module all of whose Asyncify functions have the body `asyncify`."""
+    functions = "".join(
+        f'(func (export "{name}") {"(param i32)" if parameters else ""} {asyncify})'
+        for name, parameters in ASYNCIFY_FUNCTIONS.items()
+    )
     return f"""(module {SYSCALL} {FORK} (memory (export "memory") 2)
       (global $sp (export "__stack_pointer") (mut i32) (i32.const 65536))
-      (global $count (mut i32) (i32.const 0)) {more} {functions}
+      (global $count (mut i32) (i32.const 0)) {functions}
       (func $start (export "_start") {start}))"""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from tests.engine.guests import call_host, program
@@ -67,8 +69,6 @@ def test_two_guests_on_two_threads_keep_their_calls_apart(engine: WasmtimeEngine
       (br_if $again (i32.lt_u (local.get $i) (i32.const 500))))"""
     module = load(engine, program(loop))
     hosts = [Host(engine) for _ in range(4)]
-    import threading
-
     threads = [
         threading.Thread(target=host.run, args=(module.instantiate(1 << 20),)) for host in hosts
     ]

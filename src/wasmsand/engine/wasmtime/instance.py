@@ -153,6 +153,7 @@ class WasmtimeInstance:
             view.release()
         self._views.clear()
         self._functions.clear()
+        self._calls = self.asyncify = None  # no circles of references
         ffi.release(self._store)
 
     # --- what the callbacks need

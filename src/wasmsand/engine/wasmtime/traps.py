@@ -34,7 +34,7 @@ def _trap_kind(context: CData, trap: CData) -> TrapKind:
 
 
 def take_failure(context: CData, error: CData, trap: CData) -> GuestTrap:
-    """The exception for a call into a store that returned `error` or `trap` (one of them not null)."""
+    """The exception for a call into a store that returned an error or a trap."""
     if error:
         return GuestTrap(TrapKind.OTHER, take_error(error))
     kind = _trap_kind(context, trap)

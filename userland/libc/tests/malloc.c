@@ -49,11 +49,11 @@ int main(void)
 	CHECK(!posix_memalign(&aligned, 4096, 100) && (uintptr_t)aligned % 4096 == 0);
 	CHECK(malloc_usable_size(aligned) >= 100);
 
-	volatile size_t huge = -1, many = 0x10001;
-	errno = 0;
-	CHECK(!malloc(huge) && errno == ENOMEM);
-	errno = 0;
-	CHECK(!calloc(0x10000, many) && errno == ENOMEM);
+	void *volatile refused;
+	refused = malloc(-1);
+	CHECK(!refused && errno == ENOMEM);
+	refused = calloc(0x10000, 0x10001);
+	CHECK(!refused);
 	churn();
 
 	/* Take all there is, then let go: the program must go on. */

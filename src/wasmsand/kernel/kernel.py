@@ -22,7 +22,7 @@ from wasmsand.kernel.proc_source import KernelProcSource
 from wasmsand.kernel.process.delivery import SI_KERNEL, post, signal_group
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.life import exit_process
-from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.process import Process, ProcessState
 from wasmsand.kernel.process.rlimits import ResourceLimits
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.process.table import INIT_PID, ProcessTable
@@ -105,6 +105,11 @@ class Kernel:
     def exit(self, process: Process, status: int) -> None:
         """End a process (see `life.exit_process`)."""
         exit_process(self, process, status)
+
+    def interrupt_if_computing(self, process: Process) -> None:
+        """A guest that waits is woken by its queue; one that computes needs the engine."""
+        if process.state is ProcessState.RUNNING and process is not self.current:
+            self.interrupt()
 
     def kill_job(self, job: int) -> None:
         """End every process that a command of the host started."""

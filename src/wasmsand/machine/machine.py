@@ -7,7 +7,7 @@ starts no thread; closing ends every process; all kernel state is guarded by `lo
 from __future__ import annotations
 
 import weakref
-from _thread import allocate_lock
+from _thread import LockType, allocate_lock, start_new_thread
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -91,7 +91,8 @@ class Machine:
         self.kernel.process_ended = process_ended
         self.closed = False
         self.files = HostFiles(self)
-        self._finalizer = weakref.finalize(self, _end_everything, self.kernel, self.lock)
+        self._finalizer = weakref.finalize(self, _abandon, self.kernel, self.lock)
+        self._finalizer.atexit = False
 
     def run(
         self, argv: Sequence[bytes], *, environ: Mapping[str, str], cwd: str, stdin: bytes = b"",
@@ -173,12 +174,19 @@ class Machine:
     def close(self) -> None:
         """End every process; idempotent."""
         self.closed = True
-        self._finalizer()
+        if self._finalizer.detach() is not None:
+            _end_everything(self.kernel, self.lock)
 
 
-def _end_everything(kernel: Kernel, lock: object) -> None:
-    with lock:  # type: ignore[attr-defined]
+def _end_everything(kernel: Kernel, lock: LockType) -> None:
+    with lock:
         kernel.kill_all()
+
+
+def _abandon(kernel: Kernel, lock: LockType) -> None:
+    """Nobody holds the machine any more. The collector may run in a thread that holds the
+    lock, so the lock is not taken here but in a thread that holds nothing."""
+    start_new_thread(_end_everything, (kernel, lock))
 
 
 def _environment(environ: Mapping[str, str]) -> tuple[bytes, ...]:

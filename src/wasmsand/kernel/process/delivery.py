@@ -57,7 +57,7 @@ def post(kernel: Kernel, process: Process, info: SignalInfo) -> None:
     if not blocked:
         act_on_pending(kernel, process)
         process.signal_queue.wake()
-        kernel.interrupt()
+        kernel.interrupt_if_computing(process)
 
 
 def act_on_pending(kernel: Kernel, process: Process) -> None:

@@ -59,6 +59,7 @@ def exit_process(kernel: Kernel, process: Process, status: int) -> None:
     if process.dead:
         return
     process.dead = True
+    kernel.interrupt_if_computing(process)
     abandon_fifo_open(kernel, process)
     process.exit_status = status
     process.fds.close_all()
@@ -76,7 +77,6 @@ def exit_process(kernel: Kernel, process: Process, status: int) -> None:
     else:
         _report_death(kernel, process, parent)
     process.signal_queue.wake()
-    kernel.interrupt()
     kernel.process_ended(process)
 
 

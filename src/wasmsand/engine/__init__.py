@@ -19,9 +19,10 @@ def default_engine() -> WasmtimeEngine:
     if _engine is None:
         with _lock:
             if _engine is None:
+                from wasmsand.engine.wasmtime.config import EngineSettings
                 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 
-                _engine = WasmtimeEngine()
+                _engine = WasmtimeEngine(EngineSettings(parallel_compilation=not _abandoned))
     return _engine
 
 

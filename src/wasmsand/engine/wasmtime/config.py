@@ -37,6 +37,9 @@ class EngineSettings:
     table_elements: int = 1_000_000
     """Most entries that a guest's function table can grow to."""
     tables: int = 8
+    parallel_compilation: bool = True
+    """Must be off in a process forked from one that has compiled: the compiler's threads did
+    not come along, and it would wait for them for ever."""
     cached_modules: int = 64
     """Modules kept loaded although nobody uses them."""
 
@@ -49,7 +52,7 @@ def new_engine(settings: EngineSettings) -> CData:
     lib.wasmtime_config_epoch_interruption_set(config, True)
     lib.wasmtime_config_concurrency_support_set(config, False)
     lib.wasmtime_config_cranelift_opt_level_set(config, _OPT_LEVEL_SPEED)
-    lib.wasmtime_config_parallel_compilation_set(config, True)
+    lib.wasmtime_config_parallel_compilation_set(config, settings.parallel_compilation)
     # The default reservation of 4 GiB holds any 32-bit memory, so it need never move.
     lib.wasmtime_config_memory_may_move_set(config, False)
     lib.wasmtime_config_memory_init_cow_set(config, True)

@@ -12,6 +12,7 @@ its thread.
 
 from __future__ import annotations
 
+import os
 from _thread import get_ident
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -70,6 +71,15 @@ def running_guests() -> list[RunningGuest]:
 def any_running() -> bool:
     """Whether any guest is inside `run` or `call`."""
     return bool(_guests)
+
+
+def _forget_guests() -> None:
+    _guests.clear()
+    _syscalls.clear()
+
+
+if hasattr(os, "register_at_fork"):  # the threads they ran on stayed behind
+    os.register_at_fork(after_in_child=_forget_guests)
 
 
 def _keep_and_trap(

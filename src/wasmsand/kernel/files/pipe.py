@@ -56,8 +56,13 @@ class Pipe:
         return PIPE_CAPACITY - self.size
 
     def push(self, data: bytes) -> None:
-        """Append `data`, which must fit."""
-        self._chunks.append(data)
+        """Append `data`, which must fit. Small pieces are joined, so that a guest that
+        writes byte by byte does not cost the host an object for each."""
+        chunks = self._chunks
+        if chunks and len(chunks[-1]) + len(data) <= PIPE_ATOMIC_WRITE:
+            chunks[-1] += data
+        else:
+            chunks.append(data)
         self.size += len(data)
         self.changed.wake()
 
@@ -129,11 +134,11 @@ class PipeEnd(OpenFile):
         raise self.wait_or_fail(pipe.changed)
 
     def write(self, data: bytes) -> int:
+        if not data:
+            return 0
         pipe = self.pipe
         if pipe.readers == 0:
             raise KernelError(Errno.EPIPE)
-        if not data:
-            return 0
         room = pipe.room()
         wanted = len(data)
         if room >= wanted:

@@ -1,0 +1,117 @@
+"""A kernel for tests, without WebAssembly: the real one, with a clock that tests move.
+
+`Computer` makes processes as the host and as guests do, and answers the questions that
+kernel tests ask again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from wasmsand.kernel.clock import Clock
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.files.opening import open_path
+from wasmsand.kernel.kernel import Kernel
+from wasmsand.kernel.limits import Limits
+from wasmsand.kernel.process import life
+from wasmsand.kernel.process.delivery import post
+from wasmsand.kernel.process.identity import Identity
+from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.signals import SignalAction, SignalInfo
+from wasmsand.kernel.vfs import ROOT, ImageBuilder, TreeFs, standard_tree
+from wasmsand.kernel.wait import WouldBlock
+
+USER = 1000
+HANDLER = 77
+"""Any function pointer: kernel tests never run it."""
+
+
+class ManualTime:
+    """Time that stands still until a test moves it."""
+
+    def __init__(self) -> None:
+        self.now_ns = 1_000_000_000_000
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+    def advance(self, seconds: float) -> None:
+        self.now_ns += int(seconds * 1e9)
+
+
+class Computer:
+    """A kernel and its time."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.time = ManualTime()
+        self.limits = limits or Limits()
+        builder = ImageBuilder()
+        standard_tree(builder)
+        clock = Clock(self.time, self.time)
+        self.kernel = Kernel(TreeFs(builder.build(), self.limits, clock.realtime), self.limits,
+                             clock=clock)  # fmt: skip
+
+    def command(self, uid: int = USER) -> Process:
+        """A process as the host starts one: a session and group of its own, child of init."""
+        namespace = self.kernel.namespace
+        home = namespace.resolve(ROOT, namespace.root, b"/tmp")
+        return self.kernel.new_process(Identity.of(uid, uid), home, ())
+
+    def fork(self, parent: Process) -> Process:
+        return life.fork(self.kernel, parent)
+
+    def send(self, process: Process, *signals: int) -> None:
+        """Signals from nobody in particular."""
+        for signo in signals:
+            post(self.kernel, process, SignalInfo(signo))
+
+    def handle(self, process: Process, signo: int, flags: int = 0, mask: int = 0) -> None:
+        """Give a signal a handler."""
+        process.signals.set_action(signo, SignalAction(HANDLER, flags, mask))
+
+    def open(self, process: Process, path: bytes, flags: int, mode: int = 0o644) -> OpenFile:
+        """open(2) without the fd."""
+        return open_path(self.kernel, process, process.cwd, path, flags, mode)
+
+    def make_file(self, path: bytes, content: bytes = b"", mode: int = 0o644) -> None:
+        """A file of the user's."""
+        namespace = self.kernel.namespace
+        node = namespace.open_node(ROOT, namespace.root, path, 0o101, mode)
+        namespace.chown(ROOT, node, USER, USER)
+        namespace.chmod(ROOT, node, mode)
+        if content:
+            namespace.write(ROOT, node, 0, content)
+
+
+def errno_of(action: Callable[[], object]) -> Errno:
+    """The error that `action` fails with."""
+    try:
+        action()
+    except KernelError as error:
+        return error.errno
+    raise AssertionError("no error")
+
+
+def blocks(action: Callable[[], object]) -> WouldBlock:
+    """`action` must block; what it waits for."""
+    try:
+        action()
+    except WouldBlock as block:
+        return block
+    raise AssertionError("did not block")
+
+
+class Woken:
+    """Counts the wake-ups of a wait queue."""
+
+    def __init__(self, block: WouldBlock) -> None:
+        self.count = 0
+        for queue in block.queues:
+            queue.add(self._wake)
+
+    def _wake(self) -> None:
+        self.count += 1
+
+    def __bool__(self) -> bool:
+        return self.count > 0

@@ -1,0 +1,180 @@
+"""Pipes: order, end of file, broken pipes, atomic writes, capacity, poll bits."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kernel.computer import Woken, blocks, errno_of
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.pipe import PipeEnd, make_pipe
+from wasmsand.kernel.flags import (
+    O_NONBLOCK,
+    POLLERR,
+    POLLHUP,
+    POLLIN,
+    POLLOUT,
+    POLLRDNORM,
+    POLLWRNORM,
+    S_IFIFO,
+    S_IFMT,
+)
+
+CAPACITY = 65536
+ATOMIC = 4096
+READABLE = POLLIN | POLLRDNORM
+WRITABLE = POLLOUT | POLLWRNORM
+
+
+def pipe(flags: int = 0) -> tuple[PipeEnd, PipeEnd]:
+    return make_pipe(flags, 1000, 1000, 0)
+
+
+def test_bytes_come_out_in_the_order_they_went_in() -> None:
+    reader, writer = pipe()
+    for part in (b"abc", b"", b"defg", b"h"):
+        assert writer.write(part) == len(part)
+    assert reader.read(2) == b"ab"
+    assert reader.read(4) == b"cdef"
+    assert reader.read(100) == b"gh"
+
+
+def test_many_small_writes_are_read_as_one_stream() -> None:
+    reader, writer = pipe()
+    sent = b"".join(b"%d," % i for i in range(5000))
+    for i in range(5000):
+        writer.write(b"%d," % i)
+    received = b""
+    while len(received) < len(sent):
+        received += reader.read(777)
+    assert received == sent
+
+
+def test_read_of_an_empty_pipe_blocks_until_a_write() -> None:
+    reader, writer = pipe()
+    woken = Woken(blocks(lambda: reader.read(1)))
+    writer.write(b"x")
+    assert woken
+    assert reader.read(1) == b"x"
+
+
+def test_read_of_nothing_returns_at_once() -> None:
+    reader, _ = pipe()
+    assert reader.read(0) == b""
+
+
+def test_read_returns_eof_after_last_writer_closes_and_data_is_used_up() -> None:
+    reader, writer = pipe()
+    writer.write(b"last")
+    writer.release()
+    assert reader.read(10) == b"last"
+    assert reader.read(10) == b""
+
+
+def test_closing_the_last_writer_wakes_a_blocked_reader() -> None:
+    reader, writer = pipe()
+    woken = Woken(blocks(lambda: reader.read(1)))
+    writer.release()
+    assert woken
+    assert reader.read(1) == b""
+
+
+def test_write_without_readers_is_a_broken_pipe() -> None:
+    reader, writer = pipe()
+    reader.release()
+    assert errno_of(lambda: writer.write(b"x")) is Errno.EPIPE
+
+
+def test_empty_write_without_readers_succeeds_as_on_linux() -> None:
+    reader, writer = pipe()
+    reader.release()
+    assert writer.write(b"") == 0
+
+
+def test_closing_the_last_reader_wakes_a_blocked_writer() -> None:
+    reader, writer = pipe()
+    writer.write(bytes(CAPACITY))
+    woken = Woken(blocks(lambda: writer.write(b"x")))
+    reader.release()
+    assert woken
+    assert errno_of(lambda: writer.write(b"x")) is Errno.EPIPE
+
+
+def test_a_pipe_holds_64_kib() -> None:
+    reader, writer = pipe(O_NONBLOCK)
+    assert writer.write(bytes(CAPACITY + 100)) == CAPACITY
+    assert errno_of(lambda: writer.write(b"x")) is Errno.EAGAIN
+    assert len(reader.read(CAPACITY * 2)) == CAPACITY
+
+
+@pytest.mark.parametrize("size", [1, 100, ATOMIC])
+def test_a_small_write_is_done_whole_or_not_at_all(size: int) -> None:
+    reader, writer = pipe()
+    writer.write(bytes(CAPACITY - size + 1))
+    blocks(lambda: writer.write(b"y" * size))
+    reader.read(1)
+    assert writer.write(b"y" * size) == size
+
+
+def test_a_large_write_fills_what_room_there_is() -> None:
+    _, writer = pipe()
+    writer.write(bytes(CAPACITY - 10))
+    assert writer.write(bytes(ATOMIC + 1)) == 10
+
+
+def test_nonblocking_ends_say_eagain() -> None:
+    reader, writer = pipe(O_NONBLOCK)
+    assert errno_of(lambda: reader.read(1)) is Errno.EAGAIN
+    writer.write(bytes(CAPACITY))
+    assert errno_of(lambda: writer.write(b"x")) is Errno.EAGAIN
+
+
+def test_poll_bits_follow_the_state() -> None:
+    reader, writer = pipe()
+    assert (reader.poll(), writer.poll()) == (0, WRITABLE)
+    writer.write(b"x")
+    assert reader.poll() == READABLE
+    writer.write(bytes(CAPACITY - ATOMIC))
+    assert writer.poll() == 0
+    reader.read(ATOMIC)
+    assert writer.poll() == WRITABLE
+    writer.release()
+    assert reader.poll() == READABLE | POLLHUP
+    reader.read(CAPACITY)
+    assert reader.poll() == POLLHUP
+
+
+def test_poll_reports_an_error_to_a_writer_without_readers() -> None:
+    reader, writer = pipe()
+    reader.release()
+    assert writer.poll() == WRITABLE | POLLERR
+
+
+def test_pipes_cannot_seek_truncate_or_sync() -> None:
+    reader, _ = pipe()
+    assert errno_of(lambda: reader.seek(0, 0)) is Errno.ESPIPE
+    assert errno_of(lambda: reader.read_at(1, 0)) is Errno.ESPIPE
+    assert errno_of(lambda: reader.truncate(0)) is Errno.EINVAL
+    assert errno_of(reader.sync) is Errno.EINVAL
+
+
+def test_both_ends_are_the_same_fifo() -> None:
+    reader, writer = pipe()
+    assert reader.stat() == writer.stat()
+    assert reader.stat().mode & S_IFMT == S_IFIFO
+    assert pipe()[0].stat().ino != reader.stat().ino
+
+
+def test_reading_the_write_end_is_refused() -> None:
+    reader, writer = pipe()
+    with pytest.raises(KernelError, match="EBADF"):
+        writer.require_readable()
+    with pytest.raises(KernelError, match="EBADF"):
+        reader.require_writable()
+
+
+def test_two_byte_writes_do_not_cost_the_host_an_object_each() -> None:
+    _, writer = pipe()
+    for _ in range(CAPACITY // 2):
+        writer.write(b"ab")
+    assert writer.pipe.size == CAPACITY
+    assert len(writer.pipe._chunks) <= 2 * CAPACITY // ATOMIC

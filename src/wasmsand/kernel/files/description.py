@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.flags import O_ACCMODE, O_NONBLOCK, O_PATH, O_RDONLY, O_WRONLY
+from wasmsand.kernel.flags import O_ACCMODE, O_NONBLOCK, O_PATH, O_RDONLY, O_RDWR, O_WRONLY
 from wasmsand.kernel.vfs import Node, Stat
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
 
@@ -54,12 +54,12 @@ class OpenFile:
 
     def require_readable(self) -> None:
         """EBADF unless opened for reading."""
-        if self.flags & O_ACCMODE == O_WRONLY or self.flags & O_PATH:
+        if self.flags & O_ACCMODE not in (O_RDONLY, O_RDWR) or self.flags & O_PATH:
             raise KernelError(Errno.EBADF, "not open for reading")
 
     def require_writable(self) -> None:
         """EBADF unless opened for writing."""
-        if self.flags & O_ACCMODE == O_RDONLY or self.flags & O_PATH:
+        if self.flags & O_ACCMODE not in (O_WRONLY, O_RDWR) or self.flags & O_PATH:
             raise KernelError(Errno.EBADF, "not open for writing")
 
     def wait_or_fail(self, *queues: WaitQueue) -> Exception:

@@ -138,14 +138,12 @@ class FifoOpen:
 
 
 def _open_fifo(kernel: Kernel, process: Process, node: Node, flags: int) -> OpenFile:
-    pipe = kernel.fifos.get(node)
-    if pipe is None:
-        pipe = kernel.fifos[node] = Pipe()
+    pipe = kernel.fifos.get(node) or Pipe()
     mode = flags & O_ACCMODE
     if mode == O_WRONLY and flags & O_NONBLOCK and pipe.readers == 0:
-        _forget_idle_fifo(kernel, node, pipe)
         raise KernelError(Errno.ENXIO)
     end = PipeEnd(pipe, flags, namespace=kernel.namespace, node=node)
+    kernel.fifos[node] = pipe
     end.on_release = lambda: _forget_idle_fifo(kernel, node, pipe)
     if mode == O_RDWR or flags & O_NONBLOCK:
         return end

@@ -103,17 +103,19 @@ class PipeEnd(OpenFile):
         self, pipe: Pipe, flags: int, *, namespace: Namespace | None = None,
         node: Node | None = None, stat: Stat | None = None,
     ) -> None:
+        mode = flags & O_ACCMODE
+        if mode not in (O_RDONLY, O_WRONLY, O_RDWR):
+            raise KernelError(Errno.EINVAL)
         super().__init__(flags)
         self.pipe = pipe
         self._namespace = namespace
         self._node = node
         self._stat = stat
         self.on_release: Callable[[], None] | None = None
-        mode = flags & O_ACCMODE
-        if mode in (O_RDONLY, O_RDWR):
+        if mode != O_WRONLY:
             pipe.readers += 1
             pipe.total_readers += 1
-        if mode in (O_WRONLY, O_RDWR):
+        if mode != O_RDONLY:
             pipe.writers += 1
             pipe.total_writers += 1
         if namespace is not None and node is not None:

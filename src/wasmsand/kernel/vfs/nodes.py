@@ -146,7 +146,7 @@ class NodeOperations(Resolver):
         self._require_writable(fs)
         written = fs.write(node.ino, offset, data)
         if cred.uid:
-            self._drop_set_id(fs, node.ino)
+            self._drop_set_id(cred, node)
         return written
 
     def size(self, node: Node) -> int:
@@ -175,7 +175,10 @@ class NodeOperations(Resolver):
             raise KernelError(Errno.EISDIR if kind == S_IFDIR else Errno.EINVAL)
         self._require_writable(node.fs)
         permissions.require(cred, attributes, W_OK)
-        if size != node.fs.size(node.ino):
+        if size == node.fs.size(node.ino):
+            # Not a change, so the times stay; but the caller could have made one.
+            self._drop_set_id(cred, node)
+        else:
             self.resize(cred, node, size)
 
     def resize(self, cred: Credentials, node: Node, size: int) -> None:
@@ -187,7 +190,7 @@ class NodeOperations(Resolver):
         self._require_writable(node.fs)
         node.fs.truncate(node.ino, size)
         if cred.uid:
-            self._drop_set_id(node.fs, node.ino)
+            self._drop_set_id(cred, node)
 
     def fallocate(self, cred: Credentials, node: Node, mode: int, offset: int, length: int) -> None:
         """fallocate of a file that was opened for writing: allocate, keep the size, punch
@@ -212,12 +215,15 @@ class NodeOperations(Resolver):
         if not punch:
             node.fs.allocate(node.ino, offset, length, keep_size=keep_size)
         if cred.uid:
-            self._drop_set_id(node.fs, node.ino)
+            self._drop_set_id(cred, node)
 
-    def _drop_set_id(self, fs: FileSystem, ino: int) -> None:
-        mode = fs.attributes(ino).mode
-        if mode & (S_ISUID | S_ISGID) and permissions.without_set_id(mode) != mode:
-            fs.set_attributes(ino, mode=permissions.without_set_id(mode))
+    def _drop_set_id(self, cred: Credentials, node: Node) -> None:
+        """Root may write a set-id file and leave it one; nobody else."""
+        attributes = node.fs.attributes(node.ino)
+        if attributes.mode & (S_ISUID | S_ISGID) and cred.uid:
+            mode = permissions.without_set_id(cred, attributes)
+            if mode != attributes.mode & PERMISSION_BITS:
+                node.fs.set_attributes(node.ino, mode=mode)
 
     # Attributes.
 
@@ -243,14 +249,14 @@ class NodeOperations(Resolver):
                 raise KernelError(Errno.EPERM)
             if gid != -1 and not (owner and (gid == attributes.gid or cred.in_group(gid))):
                 raise KernelError(Errno.EPERM)
-        mode = attributes.mode
-        if mode & S_IFMT != S_IFDIR and mode & (S_ISUID | S_ISGID):
-            mode = permissions.without_set_id(mode)
-            if cred.uid and not cred.in_group(attributes.gid):
-                mode &= ~S_ISGID
+        mode = None
+        if attributes.mode & S_IFMT != S_IFDIR and attributes.mode & (S_ISUID | S_ISGID):
+            mode = permissions.without_set_id(cred, attributes)
+            if not permissions.owns(cred, attributes):
+                raise KernelError(Errno.EPERM)
         node.fs.set_attributes(
             node.ino,
-            mode=mode & PERMISSION_BITS if mode != attributes.mode else None,
+            mode=mode,
             uid=uid if uid != -1 else None,
             gid=gid if gid != -1 else None,
         )

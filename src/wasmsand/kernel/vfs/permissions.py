@@ -10,6 +10,7 @@ from __future__ import annotations
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.vfs.filesystem import Attributes
 from wasmsand.kernel.vfs.model import (
+    PERMISSION_BITS,
     R_OK,
     S_IFDIR,
     S_IFMT,
@@ -68,9 +69,10 @@ def owner_of_new(
     return mode, cred.uid, gid
 
 
-def without_set_id(mode: int) -> int:
-    """Permission bits after somebody unprivileged changed the content. Without group
-    execution the set-group-id bit means something else, and stays."""
-    if mode & S_IXGRP:
+def without_set_id(cred: Credentials, attributes: Attributes) -> int:
+    """Permission bits after the content changed hands or was written. Without group
+    execution the set-group-id bit means something else, and a member may keep it."""
+    mode = attributes.mode & ~S_ISUID
+    if mode & S_IXGRP or not (cred.uid == 0 or cred.in_group(attributes.gid)):
         mode &= ~S_ISGID
-    return mode & ~S_ISUID
+    return mode & PERMISSION_BITS

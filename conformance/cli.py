@@ -1,0 +1,131 @@
+"""The command `python -m conformance`.
+
+Rules: arguments are read here and nowhere else; the exit status is 1 if a difference
+has no explanation, 2 for wrong arguments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from conformance.bash_suite import BashSuite
+from conformance.explanations import explanations_of, load_explanations, needless
+from conformance.report import suite_text, update
+from conformance.runner import KeptOutcomes, run_suite
+from conformance.suite import SIDES, Comparison, Outcome, Side, Suite, Verdict
+from conformance.supplies import ROOT, Supplies
+from userland.builder.cache import default_root
+from userland.builder.errors import BuildError
+
+DOCUMENT = ROOT / "docs/conformance.md"
+_SUITES: dict[str, Callable[[Supplies], Suite]] = {"bash": BashSuite}
+
+_DESCRIPTION = """\
+Run the programs' own test suites in the sandbox and natively, side by side, and write
+the tables of docs/conformance.md. Outcomes are kept, by the content of all that decides
+them, in the build cache: a second run of the same code takes no time.
+"""
+_EPILOG = """\
+examples:
+  python -m conformance                          all suites; writes docs/conformance.md
+  python -m conformance bash                     one suite
+  python -m conformance bash run-trap 'run-s*'   some tests; shows differences, writes nothing
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m conformance",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "suite", nargs="?", choices=sorted(_SUITES), help="the suite to run (default: all)"
+    )
+    parser.add_argument("tests", nargs="*", metavar="TEST", help="only these; may be patterns")
+    parser.add_argument(
+        "--fresh",
+        choices=["native", "sandbox", "both"],
+        help="run this side even where an outcome is kept",
+    )
+    parser.add_argument(
+        "--workers", type=int, default=2, help="tests at once (default: %(default)s)"
+    )
+    parser.add_argument("--document", type=Path, default=DOCUMENT, help="where the tables go")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit status."""
+    options = _parser().parse_args(argv)
+    console = Console()
+    try:
+        supplies = Supplies(lambda message: console.print(Text(message), soft_wrap=True))
+        chosen = [options.suite] if options.suite else sorted(_SUITES)
+        return max(_suite(_SUITES[name](supplies), options, console) for name in chosen)
+    except BuildError as error:
+        print(f"conformance: {error}\n{error.advice or ''}".rstrip(), file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _suite(suite: Suite, options: argparse.Namespace, console: Console) -> int:
+    suite.prepare()
+    tests = [
+        test
+        for test in suite.tests()
+        if not options.tests or any(fnmatch(test, pattern) for pattern in options.tests)
+    ]
+    if not tests:
+        print(f"conformance: {suite.name} has no such test", file=sys.stderr)
+        return 2
+    fresh: frozenset[Side] = frozenset(side for side in SIDES if options.fresh in (side, "both"))
+    comparisons = _run(suite, tests, fresh, options.workers, console)
+    explanations = load_explanations().get(suite.name, ())
+    different = [comparison for comparison in comparisons if not comparison.as_native]
+    if options.tests:
+        _show(different, console)
+    else:
+        update(options.document, suite, suite_text(suite, comparisons, explanations))
+    for test in needless(comparisons, explanations):
+        console.print(Text(f"{test} is as native now: remove it from explanations.toml"))
+    unexplained = [c.test for c in different if not explanations_of(c.test, explanations)]
+    alike = len(comparisons) - len(different)
+    console.print(Text(f"{suite.title}: {alike} of {len(comparisons)} as native"))
+    if unexplained:
+        console.print(Text(f"unexplained: {' '.join(unexplained)}"))
+    return 1 if unexplained else 0
+
+
+def _run(
+    suite: Suite, tests: Sequence[str], fresh: frozenset[Side], workers: int, console: Console
+) -> list[Comparison]:
+    kept = KeptOutcomes(default_root() / "conformance", suite)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+        bar = progress.add_task(suite.title, total=len(tests) * len(SIDES))
+
+        def observe(test: str, side: Side, outcome: Outcome, from_before: bool) -> None:
+            progress.advance(bar)
+            if not from_before:
+                style = "" if outcome.verdict is Verdict.PASS else "red"
+                line = f"{side:8}{outcome.verdict:5}{outcome.seconds:7.1f} s  {test}"
+                progress.console.print(Text(line, style=style))
+
+        return run_suite(suite, tests, kept, workers=workers, fresh=fresh, observe=observe)
+
+
+def _show(different: Sequence[Comparison], console: Console) -> None:
+    for comparison in different:
+        console.rule(comparison.test)
+        console.print(Text(comparison.sandbox.detail), soft_wrap=True)

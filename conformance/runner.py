@@ -1,0 +1,98 @@
+"""Running all tests of a suite on both sides.
+
+Owns the order, the workers and the kept outcomes. Rules: an outcome is kept under a key
+of everything that decided it, and used again only under the same key; a test that makes
+the harness itself fail is a failed test with the reason, never a lost one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from conformance.suite import SIDES, Comparison, Outcome, Side, Suite, Verdict
+
+Observer = Callable[[str, Side, Outcome, bool], None]
+"""Told of each outcome as it comes: test, side, outcome, whether it was kept from before."""
+
+
+class KeptOutcomes:
+    """Outcomes on disk, by suite, side, key and test."""
+
+    def __init__(self, root: Path, suite: Suite) -> None:
+        self._folders = {
+            side: root / suite.name / f"{side}-{_digest(suite.key(side))}" for side in SIDES
+        }
+
+    def find(self, test: str, side: Side) -> Outcome | None:
+        """What was kept, or None."""
+        try:
+            facts = json.loads((self._folders[side] / f"{test}.json").read_text("utf-8"))
+            return Outcome(Verdict(facts["verdict"]), facts["detail"], facts["seconds"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def keep(self, test: str, side: Side, outcome: Outcome) -> None:
+        """Written under another name first, so that a reader never sees half a file."""
+        path = self._folders[side] / f"{test}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        facts = {
+            "verdict": outcome.verdict.value,
+            "detail": outcome.detail,
+            "seconds": round(outcome.seconds, 3),
+        }
+        fresh = path.with_suffix(f".{os.getpid()}.new")
+        fresh.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        fresh.replace(path)
+
+
+def run_suite(
+    suite: Suite,
+    tests: Sequence[str],
+    kept: KeptOutcomes,
+    *,
+    workers: int,
+    fresh: frozenset[Side],
+    observe: Observer,
+) -> list[Comparison]:
+    """Both sides of all `tests`; sides in `fresh` are run even if an outcome is kept."""
+    outcomes: dict[tuple[str, Side], Outcome] = {}
+    with ThreadPoolExecutor(workers) as pool:
+        running: dict[Future[Outcome], tuple[str, Side]] = {}
+        try:
+            for test in tests:
+                for side in SIDES:
+                    found = None if side in fresh else kept.find(test, side)
+                    if found is not None:
+                        outcomes[test, side] = found
+                        observe(test, side, found, True)
+                    else:
+                        running[pool.submit(_run, suite, test, side)] = (test, side)
+            for future in as_completed(running):
+                test, side = running[future]
+                outcome = outcomes[test, side] = future.result()
+                kept.keep(test, side, outcome)
+                observe(test, side, outcome, False)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return [Comparison(test, outcomes[test, "native"], outcomes[test, "sandbox"]) for test in tests]
+
+
+def _run(suite: Suite, test: str, side: Side) -> Outcome:
+    began = time.monotonic()
+    try:
+        return suite.run_native(test) if side == "native" else suite.run_sandbox(test)
+    except Exception:
+        detail = f"the harness failed\n{traceback.format_exc()}"
+        return Outcome(Verdict.FAIL, detail, time.monotonic() - began)
+
+
+def _digest(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()[:16]

@@ -1,0 +1,79 @@
+"""What a test suite is, for the runner and the report.
+
+Owns `Suite`, `Outcome` and the rule by which two outcomes are compared. Nothing here
+knows a particular program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, Protocol
+
+Side = Literal["native", "sandbox"]
+SIDES: tuple[Side, ...] = ("native", "sandbox")
+
+DETAIL_MAX = 20_000
+"""Characters of a difference that are kept: enough to explain it."""
+
+
+class Verdict(StrEnum):
+    """What a suite says of one test."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One test on one side."""
+
+    verdict: Verdict
+    detail: str
+    """Why it did not pass: the difference from what the suite expects, or a time-out."""
+    seconds: float
+
+    def __post_init__(self) -> None:
+        if len(self.detail) > DETAIL_MAX:
+            cut = self.detail[:DETAIL_MAX] + "\n... (cut)\n"
+            object.__setattr__(self, "detail", cut)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One test on both sides."""
+
+    test: str
+    native: Outcome
+    sandbox: Outcome
+
+    @property
+    def as_native(self) -> bool:
+        """The sandbox does as well as the native program, or better."""
+        return self.sandbox.verdict in (Verdict.PASS, self.native.verdict)
+
+
+class Suite(Protocol):
+    """A program's own test suite."""
+
+    name: str
+    """Short name, for the command line: bash."""
+    title: str
+    """For people: GNU bash 5.3."""
+
+    def prepare(self) -> None:
+        """Build what the tests need; slow at first, cached after."""
+
+    def tests(self) -> Sequence[str]:
+        """The names of all tests, in the suite's own order."""
+
+    def key(self, side: Side) -> str:
+        """Changes when anything that decides the outcomes of this side changes."""
+
+    def run_native(self, test: str) -> Outcome:
+        """Run one test on the host; may be called from several threads."""
+
+    def run_sandbox(self, test: str) -> Outcome:
+        """Run one test in a sandbox of its own; may be called from several threads."""

@@ -1,0 +1,132 @@
+"""What suites are made from, out of the builder's cache.
+
+Owns fetching and unpacking by recipe, the cross compiler, and `made`: a directory that
+is built once and found by the content of its ingredients. Rules: tarballs are the ones
+the recipes pin, so both sides come from the same bytes; what has its final name in the
+cache is complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO
+
+from userland.builder.cache import Cache, default_root
+from userland.builder.commands import Commands
+from userland.builder.errors import BuildError, StepFailed
+from userland.builder.keys import file_digest, recipe_keys, tree_digest
+from userland.builder.recipe import Recipe, load_recipes
+from userland.builder.sources import fetch, unpack
+from userland.builder.toolchain import find_toolchain
+
+ROOT = Path(__file__).resolve().parents[1]
+RECIPES = ROOT / "userland/recipes"
+_TAIL_LINES = 25
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Where one thing is made: an empty directory, the outputs, a log."""
+
+    name: str
+    folder: Path
+    outputs: Path
+    log: IO[bytes]
+    log_path: Path
+    commands: Commands
+
+    def run(
+        self, argv: Sequence[str | Path], cwd: Path, extra: Mapping[str, str] | None = None
+    ) -> None:
+        """Run a build command; `StepFailed` with the end of the log if it fails."""
+        env = {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": str(self.folder),
+            "LC_ALL": "C",
+            "TZ": "UTC",
+            **(extra or {}),
+        }
+        self.log.write(f"\n### {' '.join(map(str, argv))}\n".encode())
+        self.log.flush()
+        status = self.commands.run(argv, output=self.log, cwd=cwd, env=env)
+        if status != 0:
+            lines = self.log_path.read_text("utf-8", "replace").splitlines()[-_TAIL_LINES:]
+            tail = "\n".join(f"  {line}" for line in lines)
+            raise StepFailed(self.name, str(argv[0]), f"status {status}", self.log_path, tail)
+
+
+class Supplies:
+    """Sources, compilers and things made of them."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.cache = Cache(default_root())
+        self.cache.prepare()
+        self.commands = Commands()
+        self.recipes = load_recipes(RECIPES, ROOT)
+        self._say = say
+
+    def recipe(self, name: str) -> Recipe:
+        """The recipe whose program is tested."""
+        return self.recipes[name]
+
+    def unpack(self, recipe: Recipe, place: Workplace) -> Path:
+        """The recipe's source tree, fresh."""
+        tarball = fetch(recipe.source, self.cache, self.commands)
+        return unpack(tarball, place.folder / "src", self.commands, place.log)
+
+    @cached_property
+    def sysroot(self) -> Path:
+        """The built libc with its compiler driver bin/wasm-cc."""
+        toolchain = find_toolchain(self.commands)
+        keys = recipe_keys(self.recipes, toolchain.identity) if toolchain else {}
+        entry = self.cache.find("musl", keys["musl"]) if keys else None
+        if entry is None:
+            raise BuildError("the libc is not built", "Run 'make build' (or 'wasmsand build').")
+        return entry.folder / "sysroot"
+
+    @cached_property
+    def native_compiler(self) -> str:
+        """One line that tells the host's gcc from others."""
+        status, printed = self.commands.capture(["gcc", "--version"])
+        if status != 0:
+            raise BuildError("gcc is not installed", "Install it: apt-get install gcc make.")
+        return printed.splitlines()[0]
+
+    def made(
+        self, name: str, ingredients: Sequence[str], make: Callable[[Workplace], None]
+    ) -> Path:
+        """The directory that `make` fills, from the cache if the ingredients are the same."""
+        key = hashlib.sha256(json.dumps(list(ingredients)).encode()).hexdigest()
+        if (entry := self.cache.find(name, key)) is not None:
+            return entry.folder
+        lock = f"{name}-{key[:16]}"
+        with self.cache.lock(lock, self.commands.stopped):
+            if (entry := self.cache.find(name, key)) is not None:
+                return entry.folder
+            self._say(f"building {name}")
+            with self.cache.scratch(lock) as folder:
+                outputs = folder / "out"
+                outputs.mkdir()
+                log_path = self.cache.log_file(name, key)
+                with log_path.open("wb") as log:
+                    make(Workplace(name, folder, outputs, log, log_path, self.commands))
+                return self.cache.publish(name, key, outputs, {}).folder
+
+
+def code_digest(*modules: str) -> str:
+    """Digest of files of this package: they decide outcomes too."""
+    here = Path(__file__).parent
+    return hashlib.sha256(
+        "".join(file_digest(here / name) for name in modules).encode()
+    ).hexdigest()
+
+
+def product_digest() -> str:
+    """Digest of the package under test: kernel, engine and the built programs."""
+    return tree_digest(ROOT / "src/wasmsand")

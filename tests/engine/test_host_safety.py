@@ -187,6 +187,20 @@ def test_the_host_can_exit_while_a_guest_waits(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "exiting\n", "")
 
 
+def test_fault_handlers_installed_later_do_not_let_a_guest_kill_the_host(tmp_path: Path) -> None:
+    ended = run_script(
+        """
+        import faulthandler
+        faulthandler.enable()
+        for fault in ("(drop (i32.load (i32.const 0x7fffffff)))", "unreachable"):
+            print(type(host.run_wat(program(fault))).__name__)
+        """,
+        tmp_path,
+    )
+    assert (ended.returncode, ended.stdout) == (0, "GuestTrap\nGuestTrap\n"), ended.stderr
+    assert "faulthandler" in ended.stderr
+
+
 def test_a_forked_host_process_gets_an_engine_of_its_own(tmp_path: Path) -> None:
     ended = run_script(
         """

@@ -7,12 +7,14 @@
     compile_cache   compiled modules on disk
     hostcalls       where guests enter Python
     epochs          the ticker
+    fault_handlers  wasmtime's signal handlers, kept in place
     threads         the pool of deep threads
     module          a compiled program
     instance        one program in memory
     fork            Asyncify
     touched_pages   what a fork must copy
     traps           why a guest stopped
+    runtime         what modules and instances share
     engine          all of it together
 
 Import from `wasmsand.engine` what is public; this package loads the C library.

@@ -6,6 +6,7 @@ with the bytes is `ModuleRejected`, with the reason.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from wasmsand.engine.protocol import ModuleRejected
@@ -70,5 +71,5 @@ def open_compiled(engine: CData, path: Path) -> CData:
     damaged or made for another set-up.
     """
     module = ffi.new("wasmtime_module_t **")
-    check(lib.wasmtime_module_deserialize_file(engine, str(path).encode(), module))
+    check(lib.wasmtime_module_deserialize_file(engine, os.fsencode(path), module))
     return ffi.gc(module[0], lib.wasmtime_module_delete)

@@ -25,6 +25,7 @@ from wasmsand.engine.wasmtime.compile_cache import CompileCache, default_directo
 from wasmsand.engine.wasmtime.compiler import compile_module, open_compiled, serialise
 from wasmsand.engine.wasmtime.config import EngineSettings, fingerprint, new_engine
 from wasmsand.engine.wasmtime.epochs import EpochTicker
+from wasmsand.engine.wasmtime.fault_handlers import FaultHandlers
 from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.engine.wasmtime.runtime import Runtime
 from wasmsand.engine.wasmtime.threads import ThreadPool
@@ -56,6 +57,7 @@ class WasmtimeEngine:
             linker=hostcalls.new_linker(engine),
             ticker=EpochTicker(engine, settings.tick_seconds),
             threads=ThreadPool(settings.thread_stack_bytes, settings.idle_thread_seconds),
+            fault_handlers=FaultHandlers(),
         )
         self._cache = CompileCache(cache_directory or default_directory(), fingerprint(engine))
         self._lock = threading.Lock()

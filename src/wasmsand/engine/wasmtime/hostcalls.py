@@ -96,19 +96,19 @@ def _keep_and_fail(
     return int(ffi.cast("uintptr_t", lib.wasmtime_error_new(_UNWIND)))
 
 
-def _syscall(environment: int, caller: int, values: CData, count: int) -> int:
+def _syscall(environment: int, caller: int, values: CData) -> int:
     values.result = _syscalls[get_ident()](
         values.nr, values.a, values.b, values.c, values.d, values.e, values.f
     )
     return 0
 
 
-def _fork(environment: int, caller: int, values: CData, count: int) -> int:
+def _fork(environment: int, caller: int, values: CData) -> int:
     values.result = _guests[get_ident()].fork_called(values.buffer)
     return 0
 
 
-def _epoch(context: int, data: int, ticks_from_now: CData, kind: int) -> int:
+def _epoch(context: int, data: int, ticks_from_now: CData) -> int:
     _guests[get_ident()].tick()
     ticks_from_now[0] = 1
     return 0

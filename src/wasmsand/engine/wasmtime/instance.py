@@ -243,6 +243,7 @@ class WasmtimeInstance:
         before = hostcalls.enter(thread, self, self.calls.syscall)
         lib.wasmtime_context_set_epoch_deadline(self._context, 1)
         runtime.ticker.guest_entered()
+        runtime.fault_handlers.keep()
         return thread, before
 
     def _leave(self, entered: tuple[int, hostcalls.Occupant]) -> None:

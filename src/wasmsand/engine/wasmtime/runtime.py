@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from wasmsand.engine.wasmtime.bindings import CData
 from wasmsand.engine.wasmtime.config import EngineSettings
 from wasmsand.engine.wasmtime.epochs import EpochTicker
+from wasmsand.engine.wasmtime.fault_handlers import FaultHandlers
 from wasmsand.engine.wasmtime.threads import ThreadPool
 
 
@@ -19,3 +20,4 @@ class Runtime:
     linker: CData
     ticker: EpochTicker
     threads: ThreadPool
+    fault_handlers: FaultHandlers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,9 +20,3 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> WasmtimeEngine:
 def host(engine: WasmtimeEngine) -> Host:
     """A host that answers 0 to every call."""
     return Host(engine)
-
-
-@pytest.fixture
-def host_answering(engine: WasmtimeEngine) -> Callable[[Callable[..., int]], Host]:
-    """Makes a host whose system calls are answered by the given function."""
-    return lambda answer: Host(engine, on_syscall=answer)

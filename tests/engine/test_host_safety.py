@@ -187,6 +187,29 @@ def test_the_host_can_exit_while_a_guest_waits(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "exiting\n", "")
 
 
+def test_fork_without_address_space_fails_inside_the_guest(tmp_path: Path) -> None:
+    ended = run_script(
+        """
+        import resource
+        assert host.run_wat(forking()) is None
+        instance = load(engine, forking()).instantiate(1 << 20)
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30), resource.RLIM_INFINITY))
+        host = Host(engine)
+        assert host.run(instance) is None
+        print(host.calls[0][1] - (1 << 32), host.children)
+        kept = []
+        try:
+            for _ in range(9):
+                kept.append(load(engine, forking()).instantiate(1 << 20))
+        except MemoryError:
+            print("MemoryError")
+        """,
+        tmp_path,
+    )
+    assert (ended.returncode, ended.stdout) == (0, "-12 []\nMemoryError\n"), ended.stderr
+
+
 def test_fault_handlers_installed_later_do_not_let_a_guest_kill_the_host(tmp_path: Path) -> None:
     ended = run_script(
         """

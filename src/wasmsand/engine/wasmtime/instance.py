@@ -240,10 +240,14 @@ class WasmtimeInstance:
         runtime, thread = self._module.runtime, get_ident()
         if not runtime.threads.owns(thread):
             raise RuntimeError("guests run only on threads made by Engine.start_thread")
-        before = hostcalls.enter(thread, self, self.calls.syscall)
-        lib.wasmtime_context_set_epoch_deadline(self._context, 1)
-        runtime.ticker.guest_entered()
         runtime.fault_handlers.keep()
+        lib.wasmtime_context_set_epoch_deadline(self._context, 1)
+        before = hostcalls.enter(thread, self, self.calls.syscall)
+        try:
+            runtime.ticker.guest_entered()  # which looks at who has entered
+        except BaseException:
+            hostcalls.leave(thread, before)
+            raise
         return thread, before
 
     def _leave(self, entered: tuple[int, hostcalls.Occupant]) -> None:

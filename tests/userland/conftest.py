@@ -92,7 +92,6 @@ inputs = ["{name}.sh"]
 
     def shop(self, commands: Commands | None = None) -> Workshop:
         return Workshop(
-            root=self.root,
             cache=self.cache,
             commands=commands or Commands(),
             toolchain=Toolchain("toolchain 1"),

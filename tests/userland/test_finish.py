@@ -41,7 +41,7 @@ def module(
     return data
 
 
-def program(fork: bool = False, pointers: bool = True) -> Program:
+def program(fork: bool = False, pointers: tuple[str, ...] | None = None) -> Program:
     return Program("tool", "tool", ("tool",), fork, pointers, "O2")
 
 
@@ -100,11 +100,12 @@ def test_asyncify_is_only_for_programs_that_fork() -> None:
     linked, finished = Path("in"), Path("out")
     plain = wasm_opt_arguments(program(), linked, finished)
     forking = wasm_opt_arguments(program(fork=True), linked, finished)
-    direct = wasm_opt_arguments(program(fork=True, pointers=False), linked, finished)
+    direct = wasm_opt_arguments(program(fork=True, pointers=("launch",)), linked, finished)
     assert "--asyncify" not in plain
     assert "--pass-arg=asyncify-imports@linux.fork" in forking
     assert "--pass-arg=asyncify-ignore-indirect" not in forking
     assert "--pass-arg=asyncify-ignore-indirect" in direct
+    assert "--pass-arg=asyncify-addlist@launch" in direct
     for arguments in (plain, forking, direct):
         # Asyncify works on the old exceptions, wasmtime on the new: the order matters.
         assert arguments.index("--translate-to-exnref") > arguments.index("-O2")

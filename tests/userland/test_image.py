@@ -26,7 +26,7 @@ def built(world: World, name: str, content: bytes) -> tuple[Recipe, Entry]:
         folder=world.recipes_folder / name,
         source=Source(name, ("trixie",), f"{name}_1.0.orig.tar.gz", "a" * 64),
         build=BUILD,
-        programs=(Program(name, name, (name, f"{name}2"), False, True, "O1"),),
+        programs=(Program(name, name, (name, f"{name}2"), False, None, "O1"),),
         depends=(),
     )
     with world.cache.scratch(name) as scratch:

@@ -58,7 +58,7 @@ def test_program_recipe_is_read_whole(world: World) -> None:
     (program,) = recipe.programs
     assert program.names == ("tool", "gtool")
     assert program.fork
-    assert program.fork_through_pointers
+    assert program.fork_through_pointers is None
     assert program.file == "tool.wasm"
     assert recipe.origin.startswith("tool 2.1 (Debian source package tool, ")
 

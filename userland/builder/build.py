@@ -30,6 +30,7 @@ from userland.builder.wasm_opt import WasmOpt
 
 # What configure is told it builds for; config.sub knows it, and `uname -m` agrees.
 _HOST = "wasm32-unknown-linux-musl"
+
 _SYSROOT = "sysroot"
 _TAIL_LINES = 25
 
@@ -38,8 +39,6 @@ _TAIL_LINES = 25
 class Workshop:
     """What all builds of one run share."""
 
-    root: Path
-    """The repository."""
     cache: Cache
     commands: Commands
     toolchain: Toolchain
@@ -103,19 +102,15 @@ class RecipeBuild:
             extra = {"CONFIG_SITE": str(answers), **self._compiler(tree)}
             self._command("configure", ["sh", "./configure", *arguments], tree, log, extra)
         with self._step("make"):
-            log.flush()
-            began = self.log_path.stat().st_size
             extra = {"MAKEFLAGS": self.shop.jobserver.make_flags}
-            self._command("make", ["make", *build.make], tree, log, extra)
-            log.flush()
-            self._check_signatures(began)
+            self._check_signatures(self._command("make", ["make", *build.make], tree, log, extra))
 
     def _finish(self, tree: Path, outputs: Path, log: IO[bytes]) -> None:
         with self._step("wasm-opt"):
             wasm_opt = self.shop.wasm_opt.command
 
-            def run(arguments: Sequence[str]) -> None:
-                self._command("wasm-opt", [*wasm_opt, *arguments], tree, log)
+            def run(arguments: Sequence[str]) -> str:
+                return self._command("wasm-opt", [*wasm_opt, *arguments], tree, log)
 
             for program in self.recipe.programs:
                 finish_program(program, tree / program.binary, outputs / program.file, run)
@@ -137,10 +132,11 @@ class RecipeBuild:
         }
 
     def _answers(self) -> str:
-        """The configure cache: what the libc says of itself, then what the recipe adds."""
-        shared = self.shop.root / "userland/libc/config.site"
-        text = shared.read_text(encoding="utf-8") if shared.is_file() else ""
-        return text + "".join(f"{name}={value}\n" for name, value in self.recipe.build.answers)
+        """The configure cache: what holds for every program, then what the recipe adds."""
+        shared = self.recipe.folder.parent / "config.site"
+        return shared.read_text(encoding="utf-8") + "".join(
+            f"{name}={value}\n" for name, value in self.recipe.build.answers
+        )
 
     def _environment(self, home: Path) -> dict[str, str]:
         return {
@@ -167,31 +163,32 @@ class RecipeBuild:
         cwd: Path,
         log: IO[bytes],
         extra: Mapping[str, str] | None = None,
-    ) -> None:
+    ) -> str:
+        """Run a command of a step; returns what it printed."""
         env = {**self._environment(cwd), **(extra or {})}
         shown = " ".join(str(part) for part in argv)
         log.write(f"\n### {step}: {shown}\n".encode())
         log.flush()
+        began = self.log_path.stat().st_size
         status = self.shop.commands.run(
             argv, output=log, cwd=cwd, env=env, pass_fds=self.shop.jobserver.descriptors
         )
+        printed = self._logged(began)
         if status == 0:
-            return
-        tail = self._log_tail()
-        if "No space left on device" in tail:
+            return printed
+        if "No space left on device" in printed:
             raise DiskFull(self.shop.cache.root)
+        tail = "\n".join(f"  {line}" for line in printed.splitlines()[-_TAIL_LINES:])
         reason = f"exit status {status}" if status > 0 else f"ended by signal {-status}"
         raise StepFailed(self.recipe.name, step, reason, self.log_path, tail)
 
-    def _log_tail(self) -> str:
-        lines = self.log_path.read_text(encoding="utf-8", errors="replace").splitlines()
-        return "\n".join(f"  {line}" for line in lines[-_TAIL_LINES:])
-
-    def _check_signatures(self, began: int) -> None:
-        """The linker only warns when a call and its function differ; such a call traps."""
+    def _logged(self, began: int) -> str:
         with self.log_path.open("rb") as log:
             log.seek(began)
-            printed = log.read().decode(errors="replace")
+            return log.read().decode(errors="replace")
+
+    def _check_signatures(self, printed: str) -> None:
+        """The linker only warns when a call and its function differ; such a call traps."""
         mismatches = [
             line for line in printed.splitlines() if "function signature mismatch" in line
         ]

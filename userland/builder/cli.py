@@ -201,7 +201,7 @@ def _make(
     wasm_opt = ensure_wasm_opt(cache, commands)
     server = JobServer(jobs)
     try:
-        shop = Workshop(ROOT, cache, commands, toolchain, wasm_opt, jobs, server, progress)
+        shop = Workshop(cache, commands, toolchain, wasm_opt, jobs, server, progress)
         return build_recipes(chosen, keys, shop, again)
     finally:
         server.close()

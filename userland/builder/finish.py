@@ -10,6 +10,7 @@ recipe's key.
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -52,23 +53,40 @@ def wasm_opt_arguments(program: Program, linked: Path, finished: Path) -> list[s
             f"--pass-arg=asyncify-imports@{'.'.join(_FORK)}",
             "--pass-arg=asyncify-ignore-unwind-from-catch",
         ]
-        if not program.fork_through_pointers:
-            arguments.append("--pass-arg=asyncify-ignore-indirect")
+        if program.fork_through_pointers is not None:
+            arguments += [
+                "--pass-arg=asyncify-ignore-indirect",
+                f"--pass-arg=asyncify-addlist@{','.join(program.fork_through_pointers)}",
+                "--pass-arg=asyncify-propagate-addlist",
+                "--pass-arg=asyncify-verbose",
+            ]
     if program.optimise != "none":
         arguments.append(f"-{program.optimise}")
     return [*arguments, "--translate-to-exnref", *_STRIP]
 
 
 def finish_program(
-    program: Program, linked: Path, finished: Path, run: Callable[[Sequence[str]], None]
+    program: Program, linked: Path, finished: Path, run: Callable[[Sequence[str]], str]
 ) -> None:
-    """Make `finished` of `linked`; `run` runs wasm-opt with the given arguments."""
+    """Make `finished` of `linked`; `run` runs wasm-opt and returns what it printed."""
     if not linked.is_file():
         raise BadModule(f"the build left no {program.binary}", "Check `make` in the recipe.")
     shutil.copyfile(linked, finished.with_suffix(".linked"))
-    run(wasm_opt_arguments(program, finished.with_suffix(".linked"), finished))
+    printed = run(wasm_opt_arguments(program, finished.with_suffix(".linked"), finished))
     finished.with_suffix(".linked").unlink()
+    _check_fork_path(program, printed)
     inspect(program, finished)
+
+
+def _check_fork_path(program: Program, printed: str) -> None:
+    """A list of functions that Asyncify must treat can only be trusted if it is complete."""
+    if program.fork_through_pointers is None:
+        return
+    advice = "Correct fork_through_pointers in the recipe, or remove it."
+    if unknown := re.findall(r"warning: Asyncify.*'(.*)'", printed):
+        raise BadModule(f"{program.file} has no function {', '.join(unknown)}", advice)
+    if "_start can change the state" not in printed:
+        raise BadModule(f"{program.file}: no path of listed functions leads to fork", advice)
 
 
 def inspect(program: Program, module: Path) -> None:

@@ -62,8 +62,16 @@ def recipe_keys(recipes: dict[str, Recipe], toolchain: str) -> dict[str, str]:
             "inputs": [tree_digest(path) for path in recipe.build.inputs],
             "source": recipe.source.sha256,
             "depends": [keys[name] for name in recipe.depends],
+            "answers": _shared_answers(recipe),
             "toolchain": toolchain,
             "builder": builder,
         }
         keys[recipe.name] = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
     return keys
+
+
+def _shared_answers(recipe: Recipe) -> str:
+    """The digest of what every configure script is told; others do not depend on it."""
+    if recipe.build.system != "autotools":
+        return ""
+    return file_digest(recipe.folder.parent / "config.site")

@@ -49,8 +49,8 @@ class Program:
     """The names it is installed under in /bin and /usr/bin."""
     fork: bool
     """Whether it forks and goes on in the child, and so needs Asyncify."""
-    fork_through_pointers: bool
-    """Whether a fork may lie below a call through a function pointer."""
+    fork_through_pointers: tuple[str, ...] | None
+    """The functions whose calls through pointers may lead to a fork; None: all may."""
     optimise: Optimise
     """The wasm-opt level after linking."""
 
@@ -143,6 +143,9 @@ class _Table:
         if not all(isinstance(value, str) for value in values):
             raise self.fail(field, "must be a list of strings")
         return tuple(values)
+
+    def optional_strings(self, field: str) -> tuple[str, ...] | None:
+        return self.strings(field) if field in self._fields else None
 
     def table(self, field: str, default: dict[str, Any] | None = None) -> _Table:
         where = f"{self._where}.{field}" if self._where else field
@@ -252,7 +255,7 @@ def _program(table: _Table) -> Program:
         binary=table.text("binary"),
         names=table.strings("names", (name,)),
         fork=table.take("fork", bool, False),
-        fork_through_pointers=table.take("fork_through_pointers", bool, True),
+        fork_through_pointers=table.optional_strings("fork_through_pointers"),
         optimise=optimise,  # type: ignore[arg-type]  # checked above
     )
     for installed in program.names:

@@ -38,7 +38,7 @@ def test_binary_has_no_program_that_is_not_installed(sandbox: Sandbox) -> None:
         ("echo hello | tr a-z A-Z", "HELLO\n"),
         ("seq 5 | shuf | sort -n | head -n 2", "1\n2\n"),
         ("printf abc | sha256sum | cut -c1-16", "ba7816bf8f01cfea\n"),
-        ("factor 1234567890123456789012", "1234567890123456789012: 2 2 3 11 29 101 449 3541 27961 2064041\n"),
+        ("factor 123456789012345678901", "123456789012345678901: 11 5471 10000799 205126079\n"),
         ("TZ=UTC date -d '2024-02-29 +1 year' +%F", "2025-03-01\n"),
         ("mkdir -p a/b && touch a/b/c && ls -R a", "a:\nb\n\na/b:\nc\n"),
         ("numfmt --to=iec 1048576", "1.0M\n"),

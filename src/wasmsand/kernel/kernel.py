@@ -144,12 +144,12 @@ class Kernel:
             index, uid, gid, self.clock.realtime(), self._signal_group, self._terminal_gone
         )
         self.terminals[index] = terminal
-        self.namespace.mknod(
-            ROOT, self.namespace.root, b"/dev/pts/%d" % index, terminal.slave_stat.mode,
-            terminal.slave_stat.rdev,
+        namespace = self.namespace
+        node = namespace.mknod(
+            ROOT, namespace.root, b"/dev/pts/%d" % index, terminal.stat().mode, terminal.device
         )
-        node = self.namespace.resolve(ROOT, self.namespace.root, b"/dev/pts/%d" % index)
-        self.namespace.chown(ROOT, node, uid, gid)
+        namespace.chown(ROOT, node, uid, gid)
+        terminal.stat = lambda: namespace.stat(node)
         return terminal
 
     def _signal_group(self, group: int, signo: int) -> None:

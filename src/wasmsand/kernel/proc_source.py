@@ -57,7 +57,7 @@ class KernelProcSource:
             root=self._kernel.namespace.root,
             uids=(identity.uid, identity.euid, identity.suid),
             gids=(identity.gid, identity.egid, identity.sgid), groups=sorted(identity.groups),
-            umask=process.umask, tty=terminal.slave_stat.rdev if terminal else 0,
+            umask=process.umask, tty=terminal.device if terminal else 0,
             tty_pgid=terminal.foreground_group if terminal else -1,
             start_time_ns=process.start_ns - self._kernel.clock.boot_ns,
             user_time_ns=process.usage.user_ns, system_time_ns=process.usage.system_ns,

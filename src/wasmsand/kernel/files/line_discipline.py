@@ -216,12 +216,15 @@ class LineDiscipline:
             return None
         newline = ready.find(b"\n")
         length = len(ready) if newline < 0 else newline + 1
-        at_eof = False
-        if self.eof_pending and self.eof_pending[0] <= length:
+        # A VEOF after some characters only ends their line; after a newline it is an end of
+        # file of its own, for the next read.
+        ends_line = bool(self.eof_pending) and (
+            self.eof_pending[0] < length or (newline < 0 and self.eof_pending[0] == length)
+        )
+        if ends_line:
             length = self.eof_pending[0]
-            at_eof = True
         taken = self._cut(min(length, count))
-        if at_eof and self.eof_pending and self.eof_pending[0] == 0:
+        if ends_line and self.eof_pending[0] == 0:
             self.eof_pending.pop(0)
         return taken
 

@@ -88,7 +88,7 @@ def _open_device(
 def open_terminal_master(kernel: Kernel, process: Process, flags: int) -> TerminalMaster:
     """A new pseudo-terminal pair, by its master side."""
     terminal = kernel.new_terminal(process.identity.uid, process.identity.gid)
-    return TerminalMaster(terminal, flags, terminal.slave_stat)
+    return TerminalMaster(terminal, flags, terminal.stat())
 
 
 def _open_terminal(kernel: Kernel, process: Process, index: int, flags: int) -> OpenFile:

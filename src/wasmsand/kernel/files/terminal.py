@@ -32,9 +32,9 @@ from wasmsand.kernel.wait import WaitQueue, WouldBlock
 class Terminal:
     """A pseudo-terminal's shared state."""
 
-    __slots__ = ("changed", "columns", "discipline", "foreground_group", "hang_up", "index",
-                 "locked", "master_open", "output", "rows", "send_signal", "session", "slave_stat",
-                 "slaves")
+    __slots__ = ("changed", "columns", "discipline", "device", "foreground_group", "hang_up",
+                 "index", "locked", "master_open", "output", "rows", "send_signal", "session",
+                 "slaves", "stat")
 
     def __init__(
         self, index: int, uid: int, gid: int, now_ns: int,
@@ -56,9 +56,10 @@ class Terminal:
         """(process group, signal): called when a key or a resize sends one."""
         self.hang_up = hang_up
         """Called when the master side is closed."""
-        self.slave_stat = anonymous_stat(
-            S_IFCHR | 0o620, uid, gid, now_ns, rdev=(136 << 8) | index
-        )
+        self.device = (136 << 8) | index
+        fallback = anonymous_stat(S_IFCHR | 0o620, uid, gid, now_ns, rdev=self.device)
+        self.stat: Callable[[], Stat] = lambda: fallback
+        """fstat of the program's side: that of its /dev/pts entry, once it has one."""
 
     def type_keys(self, data: bytes) -> None:
         """Bytes from the keyboard side."""
@@ -135,7 +136,7 @@ class TerminalFile(OpenFile):
         return (self.terminal.changed,)
 
     def stat(self) -> Stat:
-        return self.terminal.slave_stat
+        return self.terminal.stat()
 
     def release(self) -> None:
         self.terminal.slaves -= 1

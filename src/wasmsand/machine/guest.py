@@ -32,7 +32,7 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.opening import abandon_fifo_open
 from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.process.delivery import deliverable_handler, interrupts, restarts
-from wasmsand.kernel.process.life import fork
+from wasmsand.kernel.process.life import fork, require_room_for_child
 from wasmsand.kernel.process.process import Process, ProcessState
 from wasmsand.kernel.process.program import Program, become
 from wasmsand.kernel.process.signals import Signal
@@ -259,7 +259,7 @@ class Guest(CallContext):
             if self.process.dead:
                 raise ProcessEnded
             try:
-                self.kernel.processes.require_room()
+                require_room_for_child(self.kernel, self.process)
                 self._require_memory(self._instance.memory_size())
             except KernelError as error:
                 return -error.errno

@@ -54,19 +54,20 @@ def post(kernel: Kernel, process: Process, info: SignalInfo) -> None:
     if signals.ignores(signo) and not blocked:
         return
     signals.add(info)
+    process.signal_queue.wake()  # also when blocked: sigtimedwait may want it
     if not blocked:
         act_on_pending(kernel, process)
-        process.signal_queue.wake()
         kernel.interrupt_if_computing(process)
 
 
 def act_on_pending(kernel: Kernel, process: Process) -> None:
     """Take every deliverable signal that needs no guest code.
 
-    Called when a signal arrives, when a mask changes, and when an action changes.
+    Called when a signal arrives, when a mask changes, when an action changes, and when a
+    stopped process goes on: until then only SIGKILL and SIGCONT reach it.
     """
     signals = process.signals
-    while not process.dead:
+    while not process.dead and not process.stopped:
         signo = signals.next_deliverable()
         if not signo:
             return
@@ -111,8 +112,7 @@ def stop(kernel: Kernel, process: Process, signo: int) -> None:
     if process.stopped:
         return
     process.state = ProcessState.STOPPED
-    process.stop_signal = signo
-    process.state_changes.append(0x7F | signo << 8)
+    process.state_change = 0x7F | signo << 8
     _tell_parent(kernel, process, CLD_STOPPED, signo)
 
 
@@ -120,9 +120,10 @@ def _continue(kernel: Kernel, process: Process) -> None:
     if not process.stopped:
         return
     process.state = ProcessState.RUNNING
-    process.state_changes.append(CONTINUED_STATUS)
+    process.state_change = CONTINUED_STATUS
     process.signal_queue.wake()
     _tell_parent(kernel, process, CLD_CONTINUED, Signal.SIGCONT)
+    act_on_pending(kernel, process)
 
 
 def _tell_parent(kernel: Kernel, process: Process, code: int, signo: int) -> None:
@@ -177,8 +178,6 @@ def may_signal(sender: Process, target: Process, signo: int) -> bool:
 
 def kill(kernel: Kernel, sender: Process, target: int, signo: int) -> None:
     """kill(2): a pid, 0 for the own group, -1 for all, or minus a group."""
-    if signo:
-        require_signal(signo)
     table = kernel.processes
     if target > 0:
         targets = [table.get(target)]
@@ -190,8 +189,10 @@ def kill(kernel: Kernel, sender: Process, target: int, signo: int) -> None:
         targets = table.group(-target)
     if not targets:
         raise KernelError(Errno.ESRCH)
+    if signo:
+        require_signal(signo)
     allowed = [p for p in targets if may_signal(sender, p, signo)]
-    if not allowed:
+    if not allowed and target != -1:
         raise KernelError(Errno.EPERM)
     if signo:
         info = SignalInfo(signo, SI_USER, sender.pid, sender.identity.uid)

@@ -26,10 +26,10 @@ def set_group(kernel: Kernel, caller: Process, pid: int, group: int) -> None:
     if target is not caller:
         if target.parent is not caller:
             raise KernelError(Errno.ESRCH)
-        if target.has_execed:
-            raise KernelError(Errno.EACCES)
         if target.session != caller.session:
             raise KernelError(Errno.EPERM)
+        if target.has_execed:
+            raise KernelError(Errno.EACCES)
     if target.session == target.pid:
         raise KernelError(Errno.EPERM)
     group = group or target.pid

@@ -31,8 +31,18 @@ if TYPE_CHECKING:
     from wasmsand.kernel.kernel import Kernel
 
 
+def require_room_for_child(kernel: Kernel, parent: Process) -> None:
+    """EAGAIN when the sandbox, or the user by RLIMIT_NPROC, has too many processes."""
+    table = kernel.processes
+    table.require_room()
+    limit, uid = parent.rlimits.processes, parent.identity.uid
+    if limit < table.maximum and uid != 0 and table.count_of_user(uid) >= limit:
+        raise KernelError(Errno.EAGAIN, f"RLIMIT_NPROC is {limit}")
+
+
 def fork(kernel: Kernel, parent: Process) -> Process:
     """A child that is a copy of `parent` in everything but pid, timers and pending signals."""
+    require_room_for_child(kernel, parent)
     table = kernel.processes
     child = Process(
         table.allocate_pid(), parent, fds=parent.fds.copy(), cwd=parent.cwd,
@@ -66,11 +76,12 @@ def exit_process(kernel: Kernel, process: Process, status: int) -> None:
     kernel.namespace.release(process.cwd)
     process.real_timer_deadline = 0
     process.memory_bytes = 0
+    held_together = _groups_with_a_parent(kernel, process)
     _give_children_to_init(kernel, process)
     if process.session == process.pid and process.terminal is not None:
         _leave_terminal(kernel, process)
     process.state = ProcessState.ZOMBIE
-    _hang_up_orphans(kernel, process)
+    _hang_up_orphans(kernel, held_together)
     parent = process.parent
     if parent is None or parent.pid == 1:
         reap(kernel, process)
@@ -83,9 +94,10 @@ def exit_process(kernel: Kernel, process: Process, status: int) -> None:
 def _report_death(kernel: Kernel, process: Process, parent: Process) -> None:
     action = parent.signals.action(Signal.SIGCHLD)
     code, value = exit_code_and_value(process.exit_status)
-    post(kernel, parent, SignalInfo(
-        Signal.SIGCHLD, code, process.pid, process.identity.uid, value
-    ))
+    if action.handler != SIG_IGN:
+        post(kernel, parent, SignalInfo(
+            Signal.SIGCHLD, code, process.pid, process.identity.uid, value
+        ))
     if action.handler == SIG_IGN or action.flags & SA_NOCLDWAIT:
         reap(kernel, process)
     parent.child_queue.wake()
@@ -117,13 +129,22 @@ def _leave_terminal(kernel: Kernel, process: Process) -> None:
                 post(kernel, member, SignalInfo(Signal.SIGCONT, SI_KERNEL))
 
 
-def _hang_up_orphans(kernel: Kernel, process: Process) -> None:
-    """Stopped members of a group that this death leaves without a parent."""
-    groups = {process.group} | {c.group for c in kernel.init.children.values()}
+def _groups_with_a_parent(kernel: Kernel, process: Process) -> set[int]:
+    """The groups with a stopped member that the death of `process` may orphan: its own if
+    its parent is in another group of the session, and those of its children likewise."""
+    groups = {child.group for child in process.children.values()
+              if child.group != process.group and child.session == process.session}
+    parent = process.parent
+    if parent is not None and parent.group != process.group and parent.session == process.session:
+        groups.add(process.group)
+    return {group for group in groups if any(p.stopped for p in kernel.processes.group(group))}
+
+
+def _hang_up_orphans(kernel: Kernel, groups: set[int]) -> None:
+    """Wake a group that nobody can continue any more, as POSIX asks."""
     for group in groups:
-        members = [p for p in kernel.processes.group(group) if p.stopped]
-        if members and kernel.processes.is_orphaned(group):
-            for member in members:
+        if kernel.processes.is_orphaned(group):
+            for member in kernel.processes.group(group):
                 post(kernel, member, SignalInfo(Signal.SIGHUP, SI_KERNEL))
                 post(kernel, member, SignalInfo(Signal.SIGCONT, SI_KERNEL))
 
@@ -165,22 +186,25 @@ def wait(kernel: Kernel, process: Process, which: int, options: int) -> WaitResu
 
     `options` has WEXITED when deaths count. None with WNOHANG when nothing has happened.
     """
-    candidates = [c for c in process.children.values() if _matches(process, c, which)]
-    if not candidates:
-        raise KernelError(Errno.ECHILD)
-    for child in candidates:
-        if child.dead and options & WEXITED:
-            result = WaitResult(child.pid, child.identity.uid, child.exit_status, child.usage)
-            if not options & WNOWAIT:
-                reap(kernel, child)
-            return result
-    for child in candidates:
-        for status in child.state_changes:
-            wanted = WCONTINUED if status == CONTINUED_STATUS else WUNTRACED
-            if options & wanted:
+    found = False
+    for child in list(process.children.values()):
+        if not _matches(process, child, which):
+            continue
+        if child.dead:
+            if options & WEXITED:
+                result = WaitResult(child.pid, child.identity.uid, child.exit_status, child.usage)
                 if not options & WNOWAIT:
-                    child.state_changes.remove(status)
-                return WaitResult(child.pid, child.identity.uid, status, child.usage)
+                    reap(kernel, child)
+                return result
+            continue
+        found = True
+        change = child.state_change
+        if change and options & (WCONTINUED if change == CONTINUED_STATUS else WUNTRACED):
+            if not options & WNOWAIT:
+                child.state_change = 0
+            return WaitResult(child.pid, child.identity.uid, change, child.usage)
+    if not found:
+        raise KernelError(Errno.ECHILD)
     if options & WNOHANG:
         return None
     raise WouldBlock((process.child_queue,))

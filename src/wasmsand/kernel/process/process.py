@@ -56,7 +56,7 @@ class Process:
         "dead", "environ", "executable", "exit_status", "fds", "group", "has_execed", "identity",
         "job", "memory_bytes", "name", "nice", "parent", "pid", "real_timer_deadline",
         "real_timer_interval", "rlimits", "session", "signal_queue", "signals", "start_ns", "state",
-        "state_changes", "stop_signal", "terminal", "umask", "usage", "vfork_parent",
+        "state_change", "terminal", "umask", "usage",
     )
 
     def __init__(
@@ -91,10 +91,8 @@ class Process:
         self.dead = False
         """Exit has happened; its thread, if it still computes, must stop."""
         self.exit_status = 0
-        self.stop_signal = 0
-        self.state_changes: list[int] = []
-        """Stop and continue reports (wait statuses) not yet waited for."""
-        self.vfork_parent: Process | None = None
+        self.state_change = 0
+        """The last stop or continue (a wait status) if nobody has waited for it yet."""
         self.has_execed = False
 
         self.name = b""

@@ -70,6 +70,11 @@ class ResourceLimits:
         return self._limits[FSIZE].soft
 
     @property
+    def processes(self) -> int:
+        """RLIMIT_NPROC, soft."""
+        return self._limits[NPROC].soft
+
+    @property
     def open_files(self) -> int:
         """RLIMIT_NOFILE, soft."""
         return self._limits[NOFILE].soft

@@ -20,12 +20,13 @@ INIT_PID: Final = 1
 class ProcessTable:
     """All processes of a sandbox, by pid."""
 
-    __slots__ = ("_last_pid", "_processes", "maximum")
+    __slots__ = ("_last_pid", "_processes", "_wrapped", "maximum")
 
     def __init__(self, maximum: int) -> None:
         self.maximum = maximum
         self._processes: dict[int, Process] = {}
         self._last_pid = 0
+        self._wrapped = False
 
     def allocate_pid(self) -> int:
         """The next free pid, or EAGAIN at the limit of processes."""
@@ -33,7 +34,10 @@ class ProcessTable:
         processes = self._processes
         pid = self._last_pid
         while True:
-            pid = pid + 1 if pid < PID_MAX else INIT_PID + 1
+            pid += 1
+            if pid > PID_MAX:
+                pid = INIT_PID + 1
+                self._wrapped = True
             if pid not in processes and not self._is_group_or_session(pid):
                 self._last_pid = pid
                 return pid
@@ -47,9 +51,7 @@ class ProcessTable:
 
     def _is_group_or_session(self, number: int) -> bool:
         # Only after a wrap can an old number still be in use.
-        if self._last_pid < PID_MAX and number > self._last_pid:
-            return False
-        return any(number in (p.group, p.session) for p in self._processes.values())
+        return self._wrapped and any(number in (p.group, p.session) for p in self._processes.values())
 
     def add(self, process: Process) -> None:
         """Enter a new process."""
@@ -77,6 +79,10 @@ class ProcessTable:
     def session(self, session: int) -> list[Process]:
         """The members of a session."""
         return [p for p in self._processes.values() if p.session == session]
+
+    def count_of_user(self, uid: int) -> int:
+        """How many processes a user has."""
+        return sum(1 for p in self._processes.values() if p.identity.uid == uid)
 
     def job(self, job: int) -> list[Process]:
         """All processes that descend from a command the host started."""

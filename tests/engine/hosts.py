@@ -77,7 +77,9 @@ class Host:
     def fork_child(self, child: Instance) -> int:
         assert isinstance(child, WasmtimeInstance)
         pid = self.pid + len(self.children) + 1
-        host = Host(self.engine, self.on_syscall, self.on_tick, self.on_fork_allowed, pid=pid * 100)
+        host = type(self)(
+            self.engine, self.on_syscall, self.on_tick, self.on_fork_allowed, pid=pid * 100
+        )
         host.instance = child
         self.children.append(host)
         child.bind(host)

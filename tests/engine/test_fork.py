@@ -9,6 +9,7 @@ import pytest
 from tests.engine.guests import BUFFER, FORK, FRAMES, SYSCALL, call_host, forking
 from tests.engine.hosts import Host
 from wasmsand.engine.protocol import GuestTrap, GuestUnwind, Instance, TrapKind
+from wasmsand.engine.wasmtime import touched_pages
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.fork import ASYNCIFY_FUNCTIONS
 
@@ -98,6 +99,37 @@ def test_memory_is_copied_and_then_separate(engine: WasmtimeEngine) -> None:
     host = Marking(engine)
     assert host.run_wat(wat) is None
     assert [member.calls[-1][1] for member in host.family()] == [2, 1]
+
+
+@pytest.mark.parametrize("page_map", [True, False])
+def test_a_child_equals_its_parent_in_every_used_byte(
+    engine: WasmtimeEngine, monkeypatch: pytest.MonkeyPatch, page_map: bool
+) -> None:
+    """Data that was changed, data that was not, fresh and grown memory, in three generations."""
+    if not page_map:
+        monkeypatch.setattr(touched_pages, "_read_page_map", lambda first, pages: None)
+
+    class Comparing(Host):
+        def fork_child(self, child: Instance) -> int:
+            assert self.instance is not None
+            mine, copy = self.instance.memory(), child.memory()
+            current = int.from_bytes(mine[BUFFER : BUFFER + 4], "little")
+            low, end = 65536 - 128, FRAMES + 4096
+            same.append(mine[low:current] == copy[low:current] and mine[end:] == copy[end:])
+            return super().fork_child(child)
+
+    same: list[bool] = []
+    data = "".join(
+        f'(data (i32.const {100_000 + k * 5000}) "{"abcdefgh" * 500}")' for k in range(100)
+    )
+    spread = "".join(
+        f"(i32.store (i32.const {at}) (i32.const -1))" for at in range(100_000, 1_300_000, 37_000)
+    )
+    before = f"(drop (memory.grow (i32.const 10))) {spread}"
+    host = Comparing(engine)
+    assert host.run_wat(forking(forks=3, pages=16, more=data, before=before)) is None
+    assert same == [True] * len(same)
+    assert len(same) == 7
 
 
 def test_the_stack_pointer_is_copied(engine: WasmtimeEngine) -> None:

@@ -78,6 +78,7 @@ class Guest(CallContext):
 
     def _load(self, instance: Instance) -> None:
         self._instance = instance
+        self._told_by_call = False
         self.memory = GuestMemory(instance)
         self._flag_address = instance.exported_address("__signal_flag")
         instance.bind(self)
@@ -105,7 +106,7 @@ class Guest(CallContext):
                     self._instance.close()
                     self._load(change.instance)
                     continue
-                except ProcessEnded:
+                except GuestUnwind:  # it has ended, or the host is exiting
                     pass
                 except GuestTrap as trap:
                     self._finish(_TRAP_SIGNALS.get(trap.kind, Signal.SIGSEGV))
@@ -154,7 +155,7 @@ class Guest(CallContext):
                 return self._end_embryo()  # an embryo that killed itself
             process = self.process
             if process.signals.pending or process.dead or process.state is ProcessState.STOPPED:
-                self._before_return()
+                self._told_by_call = self._before_return()
             return result
 
     def _call_of_the_dead(self, nr: int) -> int:
@@ -204,25 +205,31 @@ class Guest(CallContext):
             return RESTART
         return -int(Errno.EINTR)
 
-    def _before_return(self) -> None:
-        """What must happen before the guest goes on: stop, die, or be told of a signal."""
+    def _before_return(self) -> bool:
+        """What must happen before the guest goes on: stop, die, or be told of a signal.
+
+        Returns whether it was told of one.
+        """
         process = self.process
         while process.stopped and not process.dead:
             self._parker.park((process.signal_queue,), None)
         if process.dead:
             if self._embryo_parent is not None:
-                return
+                return False
             raise ProcessEnded
         if process.signals.saved_mask is not None:
             restore_mask_after_waiting(self)
-        if deliverable_handler(process):
-            self._set_flag(1)
+        if not deliverable_handler(process):
+            return False
+        self._set_flag(1)
+        return True
 
     def _set_flag(self, value: int) -> None:
         if self._flag_address is not None:
             self.memory.write_u32(self._flag_address, value)
 
     def lower_signal_flag(self) -> None:
+        self._told_by_call = False
         self._set_flag(0)
 
     def tick(self) -> None:
@@ -239,8 +246,9 @@ class Guest(CallContext):
                 self._out_of_memory()
             run_handlers = False
             if process.signals.pending or process.dead or process.stopped:
-                self._before_return()
-                run_handlers = bool(deliverable_handler(process))
+                # A guest that a call has told of the signal is just back from that call and
+                # about to run the handler itself, where the handler may jump out of it.
+                run_handlers = self._before_return() and not self._told_by_call
         if run_handlers and self._flag_address is not None:
             self._instance.call("__signal_run")
 

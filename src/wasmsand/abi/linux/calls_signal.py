@@ -157,9 +157,9 @@ def sigaltstack(context: CallContext, new: int, old: int) -> int:
 def signal_take(context: CallContext, address: int) -> int:
     """Our own: the next signal for the guest to handle."""
     context.memory.require(address, 152)
+    context.lower_signal_flag()  # raised again on return if another is left
     taken = take_for_handler(context.process)
     if taken is None:
-        context.lower_signal_flag()
         return 0
     context.memory.write(address, pack_taken_signal(taken))
     return taken.info.signo

@@ -69,9 +69,11 @@ class Instance(Protocol):
     """One program in memory, used by one thread at a time."""
 
     def run(self) -> None:
-        """Run `_start` (or go on after a fork) until it returns.
+        """Run `_start` (or go on after a fork) until it returns, on a thread that
+        `Engine.start_thread` started.
 
-        Raises `GuestTrap`, or what a host call raised.
+        Raises `GuestTrap`, what a host call raised, or another `GuestUnwind` when the
+        engine itself ends its guests (the host process exits).
         """
 
     def bind(self, calls: HostCalls) -> None:
@@ -88,7 +90,11 @@ class Instance(Protocol):
         """The value of an exported immutable i32 global (a C variable's address)."""
 
     def call(self, name: str) -> None:
-        """Call an exported function `() -> ()`, from inside `HostCalls.tick` too."""
+        """Call an exported function `() -> ()`, from inside `HostCalls.tick` too.
+
+        Does nothing during a fork or when calls are nested too deeply: the caller asks
+        again at a later tick.
+        """
 
     def close(self) -> None:
         """Free everything; idempotent; only on the thread that ran it or when idle."""
@@ -103,7 +109,8 @@ class Module(Protocol):
     def instantiate(self, memory_limit: int) -> Instance:
         """A fresh instance whose memory cannot grow past `memory_limit` bytes.
 
-        Raises `ModuleRejected` if it needs more at once, or imports what there is not.
+        Raises `ModuleRejected` if it needs more at once, or imports what there is not;
+        `MemoryError` when the host has no room.
         """
 
 

@@ -56,6 +56,8 @@ echo '#define __NR_wait4 260' >> arch/wasm32/bits/syscall.h.in
 # These calls return twice and have to be macros in the caller's frame.
 sed -i 's/^pid_t vfork(void);$/&\n#include <bits\/vfork.h>/' include/unistd.h
 sed -i 's/^#define setjmp setjmp$/&\n#include <bits\/setjmp_calls.h>/' include/setjmp.h
+# intptr_t is long on this target.
+sed -i 's/^#define __PRIPTR ""$/#define __PRIPTR "l"/' include/inttypes.h
 # Buffers as large as glibc's: a system call costs more than it does natively.
 sed -i 's/^#define BUFSIZ 1024$/#define BUFSIZ 4096/' include/stdio.h
 sed -i 's/char buf\[2048\];/char buf[32768];/' src/dirent/__dirent.h
@@ -87,4 +89,4 @@ make -s -j"$jobs" install-headers lib/libc.a lib/crt1.o \
 	lib/libm.a lib/librt.a lib/libpthread.a lib/libcrypt.a lib/libutil.a \
 	lib/libxnet.a lib/libresolv.a lib/libdl.a
 cp lib/*.a lib/crt1.o "$sysroot/lib/"
-"llvm-strip$llvm" --strip-debug -o "$sysroot/lib/libbuiltins.a" "$builtins"
+"llvm-strip$llvm" --strip-debug -o "$sysroot/lib/libclang_rt.builtins.a" "$builtins"

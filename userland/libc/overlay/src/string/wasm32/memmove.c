@@ -1,8 +1,8 @@
-#include <string.h>
+/* As memcpy: short blocks are loaded whole before anything is stored. */
+#include "block_access.h"
 
 void *memmove(void *to, const void *from, size_t size)
 {
-	__asm__ volatile ("local.get %0\n\tlocal.get %1\n\tlocal.get %2\n\tmemory.copy 0, 0"
-	                  : : "r"(to), "r"(from), "r"(size) : "memory");
-	return to;
+	if (size > MAX_SHORT) return copy_block(to, from, size);
+	return copy_short(to, from, size);
 }

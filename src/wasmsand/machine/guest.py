@@ -312,7 +312,7 @@ class Guest(CallContext):
         limit = self.kernel.limits.memory_limit_bytes
         try:
             return module.instantiate(limit)
-        except ModuleRejected as error:
+        except (ModuleRejected, MemoryError) as error:
             raise KernelError(Errno.ENOMEM, str(error)) from error
 
     def end(self, status: int) -> int:

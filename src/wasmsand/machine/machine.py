@@ -133,7 +133,7 @@ class Machine:
             except KernelError:
                 kernel.exit(process, Signal.SIGKILL)
                 raise
-            except ModuleRejected as error:
+            except (ModuleRejected, MemoryError) as error:
                 kernel.exit(process, Signal.SIGKILL)
                 raise KernelError(Errno.ENOMEM, str(error)) from error
             for number, file in enumerate(files):

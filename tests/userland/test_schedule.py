@@ -10,7 +10,13 @@ import pytest
 
 from tests.userland.conftest import World
 from userland.builder.commands import Commands
-from userland.builder.errors import DiskFull, Interrupted, NotReproducible, StepFailed
+from userland.builder.errors import (
+    DiskFull,
+    InputsChanged,
+    Interrupted,
+    NotReproducible,
+    StepFailed,
+)
 
 pytestmark = pytest.mark.skipif(shutil.which("apt-get") is None, reason="needs apt")
 
@@ -134,3 +140,13 @@ def test_two_builders_at_once_build_a_recipe_once(world: World) -> None:
     for thread in threads:
         thread.join()
     assert count.read_text() == "x\n"
+
+
+def test_input_edited_during_its_build_gives_no_output(world: World) -> None:
+    world.add("tool")
+    script = world.root / "tool.sh"
+    script.write_text(f'#!/bin/sh\nmkdir "$2"; echo "# edited" >> {script}\n')
+    key = world.keys()["tool"]
+    with pytest.raises(InputsChanged):
+        world.build("tool")
+    assert world.cache.find("tool", key) is None

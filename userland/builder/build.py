@@ -22,6 +22,7 @@ from userland.builder.commands import Commands
 from userland.builder.errors import BadModule, DiskFull, StepFailed
 from userland.builder.finish import finish_program
 from userland.builder.jobserver import JobServer
+from userland.builder.keys import shared_answers
 from userland.builder.progress import Progress
 from userland.builder.recipe import Recipe
 from userland.builder.sources import fetch, unpack
@@ -133,10 +134,9 @@ class RecipeBuild:
 
     def _answers(self) -> str:
         """The configure cache: what holds for every program, then what the recipe adds."""
-        shared = self.recipe.folder.parent / "config.site"
-        return shared.read_text(encoding="utf-8") + "".join(
-            f"{name}={value}\n" for name, value in self.recipe.build.answers
-        )
+        shared = [file.read_text(encoding="utf-8") for file in shared_answers(self.recipe)]
+        own = [f"{name}={value}\n" for name, value in self.recipe.build.answers]
+        return "".join(shared + own)
 
     def _environment(self, home: Path) -> dict[str, str]:
         return {

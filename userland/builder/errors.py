@@ -10,6 +10,7 @@
     ├── DiskFull             no room for the cache
     ├── StepFailed           a configure, make or wasm-opt ended with an error
     ├── BadModule            a linked module breaks the guest ABI
+    ├── InputsChanged        a file of the recipe was edited while it was built
     ├── NotReproducible      the same inputs gave different bytes
     └── Interrupted          the user stopped the build
 
@@ -88,6 +89,13 @@ class StepFailed(BuildError):
 
 class BadModule(BuildError):
     """A program was linked, and would not run on the kernel as it is."""
+
+
+class InputsChanged(BuildError):
+    """What was built is of no known content, and was thrown away."""
+
+    def __init__(self, recipe: str) -> None:
+        super().__init__(f"{recipe}: its files were changed while it was built", "Build again.")
 
 
 class NotReproducible(BuildError):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from userland.builder.recipe import Recipe
@@ -51,27 +51,34 @@ def _entries(folder: Path) -> Iterable[Path]:
             yield entry
 
 
-def recipe_keys(recipes: dict[str, Recipe], toolchain: str) -> dict[str, str]:
+def recipe_key(recipe: Recipe, dependencies: Iterable[str], toolchain: str) -> str:
+    """The key of one recipe; `dependencies` are the keys of what it depends on."""
+    parts = {
+        "recipe": file_digest(recipe.file),
+        "patches": [file_digest(patch) for patch in recipe.build.patches],
+        "inputs": [tree_digest(path) for path in recipe.build.inputs],
+        "answers": [file_digest(file) for file in shared_answers(recipe)],
+        "source": recipe.source.sha256,
+        "depends": list(dependencies),
+        "toolchain": toolchain,
+        "builder": [file_digest(Path(__file__).with_name(name)) for name in _DECIDING_CODE],
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def recipe_keys(recipes: Mapping[str, Recipe], toolchain: str) -> dict[str, str]:
     """The key of each recipe; `recipes` lists dependencies before their users."""
-    builder = [file_digest(Path(__file__).with_name(name)) for name in _DECIDING_CODE]
     keys: dict[str, str] = {}
     for recipe in recipes.values():
-        parts = {
-            "recipe": file_digest(recipe.file),
-            "patches": [file_digest(patch) for patch in recipe.build.patches],
-            "inputs": [tree_digest(path) for path in recipe.build.inputs],
-            "source": recipe.source.sha256,
-            "depends": [keys[name] for name in recipe.depends],
-            "answers": _shared_answers(recipe),
-            "toolchain": toolchain,
-            "builder": builder,
-        }
-        keys[recipe.name] = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+        needed = [keys[name] for name in recipe.depends]
+        keys[recipe.name] = recipe_key(recipe, needed, toolchain)
     return keys
 
 
-def _shared_answers(recipe: Recipe) -> str:
-    """The digest of what every configure script is told; others do not depend on it."""
+def shared_answers(recipe: Recipe) -> list[Path]:
+    """Files that tell every configure script what it cannot find out by itself."""
     if recipe.build.system != "autotools":
-        return ""
-    return file_digest(recipe.folder.parent / "config.site")
+        return []
+    recipes = recipe.folder.parent
+    files = [recipes.parent / "libc/config.site", recipes / "config.site"]
+    return [file for file in files if file.is_file()]

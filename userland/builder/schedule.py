@@ -15,7 +15,8 @@ from pathlib import Path
 
 from userland.builder.build import RecipeBuild, Workshop
 from userland.builder.cache import Entry, describe_files, disk_errors
-from userland.builder.errors import BuildError, Interrupted, NotReproducible
+from userland.builder.errors import BuildError, InputsChanged, Interrupted, NotReproducible
+from userland.builder.keys import recipe_key
 from userland.builder.recipe import Recipe
 from userland.builder.sources import fetch
 
@@ -103,6 +104,9 @@ def _obtain(
             with disk_errors(shop.cache.root), shop.cache.scratch(area) as scratch:
                 build = RecipeBuild(recipe, key, dependencies, shop)
                 outputs = build.run(scratch)
+                needed = [entry.key for entry in dependencies.values()]
+                if recipe_key(recipe, needed, shop.toolchain.identity) != key:
+                    raise InputsChanged(name)
                 if found is not None:
                     _compare(recipe, found, outputs)
                     shop.progress.end(name, "built", "again, with the same bytes")

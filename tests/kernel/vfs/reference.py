@@ -48,8 +48,7 @@ class LinuxRunner:
         try:
             return ["ok", getattr(self, name)(*arguments)]
         except OSError as error:
-            assert error.errno is not None
-            return ["error", errno.errorcode[error.errno]]
+            return ["error", errno.errorcode[error.errno or 0]]
         finally:
             if who >= 0:
                 os.seteuid(0)

@@ -378,7 +378,7 @@ def same(operation: Operation, got: Result, wanted: Result) -> bool:
     if got == ["error", "ELOOP"] and wanted == ["error", "EACCES"]:
         # New Linux refuses a link in a sticky directory before it says that it is one.
         flags = os.O_CREAT | os.O_NOFOLLOW
-        return operation[1] == "open" and operation[4] & flags == flags
+        return bool(operation[1] == "open" and operation[4] & flags == flags)
     return got == wanted
 
 

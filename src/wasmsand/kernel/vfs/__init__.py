@@ -1,13 +1,15 @@
 """The virtual file system: mounts, paths, permissions, copy-on-write trees, /proc.
 
-Layout, lowest first (each imports only from above it):
+Layout, lowest first (each imports only from those above it):
 
     model        records and constants: Credentials, Stat, mode and flag bits
     filesystem   Node, and the contract of a mountable file system
     space        exact accounting of bytes and inodes
     content      sparse, chunked, copy-on-write bytes of one file
     inode        what a tree stores per object
-    tree         TreeFs, the read-write file system; Snapshot, its frozen form
+    layers       the inode table over frozen layers; Snapshot, a frozen tree
+    store        inodes of a tree: attributes, bytes, lifetime, charges
+    tree         TreeFs, the read-write file system: names over the store
     image        ImageBuilder: makes the base that all sandboxes share
     standard     the directories, devices and /etc files every sandbox starts with
     permissions  who may do what, as pure functions

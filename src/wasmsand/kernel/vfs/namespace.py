@@ -78,7 +78,7 @@ class Namespace(NodeOperations):
         elif flags & O_DIRECTORY:
             raise KernelError(Errno.EINVAL)
         else:
-            node, created = self._find_or_create(cred, base, path, flags, mode & ~umask)
+            node, created = self._find_or_create(cred, base, path, flags, mode, umask)
             if created:
                 return node
         self.reopen(cred, node, flags)
@@ -114,7 +114,7 @@ class Namespace(NodeOperations):
             self.resize(cred, node, 0)
 
     def _find_or_create(
-        self, cred: Credentials, base: Node, path: bytes, flags: int, mode: int
+        self, cred: Credentials, base: Node, path: bytes, flags: int, mode: int, umask: int
     ) -> tuple[Node, bool]:
         """What O_CREAT finds, or the regular file it makes; True when it made one."""
         links = 0
@@ -127,7 +127,7 @@ class Namespace(NodeOperations):
                 raise KernelError(Errno.EISDIR)
             child = fs.lookup(ino, name)
             if child is None:
-                return self._create(cred, fs, ino, name, mode), True
+                return self._create(cred, fs, ino, name, mode, umask), True
             mount = self._mount_of.get(fs)
             node = Node(*self._down(fs, child, mount)[:2])
             if node.fs.attributes(node.ino).mode & S_IFMT != S_IFLNK or flags & O_NOFOLLOW:
@@ -147,13 +147,13 @@ class Namespace(NodeOperations):
         return node, False
 
     def _create(
-        self, cred: Credentials, fs: FileSystem, parent: int, name: bytes, mode: int
+        self, cred: Credentials, fs: FileSystem, parent: int, name: bytes, mode: int, umask: int
     ) -> Node:
         if len(name) > NAME_MAX:
             raise KernelError(Errno.ENAMETOOLONG)
         directory = self._may_create(cred, fs, parent)
         mode, uid, gid = permissions.owner_of_new(
-            cred, directory, mode & PERMISSION_BITS, is_directory=False
+            cred, directory, mode & PERMISSION_BITS, umask, is_directory=False
         )
         return Node(fs, fs.create(parent, name, mode, uid, gid))
 
@@ -164,7 +164,7 @@ class Namespace(NodeOperations):
         fs, parent, name = self._new_name(cred, base, path, is_directory=True)
         directory = self._may_create(cred, fs, parent)
         mode, uid, gid = permissions.owner_of_new(
-            cred, directory, mode & (0o777 | S_ISVTX) & ~umask, is_directory=True
+            cred, directory, mode & (0o777 | S_ISVTX), umask, is_directory=True
         )
         return Node(fs, fs.mkdir(parent, name, mode, uid, gid))
 
@@ -188,7 +188,7 @@ class Namespace(NodeOperations):
         if kind in (S_IFCHR, S_IFBLK) and cred.uid:
             raise KernelError(Errno.EPERM)
         mode, uid, gid = permissions.owner_of_new(
-            cred, directory, mode & PERMISSION_BITS & ~umask, is_directory=False
+            cred, directory, mode & PERMISSION_BITS, umask, is_directory=False
         )
         if kind == S_IFREG:
             return Node(fs, fs.create(parent, name, mode, uid, gid))
@@ -204,7 +204,7 @@ class Namespace(NodeOperations):
             raise KernelError(Errno.ENAMETOOLONG)
         fs, parent, name = self._new_name(cred, base, path)
         directory = self._may_create(cred, fs, parent)
-        _, uid, gid = permissions.owner_of_new(cred, directory, 0o777, is_directory=False)
+        _, uid, gid = permissions.owner_of_new(cred, directory, 0o777, 0, is_directory=False)
         return Node(fs, fs.symlink(parent, name, target, uid, gid))
 
     def link(self, cred: Credentials, node: Node, base: Node, path: bytes) -> None:

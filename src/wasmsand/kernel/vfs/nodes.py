@@ -252,7 +252,8 @@ class NodeOperations(Resolver):
         mode = None
         if attributes.mode & S_IFMT != S_IFDIR and attributes.mode & (S_ISUID | S_ISGID):
             mode = permissions.without_set_id(cred, attributes)
-            if not permissions.owns(cred, attributes):
+            changes = mode != attributes.mode & PERMISSION_BITS
+            if changes and not permissions.owns(cred, attributes):
                 raise KernelError(Errno.EPERM)
         node.fs.set_attributes(
             node.ino,

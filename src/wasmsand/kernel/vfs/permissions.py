@@ -55,18 +55,19 @@ def require_removal(cred: Credentials, directory: Attributes, victim: Attributes
 
 
 def owner_of_new(
-    cred: Credentials, directory: Attributes, mode: int, *, is_directory: bool
+    cred: Credentials, directory: Attributes, mode: int, umask: int, *, is_directory: bool
 ) -> tuple[int, int, int]:
     """(mode, uid, gid) of what the caller creates in `directory`: a set-group-id
     directory hands down its group, and itself to directories."""
     if not directory.mode & S_ISGID:
-        return mode, cred.uid, cred.gid
+        return mode & ~umask, cred.uid, cred.gid
     gid = directory.gid
     if is_directory:
         mode |= S_ISGID
     elif mode & S_ISGID and mode & S_IXGRP and cred.uid != 0 and not cred.in_group(gid):
+        # Linux looks at the mode before the umask.
         mode &= ~S_ISGID
-    return mode, cred.uid, gid
+    return mode & ~umask, cred.uid, gid
 
 
 def without_set_id(cred: Credentials, attributes: Attributes) -> int:

@@ -20,7 +20,7 @@ PIPE_ATOMIC_WRITE = 4096
 IO_MAX = 0x7FFF_F000
 """Most bytes that one read or write moves (Linux: MAX_RW_COUNT)."""
 IO_CHUNK = 1 * MIB
-"""Most bytes the host copies for one call; a larger call is cut short, as Linux may."""
+"""Most bytes the host copies at once; a longer read or write is done in pieces."""
 IOV_MAX = 1024
 ARGUMENT_BYTES_MAX = 2 * MIB
 """Size of argv and envp together for execve (ARG_MAX)."""

@@ -1,12 +1,15 @@
 """Moving bytes: read, write and their relatives; seek, truncate, sync, sendfile.
 
 Owns the I/O calls. Rules: the guest's buffer is checked before data is taken from a
-file; one call moves at most IO_CHUNK bytes through the host; a blocking stream
+file; the host holds at most IO_CHUNK bytes at once, and a longer transfer is done in
+pieces, because on Linux only streams move less than was asked for; a blocking stream
 write goes on over several tries and remembers how far it came; EPIPE comes with
 SIGPIPE.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from wasmsand.abi.linux.context import CallContext, signed64
 from wasmsand.kernel.errno import Errno, KernelError
@@ -41,7 +44,7 @@ def _read_terminal(context: CallContext, file: TerminalFile, count: int) -> byte
         if process.call_deadline is None:
             process.call_deadline = now + timeout
         if now >= process.call_deadline:
-            return b""
+            return file.read_after_timeout(count)
         raise WouldBlock(block.queues, process.call_deadline) from None
 
 
@@ -49,7 +52,9 @@ def read(context: CallContext, fd: int, address: int, count: int) -> int:
     """read(2)."""
     file = context.process.fds.get(fd)
     if count > IO_CHUNK:
-        count = IO_CHUNK
+        return _read_pieces(
+            context, [(address, count)], lambda size, done: _read_file(context, file, size)
+        )
     memory = context.memory
     memory.require(address, count)
     data = _read_file(context, file, count)
@@ -58,18 +63,39 @@ def read(context: CallContext, fd: int, address: int, count: int) -> int:
     return len(data)
 
 
+def _read_pieces(
+    context: CallContext, vectors: list[tuple[int, int]], read_some: Callable[[int, int], bytes]
+) -> int:
+    """Fill the vectors until `read_some(size, done)` gives less than `size`."""
+    total = min(sum(length for _, length in vectors), IO_MAX)
+    done = 0
+    while True:
+        size = min(total - done, IO_CHUNK)
+        try:
+            parts = _parts(vectors, done, size)
+            for start, length in parts:
+                context.memory.require(start, length)
+            data = read_some(size, done)
+        except (KernelError, WouldBlock):
+            if done:
+                return done
+            raise
+        _scatter(context, parts, data)
+        done += len(data)
+        if len(data) < size or done >= total:
+            return done
+
+
 def write(context: CallContext, fd: int, address: int, count: int) -> int:
     """write(2)."""
     file = context.process.fds.get(fd)
     file.require_writable()
-    if file.writes_all:
-        return _write_stream(context, file, [(address, min(count, IO_MAX))])
-    if count > IO_CHUNK:
-        count = IO_CHUNK
+    if file.writes_all or count > IO_CHUNK:
+        return _write_all(context, file, [(address, min(count, IO_MAX))])
     return _write_some(context, file, context.memory.read(address, count))
 
 
-def _write_stream(context: CallContext, file: OpenFile, vectors: list[tuple[int, int]]) -> int:
+def _write_all(context: CallContext, file: OpenFile, vectors: list[tuple[int, int]]) -> int:
     """Write all, over several tries if need be. An error after some bytes went out is
     reported by the next call, as Linux does."""
     process = context.process
@@ -78,16 +104,19 @@ def _write_stream(context: CallContext, file: OpenFile, vectors: list[tuple[int,
     for start, length in vectors:
         context.memory.require(start, length)
     while True:
-        data = _gather(context, vectors, done, IO_CHUNK)
+        data = _gather(context, vectors, done)
         try:
-            done += _write_some(context, file, data)
+            written = _write_some(context, file, data)
         except KernelError:
             if done:
                 return done
             raise
-        if done >= total:
+        except WouldBlock:
+            process.call_done = done
+            raise
+        done += written
+        if done >= total or not written:
             return done
-        process.call_done = done
 
 
 def _write_some(context: CallContext, file: OpenFile, data: bytes) -> int:
@@ -124,31 +153,36 @@ def _vectors(context: CallContext, address: int, count: int) -> list[tuple[int, 
     return vectors
 
 
-def _scatter(context: CallContext, vectors: list[tuple[int, int]], data: bytes) -> int:
-    position = 0
-    for start, length in vectors:
-        if position >= len(data):
-            break
-        context.memory.write(start, data[position : position + length])
-        position += length
-    return len(data)
-
-
-def _gather(
-    context: CallContext, vectors: list[tuple[int, int]], skip: int, limit: int
-) -> bytes:
-    """Up to `limit` bytes of what the vectors name, after the first `skip`."""
+def _parts(vectors: list[tuple[int, int]], skip: int, limit: int) -> list[tuple[int, int]]:
+    """At most `limit` bytes of what the vectors name, after the first `skip`."""
     parts = []
     for start, length in vectors:
         if skip >= length:
             skip -= length
             continue
         taken = min(length - skip, limit)
-        parts.append(context.memory.read(start + skip, taken))
+        parts.append((start + skip, taken))
         skip = 0
         limit -= taken
         if not limit:
             break
+    return parts
+
+
+def _scatter(context: CallContext, parts: list[tuple[int, int]], data: bytes) -> None:
+    position = 0
+    for start, length in parts:
+        if position >= len(data):
+            break
+        context.memory.write(start, data[position : position + length])
+        position += length
+
+
+def _gather(context: CallContext, vectors: list[tuple[int, int]], skip: int = 0) -> bytes:
+    """Up to IO_CHUNK bytes of what the vectors name, after the first `skip`."""
+    parts = [
+        context.memory.read(start, length) for start, length in _parts(vectors, skip, IO_CHUNK)
+    ]
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -156,18 +190,14 @@ def readv(context: CallContext, fd: int, address: int, count: int) -> int:
     """readv(2)."""
     file = context.file(fd)
     vectors = _vectors(context, address, count)
-    wanted = min(sum(length for _, length in vectors), IO_CHUNK)
-    return _scatter(context, vectors, _read_file(context, file, wanted))
+    return _read_pieces(context, vectors, lambda size, done: _read_file(context, file, size))
 
 
 def writev(context: CallContext, fd: int, address: int, count: int) -> int:
     """writev(2)."""
     file = context.file(fd)
     file.require_writable()
-    vectors = _vectors(context, address, count)
-    if file.writes_all:
-        return _write_stream(context, file, vectors)
-    return _write_some(context, file, _gather(context, vectors, 0, IO_CHUNK))
+    return _write_all(context, file, _vectors(context, address, count))
 
 
 def _offset(low: int, high: int) -> int:
@@ -182,11 +212,9 @@ def pread(context: CallContext, fd: int, address: int, count: int, low: int, hig
     file = context.file(fd)
     offset = _offset(low, high)
     file.require_readable()
-    count = min(count, IO_CHUNK)
-    context.memory.require(address, count)
-    data = file.read_at(count, offset)
-    context.memory.write(address, data)
-    return len(data)
+    return _read_pieces(
+        context, [(address, count)], lambda size, done: file.read_at(size, offset + done)
+    )
 
 
 def pwrite(context: CallContext, fd: int, address: int, count: int, low: int, high: int) -> int:
@@ -194,10 +222,27 @@ def pwrite(context: CallContext, fd: int, address: int, count: int, low: int, hi
     file = context.file(fd)
     offset = _offset(low, high)
     file.require_writable()
-    data = context.memory.read(address, min(count, IO_CHUNK))
-    if isinstance(file, RegularFile):
-        data = _within_file_size_limit(context, data, offset)
-    return file.write_at(data, offset)
+    return _write_all_at(context, file, [(address, min(count, IO_MAX))], offset)
+
+
+def _write_all_at(
+    context: CallContext, file: OpenFile, vectors: list[tuple[int, int]], offset: int
+) -> int:
+    done = 0
+    total = sum(length for _, length in vectors)
+    while True:
+        data = _gather(context, vectors, done)
+        try:
+            if isinstance(file, RegularFile):
+                data = _within_file_size_limit(context, data, offset + done)
+            written = file.write_at(data, offset + done)
+        except KernelError:
+            if done:
+                return done
+            raise
+        done += written
+        if done >= total or not written:
+            return done
 
 
 def preadv(context: CallContext, fd: int, address: int, count: int, low: int, high: int) -> int:
@@ -205,9 +250,11 @@ def preadv(context: CallContext, fd: int, address: int, count: int, low: int, hi
     file = context.file(fd)
     offset = _offset(low, high)
     file.require_readable()
-    vectors = _vectors(context, address, count)
-    wanted = min(sum(length for _, length in vectors), IO_CHUNK)
-    return _scatter(context, vectors, file.read_at(wanted, offset))
+    return _read_pieces(
+        context,
+        _vectors(context, address, count),
+        lambda size, done: file.read_at(size, offset + done),
+    )
 
 
 def pwritev(context: CallContext, fd: int, address: int, count: int, low: int, high: int) -> int:
@@ -215,10 +262,7 @@ def pwritev(context: CallContext, fd: int, address: int, count: int, low: int, h
     file = context.file(fd)
     offset = _offset(low, high)
     file.require_writable()
-    data = _gather(context, _vectors(context, address, count), 0, IO_CHUNK)
-    if isinstance(file, RegularFile):
-        data = _within_file_size_limit(context, data, offset)
-    return file.write_at(data, offset)
+    return _write_all_at(context, file, _vectors(context, address, count), offset)
 
 
 def llseek(context: CallContext, fd: int, high: int, low: int, result: int, whence: int) -> int:

@@ -1,0 +1,28 @@
+"""Reads and writes longer than the host copies at once."""
+
+from __future__ import annotations
+
+from wasmsand import Sandbox
+
+
+def test_one_read_or_write_moves_all_of_a_long_block() -> None:
+    # dd reports a short read as "0+1 records".
+    with Sandbox() as sandbox:
+        result = sandbox.commands.run("LC_ALL=C dd if=/dev/zero of=f bs=5M count=2; wc -c < f")
+        again = sandbox.commands.run("LC_ALL=C dd if=f of=/dev/null bs=10M")
+    assert result.stderr.splitlines()[:2] == ["2+0 records in", "2+0 records out"]
+    assert result.stdout == "10485760\n"
+    assert again.stderr.splitlines()[:2] == ["1+0 records in", "1+0 records out"]
+
+
+def test_a_script_of_more_than_a_mebibyte_is_read_whole() -> None:
+    with Sandbox() as sandbox:
+        sandbox.files.write("long.sh", ": " + "x" * (3 << 20) + "\necho end\n")
+        result = sandbox.commands.run(". ./long.sh")
+    assert (result.stdout, result.stderr) == ("end\n", "")
+
+
+def test_long_output_arrives_whole_through_a_pipe() -> None:
+    with Sandbox() as sandbox:
+        result = sandbox.commands.run("head -c 5000000 /dev/zero | dd bs=4M 2>/dev/null | wc -c")
+    assert result.stdout == "5000000\n"

@@ -12,14 +12,17 @@ static inline uint32_t load32(const char *p) { return *(const unaligned32 *)p; }
 static inline void store64(char *p, uint64_t value) { *(unaligned64 *)p = value; }
 static inline void store32(char *p, uint32_t value) { *(unaligned32 *)p = value; }
 
-static inline void *copy_block(void *to, const void *from, size_t size)
+/* For functions that contain one of the instructions. */
+#define WITH_BLOCKS __attribute__((__target__("bulk-memory,bulk-memory-opt")))
+
+WITH_BLOCKS static inline void *copy_block(void *to, const void *from, size_t size)
 {
 	__asm__ volatile ("local.get %0\n\tlocal.get %1\n\tlocal.get %2\n\tmemory.copy 0, 0"
 	                  : : "r"(to), "r"(from), "r"(size) : "memory");
 	return to;
 }
 
-static inline void *fill_block(void *to, int byte, size_t size)
+WITH_BLOCKS static inline void *fill_block(void *to, int byte, size_t size)
 {
 	__asm__ volatile ("local.get %0\n\tlocal.get %1\n\tlocal.get %2\n\tmemory.fill 0"
 	                  : : "r"(to), "r"(byte), "r"(size) : "memory");

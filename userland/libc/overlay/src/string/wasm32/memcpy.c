@@ -2,7 +2,7 @@
  * and stores that overlap in the middle. */
 #include "block_access.h"
 
-void *memcpy(void *restrict to, const void *restrict from, size_t size)
+WITH_BLOCKS void *memcpy(void *restrict to, const void *restrict from, size_t size)
 {
 	if (size > MAX_SHORT) return copy_block(to, from, size);
 	return copy_short(to, from, size);

@@ -1,7 +1,7 @@
 /* As memcpy: memory.fill for what is long. */
 #include "block_access.h"
 
-void *memset(void *to, int byte, size_t size)
+WITH_BLOCKS void *memset(void *to, int byte, size_t size)
 {
 	if (size > MAX_SHORT) return fill_block(to, byte, size);
 	char *p = to;

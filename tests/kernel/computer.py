@@ -84,10 +84,10 @@ class Computer:
             namespace.write(ROOT, node, 0, content)
 
 
-def errno_of(action: Callable[[], object]) -> Errno:
+def errno_of(action: Callable[..., object], *arguments: object) -> Errno:
     """The error that `action` fails with."""
     try:
-        action()
+        action(*arguments)
     except KernelError as error:
         return error.errno
     raise AssertionError("no error")

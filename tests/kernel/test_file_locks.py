@@ -83,9 +83,7 @@ def test_nonsense_operations_are_einval(
 def test_record_locks_conflict_between_processes_by_range(locks: FileLocks, node: Node) -> None:
     locks.set_record(10, node, F_WRLCK, 0, 5, wait=False)
     locks.set_record(11, node, F_WRLCK, 5, 10, wait=False)
-    assert (
-        errno_of(lambda: locks.set_record(11, node, F_RDLCK, 4, 6, wait=False)) is Errno.EAGAIN
-    )
+    assert errno_of(lambda: locks.set_record(11, node, F_RDLCK, 4, 6, wait=False)) is Errno.EAGAIN
     locks.set_record(10, node, F_WRLCK, 0, 5, wait=False)
     found = locks.find_conflict(12, node, F_RDLCK, 3, 5)
     assert found is not None

@@ -43,7 +43,7 @@ def test_only_oneself_and_ones_children_can_be_moved(
 ) -> None:
     grandchild = computer.fork(child)
     for pid in (grandchild.pid, 999):
-        assert errno_of(lambda p=pid: set_group(computer.kernel, process, p, 0)) is Errno.ESRCH
+        assert errno_of(set_group, computer.kernel, process, pid, 0) is Errno.ESRCH
 
 
 def test_a_child_that_has_execed_cannot_be_moved(
@@ -68,7 +68,7 @@ def test_a_group_of_another_session_or_of_nobody_cannot_be_joined(
 ) -> None:
     stranger = computer.command()
     for group in (stranger.group, 999):
-        assert errno_of(lambda g=group: set_group(computer.kernel, child, 0, g)) is Errno.EPERM
+        assert errno_of(set_group, computer.kernel, child, 0, group) is Errno.EPERM
     assert errno_of(lambda: set_group(computer.kernel, child, 0, -1)) is Errno.EINVAL
 
 

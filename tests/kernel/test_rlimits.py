@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from tests.kernel.computer import errno_of
@@ -48,10 +50,8 @@ def test_only_root_raises_a_hard_limit(limits: ResourceLimits) -> None:
 
 def test_not_even_root_exceeds_the_sandbox(limits: ResourceLimits) -> None:
     for resource in (NOFILE, NPROC):
-        wanted = Limit(5, 21)
-        assert (
-            errno_of(lambda r=resource: limits.set(r, wanted, privileged=True)) is Errno.EPERM
-        )
+        raising = partial(limits.set, privileged=True)
+        assert errno_of(raising, resource, Limit(5, 21)) is Errno.EPERM
 
 
 def test_a_childs_limits_are_its_own(limits: ResourceLimits) -> None:

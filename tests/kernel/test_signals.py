@@ -70,16 +70,13 @@ def test_kill_and_stop_cannot_be_caught_ignored_or_blocked(
     computer: Computer, process: Process, signo: int
 ) -> None:
     for action in (SIG_IGN, SIG_DFL, HANDLER):
-        action_set = SignalAction(action)
-        assert errno_of(lambda a=action_set: process.signals.set_action(signo, a)) is Errno.EINVAL
+        assert errno_of(process.signals.set_action, signo, SignalAction(action)) is Errno.EINVAL
     process.signals.set_mask((1 << 64) - 1)
     computer.send(process, signo)
     assert process.dead or process.stopped
 
 
-def test_a_blocked_signal_waits_until_it_is_unblocked(
-    computer: Computer, process: Process
-) -> None:
+def test_a_blocked_signal_waits_until_it_is_unblocked(computer: Computer, process: Process) -> None:
     process.signals.set_mask(mask_of(Signal.SIGTERM))
     computer.send(process, Signal.SIGTERM)
     assert not process.dead
@@ -108,9 +105,7 @@ def test_ignoring_a_pending_signal_discards_it(computer: Computer, process: Proc
     assert not process.signals.pending
 
 
-def test_a_blocked_signal_wakes_those_who_wait_for_it(
-    computer: Computer, process: Process
-) -> None:
+def test_a_blocked_signal_wakes_those_who_wait_for_it(computer: Computer, process: Process) -> None:
     process.signals.set_mask(mask_of(Signal.SIGUSR1))
     woken = Woken(WouldBlock((process.signal_queue,)))
     computer.send(process, Signal.SIGUSR1)
@@ -225,9 +220,7 @@ def test_exec_drops_handlers_and_keeps_ignored_blocked_and_pending(
 # Stop and continue.
 
 
-@pytest.mark.parametrize(
-    "signo", [Signal.SIGSTOP, Signal.SIGTSTP, Signal.SIGTTIN, Signal.SIGTTOU]
-)
+@pytest.mark.parametrize("signo", [Signal.SIGSTOP, Signal.SIGTSTP, Signal.SIGTTIN, Signal.SIGTTOU])
 def test_stop_signals_stop_a_job_that_someone_can_continue(
     computer: Computer, process: Process, signo: int
 ) -> None:
@@ -333,9 +326,7 @@ def test_an_unknown_process_is_reported_before_an_unknown_signal(
     assert errno_of(lambda: kill(computer.kernel, process, process.pid, -1)) is Errno.EINVAL
 
 
-def test_a_zombie_can_be_sent_signals_that_do_nothing(
-    computer: Computer, process: Process
-) -> None:
+def test_a_zombie_can_be_sent_signals_that_do_nothing(computer: Computer, process: Process) -> None:
     child = computer.fork(process)
     computer.kernel.exit(child, 0)
     kill(computer.kernel, process, child.pid, Signal.SIGKILL)

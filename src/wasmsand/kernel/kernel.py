@@ -12,11 +12,13 @@ from collections.abc import Callable
 
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.device import PTY_MAJOR, device_number
 from wasmsand.kernel.files.locks import FileLocks
 from wasmsand.kernel.files.opening import FifoOpen
 from wasmsand.kernel.files.pipe import Pipe
 from wasmsand.kernel.files.table import FdTable
 from wasmsand.kernel.files.terminal import Terminal
+from wasmsand.kernel.flags import S_IFCHR
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.proc_source import KernelProcSource
 from wasmsand.kernel.process.delivery import SI_KERNEL, post, signal_group
@@ -140,16 +142,16 @@ class Kernel:
         index = next((i for i in range(_TERMINALS_MAX) if i not in self.terminals), None)
         if index is None:
             raise KernelError(Errno.ENOSPC, f"{_TERMINALS_MAX} terminals are open")
-        terminal = Terminal(
-            index, uid, gid, self.clock.realtime(), self._signal_group, self._terminal_gone
-        )
-        self.terminals[index] = terminal
         namespace = self.namespace
+        device = device_number(PTY_MAJOR, index)
         node = namespace.mknod(
-            ROOT, namespace.root, b"/dev/pts/%d" % index, terminal.stat().mode, terminal.device
+            ROOT, namespace.root, b"/dev/pts/%d" % index, S_IFCHR | 0o620, device
         )
         namespace.chown(ROOT, node, uid, gid)
-        terminal.stat = lambda: namespace.stat(node)
+        terminal = Terminal(
+            index, device, namespace, node, self._signal_group, self._terminal_gone
+        )
+        self.terminals[index] = terminal
         return terminal
 
     def _signal_group(self, group: int, signo: int) -> None:
@@ -157,7 +159,10 @@ class Kernel:
 
     def _terminal_gone(self, terminal: Terminal) -> None:
         self.terminals.pop(terminal.index, None)
-        self.namespace.unlink(ROOT, self.namespace.root, b"/dev/pts/%d" % terminal.index)
+        try:
+            self.namespace.unlink(ROOT, self.namespace.root, b"/dev/pts/%d" % terminal.index)
+        except KernelError:
+            pass  # a guest that is root may have removed it
         leader = self.processes.find(terminal.session) if terminal.session else None
         if leader is not None:
             post(self, leader, SignalInfo(Signal.SIGHUP, SI_KERNEL))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.files.terminal import Terminal, TerminalFile
 from wasmsand.kernel.flags import O_RDWR
 from wasmsand.kernel.process.process import Process
@@ -34,11 +35,16 @@ class HostTerminal:
                 machine.identity.uid, machine.identity.gid
             )
             self._terminal.rows, self._terminal.columns = rows, columns
-        files = tuple(TerminalFile(self._terminal, O_RDWR) for _ in range(3))
-        self._process: Process = machine.start_process(
-            argv, environ, cwd, (files[0], files[1], files[2]), self._end,
-            terminal=self._terminal,
-        )
+            file = TerminalFile(self._terminal, O_RDWR)
+        try:
+            self._process: Process = machine.start_process(
+                argv, environ, cwd, (file, file, file), self._end, terminal=self._terminal
+            )
+        except KernelError:
+            with machine.lock:
+                file.release()
+                self._terminal.close_master()
+            raise
 
     def _end(self) -> None:
         self._ended.set()
@@ -75,7 +81,4 @@ class HostTerminal:
     def close(self) -> None:
         """Hang up."""
         with self._machine.lock:
-            if self._terminal.master_open:
-                self._terminal.master_open = False
-                self._terminal.hang_up(self._terminal)
-                self._terminal.changed.wake()
+            self._terminal.close_master()

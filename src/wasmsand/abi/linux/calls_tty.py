@@ -76,6 +76,7 @@ def _set_settings(context: CallContext, terminal: Terminal, address: int) -> int
     if terminal.session == context.process.session:
         groups.require_foreground_to_change(context.kernel, context.process, terminal)
     terminal.discipline.change(context.memory.read(address, Termios.SIZE))
+    terminal.feed()
     terminal.changed.wake()
     return 0
 
@@ -124,7 +125,7 @@ def _take(context: CallContext, terminal: Terminal, argument: int) -> int:
 def _give_up(context: CallContext, terminal: Terminal, argument: int) -> int:
     if context.process.terminal is not terminal:
         raise KernelError(Errno.ENOTTY)
-    context.process.terminal = None
+    groups.leave_terminal(context.kernel, context.process)
     return 0
 
 
@@ -133,6 +134,7 @@ def _flush(context: CallContext, terminal: Terminal, which: int) -> int:
         raise KernelError(Errno.EINVAL)
     if which in (0, 2):
         terminal.discipline.flush_input()
+        terminal.feed()
     if which in (1, 2):
         terminal.output.clear()
         terminal.changed.wake()

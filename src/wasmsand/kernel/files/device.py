@@ -30,6 +30,7 @@ URANDOM: Final = device_number(1, 9)
 TTY: Final = device_number(5, 0)
 CONSOLE: Final = device_number(5, 1)
 PTMX: Final = device_number(5, 2)
+PTY_MAJOR: Final = 136
 
 
 def _nothing(count: int) -> bytes:

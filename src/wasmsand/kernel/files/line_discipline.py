@@ -1,13 +1,15 @@
 """The terminal's line discipline: what happens between keys and a reading program.
 
-Owns `Termios` and `LineDiscipline`: canonical editing, echo, signal characters,
-newline translation. Rules: pure byte processing; signals are reported to the
-caller, not sent; buffers are bounded (4096 bytes of input, as on Linux).
+Owns `Termios` and `LineDiscipline`: canonical editing, echo, signal characters, flow
+control, newline translation. Rules: pure byte processing; signals are reported to the
+caller, not sent; input is bounded as on Linux: one line of 4095 bytes and its end, and
+what does not fit any more is left to the caller.
 """
 
 from __future__ import annotations
 
 import struct
+from collections import deque
 from typing import Final
 
 INPUT_MAX: Final = 4096
@@ -19,6 +21,7 @@ INLCR: Final = 0o100
 ISTRIP: Final = 0o40
 IUTF8: Final = 0o40000
 IXON: Final = 0o2000
+IXANY: Final = 0o4000
 # c_oflag
 OPOST: Final = 0o1
 ONLCR: Final = 0o4
@@ -80,27 +83,40 @@ class Termios:
 class LineDiscipline:
     """Input editing and output processing for one terminal."""
 
-    __slots__ = ("_line", "_literal_next", "_ready", "eof_pending", "termios")
+    __slots__ = ("_ends", "_line", "_literal_next", "_ready", "output_stopped", "termios")
 
     def __init__(self) -> None:
         self.termios = Termios()
         self._line = bytearray()  # canonical: being edited
         self._ready = bytearray()  # what a read may take
-        self.eof_pending: list[int] = []
-        # Positions in `_ready` where a VEOF ended a line: a read stops there, and a VEOF at
-        # the start of a line makes a read return nothing.
+        self._ends: deque[int] = deque()
+        # Canonical: positions in `_ready` where a read must stop, one per line. A VEOF adds
+        # an end but no byte, so after nothing it makes a read return nothing.
         self._literal_next = False
+        self.output_stopped = False
+        """Suspended by VSTOP until VSTART."""
 
-    def receive(self, data: bytes) -> tuple[bytes, list[int]]:
-        """Bytes typed at the terminal: (what to echo, signals to send)."""
+    def receive(self, data: bytes) -> tuple[int, bytes, list[int]]:
+        """Bytes typed at the terminal: (how many were taken, what to echo, signals to send).
+
+        Not all are taken while the program leaves complete input unread.
+        """
         termios = self.termios
         echo = bytearray()
         signals: list[int] = []
+        taken = 0
         for byte in data:
+            if self._full() and (self._ends or not termios.lflag & ICANON):
+                break
+            taken += 1
             if termios.iflag & ISTRIP:
                 byte &= 0x7F
             self._receive_byte(byte, termios, echo, signals)
-        return self.process_output(bytes(echo)), signals
+        return taken, self.process_output(bytes(echo)), signals
+
+    def _full(self) -> bool:
+        used = len(self._line) + len(self._ready)
+        return used >= INPUT_MAX - 1 or len(self._ends) >= INPUT_MAX
 
     def _receive_byte(
         self, byte: int, termios: Termios, echo: bytearray, signals: list[int]
@@ -116,12 +132,15 @@ class LineDiscipline:
                 byte = 10
         elif byte == 10 and termios.iflag & INLCR:
             byte = 13
+        if self._controls_output(byte, termios):
+            return
         cc = termios.cc
         if termios.lflag & ISIG and byte != _DISABLED:
             for index, signo in ((VINTR, SIGINT), (VQUIT, SIGQUIT), (VSUSP, SIGTSTP)):
                 if byte == cc[index]:
                     if not termios.lflag & NOFLSH:
                         self.flush_input()
+                    self.output_stopped = False
                     self._echo(byte, termios, echo)
                     signals.append(signo)
                     return
@@ -130,11 +149,21 @@ class LineDiscipline:
         else:
             self._append(byte, termios, echo)
 
+    def _controls_output(self, byte: int, termios: Termios) -> bool:
+        """Whether `byte` was VSTOP or VSTART, which no program sees."""
+        if not termios.iflag & IXON or byte == _DISABLED:
+            return False
+        if byte in (termios.cc[VSTOP], termios.cc[VSTART]):
+            self.output_stopped = byte == termios.cc[VSTOP]
+            return True
+        if termios.iflag & IXANY:
+            self.output_stopped = False
+        return False
+
     def _append(self, byte: int, termios: Termios, echo: bytearray) -> None:
-        buffer = self._line if termios.lflag & ICANON else self._ready
-        if len(self._line) + len(self._ready) >= INPUT_MAX:
-            echo.append(7)
+        if self._full():
             return
+        buffer = self._line if termios.lflag & ICANON else self._ready
         buffer.append(byte)
         self._echo(byte, termios, echo)
 
@@ -148,28 +177,44 @@ class LineDiscipline:
                 while self._line:
                     self._erase(termios, echo)
                 return
-            if byte == cc[VWERASE] and termios.lflag & IEXTEN:
-                while self._line and self._line[-1] in b" \t":
-                    self._erase(termios, echo)
-                while self._line and self._line[-1] not in b" \t":
-                    self._erase(termios, echo)
-                return
-            if byte == cc[VLNEXT] and termios.lflag & IEXTEN:
-                self._literal_next = True
-                return
             if byte == cc[VEOF]:
-                self._ready += self._line
-                self._line.clear()
-                self.eof_pending.append(len(self._ready))
+                self._end_line()
+                return
+            if termios.lflag & IEXTEN and self._edit_extended(byte, termios, echo):
                 return
         if byte == 10 or (byte != _DISABLED and byte in (cc[VEOL], cc[VEOL2])):
             self._line.append(byte)
             if termios.lflag & (ECHO | ECHONL):
                 echo.append(byte)
-            self._ready += self._line
-            self._line.clear()
+            self._end_line()
             return
         self._append(byte, termios, echo)
+
+    def _edit_extended(self, byte: int, termios: Termios, echo: bytearray) -> bool:
+        cc = termios.cc
+        if byte == cc[VWERASE]:
+            while self._line and self._line[-1] in b" \t":
+                self._erase(termios, echo)
+            while self._line and self._line[-1] not in b" \t":
+                self._erase(termios, echo)
+        elif byte == cc[VLNEXT]:
+            self._literal_next = True
+            if termios.lflag & ECHO and termios.lflag & ECHOCTL:
+                echo += b"^\b"
+        elif byte == cc[VREPRINT]:
+            if termios.lflag & ECHO:
+                self._echo(byte, termios, echo)
+                echo.append(10)
+                for typed in self._line:
+                    self._echo(typed, termios, echo)
+        else:
+            return False
+        return True
+
+    def _end_line(self) -> None:
+        self._ready += self._line
+        self._line.clear()
+        self._ends.append(len(self._ready))
 
     def _erase(self, termios: Termios, echo: bytearray) -> None:
         if not self._line:
@@ -193,8 +238,9 @@ class LineDiscipline:
     def readable(self) -> bool:
         """Whether a read would return at once."""
         if self.termios.lflag & ICANON:
-            return bool(self.eof_pending) or b"\n" in self._ready or bool(self._ready)
-        return len(self._ready) >= max(1, self.termios.cc[VMIN])
+            return bool(self._ends)
+        wanted = 1 if self.termios.cc[VTIME] else max(1, self.termios.cc[VMIN])
+        return len(self._ready) >= wanted
 
     def available(self) -> int:
         """Bytes that a read could take (FIONREAD)."""
@@ -202,52 +248,45 @@ class LineDiscipline:
 
     def take(self, count: int) -> bytes | None:
         """What a read of `count` gets; None if there is nothing yet; empty at EOF."""
-        ready = self._ready
         if not self.termios.lflag & ICANON:
-            if not ready:
-                return b"" if self.termios.cc[VMIN] == 0 and not self.termios.cc[VTIME] else None
-            if len(ready) < min(count, self.termios.cc[VMIN]):
+            if len(self._ready) < min(count, self.termios.cc[VMIN]):
                 return None
-            return self._cut(min(count, len(ready)))
-        if self.eof_pending and self.eof_pending[0] == 0:
-            self.eof_pending.pop(0)
-            return b""
-        if not ready:
+            if not self._ready and self.termios.cc[VTIME]:
+                return None
+            return self.take_now(count)
+        if not self._ends:
             return None
-        newline = ready.find(b"\n")
-        length = len(ready) if newline < 0 else newline + 1
-        # A VEOF after some characters only ends their line; after a newline it is an end of
-        # file of its own, for the next read.
-        ends_line = bool(self.eof_pending) and (
-            self.eof_pending[0] < length or (newline < 0 and self.eof_pending[0] == length)
-        )
-        if ends_line:
-            length = self.eof_pending[0]
-        taken = self._cut(min(length, count))
-        if ends_line and self.eof_pending[0] == 0:
-            self.eof_pending.pop(0)
-        return taken
+        return self.take_now(min(count, self._ends[0]))
 
-    def _cut(self, length: int) -> bytes:
-        taken = bytes(self._ready[:length])
-        del self._ready[:length]
-        self.eof_pending = [position - length for position in self.eof_pending]
+    def take_now(self, count: int) -> bytes:
+        """Up to `count` bytes of what there is (a non-canonical read whose time is over)."""
+        taken = bytes(self._ready[:count])
+        del self._ready[:count]
+        if self._ends:
+            self._ends = deque(end - len(taken) for end in self._ends)
+            if self._ends[0] == 0:
+                self._ends.popleft()
         return taken
 
     def flush_input(self) -> None:
         """Forget what was typed and not read."""
         self._line.clear()
         self._ready.clear()
-        self.eof_pending.clear()
+        self._ends.clear()
 
     def change(self, data: bytes) -> None:
-        """New settings; what was typed becomes readable when editing is switched off."""
+        """New settings. What was typed so far is readable at once when editing is switched
+        off, and is one line when it is switched on."""
         was_canonical = self.termios.lflag & ICANON
         self.termios.unpack(data)
-        if was_canonical and not self.termios.lflag & ICANON:
+        if self.termios.lflag & ICANON == was_canonical:
+            return
+        self._ends.clear()
+        if was_canonical:
             self._ready += self._line
             self._line.clear()
-            self.eof_pending.clear()
+        elif self._ready:
+            self._ends.append(len(self._ready))
 
     def process_output(self, data: bytes) -> bytes:
         """What a program wrote, as the terminal shows it."""

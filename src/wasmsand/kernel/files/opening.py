@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
-from wasmsand.kernel.files.device import CONSOLE, PTMX, TTY, SimpleDevice
+from wasmsand.kernel.files.device import CONSOLE, PTMX, PTY_MAJOR, TTY, SimpleDevice
 from wasmsand.kernel.files.pipe import Pipe, PipeEnd
 from wasmsand.kernel.files.regular import DirectoryFile, NodeFile, RegularFile
 from wasmsand.kernel.files.terminal import Terminal, TerminalFile, TerminalMaster
@@ -37,8 +37,6 @@ from wasmsand.kernel.wait import WouldBlock
 if TYPE_CHECKING:
     from wasmsand.kernel.kernel import Kernel
     from wasmsand.kernel.process.process import Process
-
-_PTY_MAJOR = 136
 
 
 def open_path(
@@ -77,18 +75,15 @@ def _open_device(
     if number in (TTY, CONSOLE):
         if process.terminal is None:
             raise KernelError(Errno.ENXIO, "no controlling terminal")
+        if not process.terminal.master_open:
+            raise KernelError(Errno.EIO, "terminal hung up")
         return TerminalFile(process.terminal, kept)
     if number == PTMX:
-        return open_terminal_master(kernel, process, kept)
-    if number >> 8 == _PTY_MAJOR:
+        terminal = kernel.new_terminal(process.identity.uid, process.identity.gid)
+        return TerminalMaster(terminal, kept, node)
+    if number >> 8 == PTY_MAJOR:
         return _open_terminal(kernel, process, number & 0xFF, flags)
     return SimpleDevice(number, kept, kernel.namespace, node)
-
-
-def open_terminal_master(kernel: Kernel, process: Process, flags: int) -> TerminalMaster:
-    """A new pseudo-terminal pair, by its master side."""
-    terminal = kernel.new_terminal(process.identity.uid, process.identity.gid)
-    return TerminalMaster(terminal, flags, terminal.stat())
 
 
 def _open_terminal(kernel: Kernel, process: Process, index: int, flags: int) -> OpenFile:

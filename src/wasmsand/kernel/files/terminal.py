@@ -2,8 +2,9 @@
 
 Owns `Terminal` (the state both sides share), the program's side `TerminalFile` and
 the controlling side `TerminalMaster`. Rules: output waits when the master does not
-read (64 KiB), input is bounded by the line discipline; a background process that
-reads gets SIGTTIN; when the master is gone, reads end and writes give EIO.
+read (64 KiB), echo is dropped then; input waits when the program does not read; when
+the master is gone, reads end and writes give EIO; when the last program's side is
+gone, the master reads EIO.
 """
 
 from __future__ import annotations
@@ -12,9 +13,15 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.anonymous import anonymous_stat
 from wasmsand.kernel.files.description import OpenFile
-from wasmsand.kernel.files.line_discipline import ICANON, VTIME, LineDiscipline
+from wasmsand.kernel.files.line_discipline import (
+    ICANON,
+    INPUT_MAX,
+    TOSTOP,
+    VMIN,
+    VTIME,
+    LineDiscipline,
+)
 from wasmsand.kernel.flags import (
     POLLERR,
     POLLHUP,
@@ -22,26 +29,30 @@ from wasmsand.kernel.flags import (
     POLLOUT,
     POLLRDNORM,
     POLLWRNORM,
-    S_IFCHR,
 )
 from wasmsand.kernel.limits import PIPE_CAPACITY
-from wasmsand.kernel.vfs import Node, Stat
-from wasmsand.kernel.wait import WaitQueue, WouldBlock
+from wasmsand.kernel.vfs import Namespace, Node, Stat
+from wasmsand.kernel.wait import WaitQueue
 
 
 class Terminal:
     """A pseudo-terminal's shared state."""
 
-    __slots__ = ("changed", "columns", "discipline", "device", "foreground_group", "hang_up",
-                 "index", "locked", "master_open", "output", "rows", "send_signal", "session",
-                 "slaves", "stat")
+    __slots__ = ("_typed", "changed", "columns", "device", "discipline", "foreground_group",
+                 "hang_up", "index", "master_open", "namespace", "node", "output", "rows",
+                 "send_signal", "session", "slaves", "slaves_seen")
 
     def __init__(
-        self, index: int, uid: int, gid: int, now_ns: int,
+        self, index: int, device: int, namespace: Namespace, node: Node,
         send_signal: Callable[[int, int], None],
         hang_up: Callable[[Terminal], None],
     ) -> None:
         self.index = index
+        self.device = device
+        self.namespace = namespace
+        self.node = node
+        """The /dev/pts entry, retained by the master and by each open program's side."""
+        namespace.retain(node)
         self.discipline = LineDiscipline()
         self.rows = 24
         self.columns = 80
@@ -51,20 +62,29 @@ class Terminal:
         self.changed = WaitQueue()
         self.master_open = True
         self.slaves = 0
-        self.locked = False
+        self.slaves_seen = False
+        self._typed = bytearray()
         self.send_signal = send_signal
         """(process group, signal): called when a key or a resize sends one."""
         self.hang_up = hang_up
         """Called when the master side is closed."""
-        self.device = (136 << 8) | index
-        fallback = anonymous_stat(S_IFCHR | 0o620, uid, gid, now_ns, rdev=self.device)
-        self.stat: Callable[[], Stat] = lambda: fallback
-        """fstat of the program's side: that of its /dev/pts entry, once it has one."""
 
     def type_keys(self, data: bytes) -> None:
-        """Bytes from the keyboard side."""
-        echo, signals = self.discipline.receive(data)
-        self.output += echo
+        """Bytes from the keyboard side; what the program leaves no room for waits."""
+        self._typed += data
+        self.feed()
+
+    def typing_room(self) -> int:
+        """Bytes that may be typed before a guest must wait for the program to read."""
+        return max(0, INPUT_MAX - len(self._typed))
+
+    def feed(self) -> None:
+        """Pass on what was typed, after there may be room for it again."""
+        if not self._typed:
+            return
+        taken, echo, signals = self.discipline.receive(bytes(self._typed))
+        del self._typed[:taken]
+        self.output += echo[: max(0, PIPE_CAPACITY - len(self.output))]
         for signo in signals:
             if self.foreground_group:
                 self.send_signal(self.foreground_group, signo)
@@ -78,6 +98,14 @@ class Terminal:
         if self.foreground_group:
             self.send_signal(self.foreground_group, 28)
 
+    def close_master(self) -> None:
+        """The controlling side is gone: hang up; idempotent."""
+        if self.master_open:
+            self.master_open = False
+            self.changed.wake()
+            self.hang_up(self)
+            self.namespace.release(self.node)
+
 
 class TerminalFile(OpenFile):
     """A terminal opened by a program (/dev/pts/N, /dev/tty)."""
@@ -90,7 +118,13 @@ class TerminalFile(OpenFile):
     def __init__(self, terminal: Terminal, flags: int) -> None:
         super().__init__(flags)
         self.terminal = terminal
+        terminal.namespace.retain(terminal.node)
         terminal.slaves += 1
+        terminal.slaves_seen = True
+
+    @property
+    def node(self) -> Node | None:
+        return self.terminal.node
 
     def read(self, count: int) -> bytes:
         terminal = self.terminal
@@ -98,22 +132,40 @@ class TerminalFile(OpenFile):
             return b""
         taken = terminal.discipline.take(count)
         if taken is not None:
+            terminal.feed()
             return taken
         if not terminal.master_open:
             return b""
         raise self.wait_or_fail(terminal.changed)
 
     def read_timeout(self) -> int:
-        """VTIME in nanoseconds for a non-canonical read, 0 for none."""
-        termios = self.terminal.discipline.termios
-        return 0 if termios.lflag & ICANON else termios.cc[VTIME] * 100_000_000
+        """How long a read that found too little may wait, in nanoseconds; 0: for ever.
+
+        That is VTIME for a non-canonical read; with VMIN it counts from the first byte.
+        """
+        discipline = self.terminal.discipline
+        termios = discipline.termios
+        if termios.lflag & ICANON or (termios.cc[VMIN] and not discipline.available()):
+            return 0
+        return termios.cc[VTIME] * 100_000_000
+
+    def read_after_timeout(self, count: int) -> bytes:
+        """What there is when `read_timeout` is over."""
+        taken = self.terminal.discipline.take_now(count)
+        self.terminal.feed()
+        return taken
+
+    @property
+    def stops_background_writers(self) -> bool:
+        """Whether a write from the background is SIGTTOU (stty tostop)."""
+        return bool(self.terminal.discipline.termios.lflag & TOSTOP)
 
     def write(self, data: bytes) -> int:
         terminal = self.terminal
         if not terminal.master_open:
             raise KernelError(Errno.EIO, "terminal hung up")
         room = PIPE_CAPACITY - len(terminal.output)
-        if room <= 0:
+        if room <= 0 or terminal.discipline.output_stopped:
             raise self.wait_or_fail(terminal.changed)
         # Newlines grow on output; half the room is always enough.
         part = data[: max(1, room // 2)]
@@ -123,12 +175,12 @@ class TerminalFile(OpenFile):
 
     def poll(self) -> int:
         terminal = self.terminal
+        if not terminal.master_open:
+            return POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM | POLLHUP | POLLERR
         bits = 0
         if terminal.discipline.readable():
             bits |= POLLIN | POLLRDNORM
-        if not terminal.master_open:
-            bits |= POLLHUP | POLLIN | POLLERR
-        elif len(terminal.output) < PIPE_CAPACITY:
+        if len(terminal.output) < PIPE_CAPACITY and not terminal.discipline.output_stopped:
             bits |= POLLOUT | POLLWRNORM
         return bits
 
@@ -136,26 +188,35 @@ class TerminalFile(OpenFile):
         return (self.terminal.changed,)
 
     def stat(self) -> Stat:
-        return self.terminal.stat()
+        return self.terminal.namespace.stat(self.terminal.node)
 
     def release(self) -> None:
-        self.terminal.slaves -= 1
-        self.terminal.changed.wake()
+        terminal = self.terminal
+        terminal.slaves -= 1
+        terminal.changed.wake()
+        terminal.namespace.release(terminal.node)
 
 
 class TerminalMaster(OpenFile):
     """The controlling side: what is typed is written, what is shown is read."""
 
-    __slots__ = ("_node", "_stat", "terminal")
+    __slots__ = ("_node", "terminal")
 
     kind: ClassVar[str] = "ptmx"
     writes_all: ClassVar[bool] = True
 
-    def __init__(self, terminal: Terminal, flags: int, stat: Stat) -> None:
+    def __init__(self, terminal: Terminal, flags: int, node: Node) -> None:
         super().__init__(flags)
         self.terminal = terminal
-        self._stat = stat
-        self._node: Node | None = None
+        self._node = node
+        terminal.namespace.retain(node)
+
+    @property
+    def node(self) -> Node | None:
+        return self._node
+
+    def _abandoned(self) -> bool:
+        return self.terminal.slaves_seen and self.terminal.slaves == 0
 
     def read(self, count: int) -> bytes:
         terminal = self.terminal
@@ -164,30 +225,33 @@ class TerminalMaster(OpenFile):
             del terminal.output[:count]
             terminal.changed.wake()
             return taken
-        if terminal.slaves == 0 and terminal.session == 0 and terminal.locked:
+        if self._abandoned():
             raise KernelError(Errno.EIO)
-        if self.nonblocking:
-            raise KernelError(Errno.EAGAIN)
-        raise WouldBlock((terminal.changed,))
+        raise self.wait_or_fail(terminal.changed)
 
     def write(self, data: bytes) -> int:
-        part = data[:4096]
+        part = data[: self.terminal.typing_room()]
+        if data and not part:
+            raise self.wait_or_fail(self.terminal.changed)
         self.terminal.type_keys(part)
         return len(part)
 
     def poll(self) -> int:
-        bits = POLLOUT | POLLWRNORM
+        bits = 0
+        if self.terminal.typing_room():
+            bits |= POLLOUT | POLLWRNORM
         if self.terminal.output:
             bits |= POLLIN | POLLRDNORM
+        if self._abandoned():
+            bits |= POLLHUP
         return bits
 
     def queues(self) -> tuple[WaitQueue, ...]:
         return (self.terminal.changed,)
 
     def stat(self) -> Stat:
-        return self._stat
+        return self.terminal.namespace.stat(self._node)
 
     def release(self) -> None:
-        self.terminal.master_open = False
-        self.terminal.changed.wake()
-        self.terminal.hang_up(self.terminal)
+        self.terminal.close_master()
+        self.terminal.namespace.release(self._node)

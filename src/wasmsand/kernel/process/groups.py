@@ -53,9 +53,28 @@ def take_terminal(process: Process, terminal: Terminal) -> None:
     """TIOCSCTTY: make it the controlling terminal of a session leader."""
     if process.session != process.pid or terminal.session not in (0, process.session):
         raise KernelError(Errno.EPERM)
+    if process.terminal not in (None, terminal):
+        raise KernelError(Errno.EPERM)
     terminal.session = process.session
     terminal.foreground_group = process.group
     process.terminal = terminal
+
+
+def leave_terminal(kernel: Kernel, process: Process) -> None:
+    """TIOCNOTTY, and the death of a session leader: a leader takes the terminal from its
+    whole session and hangs up the foreground group."""
+    terminal = process.terminal
+    process.terminal = None
+    if terminal is None or process.session != process.pid or terminal.session != process.session:
+        return
+    foreground = terminal.foreground_group
+    terminal.session = terminal.foreground_group = 0
+    terminal.changed.wake()
+    for member in kernel.processes.session(process.session):
+        member.terminal = None
+    if foreground:
+        signal_group(kernel, foreground, Signal.SIGHUP)
+        signal_group(kernel, foreground, Signal.SIGCONT)
 
 
 def set_foreground(kernel: Kernel, process: Process, terminal: Terminal, group: int) -> None:
@@ -63,7 +82,12 @@ def set_foreground(kernel: Kernel, process: Process, terminal: Terminal, group: 
     if terminal.session != process.session:
         raise KernelError(Errno.ENOTTY)
     require_foreground_to_change(kernel, process, terminal)
-    if not any(p.session == process.session for p in kernel.processes.group(group)):
+    if group < 0:
+        raise KernelError(Errno.EINVAL)
+    members = kernel.processes.group(group)
+    if not members:
+        raise KernelError(Errno.ESRCH)
+    if members[0].session != process.session:
         raise KernelError(Errno.EPERM)
     terminal.foreground_group = group
 

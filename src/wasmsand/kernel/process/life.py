@@ -23,6 +23,7 @@ from wasmsand.kernel.process.delivery import (
     SI_KERNEL,
     post,
 )
+from wasmsand.kernel.process.groups import leave_terminal
 from wasmsand.kernel.process.process import Process, ProcessState, Usage
 from wasmsand.kernel.process.signals import SA_NOCLDWAIT, SIG_IGN, Signal, SignalInfo
 from wasmsand.kernel.wait import WouldBlock
@@ -78,8 +79,7 @@ def exit_process(kernel: Kernel, process: Process, status: int) -> None:
     process.memory_bytes = 0
     held_together = _groups_with_a_parent(kernel, process)
     _give_children_to_init(kernel, process)
-    if process.session == process.pid and process.terminal is not None:
-        _leave_terminal(kernel, process)
+    leave_terminal(kernel, process)
     process.state = ProcessState.ZOMBIE
     _hang_up_orphans(kernel, held_together)
     parent = process.parent
@@ -111,22 +111,6 @@ def _give_children_to_init(kernel: Kernel, process: Process) -> None:
         if child.dead:
             reap(kernel, child)
     process.children.clear()
-
-
-def _leave_terminal(kernel: Kernel, process: Process) -> None:
-    terminal = process.terminal
-    assert terminal is not None
-    if terminal.session == process.session:
-        foreground = terminal.foreground_group
-        terminal.session = 0
-        terminal.foreground_group = 0
-        terminal.changed.wake()
-        for member in kernel.processes.session(process.session):
-            member.terminal = None
-        for member in kernel.processes.group(foreground):
-            if member is not process:
-                post(kernel, member, SignalInfo(Signal.SIGHUP, SI_KERNEL))
-                post(kernel, member, SignalInfo(Signal.SIGCONT, SI_KERNEL))
 
 
 def _groups_with_a_parent(kernel: Kernel, process: Process) -> set[int]:

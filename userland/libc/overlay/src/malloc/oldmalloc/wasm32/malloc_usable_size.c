@@ -1,5 +1,5 @@
 #include <malloc.h>
-#include "malloc_impl.h"
+#include "../malloc_impl.h"
 #include "../../small_blocks.h"
 
 hidden void *(*const __realloc_dep)(void *, size_t) = realloc;

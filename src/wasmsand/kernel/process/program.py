@@ -6,6 +6,7 @@ no return. Rules: nothing of the process changes here; `become` then cannot fail
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _HEADER_BYTES: Final = 256
 WASM_MAGIC: Final = b"\0asm"
 _POINTER_BYTES: Final = 4
+_NAME_BYTES: Final = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,9 @@ class Program:
     """An executable WebAssembly file and the arguments it gets."""
 
     path: bytes
+    """Of the WebAssembly file; absolute."""
+    name: bytes
+    """What ps shows: of the file that was asked for, even if that is a script."""
     argv: tuple[bytes, ...]
     environ: tuple[bytes, ...]
     content_key: str | None
@@ -47,6 +52,7 @@ def find_program(
     """Resolve `path`, through interpreters, to a program; or the errno execve gives."""
     _require_size(argv, environ)
     argv = argv or (b"",)
+    name = path.rpartition(b"/")[2][:_NAME_BYTES]
     namespace = kernel.namespace
     credentials = process.identity.credentials()
     for _ in range(INTERPRETER_DEPTH_MAX + 1):
@@ -58,7 +64,8 @@ def find_program(
         header = namespace.read(node, 0, _HEADER_BYTES)
         if header.startswith(WASM_MAGIC):
             return Program(
-                path, argv, environ, namespace.content_key(node), _reader(kernel, node, stat.size)
+                _absolute(kernel, base, path), name, argv, environ, namespace.content_key(node),
+                _reader(kernel, node, stat.size),
             )
         if not header.startswith(b"#!"):
             raise KernelError(Errno.ENOEXEC, _text(path))
@@ -69,6 +76,12 @@ def find_program(
     raise KernelError(Errno.ELOOP, _text(path))
 
 
+def _absolute(kernel: Kernel, base: Node, path: bytes) -> bytes:
+    if path.startswith(b"/"):
+        return path
+    return kernel.namespace.path_of(base).rstrip(b"/") + b"/" + path.removeprefix(b"./")
+
+
 def _reader(kernel: Kernel, node: Node, size: int) -> Callable[[], bytes]:
     def read() -> bytes:
         return kernel.namespace.read(node, 0, size)
@@ -77,15 +90,17 @@ def _reader(kernel: Kernel, node: Node, size: int) -> Callable[[], bytes]:
 
 
 def _parse_interpreter(header: bytes, path: bytes) -> tuple[bytes, bytes]:
+    """The interpreter and its one argument. Only blanks and tabs separate them, and the
+    one cut off at the end of the header is an error if it is the interpreter, as on Linux."""
     line, newline, _ = header[2:].partition(b"\n")
-    if not newline and len(header) == _HEADER_BYTES:
-        # As on Linux: a cut-off interpreter path is an error, a cut-off argument is not.
-        if not any(blank in line.strip(b" \t") for blank in (b" ", b"\t")):
-            raise KernelError(Errno.ENOEXEC, _text(path))
-    words = line.strip(b" \t").split(None, 1)
-    if not words:
+    if not newline:
+        line = line[: _HEADER_BYTES - 3]
+    line, nul, _ = line.partition(b"\0")
+    interpreter, *argument = re.split(rb"[ \t]+", line.strip(b" \t"), maxsplit=1)
+    cut_off = len(header) == _HEADER_BYTES and not newline and not nul and not argument
+    if not interpreter or cut_off:
         raise KernelError(Errno.ENOEXEC, _text(path))
-    return words[0], words[1].rstrip(b" \t") if len(words) > 1 else b""
+    return interpreter, argument[0] if argument else b""
 
 
 def _require_size(argv: tuple[bytes, ...], environ: tuple[bytes, ...]) -> None:
@@ -102,7 +117,7 @@ def become(kernel: Kernel, process: Process, program: Program) -> None:
     """The point of no return of execve: `process` is now `program`."""
     process.fds.close_for_exec()
     process.signals.reset_for_exec()
-    process.name = program.path.rsplit(b"/", 1)[-1][:15]
+    process.name = program.name
     process.executable = program.path
     process.argv = program.argv
     process.environ = program.environ

@@ -1,0 +1,79 @@
+"""The real-time interval timer."""
+
+from __future__ import annotations
+
+from tests.kernel.computer import Computer
+from wasmsand.kernel.clock import SECOND
+from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.signals import Signal, mask_of
+from wasmsand.kernel.process.timers import fire_timers, real_timer, set_real_timer
+
+ALARM = mask_of(Signal.SIGALRM)
+
+
+def test_a_timer_fires_once_when_it_is_due(computer: Computer, process: Process) -> None:
+    computer.handle(process, Signal.SIGALRM)
+    set_real_timer(computer.kernel, process, 5 * SECOND, 0)
+    computer.time.advance(4.9)
+    assert fire_timers(computer.kernel) == computer.time.now_ns + SECOND // 10
+    assert not process.signals.pending
+    computer.time.advance(0.2)
+    assert fire_timers(computer.kernel) is None
+    assert process.signals.pending == ALARM
+    assert real_timer(computer.kernel, process) == (0, 0)
+
+
+def test_an_alarm_that_nobody_handles_ends_the_process(
+    computer: Computer, process: Process
+) -> None:
+    set_real_timer(computer.kernel, process, 1, 0)
+    computer.time.advance(1)
+    fire_timers(computer.kernel)
+    assert process.exit_status == Signal.SIGALRM
+
+
+def test_an_interval_repeats_without_drifting(computer: Computer, process: Process) -> None:
+    computer.handle(process, Signal.SIGALRM)
+    began = computer.time.now_ns
+    set_real_timer(computer.kernel, process, SECOND, SECOND)
+    for turn in range(1, 4):
+        computer.time.advance(1.1)
+        process.signals.discard(ALARM)
+        due = fire_timers(computer.kernel)
+        assert process.signals.pending == ALARM
+        assert due == began + (turn + 1) * SECOND
+
+
+def test_missed_intervals_fire_once(computer: Computer, process: Process) -> None:
+    computer.handle(process, Signal.SIGALRM)
+    set_real_timer(computer.kernel, process, 1, 1)
+    computer.time.advance(100)
+    assert fire_timers(computer.kernel) == computer.time.now_ns + 1
+
+
+def test_setting_returns_what_was_left_and_zero_disarms(
+    computer: Computer, process: Process
+) -> None:
+    assert set_real_timer(computer.kernel, process, 10 * SECOND, 3) == (0, 0)
+    computer.time.advance(4)
+    assert set_real_timer(computer.kernel, process, 0, 0) == (6 * SECOND, 3)
+    computer.time.advance(100)
+    assert fire_timers(computer.kernel) is None
+    assert not process.dead
+
+
+def test_the_driver_is_told_when_a_timer_is_armed(computer: Computer, process: Process) -> None:
+    told: list[int] = []
+    computer.kernel.timer_armed = told.append
+    set_real_timer(computer.kernel, process, SECOND, 0)
+    set_real_timer(computer.kernel, process, 0, 0)
+    assert told == [computer.time.now_ns + SECOND]
+
+
+def test_a_timer_survives_exec_but_not_fork_or_exit(computer: Computer, process: Process) -> None:
+    set_real_timer(computer.kernel, process, SECOND, 0)
+    child = computer.fork(process)
+    assert real_timer(computer.kernel, child) == (0, 0)
+    computer.kernel.exit(process, 0)
+    computer.time.advance(2)
+    assert fire_timers(computer.kernel) is None

@@ -98,7 +98,7 @@ def _suite(suite: Suite, options: argparse.Namespace, console: Console) -> int:
     else:
         update(options.document, suite, suite_text(suite, comparisons, explanations))
     for test in needless(comparisons, explanations):
-        console.print(Text(f"{test} is as native now: remove it from explanations.toml"))
+        console.print(Text(f"{test} passes now: remove it from explanations.toml"))
     unexplained = [c.test for c in different if not explanations_of(c.test, explanations)]
     alike = len(comparisons) - len(different)
     console.print(Text(f"{suite.title}: {alike} of {len(comparisons)} as native"))

@@ -2,8 +2,8 @@
 
 Owns the format: for each suite an array of tables with `tests`, `because`, and the ID
 of the limitation in `docs/limitations.md` if the cause is one. Rules: an explanation
-names tests that exist and differ; one that has become needless is reported, so that
-the file cannot rot.
+names tests that differ, or that fail on both sides; one that has become needless is
+reported, so that the file cannot rot.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.suite import Comparison
+from conformance.suite import Comparison, Verdict
 
 FILE = Path(__file__).with_name("explanations.toml")
 
@@ -63,6 +63,6 @@ def explanations_of(test: str, explanations: Sequence[Explanation]) -> list[Expl
 
 
 def needless(comparisons: Sequence[Comparison], explanations: Sequence[Explanation]) -> list[str]:
-    """Tests that are explained and do not differ."""
-    fine = {comparison.test for comparison in comparisons if comparison.as_native}
+    """Tests that are explained and have nothing to explain."""
+    fine = {c.test for c in comparisons if c.sandbox.verdict is not Verdict.FAIL}
     return sorted({test for entry in explanations for test in entry.tests} & fine)

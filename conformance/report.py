@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.explanations import Explanation, explanations_of
-from conformance.suite import Comparison, Suite, Verdict
+from conformance.suite import Comparison, Outcome, Suite, Verdict
 
 _MARKS = {Verdict.PASS: "pass", Verdict.FAIL: "**fail**", Verdict.SKIP: "skip"}
 
@@ -35,6 +35,10 @@ def suite_text(
     if different:
         parts.append("### Differences and why\n")
         parts.append(_differences(different, explanations))
+    both = [c for c in comparisons if c.native.verdict is c.sandbox.verdict is Verdict.FAIL]
+    if both:
+        parts.append("### Fail natively as well\n")
+        parts.append(_failures_on_both_sides(both, explanations))
     parts.append("### All tests\n")
     parts.append(_table(comparisons))
     return "\n\n".join(part.strip() for part in parts)
@@ -69,15 +73,28 @@ def _differences(different: Sequence[Comparison], explanations: Sequence[Explana
     return "\n".join(lines)
 
 
+def _failures_on_both_sides(both: Sequence[Comparison], explanations: Sequence[Explanation]) -> str:
+    lines = ["| test | why |", "|---|---|"]
+    for comparison in both:
+        found = explanations_of(comparison.test, explanations)
+        lines.append(f"| {comparison.test} | {' '.join(_cell(e.because) for e in found)} |")
+    return "\n".join(lines)
+
+
 def _table(comparisons: Sequence[Comparison]) -> str:
     lines = ["| test | native | sandbox | native s | sandbox s |", "|---|---|---|---:|---:|"]
     for comparison in comparisons:
         native, sandbox = comparison.native, comparison.sandbox
         lines.append(
-            f"| {comparison.test} | {_MARKS[native.verdict]} | {_MARKS[sandbox.verdict]} "
+            f"| {comparison.test} | {_verdict(native)} | {_verdict(sandbox)} "
             f"| {native.seconds:.1f} | {sandbox.seconds:.1f} |"
         )
     return "\n".join(lines)
+
+
+def _verdict(outcome: Outcome) -> str:
+    again = outcome.tries > 1 and outcome.verdict is Verdict.PASS
+    return _MARKS[outcome.verdict] + (" (second try)" if again else "")
 
 
 def _cell(text: str) -> str:

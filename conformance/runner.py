@@ -1,8 +1,10 @@
 """Running all tests of a suite on both sides.
 
 Owns the order, the workers and the kept outcomes. Rules: an outcome is kept under a key
-of everything that decided it, and used again only under the same key; a test that makes
-the harness itself fail is a failed test with the reason, never a lost one.
+of everything that decided it, and used again only under the same key; a test that fails,
+on whichever side, is run once more when nothing else runs, because suites hold races and
+short time-outs; a test that makes the harness itself fail is a failed test with the
+reason, never a lost one.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 
 from conformance.suite import SIDES, Comparison, Outcome, Side, Suite, Verdict
@@ -34,7 +37,9 @@ class KeptOutcomes:
         """What was kept, or None."""
         try:
             facts = json.loads((self._folders[side] / f"{test}.json").read_text("utf-8"))
-            return Outcome(Verdict(facts["verdict"]), facts["detail"], facts["seconds"])
+            return Outcome(
+                Verdict(facts["verdict"]), facts["detail"], facts["seconds"], facts["tries"]
+            )
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -46,6 +51,7 @@ class KeptOutcomes:
             "verdict": outcome.verdict.value,
             "detail": outcome.detail,
             "seconds": round(outcome.seconds, 3),
+            "tries": outcome.tries,
         }
         fresh = path.with_suffix(f".{os.getpid()}.new")
         fresh.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
@@ -63,6 +69,13 @@ def run_suite(
 ) -> list[Comparison]:
     """Both sides of all `tests`; sides in `fresh` are run even if an outcome is kept."""
     outcomes: dict[tuple[str, Side], Outcome] = {}
+    failed: list[tuple[str, Side]] = []
+
+    def note(test: str, side: Side, outcome: Outcome) -> None:
+        outcomes[test, side] = outcome
+        kept.keep(test, side, outcome)
+        observe(test, side, outcome, False)
+
     with ThreadPoolExecutor(workers) as pool:
         running: dict[Future[Outcome], tuple[str, Side]] = {}
         try:
@@ -75,13 +88,16 @@ def run_suite(
                     else:
                         running[pool.submit(_run, suite, test, side)] = (test, side)
             for future in as_completed(running):
-                test, side = running[future]
-                outcome = outcomes[test, side] = future.result()
-                kept.keep(test, side, outcome)
-                observe(test, side, outcome, False)
+                outcome = future.result()
+                if outcome.verdict is Verdict.FAIL:
+                    failed.append(running[future])
+                else:
+                    note(*running[future], outcome)
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+    for test, side in failed:
+        note(test, side, replace(_run(suite, test, side), tries=2))
     return [Comparison(test, outcomes[test, "native"], outcomes[test, "sandbox"]) for test in tests]
 
 

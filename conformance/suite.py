@@ -34,6 +34,8 @@ class Outcome:
     detail: str
     """Why it did not pass: the difference from what the suite expects, or a time-out."""
     seconds: float
+    tries: int = 1
+    """How often it was run until it passed or was given up."""
 
     def __post_init__(self) -> None:
         if len(self.detail) > DETAIL_MAX:

@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
 # Directories that are ours to check; those of them that exist.
-TYPED := $(wildcard src tools bench userland tests)
+TYPED := $(wildcard src tools bench userland conformance tests)
 PYTEST := $(BIN)/python -m pytest
 # Give more to pytest: make test ARGS='-k fork -x'
 ARGS ?=
@@ -62,11 +62,11 @@ bench: build
 	$(BIN)/wasmsand bench $(ARGS)
 
 conformance: build
-	$(BIN)/python -m userland.conformance $(ARGS)
+	$(BIN)/python -m conformance $(ARGS)
 
 wheel: build
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
 
 clean:
 	rm -rf $(VENV) dist build src/wasmsand/_image .mypy_cache .pytest_cache .ruff_cache
-	find src tests tools bench userland -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests tools bench userland conformance -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 
@@ -28,9 +29,10 @@ def run_within(sandbox: Sandbox, seconds: float, command: str, timeout_ms: int) 
     return result
 
 
-def test_fork_bomb_is_held_by_max_processes(sandbox: Sandbox) -> None:
-    result = run_within(sandbox, 15, ":(){ :|:& };: ; wait", timeout_ms=4_000)
-    assert "Resource temporarily unavailable" in result.stderr
+@pytest.mark.parametrize("bomb", [":(){ :|:& };:", ":(){ :|:& };: ; wait", ":(){ : | : ; };:"])
+def test_fork_bomb_is_held_by_max_processes(sandbox: Sandbox, bomb: str) -> None:
+    result = run_within(sandbox, 20, bomb, timeout_ms=4_000)
+    assert re.search("Resource temporarily unavailable|max_processes", result.stderr)
 
 
 def test_a_tree_of_sleeping_children_is_held_by_max_processes() -> None:
@@ -68,17 +70,24 @@ def test_sixty_endless_loops_end_by_the_timeout(sandbox: Sandbox) -> None:
     assert result.exit_code == 124
 
 
-@pytest.mark.parametrize("size", ["10G", "3G"])
-def test_a_huge_allocation_is_refused(sandbox: Sandbox, size: str) -> None:
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        ("10G", "dd: invalid number: '10G': Value too large for data type\n"),
+        ("1900M", "dd: memory exhausted by input buffer of size 1992294400 bytes (1.9 GiB)\n"),
+    ],
+)
+def test_a_huge_allocation_is_refused(sandbox: Sandbox, size: str, message: str) -> None:
     result = sandbox.commands.run(f"dd if=/dev/zero of=/dev/null bs={size} count=1")
-    assert result.exit_code == 1
-    assert result.stderr.startswith("dd: memory exhausted by input buffer of size ")
+    assert (result.exit_code, result.stderr) == (1, message)
 
 
-def test_memory_that_grows_for_ever_is_refused() -> None:
+@pytest.mark.parametrize("command", ["x=x; while :; do x=$x$x; done", "x=$(yes | head -c 10G)"])
+def test_memory_that_grows_for_ever_is_refused(command: str) -> None:
     with Sandbox(memory_limit_bytes=64 * MIB) as sandbox:
-        result = sandbox.commands.run("x=xxxxxxxx; while :; do x=$x$x; done")
+        result = sandbox.commands.run(command)
         assert result.exit_code != 0
+        assert not result.timed_out
         assert "cannot allocate" in result.stderr
         assert sandbox.commands.run("echo alive | cat").stdout == "alive\n"
 
@@ -87,7 +96,7 @@ def test_memory_of_all_processes_together_is_limited() -> None:
     with Sandbox(memory_limit_bytes=96 * MIB) as sandbox:
         grow = "x=xxxxxxxx; for i in {1..21}; do x=$x$x; done; read -t 1 < <(sleep 1)"
         result = sandbox.commands.run(f"for i in {{1..12}}; do ({grow}) & done; wait")
-        assert "allocate" in result.stderr
+        assert re.search("cannot allocate|Out of memory", result.stderr)
         assert sandbox.commands.run("echo alive | cat").stdout == "alive\n"
 
 
@@ -147,7 +156,7 @@ def test_output_as_large_as_the_limit_is_whole() -> None:
 def test_open_files_are_limited(sandbox: Sandbox) -> None:
     command = "for i in {1..2000}; do exec {fd}< /dev/null || break; done; echo $i"
     result = sandbox.commands.run(command)
-    assert "Too many open files" in result.stderr
+    assert "No file descriptors available" in result.stderr
     assert 900 < int(result.stdout) <= 1024
 
 
@@ -165,11 +174,11 @@ def test_a_sparse_file_of_a_terabyte_takes_no_memory(sandbox: Sandbox) -> None:
 
 
 def test_deep_directories_and_long_names_end_with_errors(sandbox: Sandbox) -> None:
-    command = "for i in {1..3000}; do mkdir -p d && cd d || break; done; echo done"
-    assert sandbox.commands.run(command).stdout == "done\n"
-    result = sandbox.commands.run(f"echo > {'x' * 300}")
-    assert "File name too long" in result.stderr
-    assert sandbox.commands.run("rm -r d; ls").exit_code == 0
+    deep = "d/" * 1500
+    assert sandbox.commands.run(f"mkdir -p {deep} && cd {deep} && mkdir -p {deep}").exit_code == 0
+    assert "File name too long" in sandbox.commands.run(f"ls {deep}{deep}").stderr
+    assert "File name too long" in sandbox.commands.run(f"echo > {'x' * 300}").stderr
+    assert sandbox.commands.run("rm -r d; ls").stdout == ""
 
 
 def test_an_argument_list_that_is_too_long_is_refused(sandbox: Sandbox) -> None:

@@ -5,8 +5,14 @@ from __future__ import annotations
 from tests.kernel.computer import Computer
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.rlimits import CPU, Limit
 from wasmsand.kernel.process.signals import Signal, mask_of
-from wasmsand.kernel.process.timers import fire_timers, real_timer, set_real_timer
+from wasmsand.kernel.process.timers import (
+    enforce_cpu_limit,
+    fire_timers,
+    real_timer,
+    set_real_timer,
+)
 
 ALARM = mask_of(Signal.SIGALRM)
 
@@ -77,3 +83,28 @@ def test_a_timer_survives_exec_but_not_fork_or_exit(computer: Computer, process:
     computer.kernel.exit(process, 0)
     computer.time.advance(2)
     assert fire_timers(computer.kernel) is None
+
+
+def test_the_cpu_limit_warns_every_second_and_then_kills(
+    computer: Computer, process: Process
+) -> None:
+    process.rlimits.set(CPU, Limit(2, 4), privileged=False)
+    computer.handle(process, Signal.SIGXCPU)
+    warned = []
+    for half_seconds in range(8):
+        process.usage.user_ns = half_seconds * SECOND // 2
+        enforce_cpu_limit(computer.kernel, process)
+        if process.signals.pending:
+            warned.append(half_seconds / 2)
+            process.signals.discard(mask_of(Signal.SIGXCPU))
+    assert warned == [2.0, 3.0]
+    process.usage.user_ns = 4 * SECOND
+    enforce_cpu_limit(computer.kernel, process)
+    assert process.exit_status == Signal.SIGKILL
+
+
+def test_a_cpu_limit_without_handler_ends_by_sigxcpu(computer: Computer, process: Process) -> None:
+    process.rlimits.set(CPU, Limit(1, 10), privileged=False)
+    process.usage.user_ns = SECOND
+    enforce_cpu_limit(computer.kernel, process)
+    assert process.exit_status == Signal.SIGXCPU

@@ -35,6 +35,7 @@ from wasmsand.kernel.process.delivery import deliverable_handler, interrupts, re
 from wasmsand.kernel.process.life import fork, require_room_for_child
 from wasmsand.kernel.process.process import Process, ProcessState
 from wasmsand.kernel.process.program import Program, become
+from wasmsand.kernel.process.timers import enforce_cpu_limit
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.wait import WouldBlock
 from wasmsand.machine.parking import Parker
@@ -149,6 +150,9 @@ class Guest(CallContext):
                 result = handler(self, a, b, c, d, e, f)
             except KernelError as error:
                 result = -error.errno
+                process.call_deadline = None  # it may have failed after it set these
+                if process.signals.saved_mask is not None:
+                    restore_mask_after_waiting(self)
             except WouldBlock as block:
                 result = self._wait(block, nr, handler, (a, b, c, d, e, f))
             if process.dead and self._embryo_parent is not None and nr in _KILLS:
@@ -161,11 +165,16 @@ class Guest(CallContext):
     def _call_of_the_dead(self, nr: int) -> int:
         """A killed process stops. A killed embryo only fails until its parent, whose thread
         this is, gets out of it by exec or exit."""
-        if self._embryo_parent is None:
-            raise ProcessEnded
+        self._stop_if_over()
         if nr in _EMBRYO_ENDS:
             return self._end_embryo()
         return -int(Errno.EINTR)
+
+    def _stop_if_over(self) -> None:
+        """Leave the guest if no living process is left for this thread to run."""
+        parent = self._embryo_parent
+        if self.process.dead and (parent is None or parent.dead):
+            raise ProcessEnded
 
     def _wait(
         self, block: WouldBlock, nr: int, handler: Handler,
@@ -173,12 +182,16 @@ class Guest(CallContext):
     ) -> int:
         """Park and retry until the call finishes or a signal ends it."""
         process = self.process
-        process.state = ProcessState.SLEEPING
+        if process.state is ProcessState.RUNNING:
+            process.state = ProcessState.SLEEPING
         try:
             while True:
-                if not process.stopped and interrupts(process):
+                if process.stopped:
+                    self._parker.park((process.signal_queue,), None)
+                elif interrupts(process):
                     return self._interrupted(nr)
-                self._parker.park((*block.queues, process.signal_queue), block.deadline)
+                else:
+                    self._parker.park((*block.queues, process.signal_queue), block.deadline)
                 if process.dead:
                     return self._call_of_the_dead(0)
                 if process.stopped:
@@ -214,9 +227,8 @@ class Guest(CallContext):
         while process.stopped and not process.dead:
             self._parker.park((process.signal_queue,), None)
         if process.dead:
-            if self._embryo_parent is not None:
-                return False
-            raise ProcessEnded
+            self._stop_if_over()
+            return False
         if process.signals.saved_mask is not None:
             restore_mask_after_waiting(self)
         if not deliverable_handler(process):
@@ -237,12 +249,12 @@ class Guest(CallContext):
         with self._lock:
             process = self.process
             if process.dead:
-                raise ProcessEnded
+                self._stop_if_over()
+                return
             self._account()
             self._charge_memory(process)
-            if process.usage.user_ns // 1_000_000_000 >= process.rlimits.cpu_seconds:
-                self.kernel.exit(process, Signal.SIGXCPU)
-            elif self.kernel.memory_used() > self.kernel.limits.memory_limit_bytes:
+            enforce_cpu_limit(self.kernel, process)
+            if self.kernel.memory_used() > self.kernel.limits.memory_limit_bytes:
                 self._out_of_memory()
             run_handlers = False
             if process.signals.pending or process.dead or process.stopped:
@@ -258,14 +270,13 @@ class Guest(CallContext):
             "out of memory (%d bytes); ended %r; raise memory_limit_bytes",
             self.kernel.limits.memory_limit_bytes, victim,
         )
-        if self.process.dead:
-            raise ProcessEnded
+        self._stop_if_over()
 
     def fork_allowed(self) -> int:
         """Whether there is room for another process and its memory."""
         with self._lock:
             if self.process.dead:
-                raise ProcessEnded
+                return self._call_of_the_dead(0)
             try:
                 require_room_for_child(self.kernel, self.process)
                 self._require_memory(self._instance.memory_size())
@@ -283,7 +294,7 @@ class Guest(CallContext):
         with self._lock:
             if self.process.dead:
                 child.close()
-                raise ProcessEnded
+                return self._call_of_the_dead(0)
             try:
                 process = fork(self.kernel, self.process)
             except KernelError as error:

@@ -79,11 +79,6 @@ class ResourceLimits:
         """RLIMIT_NOFILE, soft."""
         return self._limits[NOFILE].soft
 
-    @property
-    def cpu_seconds(self) -> int:
-        """RLIMIT_CPU, soft."""
-        return self._limits[CPU].soft
-
     def copy(self) -> ResourceLimits:
         """For a forked child."""
         child = object.__new__(ResourceLimits)

@@ -1,15 +1,18 @@
-"""Interval timers (alarm, setitimer).
+"""Interval timers (alarm, setitimer) and the limit of CPU time.
 
-Owns when a process's real-time timer fires. Rules: the kernel does not wait; it
-tells the driver when the next timer is due and the driver calls `fire_timers`.
+Owns when a process's real-time timer fires and what RLIMIT_CPU does. Rules: the kernel
+does not wait; it tells the driver when the next timer is due and the driver calls
+`fire_timers`, and `enforce_cpu_limit` from time to time while a process computes.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.process.delivery import SI_KERNEL, post
 from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.rlimits import CPU, Limit
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 
 if TYPE_CHECKING:
@@ -52,3 +55,14 @@ def fire_timers(kernel: Kernel) -> int | None:
         if deadline and (earliest is None or deadline < earliest):
             earliest = deadline
     return earliest
+
+
+def enforce_cpu_limit(kernel: Kernel, process: Process) -> None:
+    """RLIMIT_CPU: SIGXCPU at the soft limit and every second after it, SIGKILL at the hard."""
+    limit = process.rlimits.get(CPU)
+    used = process.usage.user_ns // SECOND
+    if used >= limit.hard:
+        post(kernel, process, SignalInfo(Signal.SIGKILL, SI_KERNEL))
+    elif used >= limit.soft:
+        process.rlimits.set(CPU, Limit(limit.soft + 1, limit.hard), privileged=True)
+        post(kernel, process, SignalInfo(Signal.SIGXCPU, SI_KERNEL))

@@ -49,7 +49,11 @@ class Kernel:
     """The kernel of one sandbox."""
 
     def __init__(
-        self, root: TreeFs, limits: Limits, *, clock: Clock | None = None,
+        self,
+        root: TreeFs,
+        limits: Limits,
+        *,
+        clock: Clock | None = None,
         hostname: bytes = b"sandbox",
     ) -> None:
         self.limits = limits
@@ -77,8 +81,12 @@ class Kernel:
 
     def _make_init(self) -> Process:
         init = Process(
-            self.processes.allocate_pid(), None, fds=FdTable(0), cwd=self.namespace.root,
-            identity=Identity.of(0, 0), rlimits=ResourceLimits(self.limits),
+            self.processes.allocate_pid(),
+            None,
+            fds=FdTable(0),
+            cwd=self.namespace.root,
+            identity=Identity.of(0, 0),
+            rlimits=ResourceLimits(self.limits),
             start_ns=self.clock.boot_ns,
         )
         assert init.pid == INIT_PID
@@ -94,8 +102,12 @@ class Kernel:
     def new_process(self, identity: Identity, cwd: Node, environ: tuple[bytes, ...]) -> Process:
         """A process started by the host: child of init, leader of its own session."""
         process = Process(
-            self.processes.allocate_pid(), self.init, fds=FdTable(self.limits.max_open_files),
-            cwd=cwd, identity=identity, rlimits=ResourceLimits(self.limits),
+            self.processes.allocate_pid(),
+            self.init,
+            fds=FdTable(self.limits.max_open_files),
+            cwd=cwd,
+            identity=identity,
+            rlimits=ResourceLimits(self.limits),
             start_ns=self.clock.monotonic(),
         )
         self.namespace.retain(cwd)
@@ -148,9 +160,7 @@ class Kernel:
             ROOT, namespace.root, b"/dev/pts/%d" % index, S_IFCHR | 0o620, device
         )
         namespace.chown(ROOT, node, uid, gid)
-        terminal = Terminal(
-            index, device, namespace, node, self._signal_group, self._terminal_gone
-        )
+        terminal = Terminal(index, device, namespace, node, self._signal_group, self._terminal_gone)
         self.terminals[index] = terminal
         return terminal
 

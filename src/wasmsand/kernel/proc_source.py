@@ -49,26 +49,39 @@ class KernelProcSource:
             return None
         identity, signals, terminal = process.identity, process.signals, process.terminal
         return ProcessInfo(
-            pid=pid, ppid=process.parent.pid if process.parent else 0, pgid=process.group,
-            sid=process.session, name=process.name, state=self._state(process),
+            pid=pid,
+            ppid=process.parent.pid if process.parent else 0,
+            pgid=process.group,
+            sid=process.session,
+            name=process.name,
+            state=self._state(process),
             cmdline=() if process.dead else process.argv,
             environ=() if process.dead else process.environ,
-            exe_path=process.executable, cwd=None if process.dead else process.cwd,
+            exe_path=process.executable,
+            cwd=None if process.dead else process.cwd,
             root=self._kernel.namespace.root,
             uids=(identity.uid, identity.euid, identity.suid),
-            gids=(identity.gid, identity.egid, identity.sgid), groups=sorted(identity.groups),
-            umask=process.umask, tty=terminal.device if terminal else 0,
+            gids=(identity.gid, identity.egid, identity.sgid),
+            groups=sorted(identity.groups),
+            umask=process.umask,
+            tty=terminal.device if terminal else 0,
             tty_pgid=terminal.foreground_group if terminal else -1,
             start_time_ns=process.start_ns - self._kernel.clock.boot_ns,
-            user_time_ns=process.usage.user_ns, system_time_ns=process.usage.system_ns,
+            user_time_ns=process.usage.user_ns,
+            system_time_ns=process.usage.system_ns,
             children_user_time_ns=process.children_usage.user_ns,
             children_system_time_ns=process.children_usage.system_ns,
-            memory_bytes=process.memory_bytes, memory_peak_bytes=process.usage.max_memory,
-            nice=process.nice, exit_code=process.exit_status, signals_pending=signals.pending,
-            signals_blocked=signals.mask, signals_ignored=signals.ignored_set(),
+            memory_bytes=process.memory_bytes,
+            memory_peak_bytes=process.usage.max_memory,
+            nice=process.nice,
+            exit_code=process.exit_status,
+            signals_pending=signals.pending,
+            signals_blocked=signals.mask,
+            signals_ignored=signals.ignored_set(),
             signals_caught=signals.caught_set(),
-            rlimits={r: (process.rlimits.get(r).soft, process.rlimits.get(r).hard)
-                     for r in range(COUNT)},
+            rlimits={
+                r: (process.rlimits.get(r).soft, process.rlimits.get(r).hard) for r in range(COUNT)
+            },
         )
 
     def _state(self, process: Process) -> str:
@@ -121,11 +134,16 @@ class KernelProcSource:
         total = kernel.limits.memory_limit_bytes
         uptime = kernel.clock.uptime()
         return SystemInfo(
-            memory_total_bytes=total, memory_free_bytes=max(0, total - kernel.memory_used()),
-            cpu_count=CPU_COUNT, uptime_ns=uptime,
+            memory_total_bytes=total,
+            memory_free_bytes=max(0, total - kernel.memory_used()),
+            cpu_count=CPU_COUNT,
+            uptime_ns=uptime,
             boot_time_s=(kernel.clock.realtime() - uptime) // SECOND,
-            running=1, last_pid=max(self.pids()), hostname=kernel.hostname,
-            os_release=OS_RELEASE, version=OS_VERSION,
+            running=1,
+            last_pid=max(self.pids()),
+            hostname=kernel.hostname,
+            os_release=OS_RELEASE,
+            version=OS_VERSION,
         )
 
     def mounts_text(self) -> bytes:

@@ -7,6 +7,13 @@ from wasmsand.machine.machine import Machine, MachineOptions
 from wasmsand.machine.terminal import HostTerminal
 
 __all__ = [
-    "Completed", "FileEntry", "HostFiles", "HostTerminal", "ImageMissing", "Machine",
-    "MachineOptions", "base_image", "image_programs",
+    "Completed",
+    "FileEntry",
+    "HostFiles",
+    "HostTerminal",
+    "ImageMissing",
+    "Machine",
+    "MachineOptions",
+    "base_image",
+    "image_programs",
 ]

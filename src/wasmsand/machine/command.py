@@ -51,8 +51,12 @@ class _Capture:
     """The output files of one command and the host's wait for its end."""
 
     def __init__(
-        self, machine: Machine, uid: int, gid: int,
-        on_stdout: Callable[[bytes], None] | None, on_stderr: Callable[[bytes], None] | None,
+        self,
+        machine: Machine,
+        uid: int,
+        gid: int,
+        on_stdout: Callable[[bytes], None] | None,
+        on_stderr: Callable[[bytes], None] | None,
     ) -> None:
         self.ended = threading.Event()
         self.closed = threading.Event()
@@ -61,12 +65,18 @@ class _Capture:
         now = machine.kernel.clock.realtime()
         limit = machine.kernel.limits.max_output_bytes
         self.stdout = HostOutput(
-            limit, anonymous_stat(S_IFIFO | 0o600, uid, gid, now), on_data=on_stdout,
-            on_overflow=self._overflow, on_close=self._one_closed,
+            limit,
+            anonymous_stat(S_IFIFO | 0o600, uid, gid, now),
+            on_data=on_stdout,
+            on_overflow=self._overflow,
+            on_close=self._one_closed,
         )
         self.stderr = HostOutput(
-            limit, anonymous_stat(S_IFIFO | 0o600, uid, gid, now), on_data=on_stderr,
-            on_overflow=self._overflow, on_close=self._one_closed,
+            limit,
+            anonymous_stat(S_IFIFO | 0o600, uid, gid, now),
+            on_data=on_stderr,
+            on_overflow=self._overflow,
+            on_close=self._one_closed,
         )
 
     def _overflow(self) -> None:
@@ -80,9 +90,14 @@ class _Capture:
 
 
 def run_command(
-    machine: Machine, argv: tuple[bytes, ...], environ: tuple[bytes, ...], cwd: bytes,
-    stdin: bytes, timeout_seconds: float | None,
-    on_stdout: Callable[[bytes], None] | None, on_stderr: Callable[[bytes], None] | None,
+    machine: Machine,
+    argv: tuple[bytes, ...],
+    environ: tuple[bytes, ...],
+    cwd: bytes,
+    stdin: bytes,
+    timeout_seconds: float | None,
+    on_stdout: Callable[[bytes], None] | None,
+    on_stderr: Callable[[bytes], None] | None,
 ) -> Completed:
     """Start `argv`, wait for it, gather its output."""
     began = time.perf_counter()
@@ -90,8 +105,9 @@ def run_command(
     capture = _Capture(machine, identity.uid, identity.gid, on_stdout, on_stderr)
     source = HostInput(
         stdin,
-        anonymous_stat(S_IFIFO | 0o600, identity.uid, identity.gid,
-                       machine.kernel.clock.realtime()),
+        anonymous_stat(
+            S_IFIFO | 0o600, identity.uid, identity.gid, machine.kernel.clock.realtime()
+        ),
     )
     process = machine.start_process(
         argv, environ, cwd, (source, capture.stdout, capture.stderr), capture.ended.set

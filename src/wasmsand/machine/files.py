@@ -17,8 +17,14 @@ from wasmsand.kernel.vfs import ROOT, Node, Stat
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
 
-_TYPES: Final = {S_IFREG: "file", S_IFDIR: "dir", S_IFLNK: "symlink", 0o010000: "fifo",
-                 0o020000: "device", 0o140000: "socket"}
+_TYPES: Final = {
+    S_IFREG: "file",
+    S_IFDIR: "dir",
+    S_IFLNK: "symlink",
+    0o010000: "fifo",
+    0o020000: "device",
+    0o140000: "socket",
+}
 _LIST_STEP: Final = 1024
 
 
@@ -195,8 +201,11 @@ class HostFiles:
             return
         if recursive:
             while True:
-                names = [entry.name for entry in self._namespace.readdir(node, 0, _LIST_STEP)
-                         if entry.name not in (b".", b"..")]
+                names = [
+                    entry.name
+                    for entry in self._namespace.readdir(node, 0, _LIST_STEP)
+                    if entry.name not in (b".", b"..")
+                ]
                 if not names:
                     break
                 for name in names:

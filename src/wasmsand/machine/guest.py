@@ -65,7 +65,11 @@ class Guest(CallContext):
     """One process and the program it runs; its `HostCalls`."""
 
     def __init__(
-        self, kernel: Kernel, lock: LockType, engine: Engine, process: Process,
+        self,
+        kernel: Kernel,
+        lock: LockType,
+        engine: Engine,
+        process: Process,
         instance: Instance,
     ) -> None:
         self.kernel = kernel
@@ -112,8 +116,9 @@ class Guest(CallContext):
                 except GuestTrap as trap:
                     self._finish(_TRAP_SIGNALS.get(trap.kind, Signal.SIGSEGV))
                 except Exception:
-                    log.exception("host bug in a system call of %r; the process is ended",
-                                  self.process)
+                    log.exception(
+                        "host bug in a system call of %r; the process is ended", self.process
+                    )
                     self._finish(Signal.SIGKILL)
                 break
         finally:
@@ -177,7 +182,10 @@ class Guest(CallContext):
             raise ProcessEnded
 
     def _wait(
-        self, block: WouldBlock, nr: int, handler: Handler,
+        self,
+        block: WouldBlock,
+        nr: int,
+        handler: Handler,
         arguments: tuple[int, int, int, int, int, int],
     ) -> int:
         """Park and retry until the call finishes or a signal ends it."""
@@ -268,7 +276,8 @@ class Guest(CallContext):
         victim = self.kernel.end_largest()
         log.warning(
             "out of memory (%d bytes); ended %r; raise memory_limit_bytes",
-            self.kernel.limits.memory_limit_bytes, victim,
+            self.kernel.limits.memory_limit_bytes,
+            victim,
         )
         self._stop_if_over()
 

@@ -62,9 +62,14 @@ def image_programs(directory: Path = IMAGE_DIRECTORY) -> tuple[ProgramFile, ...]
         )
     return tuple(
         ProgramFile(
-            name=entry["name"], version=entry["version"], licence=entry["licence"],
-            source=entry["source"], path=directory / entry["file"], sha256=entry["sha256"],
-            size=entry["size"], names=tuple(entry["names"]),
+            name=entry["name"],
+            version=entry["version"],
+            licence=entry["licence"],
+            source=entry["source"],
+            path=directory / entry["file"],
+            sha256=entry["sha256"],
+            size=entry["size"],
+            names=tuple(entry["names"]),
         )
         for entry in document["programs"]
     )

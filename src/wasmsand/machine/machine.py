@@ -66,9 +66,7 @@ class Machine:
         self.identity = Identity.of(USER_ID, USER_ID, frozenset({USER_ID}))
         clock = Clock()
         root = TreeFs(base_image(), options.limits, clock.realtime)
-        self.kernel = Kernel(
-            root, options.limits, clock=clock, hostname=options.hostname.encode()
-        )
+        self.kernel = Kernel(root, options.limits, clock=clock, hostname=options.hostname.encode())
         self.kernel.interrupt = self.engine.interrupt
         owner = weakref.ref(self)
         timers = _timer_service(self.engine)
@@ -95,30 +93,49 @@ class Machine:
         self._finalizer.atexit = False
 
     def run(
-        self, argv: Sequence[bytes], *, environ: Mapping[str, str], cwd: str, stdin: bytes = b"",
+        self,
+        argv: Sequence[bytes],
+        *,
+        environ: Mapping[str, str],
+        cwd: str,
+        stdin: bytes = b"",
         timeout_seconds: float | None = None,
         on_stdout: Callable[[bytes], None] | None = None,
         on_stderr: Callable[[bytes], None] | None = None,
     ) -> Completed:
         """Run a program to its end and capture what it prints."""
         return run_command(
-            self, tuple(argv), _environment(environ), _bytes(cwd), stdin, timeout_seconds,
-            on_stdout, on_stderr,
+            self,
+            tuple(argv),
+            _environment(environ),
+            _bytes(cwd),
+            stdin,
+            timeout_seconds,
+            on_stdout,
+            on_stderr,
         )
 
     def open_terminal(
-        self, argv: Sequence[bytes], *, environ: Mapping[str, str], cwd: str, rows: int = 24,
+        self,
+        argv: Sequence[bytes],
+        *,
+        environ: Mapping[str, str],
+        cwd: str,
+        rows: int = 24,
         columns: int = 80,
     ) -> HostTerminal:
         """Run a program on a pseudo-terminal."""
-        return HostTerminal(
-            self, tuple(argv), _environment(environ), _bytes(cwd), rows, columns
-        )
+        return HostTerminal(self, tuple(argv), _environment(environ), _bytes(cwd), rows, columns)
 
     def start_process(
-        self, argv: tuple[bytes, ...], environ: tuple[bytes, ...], cwd: bytes,
-        files: tuple[OpenFile, OpenFile, OpenFile], on_end: Callable[[], None],
-        *, terminal: Terminal | None = None,
+        self,
+        argv: tuple[bytes, ...],
+        environ: tuple[bytes, ...],
+        cwd: bytes,
+        files: tuple[OpenFile, OpenFile, OpenFile],
+        on_end: Callable[[], None],
+        *,
+        terminal: Terminal | None = None,
     ) -> Process:
         """Start a program with these standard files; `on_end` is called under the lock."""
         with self.lock:
@@ -158,9 +175,7 @@ class Machine:
         failure = KernelError(Errno.ENOENT, name.decode("utf-8", "replace"))
         for candidate in candidates:
             try:
-                return find_program(
-                    self.kernel, process, process.cwd, candidate, argv, environ
-                )
+                return find_program(self.kernel, process, process.cwd, candidate, argv, environ)
             except KernelError as error:
                 if error.errno not in (Errno.ENOENT, Errno.ENOTDIR):
                     failure = error

@@ -24,8 +24,13 @@ class HostTerminal:
     """One session on a terminal."""
 
     def __init__(
-        self, machine: Machine, argv: tuple[bytes, ...], environ: tuple[bytes, ...], cwd: bytes,
-        rows: int, columns: int,
+        self,
+        machine: Machine,
+        argv: tuple[bytes, ...],
+        environ: tuple[bytes, ...],
+        cwd: bytes,
+        rows: int,
+        columns: int,
     ) -> None:
         self._machine = machine
         self._parker = Parker(machine.lock)

@@ -89,7 +89,9 @@ def pipe2(context: CallContext, address: int, flags: int) -> int:
     context.memory.require(address, 8)
     process = context.process
     reader, writer = make_pipe(
-        flags & O_NONBLOCK, process.identity.euid, process.identity.egid,
+        flags & O_NONBLOCK,
+        process.identity.euid,
+        process.identity.egid,
         context.kernel.clock.realtime(),
     )
     on_exec = bool(flags & O_CLOEXEC)

@@ -288,7 +288,12 @@ def ftruncate(context: CallContext, fd: int, low: int, high: int) -> int:
 
 
 def fallocate(
-    context: CallContext, fd: int, mode: int, low: int, high: int, length_low: int,
+    context: CallContext,
+    fd: int,
+    mode: int,
+    low: int,
+    high: int,
+    length_low: int,
     length_high: int,
 ) -> int:
     """fallocate(2)."""
@@ -332,7 +337,12 @@ def sendfile(context: CallContext, out_fd: int, in_fd: int, offset_address: int,
 
 
 def copy_file_range(
-    context: CallContext, in_fd: int, in_address: int, out_fd: int, out_address: int, count: int,
+    context: CallContext,
+    in_fd: int,
+    in_address: int,
+    out_fd: int,
+    out_address: int,
+    count: int,
     flags: int,
 ) -> int:
     """copy_file_range(2)."""

@@ -52,9 +52,7 @@ def record_lock(context: CallContext, fd: int, command: int, address: int) -> in
             context.memory.pack(_FLOCK, address, F_UNLCK, whence, offset, length, 0)
         else:
             size = 0 if found.end == END_OF_FILE else found.end - found.start
-            context.memory.pack(
-                _FLOCK, address, found.kind, SEEK_SET, found.start, size, found.pid
-            )
+            context.memory.pack(_FLOCK, address, found.kind, SEEK_SET, found.start, size, found.pid)
         return 0
     if kind == F_RDLCK:
         file.require_readable()

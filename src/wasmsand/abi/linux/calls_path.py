@@ -45,9 +45,7 @@ def _node(context: CallContext, directory: int, path: bytes, *, follow: bool) ->
     )
 
 
-def _node_or_self(
-    context: CallContext, directory: int, address: int, flags: int
-) -> Node:
+def _node_or_self(context: CallContext, directory: int, address: int, flags: int) -> Node:
     """Resolve a path, or with AT_EMPTY_PATH and an empty one take the fd's own node."""
     path = context.memory.read_path(address) if address else b""
     if not path and flags & AT_EMPTY_PATH:
@@ -107,7 +105,10 @@ def mkdirat(context: CallContext, directory: int, address: int, mode: int) -> in
     """mkdirat(2)."""
     path = context.memory.read_path(address)
     context.kernel.namespace.mkdir(
-        _credentials(context), _base(context, directory, path), path, mode & 0o7777,
+        _credentials(context),
+        _base(context, directory, path),
+        path,
+        mode & 0o7777,
         context.process.umask,
     )
     return 0
@@ -117,7 +118,11 @@ def mknodat(context: CallContext, directory: int, address: int, mode: int, devic
     """mknodat(2)."""
     path = context.memory.read_path(address)
     context.kernel.namespace.mknod(
-        _credentials(context), _base(context, directory, path), path, mode, device,
+        _credentials(context),
+        _base(context, directory, path),
+        path,
+        mode,
+        device,
         context.process.umask,
     )
     return 0
@@ -145,8 +150,12 @@ def symlinkat(context: CallContext, target: int, directory: int, address: int) -
 
 
 def linkat(
-    context: CallContext, old_directory: int, old_address: int, new_directory: int,
-    new_address: int, flags: int,
+    context: CallContext,
+    old_directory: int,
+    old_address: int,
+    new_directory: int,
+    new_address: int,
+    flags: int,
 ) -> int:
     """linkat(2)."""
     if flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH):
@@ -164,15 +173,23 @@ def linkat(
 
 
 def renameat2(
-    context: CallContext, old_directory: int, old_address: int, new_directory: int,
-    new_address: int, flags: int,
+    context: CallContext,
+    old_directory: int,
+    old_address: int,
+    new_directory: int,
+    new_address: int,
+    flags: int,
 ) -> int:
     """renameat2(2)."""
     old = context.memory.read_path(old_address)
     new = context.memory.read_path(new_address)
     context.kernel.namespace.rename(
-        _credentials(context), _base(context, old_directory, old), old,
-        _base(context, new_directory, new), new, flags,
+        _credentials(context),
+        _base(context, old_directory, old),
+        old,
+        _base(context, new_directory, new),
+        new,
+        flags,
     )
     return 0
 
@@ -236,7 +253,8 @@ def fchownat(
 def utimensat(context: CallContext, directory: int, address: int, times: int, flags: int) -> int:
     """utimensat_time64(2); a null path means the fd itself (futimens)."""
     node = (
-        _node_or_self(context, directory, address, flags) if address
+        _node_or_self(context, directory, address, flags)
+        if address
         else context.file(directory).node
     )
     if node is None:

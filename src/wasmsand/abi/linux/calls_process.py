@@ -90,7 +90,12 @@ def execveat(
         name = b"/proc/self/fd/%d" % directory
     base = process.cwd if name.startswith(b"/") else context.directory(directory)
     program = find_program(
-        kernel, process, base, name, arguments, environment,
+        kernel,
+        process,
+        base,
+        name,
+        arguments,
+        environment,
         follow=not flags & AT_SYMLINK_NOFOLLOW,
     )
     return context.execute(program)
@@ -128,7 +133,9 @@ def wait4(context: CallContext, pid: int, status: int, options: int, usage: int)
     return result.pid
 
 
-def waitid(context: CallContext, kind: int, number: int, info: int, options: int, usage: int) -> int:
+def waitid(
+    context: CallContext, kind: int, number: int, info: int, options: int, usage: int
+) -> int:
     """waitid(2)."""
     known = WNOHANG | WUNTRACED | WEXITED | WCONTINUED | WNOWAIT
     if options & ~known or not options & (WUNTRACED | WEXITED | WCONTINUED):
@@ -148,9 +155,9 @@ def waitid(context: CallContext, kind: int, number: int, info: int, options: int
         return 0
     code, value = exit_code_and_value(result.status)
     if info:
-        context.memory.write(info, pack_siginfo(
-            SignalInfo(Signal.SIGCHLD, code, result.pid, result.uid, value)
-        ))
+        context.memory.write(
+            info, pack_siginfo(SignalInfo(Signal.SIGCHLD, code, result.pid, result.uid, value))
+        )
     if usage:
         context.memory.write(usage, pack_rusage(result.usage))
     return 0

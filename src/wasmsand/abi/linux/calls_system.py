@@ -46,10 +46,15 @@ def sysinfo(context: CallContext, address: int) -> int:
     """sysinfo(2)."""
     kernel = context.kernel
     total = kernel.limits.memory_limit_bytes
-    context.memory.write(address, pack_sysinfo(
-        kernel.clock.uptime() // SECOND, total, max(0, total - kernel.memory_used()),
-        len(kernel.processes),
-    ))
+    context.memory.write(
+        address,
+        pack_sysinfo(
+            kernel.clock.uptime() // SECOND,
+            total,
+            max(0, total - kernel.memory_used()),
+            len(kernel.processes),
+        ),
+    )
     return 0
 
 

@@ -120,7 +120,9 @@ def setitimer(context: CallContext, which: int, new: int, old: int) -> int:
     if min(every_s, every_us, value_s, value_us) < 0 or max(every_us, value_us) >= 1_000_000:
         raise KernelError(Errno.EINVAL)
     previous = set_real_timer(
-        context.kernel, context.process, value_s * SECOND + value_us * 1000,
+        context.kernel,
+        context.process,
+        value_s * SECOND + value_us * 1000,
         every_s * SECOND + every_us * 1000,
     )
     if old:
@@ -149,8 +151,12 @@ def times(context: CallContext, address: int) -> int:
     children = process.children_usage
     if address:
         context.memory.pack(
-            TMS, address, context.cpu_time_ns() // _TICK & 0x7FFF_FFFF, 0,
-            children.user_ns // _TICK & 0x7FFF_FFFF, children.system_ns // _TICK & 0x7FFF_FFFF,
+            TMS,
+            address,
+            context.cpu_time_ns() // _TICK & 0x7FFF_FFFF,
+            0,
+            children.user_ns // _TICK & 0x7FFF_FFFF,
+            children.system_ns // _TICK & 0x7FFF_FFFF,
         )
     return context.kernel.clock.uptime() // _TICK & 0x7FFF_FFFF
 
@@ -206,7 +212,12 @@ def _finish_wait(context: CallContext, mask: int) -> None:
 
 
 def pselect6(
-    context: CallContext, count: int, read: int, write: int, other: int, timeout: int,
+    context: CallContext,
+    count: int,
+    read: int,
+    write: int,
+    other: int,
+    timeout: int,
     mask_argument: int,
 ) -> int:
     """pselect6_time64(2)."""

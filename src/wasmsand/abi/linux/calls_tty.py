@@ -157,13 +157,23 @@ def _number(context: CallContext, terminal: Terminal, address: int) -> int:
 
 
 _BOTH: Final[dict[int, _Request]] = {
-    _TCGETS: _get_settings, _TCSETS: _set_settings, _TCSETSW: _set_settings,
-    _TCSETSF: _set_settings_and_flush, _TIOCGWINSZ: _get_size, _TIOCSWINSZ: _set_size,
-    _TIOCOUTQ: _output_waiting, _TCFLSH: _flush, _TCSBRK: _accept, _TCSBRKP: _accept,
+    _TCGETS: _get_settings,
+    _TCSETS: _set_settings,
+    _TCSETSW: _set_settings,
+    _TCSETSF: _set_settings_and_flush,
+    _TIOCGWINSZ: _get_size,
+    _TIOCSWINSZ: _set_size,
+    _TIOCOUTQ: _output_waiting,
+    _TCFLSH: _flush,
+    _TCSBRK: _accept,
+    _TCSBRKP: _accept,
     _TCXONC: _accept,
 }
 _TERMINAL: Final[dict[int, _Request]] = {
-    _TIOCGPGRP: _get_foreground, _TIOCSPGRP: _set_foreground, _TIOCGSID: _get_session,
-    _TIOCSCTTY: _take, _TIOCNOTTY: _give_up,
+    _TIOCGPGRP: _get_foreground,
+    _TIOCSPGRP: _set_foreground,
+    _TIOCGSID: _get_session,
+    _TIOCSCTTY: _take,
+    _TIOCNOTTY: _give_up,
 }
 _MASTER: Final[dict[int, _Request]] = {_TIOCGPTN: _number, _TIOCSPTLCK: _accept}

@@ -40,14 +40,37 @@ _PAGE: Final = 4096
 def pack_statx(stat: Stat) -> bytes:
     """struct statx."""
     return _STATX.pack(
-        STATX_BASIC_AND_BIRTH, stat.blksize, 0, stat.nlink, stat.uid, stat.gid, stat.mode, 0,
-        stat.ino, stat.size, stat.blocks, 0,
-        stat.atime_ns // SECOND, stat.atime_ns % SECOND, 0,
-        stat.btime_ns // SECOND, stat.btime_ns % SECOND, 0,
-        stat.ctime_ns // SECOND, stat.ctime_ns % SECOND, 0,
-        stat.mtime_ns // SECOND, stat.mtime_ns % SECOND, 0,
-        stat.rdev >> 8 & 0xFFF, (stat.rdev & 0xFF) | (stat.rdev >> 12 & ~0xFF),
-        stat.dev >> 8 & 0xFFF, (stat.dev & 0xFF) | (stat.dev >> 12 & ~0xFF), 0, 0, 0,
+        STATX_BASIC_AND_BIRTH,
+        stat.blksize,
+        0,
+        stat.nlink,
+        stat.uid,
+        stat.gid,
+        stat.mode,
+        0,
+        stat.ino,
+        stat.size,
+        stat.blocks,
+        0,
+        stat.atime_ns // SECOND,
+        stat.atime_ns % SECOND,
+        0,
+        stat.btime_ns // SECOND,
+        stat.btime_ns % SECOND,
+        0,
+        stat.ctime_ns // SECOND,
+        stat.ctime_ns % SECOND,
+        0,
+        stat.mtime_ns // SECOND,
+        stat.mtime_ns % SECOND,
+        0,
+        stat.rdev >> 8 & 0xFFF,
+        (stat.rdev & 0xFF) | (stat.rdev >> 12 & ~0xFF),
+        stat.dev >> 8 & 0xFFF,
+        (stat.dev & 0xFF) | (stat.dev >> 12 & ~0xFF),
+        0,
+        0,
+        0,
     )
 
 
@@ -61,8 +84,22 @@ def pack_dirent(entry: DirEntry) -> bytes:
 def pack_statfs(stat: StatFs) -> bytes:
     """struct statfs64."""
     return _STATFS.pack(
-        stat.type, stat.block_size, stat.blocks, stat.blocks_free, stat.blocks_free, stat.files,
-        stat.files_free, 0, 0, stat.name_max, stat.block_size, stat.flags, 0, 0, 0, 0,
+        stat.type,
+        stat.block_size,
+        stat.blocks,
+        stat.blocks_free,
+        stat.blocks_free,
+        stat.files,
+        stat.files_free,
+        0,
+        0,
+        stat.name_max,
+        stat.block_size,
+        stat.flags,
+        0,
+        0,
+        0,
+        0,
     )
 
 
@@ -70,8 +107,12 @@ def pack_rusage(usage: Usage) -> bytes:
     """struct rusage with 32-bit times (the libc widens them)."""
     user, system = usage.user_ns // 1000, usage.system_ns // 1000
     return _RUSAGE.pack(
-        user // 1_000_000, user % 1_000_000, system // 1_000_000, system % 1_000_000,
-        min(usage.max_memory // 1024, 0x7FFF_FFFF), *([0] * 13),
+        user // 1_000_000,
+        user % 1_000_000,
+        system // 1_000_000,
+        system % 1_000_000,
+        min(usage.max_memory // 1024, 0x7FFF_FFFF),
+        *([0] * 13),
     )
 
 

@@ -54,8 +54,14 @@ class SystemCall:
 
 
 def _call(
-    number: int, name: str, arguments: int, function: Callable[..., int], note: str = "",
-    *, restarts: bool = False, status: Status | None = None,
+    number: int,
+    name: str,
+    arguments: int,
+    function: Callable[..., int],
+    note: str = "",
+    *,
+    restarts: bool = False,
+    status: Status | None = None,
 ) -> SystemCall:
     chosen = status or (Status.PARTIAL if note else Status.FULL)
     return SystemCall(number, name, arguments, function, chosen, note, restarts)
@@ -176,8 +182,7 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
     _call(223, "fadvise64_64", 1, calls_io.fadvise, "accepted; nothing to advise"),
     _libc(226, "mprotect", "no protection inside a module"),
     _call(260, "wait4", 4, calls_process.wait4, restarts=True),
-    _call(261, "prlimit64", 4, calls_system.prlimit64,
-          "CPU, FSIZE, NPROC and NOFILE are enforced"),
+    _call(261, "prlimit64", 4, calls_system.prlimit64, "CPU, FSIZE, NPROC and NOFILE are enforced"),
     _call(267, "syncfs", 1, calls_io.fsync),
     _call(276, "renameat2", 5, calls_path.renameat2),
     _call(278, "getrandom", 3, calls_system.getrandom),
@@ -197,14 +202,31 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
     _call(436, "close_range", 3, calls_fd.close_range),
     _call(439, "faccessat2", 4, calls_path.faccessat2),
     _call(452, "fchmodat2", 4, calls_path.fchmodat2),
-    _call(1000, "startup_size", 0, calls_process.startup_size, status=Status.FULL,
-          note="our own: arguments and environment"),
-    _call(1001, "startup_fill", 2, calls_process.startup_fill, status=Status.FULL,
-          note="our own"),
-    _call(1002, "signal_take", 1, calls_signal.signal_take, status=Status.FULL,
-          note="our own: enter a handler"),
-    _call(1003, "signal_return", 1, calls_signal.signal_return, status=Status.FULL,
-          note="our own: leave a handler"),
+    _call(
+        1000,
+        "startup_size",
+        0,
+        calls_process.startup_size,
+        status=Status.FULL,
+        note="our own: arguments and environment",
+    ),
+    _call(1001, "startup_fill", 2, calls_process.startup_fill, status=Status.FULL, note="our own"),
+    _call(
+        1002,
+        "signal_take",
+        1,
+        calls_signal.signal_take,
+        status=Status.FULL,
+        note="our own: enter a handler",
+    ),
+    _call(
+        1003,
+        "signal_return",
+        1,
+        calls_signal.signal_return,
+        status=Status.FULL,
+        note="our own: leave a handler",
+    ),
 )
 
 

@@ -44,8 +44,16 @@ class HostInput(OpenFile):
 class HostOutput(OpenFile):
     """Output captured by the host, up to a limit."""
 
-    __slots__ = ("_on_close", "_on_data", "_on_overflow", "_stat", "captured", "closed", "limit",
-                 "truncated")
+    __slots__ = (
+        "_on_close",
+        "_on_data",
+        "_on_overflow",
+        "_stat",
+        "captured",
+        "closed",
+        "limit",
+        "truncated",
+    )
 
     kind: ClassVar[str] = "pipe"
 

@@ -51,9 +51,7 @@ SIGTSTP: Final = 20
 
 _DISABLED: Final = 0
 _FORMAT: Final = struct.Struct("<4IB19s")
-_DEFAULT_CC: Final = bytes(
-    [3, 28, 127, 21, 4, 0, 1, 0, 17, 19, 26, 0, 18, 15, 23, 22, 0, 0, 0]
-)
+_DEFAULT_CC: Final = bytes([3, 28, 127, 21, 4, 0, 1, 0, 17, 19, 26, 0, 18, 15, 23, 22, 0, 0, 0])
 
 
 class Termios:

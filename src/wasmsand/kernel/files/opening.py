@@ -68,9 +68,7 @@ def open_path(
     raise KernelError(Errno.ENXIO if kind == S_IFBLK else Errno.EOPNOTSUPP)
 
 
-def _open_device(
-    kernel: Kernel, process: Process, node: Node, number: int, flags: int
-) -> OpenFile:
+def _open_device(kernel: Kernel, process: Process, node: Node, number: int, flags: int) -> OpenFile:
     kept = flags & ~O_CREATION
     if number in (TTY, CONSOLE):
         if process.terminal is None:

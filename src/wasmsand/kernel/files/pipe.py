@@ -36,8 +36,16 @@ from wasmsand.kernel.wait import WaitQueue
 class Pipe:
     """A bounded byte queue between writers and readers."""
 
-    __slots__ = ("_chunks", "changed", "opened", "readers", "size", "total_readers",
-                 "total_writers", "writers")
+    __slots__ = (
+        "_chunks",
+        "changed",
+        "opened",
+        "readers",
+        "size",
+        "total_readers",
+        "total_writers",
+        "writers",
+    )
 
     def __init__(self) -> None:
         self._chunks: deque[bytes] = deque()
@@ -100,8 +108,13 @@ class PipeEnd(OpenFile):
     writes_all: ClassVar[bool] = True
 
     def __init__(
-        self, pipe: Pipe, flags: int, *, namespace: Namespace | None = None,
-        node: Node | None = None, stat: Stat | None = None,
+        self,
+        pipe: Pipe,
+        flags: int,
+        *,
+        namespace: Namespace | None = None,
+        node: Node | None = None,
+        stat: Stat | None = None,
     ) -> None:
         mode = flags & O_ACCMODE
         if mode not in (O_RDONLY, O_WRONLY, O_RDWR):

@@ -38,12 +38,32 @@ from wasmsand.kernel.wait import WaitQueue
 class Terminal:
     """A pseudo-terminal's shared state."""
 
-    __slots__ = ("_typed", "changed", "columns", "device", "discipline", "foreground_group",
-                 "hang_up", "index", "master_open", "namespace", "node", "output", "rows",
-                 "send_signal", "session", "slaves", "slaves_seen")
+    __slots__ = (
+        "_typed",
+        "changed",
+        "columns",
+        "device",
+        "discipline",
+        "foreground_group",
+        "hang_up",
+        "index",
+        "master_open",
+        "namespace",
+        "node",
+        "output",
+        "rows",
+        "send_signal",
+        "session",
+        "slaves",
+        "slaves_seen",
+    )
 
     def __init__(
-        self, index: int, device: int, namespace: Namespace, node: Node,
+        self,
+        index: int,
+        device: int,
+        namespace: Namespace,
+        node: Node,
         send_signal: Callable[[int, int], None],
         hang_up: Callable[[Terminal], None],
     ) -> None:

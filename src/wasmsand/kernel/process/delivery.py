@@ -131,9 +131,11 @@ def _tell_parent(kernel: Kernel, process: Process, code: int, signo: int) -> Non
     if parent is None:
         return
     if not parent.signals.action(Signal.SIGCHLD).flags & SA_NOCLDSTOP:
-        post(kernel, parent, SignalInfo(
-            Signal.SIGCHLD, code, process.pid, process.identity.uid, signo
-        ))
+        post(
+            kernel,
+            parent,
+            SignalInfo(Signal.SIGCHLD, code, process.pid, process.identity.uid, signo),
+        )
     parent.child_queue.wake()
 
 

@@ -41,7 +41,9 @@ class Identity:
         """setresuid; -1 leaves an id as it is."""
         self._check((real, effective, saved), (self.uid, self.euid, self.suid))
         return replace(
-            self, uid=self.uid if real < 0 else real, euid=self.euid if effective < 0 else effective,
+            self,
+            uid=self.uid if real < 0 else real,
+            euid=self.euid if effective < 0 else effective,
             suid=self.suid if saved < 0 else saved,
         )
 
@@ -49,7 +51,9 @@ class Identity:
         """setresgid; -1 leaves an id as it is."""
         self._check((real, effective, saved), (self.gid, self.egid, self.sgid))
         return replace(
-            self, gid=self.gid if real < 0 else real, egid=self.egid if effective < 0 else effective,
+            self,
+            gid=self.gid if real < 0 else real,
+            egid=self.egid if effective < 0 else effective,
             sgid=self.sgid if saved < 0 else saved,
         )
 

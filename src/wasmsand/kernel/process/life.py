@@ -46,8 +46,13 @@ def fork(kernel: Kernel, parent: Process) -> Process:
     require_room_for_child(kernel, parent)
     table = kernel.processes
     child = Process(
-        table.allocate_pid(), parent, fds=parent.fds.copy(), cwd=parent.cwd,
-        identity=parent.identity, rlimits=parent.rlimits.copy(), start_ns=kernel.clock.monotonic(),
+        table.allocate_pid(),
+        parent,
+        fds=parent.fds.copy(),
+        cwd=parent.cwd,
+        identity=parent.identity,
+        rlimits=parent.rlimits.copy(),
+        start_ns=kernel.clock.monotonic(),
     )
     kernel.namespace.retain(child.cwd)
     child.group = parent.group
@@ -95,9 +100,11 @@ def _report_death(kernel: Kernel, process: Process, parent: Process) -> None:
     action = parent.signals.action(Signal.SIGCHLD)
     code, value = exit_code_and_value(process.exit_status)
     if action.handler != SIG_IGN:
-        post(kernel, parent, SignalInfo(
-            Signal.SIGCHLD, code, process.pid, process.identity.uid, value
-        ))
+        post(
+            kernel,
+            parent,
+            SignalInfo(Signal.SIGCHLD, code, process.pid, process.identity.uid, value),
+        )
     if action.handler == SIG_IGN or action.flags & SA_NOCLDWAIT:
         reap(kernel, process)
     parent.child_queue.wake()
@@ -116,8 +123,11 @@ def _give_children_to_init(kernel: Kernel, process: Process) -> None:
 def _groups_with_a_parent(kernel: Kernel, process: Process) -> set[int]:
     """The groups with a stopped member that the death of `process` may orphan: its own if
     its parent is in another group of the session, and those of its children likewise."""
-    groups = {child.group for child in process.children.values()
-              if child.group != process.group and child.session == process.session}
+    groups = {
+        child.group
+        for child in process.children.values()
+        if child.group != process.group and child.session == process.session
+    }
     parent = process.parent
     if parent is not None and parent.group != process.group and parent.session == process.session:
         groups.add(process.group)

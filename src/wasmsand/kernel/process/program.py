@@ -46,8 +46,14 @@ class Program:
 
 
 def find_program(
-    kernel: Kernel, process: Process, base: Node, path: bytes,
-    argv: tuple[bytes, ...], environ: tuple[bytes, ...], *, follow: bool = True,
+    kernel: Kernel,
+    process: Process,
+    base: Node,
+    path: bytes,
+    argv: tuple[bytes, ...],
+    environ: tuple[bytes, ...],
+    *,
+    follow: bool = True,
 ) -> Program:
     """Resolve `path`, through interpreters, to a program; or the errno execve gives."""
     _require_size(argv, environ)
@@ -64,7 +70,11 @@ def find_program(
         header = namespace.read(node, 0, _HEADER_BYTES)
         if header.startswith(WASM_MAGIC):
             return Program(
-                _absolute(kernel, base, path), name, argv, environ, namespace.content_key(node),
+                _absolute(kernel, base, path),
+                name,
+                argv,
+                environ,
+                namespace.content_key(node),
                 _reader(kernel, node, stat.size),
             )
         if not header.startswith(b"#!"):

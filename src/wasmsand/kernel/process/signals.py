@@ -226,8 +226,9 @@ class SignalState:
 
     def reset_for_exec(self) -> None:
         """Handlers are gone with the program; ignored signals stay ignored."""
-        self._actions = {s: SignalAction(SIG_IGN) for s, a in self._actions.items()
-                         if a.handler == SIG_IGN}
+        self._actions = {
+            s: SignalAction(SIG_IGN) for s, a in self._actions.items() if a.handler == SIG_IGN
+        }
 
     def ignored_set(self) -> int:
         """Bits of the signals set to SIG_IGN (/proc)."""
@@ -235,4 +236,6 @@ class SignalState:
 
     def caught_set(self) -> int:
         """Bits of the signals that have handlers (/proc)."""
-        return mask_of(*(s for s, a in self._actions.items() if a.handler not in (SIG_DFL, SIG_IGN)))
+        return mask_of(
+            *(s for s, a in self._actions.items() if a.handler not in (SIG_DFL, SIG_IGN))
+        )

@@ -45,13 +45,13 @@ class ProcessTable:
     def require_room(self) -> None:
         """EAGAIN when no further process may exist (init does not count)."""
         if len(self._processes) > self.maximum:
-            raise KernelError(
-                Errno.EAGAIN, f"{self.maximum} processes exist; raise max_processes"
-            )
+            raise KernelError(Errno.EAGAIN, f"{self.maximum} processes exist; raise max_processes")
 
     def _is_group_or_session(self, number: int) -> bool:
         # Only after a wrap can an old number still be in use.
-        return self._wrapped and any(number in (p.group, p.session) for p in self._processes.values())
+        return self._wrapped and any(
+            number in (p.group, p.session) for p in self._processes.values()
+        )
 
     def add(self, process: Process) -> None:
         """Enter a new process."""

@@ -88,7 +88,7 @@ def test_memory_that_grows_for_ever_is_refused(command: str) -> None:
         result = sandbox.commands.run(command)
         assert result.exit_code != 0
         assert not result.timed_out
-        assert "cannot allocate" in result.stderr
+        assert re.search("cannot allocate|memory_limit_bytes", result.stderr)
         assert sandbox.commands.run("echo alive | cat").stdout == "alive\n"
 
 
@@ -96,7 +96,7 @@ def test_memory_of_all_processes_together_is_limited() -> None:
     with Sandbox(memory_limit_bytes=96 * MIB) as sandbox:
         grow = "x=xxxxxxxx; for i in {1..21}; do x=$x$x; done; read -t 1 < <(sleep 1)"
         result = sandbox.commands.run(f"for i in {{1..12}}; do ({grow}) & done; wait")
-        assert re.search("cannot allocate|Out of memory", result.stderr)
+        assert re.search("cannot allocate|Out of memory|memory_limit_bytes", result.stderr)
         assert sandbox.commands.run("echo alive | cat").stdout == "alive\n"
 
 
@@ -176,8 +176,8 @@ def test_a_sparse_file_of_a_terabyte_takes_no_memory(sandbox: Sandbox) -> None:
 def test_deep_directories_and_long_names_end_with_errors(sandbox: Sandbox) -> None:
     deep = "d/" * 1500
     assert sandbox.commands.run(f"mkdir -p {deep} && cd {deep} && mkdir -p {deep}").exit_code == 0
-    assert "File name too long" in sandbox.commands.run(f"ls {deep}{deep}").stderr
-    assert "File name too long" in sandbox.commands.run(f"echo > {'x' * 300}").stderr
+    assert "Filename too long" in sandbox.commands.run(f"ls {deep}{deep}").stderr
+    assert "Filename too long" in sandbox.commands.run(f"echo > {'x' * 300}").stderr
     assert sandbox.commands.run("rm -r d; ls").stdout == ""
 
 

@@ -72,6 +72,11 @@ class FileSystem:
         """The inode that `name` (neither '.' nor '..') means, or None."""
         raise NotImplementedError
 
+    def step(self, parent: int, name: bytes) -> tuple[int, Attributes] | None:
+        """`lookup` and `attributes` in one: what the path walk does at each name."""
+        child = self.lookup(parent, name)
+        return (child, self.attributes(child)) if child is not None else None
+
     def parent(self, ino: int) -> int:
         """The directory that holds a directory; the root is its own parent."""
         raise NotImplementedError

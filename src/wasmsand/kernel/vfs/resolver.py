@@ -108,11 +108,12 @@ class Resolver(MountTable):
                 fs, ino, mount = self._up(fs, ino, mount)
                 attributes = fs.attributes(ino)
                 continue
-            child = fs.lookup(ino, name)
-            if child is None:
+            step = fs.step(ino, name)
+            if step is None:
                 raise KernelError(
                     Errno.ENAMETOOLONG if len(name) > NAME_MAX else Errno.ENOENT, _text(path)
                 )
+            child, found = step
             if mount is not None and child in mount.covered:
                 mount = mount.covered[child]
                 fs, ino = mount.fs, mount.fs.root_ino
@@ -120,7 +121,6 @@ class Resolver(MountTable):
                     fs, ino, mount = self._down(fs, ino, mount)
                 attributes = fs.attributes(ino)
                 continue
-            found = fs.attributes(child)
             if found.mode & S_IFMT == S_IFLNK and (names or follow or slash):
                 links += 1
                 if links > SYMLINK_DEPTH_MAX:

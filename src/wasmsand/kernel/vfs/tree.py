@@ -57,6 +57,12 @@ class TreeFs(TreeStore):
         entry = self._directory(parent).entries.get(name)
         return entry[0] if entry is not None else None
 
+    def step(self, parent: int, name: bytes) -> tuple[int, Inode] | None:
+        directory = self._get(parent)
+        assert type(directory) is DirectoryInode
+        entry = directory.entries.get(name)
+        return (entry[0], self._get(entry[0])) if entry is not None else None
+
     def parent(self, ino: int) -> int:
         return self._directory(ino).parent
 

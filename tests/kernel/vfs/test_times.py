@@ -50,6 +50,16 @@ def test_reading_moves_access_once_after_a_change() -> None:
     assert times(world, node)[0] == again
 
 
+def test_listing_and_following_count_as_access() -> None:
+    world = World()
+    directory = world.mkdir(b"/d")
+    link = world.symlink(b"d", b"/l")
+    now = world.clock.tick()
+    world.ns.readdir(directory)
+    assert world.find(b"/l") == directory
+    assert (times(world, directory)[0], times(world, link)[0]) == (now, now)
+
+
 def test_reading_the_image_copies_nothing() -> None:
     world = World(image(lambda builder: builder.add_file(b"/f", b"x")))
     world.clock.tick()

@@ -72,8 +72,11 @@ class FileSystem:
         """The inode that `name` (neither '.' nor '..') means, or None."""
         raise NotImplementedError
 
-    def step(self, parent: int, name: bytes) -> tuple[int, Attributes] | None:
-        """`lookup` and `attributes` in one: what the path walk does at each name."""
+    def step(
+        self, parent: int, attributes: Attributes, name: bytes
+    ) -> tuple[int, Attributes] | None:
+        """`lookup` and `attributes` in one: what the path walk does at each name. It hands
+        over the directory's attributes, which it has just got from here."""
         child = self.lookup(parent, name)
         return (child, self.attributes(child)) if child is not None else None
 

@@ -108,7 +108,7 @@ class Resolver(MountTable):
                 fs, ino, mount = self._up(fs, ino, mount)
                 attributes = fs.attributes(ino)
                 continue
-            step = fs.step(ino, name)
+            step = fs.step(ino, attributes, name)
             if step is None:
                 raise KernelError(
                     Errno.ENAMETOOLONG if len(name) > NAME_MAX else Errno.ENOENT, _text(path)

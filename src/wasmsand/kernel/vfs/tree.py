@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import LINK_MAX, Limits
+from wasmsand.kernel.vfs.filesystem import Attributes
 from wasmsand.kernel.vfs.inode import (
     DirectoryInode,
     FileInode,
@@ -57,10 +58,10 @@ class TreeFs(TreeStore):
         entry = self._directory(parent).entries.get(name)
         return entry[0] if entry is not None else None
 
-    def step(self, parent: int, name: bytes) -> tuple[int, Inode] | None:
-        directory = self._get(parent)
-        assert type(directory) is DirectoryInode
-        entry = directory.entries.get(name)
+    def step(self, parent: int, attributes: Attributes, name: bytes) -> tuple[int, Inode] | None:
+        # The attributes that this file system gives out are the inodes themselves.
+        assert type(attributes) is DirectoryInode
+        entry = attributes.entries.get(name)
         return (entry[0], self._get(entry[0])) if entry is not None else None
 
     def parent(self, ino: int) -> int:
@@ -78,6 +79,8 @@ class TreeFs(TreeStore):
         directory = self._directory(ino)
         if directory.nlink == 0:
             raise KernelError(Errno.ENOENT)
+        if cookie == 0:
+            self._accessed(ino, directory)
         found: list[DirEntry] = []
         if cookie < 1 and limit > 0:
             found.append(DirEntry(b".", ino, S_IFDIR, 1))

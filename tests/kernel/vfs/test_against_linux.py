@@ -34,9 +34,16 @@ def real_directory() -> Iterator[Path]:
     top.mkdir(parents=True)
     top.chmod(0o777)
     yield top
-    for directory, _, _ in os.walk(made):
-        os.chmod(directory, 0o700)
+    open_up(made)
     shutil.rmtree(made)
+
+
+def open_up(directory: Path) -> None:
+    """Let whoever runs the test look into every directory that the operations closed."""
+    directory.chmod(0o700)
+    for entry in os.scandir(directory):
+        if entry.is_dir(follow_symlinks=False):
+            open_up(Path(entry.path))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

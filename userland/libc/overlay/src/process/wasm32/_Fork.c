@@ -3,10 +3,9 @@
  * that links this file must be processed by wasm-opt --asyncify.
  *
  * The buffer must hold the locals of all frames, and running over its end is a
- * trap. Their number is not known; the depth of the C stack is, and frames
- * with no C stack of their own stand between ones that have it. So the buffer
- * is a fixed part plus a generous multiple of that depth. Memory that is not
- * reached is never touched, nor copied to the child. */
+ * trap. How much that is cannot be known; but the depth of the C stack can. In
+ * bash the frames took 0.35 to 0.5 times that depth, so a fixed part and three
+ * times the depth is ample. What is not reached is neither touched nor copied. */
 #include <sys/mman.h>
 #include <unistd.h>
 #include "libc.h"
@@ -19,8 +18,9 @@ int __host_fork(void *asyncify_stack);
 extern char __stack_high[];
 
 enum {
-	FIXED_PART = 1 << 20,
-	DEPTH_FACTOR = 16,
+	FIXED_PART = 512 << 10,
+	DEPTH_FACTOR = 3,
+	GRAIN = 64 << 10,
 };
 
 static struct {
@@ -35,7 +35,9 @@ static int provide_buffer(void)
 	size_t depth = __stack_high - (char *)__builtin_frame_address(0);
 	size_t wanted = FIXED_PART + DEPTH_FACTOR * depth;
 	if (wanted <= buffer_size) return 0;
-	wanted = (wanted + FIXED_PART - 1) & -(size_t)FIXED_PART;
+	/* Doubled, so that forks at ever deeper levels do not each move it. */
+	if (wanted < 2 * buffer_size) wanted = 2 * buffer_size;
+	wanted = (wanted + GRAIN - 1) & -(size_t)GRAIN;
 	if (buffer) __memory_unmap((size_t)buffer, buffer_size);
 	buffer_size = 0;
 	long r = __memory_map(wanted, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0, 0);

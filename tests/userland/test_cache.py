@@ -83,8 +83,7 @@ def test_scratch_is_removed_after_an_error_with_read_only_parts(cache: Cache) ->
 
 def test_leftovers_of_a_killed_builder_are_removed_but_not_work_in_progress(cache: Cache) -> None:
     (cache.work / "dead").mkdir()
-    (cache.work / "alive").mkdir()
-    with cache.lock("alive"):
+    with cache.scratch("alive"):
         cache.prepare()
         assert [path.name for path in cache.work.iterdir()] == ["alive"]
 

@@ -97,7 +97,7 @@ class Cache:
         if shutil.disk_usage(self.root).free < _MINIMUM_FREE_BYTES:
             raise DiskFull(self.root)
         for leftover in self.work.iterdir():
-            with self._try_lock(leftover.name) as mine:
+            with self._try_lock(_work_lock(leftover.name)) as mine:
                 if mine:
                     remove_tree(leftover)
 
@@ -139,14 +139,15 @@ class Cache:
 
     @contextmanager
     def scratch(self, name: str) -> Iterator[Path]:
-        """An empty directory on the cache's disk, removed afterwards. Needs lock `name`."""
+        """An empty directory on the cache's disk, ours alone, removed afterwards."""
         folder = self.work / name
-        remove_tree(folder)
-        folder.mkdir(parents=True)
-        try:
-            yield folder
-        finally:
+        with self.lock(_work_lock(name)):
             remove_tree(folder)
+            folder.mkdir(parents=True)
+            try:
+                yield folder
+            finally:
+                remove_tree(folder)
 
     def log_file(self, name: str, key: str) -> Path:
         return self.logs / f"{name}-{key[:12]}.log"
@@ -225,6 +226,11 @@ def remove_tree(path: Path) -> None:
         # Some tarballs hold directories without write permission.
         os.chmod(folder, 0o755)
     shutil.rmtree(path)
+
+
+def _work_lock(name: str) -> str:
+    """The lock that says that somebody works in this directory."""
+    return f"work-{name}"
 
 
 def _size(path: Path) -> int:

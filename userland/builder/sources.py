@@ -22,12 +22,11 @@ def fetch(source: Source, cache: Cache, commands: Commands) -> Path:
     stored = cache.sources / source.sha256 / source.file
     if stored.is_file():
         return stored
-    lock = f"source-{source.sha256[:16]}"
     # One download at a time: they share the private apt state, and the line is the limit.
     with cache.lock("apt", commands.stopped), disk_errors(cache.root):
         if stored.is_file():
             return stored
-        with cache.lock(lock, commands.stopped), cache.scratch(lock) as scratch:
+        with cache.scratch(f"source-{source.sha256[:16]}") as scratch:
             received = scratch / source.file
             DebianArchive(cache.apt, commands).fetch(source, received)
             actual = file_digest(received)

@@ -25,7 +25,8 @@ O_NOFOLLOW: Final = 0o400000
 O_NOATIME: Final = 0o1000000
 O_CLOEXEC: Final = 0o2000000
 O_PATH: Final = 0o10000000
-O_TMPFILE: Final = 0o20200000
+O_TMPFILE_BIT: Final = 0o20000000
+"""What O_TMPFILE adds to O_DIRECTORY."""
 O_STATUS_SETTABLE: Final = O_APPEND | O_NONBLOCK | O_NOATIME
 """What F_SETFL may change."""
 O_CREATION: Final = O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC
@@ -54,6 +55,27 @@ S_IFBLK: Final = 0o060000
 S_IFDIR: Final = 0o040000
 S_IFCHR: Final = 0o020000
 S_IFIFO: Final = 0o010000
+S_ISUID: Final = 0o4000
+S_ISGID: Final = 0o2000
+S_ISVTX: Final = 0o1000
+S_IXGRP: Final = 0o010
+PERMISSION_BITS: Final = 0o7777
+
+# renameat2(2)
+RENAME_NOREPLACE: Final = 1
+RENAME_EXCHANGE: Final = 2
+RENAME_WHITEOUT: Final = 4
+
+# fallocate(2)
+FALLOC_FL_KEEP_SIZE: Final = 1
+FALLOC_FL_PUNCH_HOLE: Final = 2
+FALLOC_FL_ZERO_RANGE: Final = 16
+
+# Mount flags, as statfs(2) reports them
+MS_RDONLY: Final = 1
+MS_NOSUID: Final = 2
+MS_NODEV: Final = 4
+MS_NOEXEC: Final = 8
 
 # lseek(2)
 SEEK_SET: Final = 0

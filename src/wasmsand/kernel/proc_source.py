@@ -102,9 +102,8 @@ class KernelProcSource:
         process = self._kernel.processes.find(pid)
         if process is None:
             return None
-        try:
-            file = process.fds.get(fd)
-        except KernelError:
+        file = process.fds.find(fd)
+        if file is None:
             return None
         node = file.node
         position = 0
@@ -126,7 +125,8 @@ class KernelProcSource:
     def fd_stat(self, pid: int, fd: int) -> Stat | None:
         """fstat of an fd without inode."""
         process = self._kernel.processes.find(pid)
-        return process.fds.get(fd).stat() if process is not None else None
+        file = process.fds.find(fd) if process is not None else None
+        return file.stat() if file is not None else None
 
     def system_info(self) -> SystemInfo:
         """The machine."""

@@ -35,8 +35,8 @@ from wasmsand.kernel.process.delivery import deliverable_handler, interrupts, re
 from wasmsand.kernel.process.life import fork, require_room_for_child
 from wasmsand.kernel.process.process import Process, ProcessState
 from wasmsand.kernel.process.program import Program, become
-from wasmsand.kernel.process.timers import enforce_cpu_limit
 from wasmsand.kernel.process.signals import Signal
+from wasmsand.kernel.process.timers import enforce_cpu_limit
 from wasmsand.kernel.wait import WouldBlock
 from wasmsand.machine.parking import Parker
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.kernel.vfs.reference import IDENTITIES, Operation, Result, pattern
+from wasmsand.kernel import flags as numbers
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.vfs import ROOT, Credentials, ImageBuilder, Namespace, Node, Stat, TreeFs
 from wasmsand.kernel.vfs import model as m
@@ -68,9 +69,13 @@ class TreeRunner:
         node = self.namespace.open_node(
             self.cred, self.cwd, os.fsencode(path), flags, mode, self.mask
         )
-        kind = self.namespace.stat(node).mode & m.S_IFMT
-        readers = [n for n, f in self.files.values() if f & m.O_ACCMODE != m.O_WRONLY]
-        if kind == m.S_IFIFO and flags & m.O_ACCMODE == m.O_WRONLY and node not in readers:
+        kind = self.namespace.stat(node).mode & numbers.S_IFMT
+        readers = [n for n, f in self.files.values() if f & numbers.O_ACCMODE != numbers.O_WRONLY]
+        if (
+            kind == numbers.S_IFIFO
+            and flags & numbers.O_ACCMODE == numbers.O_WRONLY
+            and node not in readers
+        ):
             raise KernelError(Errno.ENXIO)  # what the kernel's FIFO says without a reader
         self.namespace.retain(node)
         self.close(slot)
@@ -84,15 +89,15 @@ class TreeRunner:
         if slot not in self.files:
             return None
         node, flags = self.files[slot]
-        if self.namespace.stat(node).mode & m.S_IFMT != m.S_IFREG:
+        if self.namespace.stat(node).mode & numbers.S_IFMT != numbers.S_IFREG:
             return None
-        return node, flags & m.O_ACCMODE
+        return node, flags & numbers.O_ACCMODE
 
     def fwrite(self, slot: int, offset: int, size: int) -> int | None:
         file = self._open_file(slot)
         if file is None:
             return None
-        if file[1] == m.O_RDONLY:
+        if file[1] == numbers.O_RDONLY:
             raise KernelError(Errno.EBADF)
         return self.namespace.write(self.cred, file[0], offset, pattern(offset, size))
 
@@ -100,14 +105,14 @@ class TreeRunner:
         file = self._open_file(slot)
         if file is None:
             return None
-        if file[1] == m.O_WRONLY:
+        if file[1] == numbers.O_WRONLY:
             raise KernelError(Errno.EBADF)
         return self.namespace.read(file[0], offset, size).hex()
 
     def ftruncate(self, slot: int, size: int) -> None:
         file = self._open_file(slot)
         if file is not None:
-            if file[1] == m.O_RDONLY:
+            if file[1] == numbers.O_RDONLY:
                 raise KernelError(Errno.EINVAL)
             self.namespace.resize(self.cred, file[0], size)
 
@@ -132,7 +137,7 @@ class TreeRunner:
 
     def mkfifo(self, path: str, mode: int) -> None:
         path_bytes = os.fsencode(path)
-        self.namespace.mknod(self.cred, self.cwd, path_bytes, m.S_IFIFO | mode, 0, self.mask)
+        self.namespace.mknod(self.cred, self.cwd, path_bytes, numbers.S_IFIFO | mode, 0, self.mask)
 
     def rename(self, path: str, new_path: str, flags: int) -> None:
         self.namespace.rename(
@@ -164,7 +169,7 @@ class TreeRunner:
         return os.fsdecode(self.namespace.readlink(self._find(path, False)))
 
     def listdir(self, path: str) -> list[str]:
-        flags = m.O_RDONLY | m.O_DIRECTORY
+        flags = numbers.O_RDONLY | numbers.O_DIRECTORY
         node = self.namespace.open_node(self.cred, self.cwd, os.fsencode(path), flags)
         names: list[str] = []
         cookie = 0
@@ -181,7 +186,7 @@ class TreeRunner:
         node = self._find(path)
         if not m.is_directory(self.namespace.stat(node).mode):
             raise KernelError(Errno.ENOTDIR)
-        self.namespace.access(self.cred, node, m.X_OK)
+        self.namespace.access(self.cred, node, numbers.X_OK)
         self._enter(node)
 
     def go_home(self) -> None:

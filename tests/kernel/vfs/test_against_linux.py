@@ -16,8 +16,8 @@ import pytest
 
 from tests.kernel.vfs.reference import Operation, Result
 from tests.kernel.vfs.script import TOP, Script, TreeRunner
+from wasmsand.kernel import flags as numbers
 from wasmsand.kernel.vfs import ROOT, Namespace, Node, TreeFs
-from wasmsand.kernel.vfs import model as m
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the reference is Linux")
 
@@ -91,7 +91,7 @@ def assert_no_leak(runner: TreeRunner) -> None:
 def remove_below(namespace: Namespace, directory: Node) -> None:
     for entry in namespace.readdir(directory, 0, 10_000)[2:]:
         child = namespace.resolve(ROOT, directory, entry.name, follow=False)
-        if entry.type == m.S_IFDIR:
+        if entry.type == numbers.S_IFDIR:
             remove_below(namespace, child)
             namespace.rmdir(ROOT, directory, entry.name)
         else:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.kernel.vfs.world import USER, World, fails, image
+from wasmsand.kernel import flags
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, standard_tree
 from wasmsand.kernel.vfs import model as m
@@ -24,9 +25,9 @@ def test_parents_are_made_and_may_be_given_a_mode_later() -> None:
 
     world = World(image(fill))
     stat = world.ns.stat(world.find(b"/a/b"))
-    assert (stat.mode, stat.uid, stat.gid, stat.nlink) == (m.S_IFDIR | 0o700, 7, 8, 2)
+    assert (stat.mode, stat.uid, stat.gid, stat.nlink) == (flags.S_IFDIR | 0o700, 7, 8, 2)
     stat = world.ns.stat(world.find(b"/a/b/c"))
-    assert (stat.mode, stat.uid, stat.size, stat.blocks) == (m.S_IFREG | 0o600, 7, 1, 8)
+    assert (stat.mode, stat.uid, stat.size, stat.blocks) == (flags.S_IFREG | 0o600, 7, 1, 8)
     assert world.ns.stat(world.root).nlink == 3
     assert world.ns.path_of(world.find(b"/a/b/c")) == b"/a/b/c"
 
@@ -84,7 +85,7 @@ def test_the_standard_devices_have_linux_numbers(standard: World) -> None:
     }.items():
         stat = standard.ns.stat(standard.find(b"/dev/" + name))
         assert (m.device_major(stat.rdev), m.device_minor(stat.rdev)) == device
-        assert stat.mode & m.S_IFMT == m.S_IFCHR
+        assert stat.mode & flags.S_IFMT == flags.S_IFCHR
 
 
 def test_the_standard_tree_has_the_owners_and_modes_of_a_linux(standard: World) -> None:
@@ -107,11 +108,11 @@ def test_the_standard_tree_has_the_owners_and_modes_of_a_linux(standard: World) 
 
 def test_the_user_writes_at_home_and_not_elsewhere(standard: World) -> None:
     world = standard.fork()
-    create = m.O_CREAT | m.O_WRONLY
+    create = flags.O_CREAT | flags.O_WRONLY
     world.open(b"/home/user/f", create, cred=USER)
     world.open(b"/tmp/f", create, cred=USER)
     for path in (b"/f", b"/etc/f", b"/usr/bin/f", b"/root/f"):
         with fails(Errno.EACCES):
             world.open(path, create, cred=USER)
     assert world.names(b"/home/user") == [b"f"]
-    world.ns.access(ROOT, world.find(b"/root"), m.W_OK)
+    world.ns.access(ROOT, world.find(b"/root"), flags.W_OK)

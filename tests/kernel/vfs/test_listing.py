@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.kernel.vfs.world import World, fails
+from wasmsand.kernel import flags
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.vfs import ROOT, DirEntry
-from wasmsand.kernel.vfs import model as m
 
 
 def full(count: int) -> World:
@@ -29,7 +29,7 @@ def test_a_listing_starts_with_the_dots_and_keeps_the_order_of_creation() -> Non
     assert [entry.name for entry in entries] == [b".", b"..", b"0", b"1", b"2", b"sub"]
     assert entries[0].ino == world.find(b"/d").ino
     assert entries[1].ino == world.root.ino
-    assert [entry.type for entry in entries[2:]] == [m.S_IFREG] * 3 + [m.S_IFDIR]
+    assert [entry.type for entry in entries[2:]] == [flags.S_IFREG] * 3 + [flags.S_IFDIR]
     assert [entry.ino for entry in entries[2:]] == [
         world.find(b"/d/" + entry.name).ino for entry in entries[2:]
     ]

@@ -8,11 +8,12 @@ from collections.abc import Callable
 import pytest
 
 from tests.kernel.vfs.world import OTHER, USER, World, fails
+from wasmsand.kernel import flags as numbers
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.vfs import ROOT
 from wasmsand.kernel.vfs import model as m
 
-CREATE = m.O_WRONLY | m.O_CREAT
+CREATE = numbers.O_WRONLY | numbers.O_CREAT
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def world() -> World:
 @pytest.fixture
 def mounted(world: World) -> World:
     """/ro is a read-only mount with a file, /rw a writable one."""
-    for name, flags in ((b"/ro", m.MS_RDONLY), (b"/rw", 0)):
+    for name, flags in ((b"/ro", numbers.MS_RDONLY), (b"/rw", 0)):
         inner = World()
         inner.write(b"/file", b"x", 0o666)
         inner.mkdir(b"/dir")
@@ -36,11 +37,11 @@ def test_a_read_only_mount_refuses_every_change(mounted: World) -> None:
     node = mounted.find(b"/ro/file")
     changes: tuple[Callable[[], object], ...] = (
         lambda: mounted.open(b"/ro/new", CREATE),
-        lambda: mounted.open(b"/ro/file", m.O_WRONLY),
-        lambda: mounted.open(b"/ro/file", m.O_RDONLY | m.O_TRUNC),
+        lambda: mounted.open(b"/ro/file", numbers.O_WRONLY),
+        lambda: mounted.open(b"/ro/file", numbers.O_RDONLY | numbers.O_TRUNC),
         lambda: mounted.mkdir(b"/ro/new"),
         lambda: mounted.symlink(b"x", b"/ro/new"),
-        lambda: ns.mknod(ROOT, root, b"/ro/new", m.S_IFIFO | 0o644),
+        lambda: ns.mknod(ROOT, root, b"/ro/new", numbers.S_IFIFO | 0o644),
         lambda: mounted.link(b"/ro/file", b"/ro/new"),
         lambda: mounted.unlink(b"/ro/file"),
         lambda: mounted.unlink(b"/ro/missing"),
@@ -53,14 +54,14 @@ def test_a_read_only_mount_refuses_every_change(mounted: World) -> None:
         lambda: ns.resize(ROOT, node, 0),
         lambda: ns.write(ROOT, node, 0, b"y"),
         lambda: ns.fallocate(ROOT, node, 0, 0, 1),
-        lambda: ns.access(ROOT, node, m.W_OK),
+        lambda: ns.access(ROOT, node, numbers.W_OK),
     )
     for change in changes:
         with fails(Errno.EROFS):
             change()
     assert mounted.read(b"/ro/file") == b"x"
-    mounted.open(b"/ro/file", m.O_RDONLY)
-    ns.access(ROOT, node, m.R_OK)
+    mounted.open(b"/ro/file", numbers.O_RDONLY)
+    ns.access(ROOT, node, numbers.R_OK)
     with fails(Errno.EEXIST):
         mounted.mkdir(b"/ro/dir")
 
@@ -94,9 +95,9 @@ def test_creating_through_a_dangling_link_makes_its_target(world: World) -> None
     assert world.read(b"/d/made") == b"through"
     world.symlink(b"d/never", b"/l3")
     with fails(Errno.EEXIST):
-        world.open(b"/l3", CREATE | m.O_EXCL)
+        world.open(b"/l3", CREATE | numbers.O_EXCL)
     with fails(Errno.ELOOP):
-        world.open(b"/l3", CREATE | m.O_NOFOLLOW)
+        world.open(b"/l3", CREATE | numbers.O_NOFOLLOW)
     world.symlink(b"loop", b"/loop")
     with fails(Errno.ELOOP):
         world.open(b"/loop", CREATE)
@@ -113,77 +114,77 @@ def test_path_descriptors_need_no_permission_on_the_object(world: World) -> None
     world.write(b"/secret", b"", 0o000)
     world.symlink(b"secret", b"/link")
     with fails(Errno.EACCES):
-        world.open(b"/secret", m.O_RDONLY, cred=USER)
-    assert world.open(b"/secret", m.O_PATH, cred=USER) == world.find(b"/secret")
-    link = world.open(b"/link", m.O_PATH | m.O_NOFOLLOW, cred=USER)
+        world.open(b"/secret", numbers.O_RDONLY, cred=USER)
+    assert world.open(b"/secret", numbers.O_PATH, cred=USER) == world.find(b"/secret")
+    link = world.open(b"/link", numbers.O_PATH | numbers.O_NOFOLLOW, cred=USER)
     assert world.ns.readlink(link) == b"secret"
     with fails(Errno.ENOTDIR):
-        world.open(b"/secret", m.O_PATH | m.O_DIRECTORY)
+        world.open(b"/secret", numbers.O_PATH | numbers.O_DIRECTORY)
 
 
 def test_a_new_file_may_be_opened_as_its_mode_would_not_allow(world: World) -> None:
     world.mkdir(b"/tmp", 0o1777)
-    world.open(b"/tmp/f", m.O_RDWR | m.O_CREAT, 0o000, USER)
+    world.open(b"/tmp/f", numbers.O_RDWR | numbers.O_CREAT, 0o000, USER)
     with fails(Errno.EACCES):
-        world.open(b"/tmp/f", m.O_RDWR | m.O_CREAT, 0o000, USER)
+        world.open(b"/tmp/f", numbers.O_RDWR | numbers.O_CREAT, 0o000, USER)
 
 
 def test_open_refuses_what_linux_refuses(world: World) -> None:
     world.mkdir(b"/d")
     with fails(Errno.EINVAL):
-        world.open(b"/d", m.O_CREAT | m.O_DIRECTORY)
+        world.open(b"/d", numbers.O_CREAT | numbers.O_DIRECTORY)
     with fails(Errno.EOPNOTSUPP):
-        world.open(b"/d", m.O_TMPFILE_BIT | m.O_DIRECTORY | m.O_RDWR)
+        world.open(b"/d", numbers.O_TMPFILE_BIT | numbers.O_DIRECTORY | numbers.O_RDWR)
     with fails(Errno.EISDIR):
-        world.open(b"/d", m.O_CREAT)
-    world.ns.mknod(ROOT, world.root, b"/sock", m.S_IFSOCK | 0o666)
+        world.open(b"/d", numbers.O_CREAT)
+    world.ns.mknod(ROOT, world.root, b"/sock", numbers.S_IFSOCK | 0o666)
     with fails(Errno.ENXIO):
-        world.open(b"/sock", m.O_RDWR)
+        world.open(b"/sock", numbers.O_RDWR)
     world.write(b"/f", b"", 0o666)
     with fails(Errno.EPERM):
-        world.open(b"/f", m.O_RDONLY | m.O_NOATIME, cred=USER)
+        world.open(b"/f", numbers.O_RDONLY | numbers.O_NOATIME, cred=USER)
 
 
 def test_only_root_makes_devices_and_a_device_keeps_its_number(world: World) -> None:
     world.mkdir(b"/dev", 0o777)
     null = m.device_number(1, 3)
     with fails(Errno.EPERM):
-        world.ns.mknod(USER, world.root, b"/dev/null", m.S_IFCHR | 0o666, null)
-    world.ns.mknod(ROOT, world.root, b"/dev/null", m.S_IFCHR | 0o666, null, umask=0o022)
+        world.ns.mknod(USER, world.root, b"/dev/null", numbers.S_IFCHR | 0o666, null)
+    world.ns.mknod(ROOT, world.root, b"/dev/null", numbers.S_IFCHR | 0o666, null, umask=0o022)
     stat = world.ns.stat(world.find(b"/dev/null"))
-    assert (stat.mode, stat.rdev) == (m.S_IFCHR | 0o644, null)
+    assert (stat.mode, stat.rdev) == (numbers.S_IFCHR | 0o644, null)
     assert (m.device_major(null), m.device_minor(null)) == (1, 3)
     with fails(Errno.EPERM):
-        world.ns.mknod(ROOT, world.root, b"/dev/x", m.S_IFDIR | 0o755)
+        world.ns.mknod(ROOT, world.root, b"/dev/x", numbers.S_IFDIR | 0o755)
     with fails(Errno.EINVAL):
-        world.ns.mknod(ROOT, world.root, b"/dev/x", m.S_IFLNK | 0o755)
+        world.ns.mknod(ROOT, world.root, b"/dev/x", numbers.S_IFLNK | 0o755)
     world.ns.mknod(USER, world.root, b"/dev/plain", 0o600)
-    assert world.ns.stat(world.find(b"/dev/plain")).mode == m.S_IFREG | 0o600
+    assert world.ns.stat(world.find(b"/dev/plain")).mode == numbers.S_IFREG | 0o600
 
 
 def test_devices_on_a_nodev_mount_cannot_be_opened(world: World) -> None:
     inner = World()
-    inner.ns.mknod(ROOT, inner.root, b"/null", m.S_IFCHR | 0o666, m.device_number(1, 3))
-    world.ns.mount(world.mkdir(b"/mnt"), inner.tree, m.MS_NODEV)
+    inner.ns.mknod(ROOT, inner.root, b"/null", numbers.S_IFCHR | 0o666, m.device_number(1, 3))
+    world.ns.mount(world.mkdir(b"/mnt"), inner.tree, numbers.MS_NODEV)
     with fails(Errno.EACCES):
-        world.open(b"/mnt/null", m.O_RDONLY)
+        world.open(b"/mnt/null", numbers.O_RDONLY)
 
 
 def test_a_noexec_mount_denies_execution(world: World) -> None:
     inner = World()
     inner.write(b"/tool", b"", 0o755)
-    world.ns.mount(world.mkdir(b"/mnt"), inner.tree, m.MS_NOEXEC)
+    world.ns.mount(world.mkdir(b"/mnt"), inner.tree, numbers.MS_NOEXEC)
     with fails(Errno.EACCES):
-        world.ns.access(ROOT, world.find(b"/mnt/tool"), m.X_OK)
-    world.ns.access(ROOT, world.find(b"/mnt"), m.X_OK)
+        world.ns.access(ROOT, world.find(b"/mnt/tool"), numbers.X_OK)
+    world.ns.access(ROOT, world.find(b"/mnt"), numbers.X_OK)
 
 
 def test_root_executes_only_what_somebody_may_execute(world: World) -> None:
     node = world.write(b"/f", b"", 0o666)
     with fails(Errno.EACCES):
-        world.ns.access(ROOT, node, m.X_OK)
+        world.ns.access(ROOT, node, numbers.X_OK)
     world.ns.chmod(ROOT, node, 0o001)
-    world.ns.access(ROOT, node, m.X_OK | m.R_OK | m.W_OK)
+    world.ns.access(ROOT, node, numbers.X_OK | numbers.R_OK | numbers.W_OK)
 
 
 def test_in_a_sticky_directory_only_owners_remove_and_rename(world: World) -> None:
@@ -208,7 +209,7 @@ def test_exchange_swaps_a_file_and_a_directory(world: World) -> None:
     world.mkdir(b"/a/d")
     world.write(b"/a/d/inside", b"1")
     world.write(b"/f", b"2")
-    world.rename(b"/a/d", b"/f", m.RENAME_EXCHANGE)
+    world.rename(b"/a/d", b"/f", numbers.RENAME_EXCHANGE)
     assert world.read(b"/a/d") == b"2"
     assert world.read(b"/f/inside") == b"1"
     assert world.ns.path_of(world.find(b"/f")) == b"/f"
@@ -236,7 +237,11 @@ def test_names_and_link_texts_have_their_lengths(world: World) -> None:
 def test_fallocate_allocates_keeps_the_size_and_punches(world: World) -> None:
     ns = world.ns
     node = world.write(b"/f", b"data")
-    keep, punch, zero = m.FALLOC_FL_KEEP_SIZE, m.FALLOC_FL_PUNCH_HOLE, m.FALLOC_FL_ZERO_RANGE
+    keep, punch, zero = (
+        numbers.FALLOC_FL_KEEP_SIZE,
+        numbers.FALLOC_FL_PUNCH_HOLE,
+        numbers.FALLOC_FL_ZERO_RANGE,
+    )
     ns.fallocate(ROOT, node, keep, 0, 100_000)
     assert (ns.stat(node).size, ns.stat(node).blocks) == (4, 200)
     ns.fallocate(ROOT, node, 0, 0, 100_000)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tests.kernel.vfs.world import OTHER, USER, World, fails, image
+from wasmsand.kernel import flags
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.vfs import (
     ROOT,
@@ -21,9 +22,8 @@ from wasmsand.kernel.vfs import (
     SystemInfo,
     standard_tree,
 )
-from wasmsand.kernel.vfs import model as m
 
-PIPE_STAT = Stat(9, 77, m.S_IFIFO | 0o600, 1, 1000, 1000, 0, 0, 4096, 0, 0, 0, 0, 0)
+PIPE_STAT = Stat(9, 77, flags.S_IFIFO | 0o600, 1, 1000, 1000, 0, 0, 4096, 0, 0, 0, 0, 0)
 
 
 class Machine:
@@ -59,8 +59,8 @@ class Machine:
             ),
         }
         self.open = {
-            0: FdInfo(b"pipe:[77]", None, m.O_RDONLY),
-            3: FdInfo(b"/home/user/data", self.file, m.O_RDWR, position=5),
+            0: FdInfo(b"pipe:[77]", None, flags.O_RDONLY),
+            3: FdInfo(b"/home/user/data", self.file, flags.O_RDWR, position=5),
         }
 
     def self_pid(self) -> int:
@@ -158,11 +158,11 @@ def test_every_listed_file_can_be_read(world: World, machine: Machine) -> None:
         nonlocal seen
         for entry in world.ns.readdir(node, 0, 1000)[2:]:
             child = world.ns.resolve(ROOT, node, entry.name, follow=False)
-            assert (child.ino, world.ns.stat(child).mode & m.S_IFMT) == (entry.ino, entry.type)
-            if entry.type == m.S_IFDIR:
+            assert (child.ino, world.ns.stat(child).mode & flags.S_IFMT) == (entry.ino, entry.type)
+            if entry.type == flags.S_IFDIR:
                 assert world.ns.resolve(ROOT, child, b"..") == node
                 visit(child)
-            elif entry.type == m.S_IFREG:
+            elif entry.type == flags.S_IFREG:
                 world.ns.read(child, 0, 1 << 20)
                 assert world.ns.path_of(child).endswith(b"/" + entry.name)
                 seen += 1
@@ -244,13 +244,13 @@ def test_a_descriptor_link_leads_to_the_open_file_itself(world: World, machine: 
     assert world.find(b"/dev/fd/3") == machine.file
     assert world.ns.readlink(world.find(b"/proc/42/fd/3", follow=False)) == b"/home/user/data"
     world.unlink(b"/home/user/data")
-    node = world.open(b"/dev/fd/3", m.O_RDWR | m.O_CREAT)
+    node = world.open(b"/dev/fd/3", flags.O_RDWR | flags.O_CREAT)
     assert (node, world.ns.read(node, 0, 10)) == (machine.file, b"hello")
     assert world.ns.fd_reference(node) is None
 
 
 def test_a_link_to_an_anonymous_object_names_the_descriptor(world: World, machine: Machine) -> None:
-    node = world.open(b"/dev/stdin", m.O_RDONLY, cred=USER)
+    node = world.open(b"/dev/stdin", flags.O_RDONLY, cred=USER)
     assert world.ns.fd_reference(node) == (42, 0)
     assert world.ns.stat(node) == PIPE_STAT
     assert world.ns.readlink(world.find(b"/proc/self/fd/0", follow=False)) == b"pipe:[77]"
@@ -269,7 +269,7 @@ def test_descriptors_are_listed_with_what_they_were_opened_for(
     assert world.names(b"/proc/self/fd") == [b"0", b"3"]
     for name, mode in ((b"0", 0o500), (b"3", 0o700)):
         stat = world.ns.stat(world.find(b"/proc/self/fd/" + name, follow=False))
-        assert stat.mode == m.S_IFLNK | mode
+        assert stat.mode == flags.S_IFLNK | mode
     assert text(world, b"/proc/self/fdinfo/3") == b"pos:\t5\nflags:\t02\nmnt_id:\t1\n"
 
 
@@ -290,8 +290,8 @@ def test_a_process_is_private_to_its_user(world: World, machine: Machine) -> Non
         with fails(Errno.EACCES):
             world.find(path, OTHER)
     with fails(Errno.EACCES):
-        world.open(b"/proc/42/environ", m.O_RDONLY, cred=OTHER)
-    world.open(b"/proc/42/status", m.O_RDONLY, cred=OTHER)
+        world.open(b"/proc/42/environ", flags.O_RDONLY, cred=OTHER)
+    world.open(b"/proc/42/status", flags.O_RDONLY, cred=OTHER)
 
 
 def test_a_process_that_ended_leaves_no_entry(world: World, machine: Machine) -> None:
@@ -311,6 +311,6 @@ def test_nothing_can_be_made_or_removed_in_proc(world: World, machine: Machine) 
     with fails(Errno.EROFS):
         world.mkdir(b"/proc/new")
     with fails(Errno.EACCES):
-        world.open(b"/proc/meminfo", m.O_WRONLY, cred=USER)
+        world.open(b"/proc/meminfo", flags.O_WRONLY, cred=USER)
     with fails(Errno.EXDEV):
         world.rename(b"/proc/meminfo", b"/x")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.kernel.vfs.world import OTHER, USER, World, fails
+from wasmsand.kernel import flags as numbers
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.vfs import ROOT
-from wasmsand.kernel.vfs import model as m
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_a_last_link_is_followed_when_asked_or_when_a_slash_follows(world: World
     world.symlink(b"dir", b"/link")
     world.symlink(b"dir/file", b"/to-file")
     link = world.find(b"/link", follow=False)
-    assert world.ns.stat(link).mode & m.S_IFMT == m.S_IFLNK
+    assert world.ns.stat(link).mode & numbers.S_IFMT == numbers.S_IFLNK
     assert world.find(b"/link/", follow=False) == world.find(b"/dir")
     assert world.find(b"/link/.", follow=False) == world.find(b"/dir")
     with fails(Errno.ENOTDIR):
@@ -201,7 +201,7 @@ def test_mounting_needs_a_free_place_and_a_free_file_system(world: World) -> Non
 def test_mounts_are_listed_with_their_flags(world: World) -> None:
     inner = World()
     point = world.mkdir(b"/with space")
-    world.ns.mount(point, inner.tree, m.MS_RDONLY | m.MS_NOEXEC, b"data")
+    world.ns.mount(point, inner.tree, numbers.MS_RDONLY | numbers.MS_NOEXEC, b"data")
     assert world.ns.mounts_text() == (
         b"root / tmpfs rw,relatime 0 0\ndata /with\\040space tmpfs ro,noexec,relatime 0 0\n"
     )
@@ -209,4 +209,6 @@ def test_mounts_are_listed_with_their_flags(world: World) -> None:
         b"32 1 0:32 / / rw,relatime - tmpfs root rw\n"
         b"33 32 0:33 / /with\\040space ro,noexec,relatime - tmpfs data ro\n"
     )
-    assert world.ns.statfs(world.find(b"/with space")).flags == m.MS_RDONLY | m.MS_NOEXEC
+    assert (
+        world.ns.statfs(world.find(b"/with space")).flags == numbers.MS_RDONLY | numbers.MS_NOEXEC
+    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.kernel.vfs.world import OTHER, USER, World, fails, image
+from wasmsand.kernel import flags
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.vfs import ROOT, Node
-from wasmsand.kernel.vfs import model as m
 
 
 def times(world: World, node: Node) -> tuple[int, int, int, int]:
@@ -18,7 +18,7 @@ def times(world: World, node: Node) -> tuple[int, int, int, int]:
 def test_creating_sets_all_times_and_touches_the_directory() -> None:
     world = World()
     born = world.clock.tick()
-    node = world.open(b"/f", m.O_CREAT | m.O_WRONLY)
+    node = world.open(b"/f", flags.O_CREAT | flags.O_WRONLY)
     assert times(world, node) == (born,) * 4
     assert times(world, world.root)[1:3] == (born, born)
 
@@ -95,7 +95,7 @@ def test_truncate_to_the_same_size_moves_times_only_through_a_descriptor() -> No
     world.ns.resize(ROOT, node, 3)
     assert times(world, node)[1] == world.clock.ns
     world.clock.tick()
-    world.open(b"/f", m.O_WRONLY | m.O_TRUNC)
+    world.open(b"/f", flags.O_WRONLY | flags.O_TRUNC)
     assert times(world, node)[1] == world.clock.ns
 
 

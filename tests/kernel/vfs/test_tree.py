@@ -8,6 +8,7 @@ import pytest
 
 from tests.kernel.vfs.script import Script, TreeRunner
 from tests.kernel.vfs.world import World, fails, image
+from wasmsand.kernel import flags
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import LINK_MAX, Limits
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, Namespace, Node, TreeFs
@@ -23,14 +24,14 @@ def dump(namespace: Namespace) -> dict[bytes, object]:
 
     def visit(node: Node, path: bytes) -> None:
         stat = namespace.stat(node)._replace(dev=0, atime_ns=0)  # looking counts as access
-        kind = stat.mode & m.S_IFMT
-        if kind == m.S_IFDIR:
+        kind = stat.mode & flags.S_IFMT
+        if kind == flags.S_IFDIR:
             seen[path] = stat
             for entry in namespace.readdir(node, 0, 100_000)[2:]:
                 visit(Node(node.fs, entry.ino), path + b"/" + entry.name)
-        elif kind == m.S_IFREG:
+        elif kind == flags.S_IFREG:
             seen[path] = (stat, namespace.read(node, 0, stat.size))
-        elif kind == m.S_IFLNK:
+        elif kind == flags.S_IFLNK:
             seen[path] = (stat, namespace.readlink(node))
         else:
             seen[path] = stat
@@ -47,7 +48,7 @@ def recount(tree: TreeFs) -> tuple[int, int]:
     def visit(ino: int) -> None:
         for entry in tree.readdir(ino, 0, 100_000)[2:]:
             seen[entry.ino] = seen.get(entry.ino, 0) + 1
-            if entry.type == m.S_IFDIR:
+            if entry.type == flags.S_IFDIR:
                 visit(entry.ino)
 
     visit(tree.root_ino)
@@ -216,7 +217,7 @@ def test_a_removed_working_directory_is_empty_and_leads_up() -> None:
     for attempt in (
         lambda: world.ns.resolve(ROOT, inner, b"x"),
         lambda: world.ns.mkdir(ROOT, inner, b"x", 0o755),
-        lambda: world.ns.open_node(ROOT, inner, b"x", m.O_CREAT | m.O_WRONLY, 0o644),
+        lambda: world.ns.open_node(ROOT, inner, b"x", flags.O_CREAT | flags.O_WRONLY, 0o644),
         lambda: world.ns.readdir(inner),
         lambda: world.ns.path_of(inner),
     ):

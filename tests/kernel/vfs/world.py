@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from wasmsand.kernel import flags as numbers
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.vfs import ROOT, Credentials, ImageBuilder, Namespace, Node, Snapshot, TreeFs
-from wasmsand.kernel.vfs import model as m
 
 USER = Credentials(1000, 1000, frozenset({2000}))
 OTHER = Credentials(1001, 1001)
@@ -55,7 +55,7 @@ class World:
         return self.ns.open_node(cred, self.root, path, flags, mode, umask)
 
     def write(self, path: bytes, data: bytes, mode: int = 0o644) -> Node:
-        node = self.open(path, m.O_WRONLY | m.O_CREAT | m.O_TRUNC, mode)
+        node = self.open(path, numbers.O_WRONLY | numbers.O_CREAT | numbers.O_TRUNC, mode)
         assert self.ns.write(ROOT, node, 0, data) == len(data)
         return node
 

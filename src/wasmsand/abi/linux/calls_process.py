@@ -142,7 +142,7 @@ def waitid(
         raise KernelError(Errno.EINVAL)
     if kind == _P_ALL:
         which = -1
-    elif kind == _P_PID and 0 < signed(number):
+    elif kind == _P_PID and signed(number) > 0:
         which = number
     elif kind == _P_PGID and signed(number) >= 0:
         which = -number if number else 0

@@ -21,8 +21,10 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.process.delivery import (
     act_on_pending,
     deliverable_handler,
-    kill as send,
     take_for_handler,
+)
+from wasmsand.kernel.process.delivery import (
+    kill as send,
 )
 from wasmsand.kernel.process.signals import SignalAction, require_signal
 from wasmsand.kernel.wait import WouldBlock

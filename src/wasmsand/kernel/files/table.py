@@ -33,6 +33,10 @@ class FdTable:
         except KeyError:
             raise KernelError(Errno.EBADF) from None
 
+    def find(self, fd: int) -> OpenFile | None:
+        """The description behind `fd`, if it is open."""
+        return self._files.get(fd)
+
     def install(self, file: OpenFile, *, close_on_exec: bool = False, minimum: int = 0) -> int:
         """Give `file` the lowest free fd from `minimum` on.
 

@@ -34,7 +34,7 @@ class ProcessState(Enum):
 class Usage:
     """CPU time used, in nanoseconds, and the highest memory seen."""
 
-    __slots__ = ("system_ns", "user_ns", "max_memory")
+    __slots__ = ("max_memory", "system_ns", "user_ns")
 
     def __init__(self) -> None:
         self.user_ns = 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from wasmsand.kernel.flags import S_IFCHR, S_IFLNK, S_IFREG
 from wasmsand.kernel.limits import NAME_MAX
 from wasmsand.kernel.vfs.content import FileContent, ImageData, Sliceable
 from wasmsand.kernel.vfs.inode import (
@@ -20,7 +21,7 @@ from wasmsand.kernel.vfs.inode import (
     SymlinkInode,
 )
 from wasmsand.kernel.vfs.layers import ROOT_INO, Snapshot
-from wasmsand.kernel.vfs.model import S_IFCHR, S_IFLNK, S_IFREG, device_number
+from wasmsand.kernel.vfs.model import device_number
 
 
 class ImageBuilder:

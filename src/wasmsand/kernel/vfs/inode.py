@@ -8,8 +8,8 @@ exact for directories, a hint for everything else (a hard link may have been rem
 
 from __future__ import annotations
 
+from wasmsand.kernel.flags import S_IFDIR
 from wasmsand.kernel.vfs.content import FileContent
-from wasmsand.kernel.vfs.model import S_IFDIR
 
 
 class Inode:

@@ -8,14 +8,8 @@ cannot be removed or renamed. The root cannot be mounted over.
 from __future__ import annotations
 
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.flags import MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, S_IFMT
 from wasmsand.kernel.vfs.filesystem import FileSystem, Node
-from wasmsand.kernel.vfs.model import (
-    MS_NODEV,
-    MS_NOEXEC,
-    MS_NOSUID,
-    MS_RDONLY,
-    S_IFMT,
-)
 
 _FIRST_DEV = 0x20
 

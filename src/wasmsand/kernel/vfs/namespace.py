@@ -9,10 +9,7 @@ of checks is Linux's, because programs (and their test suites) look at the errno
 from __future__ import annotations
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.limits import NAME_MAX, PATH_MAX, SYMLINK_DEPTH_MAX
-from wasmsand.kernel.vfs import permissions
-from wasmsand.kernel.vfs.filesystem import Attributes, FileSystem, Node
-from wasmsand.kernel.vfs.model import (
+from wasmsand.kernel.flags import (
     MS_NODEV,
     O_ACCMODE,
     O_CREAT,
@@ -38,9 +35,11 @@ from wasmsand.kernel.vfs.model import (
     S_ISVTX,
     W_OK,
     X_OK,
-    Credentials,
-    is_directory,
 )
+from wasmsand.kernel.limits import NAME_MAX, PATH_MAX, SYMLINK_DEPTH_MAX
+from wasmsand.kernel.vfs import permissions
+from wasmsand.kernel.vfs.filesystem import Attributes, FileSystem, Node
+from wasmsand.kernel.vfs.model import Credentials, is_directory
 from wasmsand.kernel.vfs.nodes import NodeOperations
 from wasmsand.kernel.vfs.resolver import Walked
 

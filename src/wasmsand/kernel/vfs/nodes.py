@@ -12,10 +12,7 @@ import time
 from collections.abc import Callable
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.limits import FILE_SIZE_MAX
-from wasmsand.kernel.vfs import permissions
-from wasmsand.kernel.vfs.filesystem import Data, FileSystem, Node
-from wasmsand.kernel.vfs.model import (
+from wasmsand.kernel.flags import (
     FALLOC_FL_KEEP_SIZE,
     FALLOC_FL_PUNCH_HOLE,
     FALLOC_FL_ZERO_RANGE,
@@ -30,6 +27,11 @@ from wasmsand.kernel.vfs.model import (
     S_ISUID,
     W_OK,
     X_OK,
+)
+from wasmsand.kernel.limits import FILE_SIZE_MAX
+from wasmsand.kernel.vfs import permissions
+from wasmsand.kernel.vfs.filesystem import Data, FileSystem, Node
+from wasmsand.kernel.vfs.model import (
     Credentials,
     DirEntry,
     Stat,

@@ -8,8 +8,7 @@ capabilities.
 from __future__ import annotations
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.vfs.filesystem import Attributes
-from wasmsand.kernel.vfs.model import (
+from wasmsand.kernel.flags import (
     PERMISSION_BITS,
     R_OK,
     S_IFDIR,
@@ -20,8 +19,9 @@ from wasmsand.kernel.vfs.model import (
     S_IXGRP,
     W_OK,
     X_OK,
-    Credentials,
 )
+from wasmsand.kernel.vfs.filesystem import Attributes
+from wasmsand.kernel.vfs.model import Credentials
 
 
 def allowed(cred: Credentials, attributes: Attributes, mask: int) -> bool:

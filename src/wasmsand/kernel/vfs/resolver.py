@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.flags import S_IFDIR, S_IFLNK, S_IFMT, X_OK
 from wasmsand.kernel.limits import NAME_MAX, PATH_MAX, SYMLINK_DEPTH_MAX
 from wasmsand.kernel.vfs.filesystem import FileSystem, Node
-from wasmsand.kernel.vfs.model import S_IFDIR, S_IFLNK, S_IFMT, X_OK, Credentials
+from wasmsand.kernel.vfs.model import Credentials
 from wasmsand.kernel.vfs.mounts import Mount, MountTable
 from wasmsand.kernel.vfs.permissions import allowed
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.flags import PERMISSION_BITS, S_IFMT
 from wasmsand.kernel.limits import FILE_SIZE_MAX, NAME_MAX, Limits
 from wasmsand.kernel.vfs.filesystem import Data, FileSystem
 from wasmsand.kernel.vfs.inode import (
@@ -21,7 +22,7 @@ from wasmsand.kernel.vfs.inode import (
     SymlinkInode,
 )
 from wasmsand.kernel.vfs.layers import ROOT_INO, InodeTable, Snapshot
-from wasmsand.kernel.vfs.model import BLOCK_SIZE, PERMISSION_BITS, S_IFMT, Stat, StatFs
+from wasmsand.kernel.vfs.model import BLOCK_SIZE, Stat, StatFs
 from wasmsand.kernel.vfs.space import Space, blocks_of
 
 TREE_MAGIC = 0x01021994

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.flags import PERMISSION_BITS, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG
 from wasmsand.kernel.limits import LINK_MAX, Limits
 from wasmsand.kernel.vfs.filesystem import Attributes
 from wasmsand.kernel.vfs.inode import (
@@ -23,14 +24,7 @@ from wasmsand.kernel.vfs.inode import (
     SymlinkInode,
 )
 from wasmsand.kernel.vfs.layers import Snapshot
-from wasmsand.kernel.vfs.model import (
-    PERMISSION_BITS,
-    S_IFDIR,
-    S_IFLNK,
-    S_IFMT,
-    S_IFREG,
-    DirEntry,
-)
+from wasmsand.kernel.vfs.model import DirEntry
 from wasmsand.kernel.vfs.store import TreeStore, target_blocks
 
 _SCANS_KEPT = 16

@@ -14,19 +14,10 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.flags import O_ACCMODE, O_WRONLY, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG
 from wasmsand.kernel.limits import NAME_MAX
 from wasmsand.kernel.vfs.filesystem import Attributes, FileSystem, Node
-from wasmsand.kernel.vfs.model import (
-    O_ACCMODE,
-    O_WRONLY,
-    S_IFDIR,
-    S_IFLNK,
-    S_IFMT,
-    S_IFREG,
-    DirEntry,
-    Stat,
-    StatFs,
-)
+from wasmsand.kernel.vfs.model import DirEntry, Stat, StatFs
 from wasmsand.kernel.vfs.nodes import NodeOperations
 from wasmsand.kernel.vfs.proc import process, system
 from wasmsand.kernel.vfs.proc.source import FdInfo, ProcessInfo, ProcSource

@@ -66,6 +66,8 @@ class Kernel:
         self.locks = FileLocks()
         self.fifos: dict[Node, Pipe] = {}
         self.pending_fifo_opens: dict[int, FifoOpen] = {}
+        self.out_of_memory_jobs: set[int] = set()
+        """Commands of which a process was ended for memory; the host tells their users."""
         self.current: Process | None = None
         """Whose system call is being served (for /proc/self)."""
 
@@ -136,6 +138,15 @@ class Kernel:
             if process.pid != INIT_PID:
                 self.exit(process, Signal.SIGKILL)
 
+    def is_crowded(self) -> bool:
+        """Whether a further command would hardly have processes or memory left to use."""
+        limits = self.limits
+        processes = len(self.processes) - 1
+        return (
+            processes * 4 > limits.max_processes * 3
+            or self.memory_used() * 4 > limits.memory_limit_bytes * 3
+        )
+
     def memory_used(self) -> int:
         """Bytes of guest memory of all processes."""
         return sum(process.memory_bytes for process in self.processes)
@@ -146,6 +157,7 @@ class Kernel:
         if not living:
             return None
         largest = max(living, key=lambda process: process.memory_bytes)
+        self.out_of_memory_jobs.add(largest.job)
         self.exit(largest, Signal.SIGKILL)
         return largest
 

@@ -2,7 +2,8 @@
 
 Owns `Completed` and `run_command`. Rules: the result is returned when the started
 process has ended; what it left in the background goes on, its output is then
-dropped; a timeout or an output overflow ends everything the command started.
+dropped, and it is ended when it leaves no room for further commands; a timeout, an
+output overflow or an exception in the caller ends everything the command started.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 from wasmsand.kernel.files.anonymous import anonymous_stat
 from wasmsand.kernel.files.host import HostInput, HostOutput
 from wasmsand.kernel.flags import S_IFIFO
-from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.signals import Signal
+from wasmsand.kernel.process.table import INIT_PID
 
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
@@ -103,32 +104,43 @@ def run_command(
     began = time.perf_counter()
     identity = machine.identity
     capture = _Capture(machine, identity.uid, identity.gid, on_stdout, on_stderr)
-    source = HostInput(
-        stdin,
-        anonymous_stat(
-            S_IFIFO | 0o600, identity.uid, identity.gid, machine.kernel.clock.realtime()
-        ),
-    )
+    now = machine.kernel.clock.realtime()
+    source = HostInput(stdin, anonymous_stat(S_IFIFO | 0o600, identity.uid, identity.gid, now))
+    notices = end_background_jobs(machine)
     process = machine.start_process(
         argv, environ, cwd, (source, capture.stdout, capture.stderr), capture.ended.set
     )
-    timed_out = not capture.ended.wait(timeout_seconds)
+    job = process.job
+    try:
+        timed_out = not capture.ended.wait(timeout_seconds)
+        if not timed_out and not capture.overflowed and not capture.closed.is_set():
+            capture.closed.wait(_LINGER_SECONDS)
+    except BaseException:  # the caller gave up (Ctrl-C): so does its command
+        machine.end_job(job)
+        raise
     if timed_out or capture.overflowed:
-        _end_job(machine, process)
-    elif not capture.closed.is_set():
-        capture.closed.wait(_LINGER_SECONDS)
+        machine.end_job(job)
+    notices += end_background_jobs(machine)
     with machine.lock:
         stdout, stderr = bytes(capture.stdout.captured), bytes(capture.stderr.captured)
         capture.stdout.closed = capture.stderr.closed = True
+        limits = machine.kernel.limits
+        if job in machine.kernel.out_of_memory_jobs:
+            machine.kernel.out_of_memory_jobs.discard(job)
+            notices.append(
+                f"out of memory ({limits.memory_limit_bytes} bytes), a process was ended; "
+                "raise memory_limit_bytes"
+            )
+    if capture.overflowed:
+        notices.append(
+            f"output limit of {limits.max_output_bytes} bytes reached, command ended; "
+            "raise max_output_bytes"
+        )
+    stderr += b"".join(f"wasmsand: {notice}\n".encode() for notice in notices)
     if timed_out:
         exit_code = TIMEOUT_EXIT_CODE
     elif capture.overflowed:
         exit_code = 128 + Signal.SIGKILL
-        limit = machine.kernel.limits.max_output_bytes
-        stderr += (
-            f"wasmsand: output limit of {limit} bytes reached, command ended; "
-            "raise max_output_bytes\n"
-        ).encode()
     else:
         exit_code = exit_code_of(process.exit_status)
     return Completed(
@@ -136,6 +148,26 @@ def run_command(
     )
 
 
-def _end_job(machine: Machine, process: Process) -> None:
+def end_background_jobs(machine: Machine) -> list[str]:
+    """Make room: end what commands left running (their first process is gone), the largest
+    first, while the sandbox is so full that a further command would hardly run.
+
+    Says what was done.
+    """
+    notices = []
     with machine.lock:
-        machine.kernel.kill_job(process.job)
+        kernel = machine.kernel
+        while kernel.is_crowded():
+            sizes: dict[int, int] = {}
+            for process in kernel.processes:
+                if process.pid != INIT_PID and kernel.processes.find(process.job) is None:
+                    sizes[process.job] = sizes.get(process.job, 0) + 1
+            if not sizes:
+                break
+            job = max(sizes, key=lambda number: sizes[number])
+            kernel.kill_job(job)
+            notices.append(
+                f"ended {sizes[job]} background processes to make room; raise max_processes "
+                "or memory_limit_bytes"
+            )
+    return notices

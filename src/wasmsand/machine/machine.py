@@ -18,6 +18,7 @@ from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.files.terminal import Terminal
+from wasmsand.kernel.flags import S_IFDIR, S_IFMT
 from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.groups import take_terminal
@@ -142,6 +143,8 @@ class Machine:
             kernel = self.kernel
             credentials = self.identity.credentials()
             directory = kernel.namespace.resolve(credentials, kernel.namespace.root, cwd)
+            if kernel.namespace.stat(directory).mode & S_IFMT != S_IFDIR:
+                raise KernelError(Errno.ENOTDIR, cwd.decode("utf-8", "replace"))
             process = kernel.new_process(self.identity, directory, environ)
             try:
                 program = self._find(process, argv, environ)
@@ -180,6 +183,11 @@ class Machine:
                 if error.errno not in (Errno.ENOENT, Errno.ENOTDIR):
                     failure = error
         raise failure
+
+    def end_job(self, job: int) -> None:
+        """End every process of a command."""
+        with self.lock:
+            self.kernel.kill_job(job)
 
     def fire_timers(self) -> int | None:
         """Called by the timer service."""

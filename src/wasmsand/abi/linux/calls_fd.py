@@ -36,12 +36,14 @@ from wasmsand.kernel.limits import IO_CHUNK, PIPE_CAPACITY
 
 _O_DIRECT = 0o40000
 _DIRENT_MIN = 24
+_CLOSE_RANGE_UNSHARE = 2
 _CLOSE_RANGE_CLOEXEC = 4
 
 
 def openat(context: CallContext, directory: int, path: int, flags: int, mode: int) -> int:
     """openat(2)."""
     name = context.memory.read_path(path)
+    context.process.fds.require_room()  # before anything is made or truncated
     base = context.process.cwd if name.startswith(b"/") else context.directory(directory)
     file = open_path(
         context.kernel, context.process, base, name, flags & ~O_LARGEFILE, mode & 0o7777
@@ -57,7 +59,7 @@ def close(context: CallContext, fd: int) -> int:
 
 def close_range(context: CallContext, first: int, last: int, flags: int) -> int:
     """close_range(2)."""
-    if first > last or flags & ~_CLOSE_RANGE_CLOEXEC:
+    if first > last or flags & ~(_CLOSE_RANGE_CLOEXEC | _CLOSE_RANGE_UNSHARE):
         raise KernelError(Errno.EINVAL)
     fds = context.process.fds
     for fd in list(fds):
@@ -71,14 +73,15 @@ def close_range(context: CallContext, first: int, last: int, flags: int) -> int:
 
 def dup(context: CallContext, fd: int) -> int:
     """dup(2)."""
-    return context.process.fds.install(context.file(fd))
+    return context.process.fds.install(context.file_or_path(fd))
 
 
 def dup3(context: CallContext, old: int, new: int, flags: int) -> int:
     """dup3(2)."""
     if flags & ~O_CLOEXEC or old == new:
         raise KernelError(Errno.EINVAL)
-    context.process.fds.replace(new, context.file(old), close_on_exec=bool(flags & O_CLOEXEC))
+    file = context.file_or_path(old)
+    context.process.fds.replace(new, file, close_on_exec=bool(flags & O_CLOEXEC))
     return new
 
 
@@ -125,6 +128,7 @@ def fcntl(context: CallContext, fd: int, command: int, argument: int) -> int:
         return 0
     if command == F_GETFL:
         return file.flags | O_LARGEFILE
+    file = context.file(fd)
     if command == F_SETFL:
         file.flags = file.flags & ~O_STATUS_SETTABLE | argument & O_STATUS_SETTABLE
         return 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wasmsand.abi.linux.context import CallContext, signed
+from wasmsand.abi.linux.context import CallContext, optional_id, signed
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import GROUPS_MAX
 
@@ -48,8 +48,14 @@ def getresgid(context: CallContext, real: int, effective: int, saved: int) -> in
     return 0
 
 
+def _require_id(value: int) -> None:
+    if optional_id(value) < 0:
+        raise KernelError(Errno.EINVAL)
+
+
 def setuid(context: CallContext, uid: int) -> int:
     """setuid(2)."""
+    _require_id(uid)
     who = context.process.identity
     everything = uid if who.euid == 0 else -1
     context.process.identity = who.with_uids(everything, uid, everything)
@@ -58,6 +64,7 @@ def setuid(context: CallContext, uid: int) -> int:
 
 def setgid(context: CallContext, gid: int) -> int:
     """setgid(2)."""
+    _require_id(gid)
     who = context.process.identity
     everything = gid if who.euid == 0 else -1
     context.process.identity = who.with_gids(everything, gid, everything)
@@ -67,8 +74,9 @@ def setgid(context: CallContext, gid: int) -> int:
 def setreuid(context: CallContext, real: int, effective: int) -> int:
     """setreuid(2)."""
     who = context.process.identity
-    new = who.with_uids(signed(real), signed(effective), -1)
-    if signed(real) >= 0 or (signed(effective) >= 0 and new.euid != who.uid):
+    real, effective = optional_id(real), optional_id(effective)
+    new = who.with_uids(real, effective, -1)
+    if real >= 0 or (effective >= 0 and new.euid != who.uid):
         new = replace(new, suid=new.euid)
     context.process.identity = new
     return 0
@@ -77,8 +85,9 @@ def setreuid(context: CallContext, real: int, effective: int) -> int:
 def setregid(context: CallContext, real: int, effective: int) -> int:
     """setregid(2)."""
     who = context.process.identity
-    new = who.with_gids(signed(real), signed(effective), -1)
-    if signed(real) >= 0 or (signed(effective) >= 0 and new.egid != who.gid):
+    real, effective = optional_id(real), optional_id(effective)
+    new = who.with_gids(real, effective, -1)
+    if real >= 0 or (effective >= 0 and new.egid != who.gid):
         new = replace(new, sgid=new.egid)
     context.process.identity = new
     return 0
@@ -87,14 +96,18 @@ def setregid(context: CallContext, real: int, effective: int) -> int:
 def setresuid(context: CallContext, real: int, effective: int, saved: int) -> int:
     """setresuid(2)."""
     who = context.process.identity
-    context.process.identity = who.with_uids(signed(real), signed(effective), signed(saved))
+    context.process.identity = who.with_uids(
+        optional_id(real), optional_id(effective), optional_id(saved)
+    )
     return 0
 
 
 def setresgid(context: CallContext, real: int, effective: int, saved: int) -> int:
     """setresgid(2)."""
     who = context.process.identity
-    context.process.identity = who.with_gids(signed(real), signed(effective), signed(saved))
+    context.process.identity = who.with_gids(
+        optional_id(real), optional_id(effective), optional_id(saved)
+    )
     return 0
 
 

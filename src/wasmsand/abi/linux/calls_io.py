@@ -10,18 +10,26 @@ SIGPIPE.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from wasmsand.abi.linux.context import CallContext, signed64
+from wasmsand.abi.linux.file_size import require_file_size, within_file_size
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.files.regular import RegularFile
 from wasmsand.kernel.files.terminal import TerminalFile
+from wasmsand.kernel.flags import O_APPEND
 from wasmsand.kernel.limits import FILE_SIZE_MAX, IO_CHUNK, IO_MAX, IOV_MAX
 from wasmsand.kernel.process.delivery import SI_KERNEL, post
-from wasmsand.kernel.process.groups import require_foreground_to_read
-from wasmsand.kernel.process.rlimits import INFINITY
+from wasmsand.kernel.process.groups import (
+    require_foreground_to_change,
+    require_foreground_to_read,
+)
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.wait import WouldBlock
+
+_FALLOC_FL_KEEP_SIZE: Final = 1
+_OFFSET_MAX: Final = (1 << 63) - 1
 
 
 def _read_file(context: CallContext, file: OpenFile, count: int) -> bytes:
@@ -121,23 +129,15 @@ def _write_all(context: CallContext, file: OpenFile, vectors: list[tuple[int, in
 
 def _write_some(context: CallContext, file: OpenFile, data: bytes) -> int:
     try:
+        if isinstance(file, TerminalFile) and file.stops_background_writers:
+            require_foreground_to_change(context.kernel, context.process, file.terminal)
         if isinstance(file, RegularFile):
-            data = _within_file_size_limit(context, data, file.write_limit())
+            data = within_file_size(context, data, file.write_limit())
         return file.write(data)
     except KernelError as error:
         if error.errno is Errno.EPIPE:
             post(context.kernel, context.process, SignalInfo(Signal.SIGPIPE, SI_KERNEL))
         raise
-
-
-def _within_file_size_limit(context: CallContext, data: bytes, start: int) -> bytes:
-    limit = context.process.rlimits.file_size
-    if limit == INFINITY or start + len(data) <= limit:
-        return data
-    if start >= limit and data:
-        post(context.kernel, context.process, SignalInfo(Signal.SIGXFSZ, SI_KERNEL))
-        raise KernelError(Errno.EFBIG)
-    return data[: limit - start]
 
 
 def _vectors(context: CallContext, address: int, count: int) -> list[tuple[int, int]]:
@@ -234,7 +234,7 @@ def _write_all_at(
         data = _gather(context, vectors, done)
         try:
             if isinstance(file, RegularFile):
-                data = _within_file_size_limit(context, data, offset + done)
+                data = within_file_size(context, data, offset + done)
             written = file.write_at(data, offset + done)
         except KernelError:
             if done:
@@ -281,8 +281,10 @@ def ftruncate(context: CallContext, fd: int, low: int, high: int) -> int:
         file.require_writable()
     except KernelError:
         raise KernelError(Errno.EINVAL) from None
-    if length > min(context.process.rlimits.file_size, FILE_SIZE_MAX):
+    if length > FILE_SIZE_MAX:
         raise KernelError(Errno.EFBIG)
+    if file.node is not None:
+        require_file_size(context, file.node, length)
     file.truncate(length)
     return 0
 
@@ -304,6 +306,8 @@ def fallocate(
         raise KernelError(Errno.EINVAL)
     if not isinstance(file, RegularFile) or file.node is None:
         raise KernelError(Errno.ENODEV)
+    if not mode & _FALLOC_FL_KEEP_SIZE:
+        require_file_size(context, file.node, offset + length)
     context.kernel.namespace.fallocate(file.credentials, file.node, mode, offset, length)
     return 0
 
@@ -327,6 +331,8 @@ def sendfile(context: CallContext, out_fd: int, in_fd: int, offset_address: int,
     if not isinstance(source, RegularFile):
         raise KernelError(Errno.EINVAL)
     start = context.memory.read_u64(offset_address) if offset_address else source.position
+    if start > _OFFSET_MAX:
+        raise KernelError(Errno.EINVAL)
     data = source.read_at(min(count, IO_CHUNK), start)
     written = _write_some(context, target, data) if data else 0
     if offset_address:
@@ -355,10 +361,13 @@ def copy_file_range(
     to = context.memory.read_u64(out_address) if out_address else target.position
     if start > FILE_SIZE_MAX or to > FILE_SIZE_MAX:
         raise KernelError(Errno.EINVAL)
+    if target.flags & O_APPEND:
+        raise KernelError(Errno.EBADF)
+    count = max(0, min(count, source.stat().size - start))
     if source.node == target.node and start < to + count and to < start + count:
         raise KernelError(Errno.EINVAL)
     data = source.read_at(min(count, IO_CHUNK), start)
-    data = _within_file_size_limit(context, data, to)
+    data = within_file_size(context, data, to)
     written = target.write_at(data, to) if data else 0
     if in_address:
         context.memory.write_u64(in_address, start + written)

@@ -8,10 +8,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from wasmsand.abi.linux.context import AT_FDCWD_U32, CallContext, signed, signed64
+from wasmsand.abi.linux.context import (
+    AT_FDCWD_U32,
+    CallContext,
+    optional_id,
+    signed,
+    signed64,
+)
+from wasmsand.abi.linux.file_size import require_file_size
 from wasmsand.abi.linux.structs import TIMESPEC, nanoseconds, pack_statfs, pack_statx
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.opening import referenced_file
 from wasmsand.kernel.flags import (
     AT_EACCESS,
     AT_EMPTY_PATH,
@@ -47,6 +55,8 @@ def _node(context: CallContext, directory: int, path: bytes, *, follow: bool) ->
 
 def _node_or_self(context: CallContext, directory: int, address: int, flags: int) -> Node:
     """Resolve a path, or with AT_EMPTY_PATH and an empty one take the fd's own node."""
+    if flags & ~(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW):
+        raise KernelError(Errno.EINVAL)
     path = context.memory.read_path(address) if address else b""
     if not path and flags & AT_EMPTY_PATH:
         return context.directory(directory)
@@ -62,7 +72,7 @@ def statx(
         raise KernelError(Errno.EINVAL)
     path = context.memory.read_path(address)
     if not path and flags & AT_EMPTY_PATH and directory != AT_FDCWD_U32:
-        stat = context.file(directory).stat()
+        stat = context.file_or_path(directory).stat()
     else:
         if not path and flags & AT_EMPTY_PATH:
             node = context.process.cwd
@@ -70,8 +80,7 @@ def statx(
             node = _node(context, directory, path, follow=not flags & AT_SYMLINK_NOFOLLOW)
         reference = context.kernel.namespace.fd_reference(node)
         if reference is not None and not flags & AT_SYMLINK_NOFOLLOW:
-            pid, fd = reference
-            stat = context.kernel.processes.get(pid).fds.get(fd).stat()
+            stat = referenced_file(context.kernel, *reference).stat()
         else:
             stat = context.kernel.namespace.stat(node)
     context.memory.write(result, pack_statx(stat))
@@ -85,7 +94,7 @@ def faccessat(context: CallContext, directory: int, address: int, mode: int) -> 
 
 def faccessat2(context: CallContext, directory: int, address: int, mode: int, flags: int) -> int:
     """faccessat2(2)."""
-    if mode & ~7:
+    if mode & ~7 or flags & ~(AT_EACCESS | AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW):
         raise KernelError(Errno.EINVAL)
     identity = context.process.identity
     who = identity.credentials() if flags & AT_EACCESS else identity.real_credentials()
@@ -199,10 +208,7 @@ def readlinkat(context: CallContext, directory: int, address: int, result: int, 
     if signed(size) <= 0:
         raise KernelError(Errno.EINVAL)
     path = context.memory.read_path(address)
-    if path:
-        node = _node(context, directory, path, follow=False)
-    else:
-        node = context.directory(directory)
+    node = _node(context, directory, path, follow=False) if path else context.directory(directory)
     text = context.kernel.namespace.readlink(node)[: min(size, IO_CHUNK)]
     context.memory.write(result, text)
     return len(text)
@@ -237,7 +243,9 @@ def fchown(context: CallContext, fd: int, uid: int, gid: int) -> int:
     node = context.file(fd).node
     if node is None:
         raise KernelError(Errno.EINVAL)
-    context.kernel.namespace.chown(_credentials(context), node, signed(uid), signed(gid))
+    context.kernel.namespace.chown(
+        _credentials(context), node, optional_id(uid), optional_id(gid)
+    )
     return 0
 
 
@@ -246,7 +254,9 @@ def fchownat(
 ) -> int:
     """fchownat(2)."""
     node = _node_or_self(context, directory, address, flags)
-    context.kernel.namespace.chown(_credentials(context), node, signed(uid), signed(gid))
+    context.kernel.namespace.chown(
+        _credentials(context), node, optional_id(uid), optional_id(gid)
+    )
     return 0
 
 
@@ -290,10 +300,11 @@ def truncate(context: CallContext, address: int, low: int, high: int) -> int:
     length = signed64(low, high)
     if length < 0:
         raise KernelError(Errno.EINVAL)
-    if length > min(context.process.rlimits.file_size, FILE_SIZE_MAX):
+    if length > FILE_SIZE_MAX:
         raise KernelError(Errno.EFBIG)
     path = context.memory.read_path(address)
     node = _node(context, AT_FDCWD_U32, path, follow=True)
+    require_file_size(context, node, length)
     context.kernel.namespace.truncate(_credentials(context), node, length)
     return 0
 
@@ -308,7 +319,7 @@ def statfs(context: CallContext, address: int, size: int, result: int) -> int:
 
 def fstatfs(context: CallContext, fd: int, size: int, result: int) -> int:
     """fstatfs64(2)."""
-    node = context.file(fd).node or context.kernel.namespace.root
+    node = context.file_or_path(fd).node or context.kernel.namespace.root
     context.memory.write(result, pack_statfs(context.kernel.namespace.statfs(node)))
     return 0
 
@@ -331,7 +342,7 @@ def chdir(context: CallContext, address: int) -> int:
 
 def fchdir(context: CallContext, fd: int) -> int:
     """fchdir(2)."""
-    node = context.file(fd).node
+    node = context.file_or_path(fd).node
     if node is None:
         raise KernelError(Errno.ENOTDIR)
     _change_directory(context, node)

@@ -10,7 +10,12 @@ from struct import Struct
 from typing import Final
 
 from wasmsand.abi.linux.context import AT_FDCWD_U32, CallContext, signed
-from wasmsand.abi.linux.structs import pack_rusage, pack_siginfo
+from wasmsand.abi.linux.structs import (
+    RUSAGE_BYTES,
+    SIGINFO_BYTES,
+    pack_rusage,
+    pack_siginfo,
+)
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import (
     AT_EMPTY_PATH,
@@ -82,6 +87,8 @@ def execveat(
     context: CallContext, directory: int, path: int, argv: int, envp: int, flags: int
 ) -> int:
     """execveat(2)."""
+    if flags & ~(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW):
+        raise KernelError(Errno.EINVAL)
     name = context.memory.read_path(path)
     arguments = _string_array(context, argv)
     environment = _string_array(context, envp)
@@ -120,6 +127,8 @@ def wait4(context: CallContext, pid: int, status: int, options: int, usage: int)
         raise KernelError(Errno.EINVAL)
     if status:
         context.memory.require(status, 4)
+    if usage:
+        context.memory.require(usage, RUSAGE_BYTES)
     which = signed(pid)
     if which == -0x8000_0000:
         raise KernelError(Errno.ESRCH)
@@ -148,10 +157,14 @@ def waitid(
         which = -number if number else 0
     else:
         raise KernelError(Errno.EINVAL)
+    if info:
+        context.memory.require(info, SIGINFO_BYTES)
+    if usage:
+        context.memory.require(usage, RUSAGE_BYTES)
     result = wait(context.kernel, context.process, which, options)
     if result is None:
         if info:
-            context.memory.write(info, bytes(128))
+            context.memory.write(info, bytes(SIGINFO_BYTES))
         return 0
     code, value = exit_code_and_value(result.status)
     if info:
@@ -222,6 +235,8 @@ def setpriority(context: CallContext, which: int, who: int, value: int) -> int:
         raise KernelError(Errno.EINVAL)
     target = context.process if which or not who else context.kernel.processes.get(signed(who))
     nice = max(-20, min(19, signed(value)))
+    if context.process.identity.euid not in (0, target.identity.uid, target.identity.euid):
+        raise KernelError(Errno.EPERM)
     if nice < target.nice and context.process.identity.euid != 0:
         raise KernelError(Errno.EACCES)
     target.nice = nice
@@ -232,6 +247,8 @@ def sched_getaffinity(context: CallContext, pid: int, size: int, address: int) -
     """sched_getaffinity(2): the sandbox's processors."""
     if size < 4 or size % 4:
         raise KernelError(Errno.EINVAL)
+    if pid:
+        context.kernel.processes.get(signed(pid))
     context.memory.write_u32(address, 0b11)
     return 4
 

@@ -10,13 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from wasmsand.abi.linux.context import CallContext, signed
-from wasmsand.abi.linux.structs import (
-    SIGACTION,
-    TIMESPEC,
-    nanoseconds,
-    pack_siginfo,
-    pack_taken_signal,
-)
+from wasmsand.abi.linux.structs import SIGACTION, pack_siginfo, pack_taken_signal
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.process.delivery import (
     act_on_pending,
@@ -85,8 +79,9 @@ def rt_sigpending(context: CallContext, address: int, size: int) -> int:
     return 0
 
 
-def replace_mask_while_waiting(context: CallContext, address: int) -> None:
+def replace_mask_while_waiting(context: CallContext, address: int, size: int) -> None:
     """Use another mask until the call ends (sigsuspend, ppoll, pselect)."""
+    _require_mask_size(size)
     signals = context.process.signals
     if signals.saved_mask is None:
         signals.saved_mask = signals.mask
@@ -104,8 +99,7 @@ def restore_mask_after_waiting(context: CallContext) -> None:
 
 def rt_sigsuspend(context: CallContext, address: int, size: int) -> int:
     """rt_sigsuspend(2): always ends by a signal."""
-    _require_mask_size(size)
-    replace_mask_while_waiting(context, address)
+    replace_mask_while_waiting(context, address, size)
     raise WouldBlock((context.process.signal_queue,))
 
 
@@ -122,8 +116,7 @@ def rt_sigtimedwait(context: CallContext, wanted: int, info: int, timeout: int, 
         return signo
     now = context.kernel.clock.monotonic()
     if timeout and process.call_deadline is None:
-        seconds, rest = context.memory.unpack(TIMESPEC, timeout)
-        process.call_deadline = now + nanoseconds(seconds, rest & 0xFFFF_FFFF)
+        process.call_deadline = now + context.timespec(timeout)
     if process.call_deadline is not None and now >= process.call_deadline:
         raise KernelError(Errno.EAGAIN)
     raise WouldBlock((process.signal_queue,), process.call_deadline)

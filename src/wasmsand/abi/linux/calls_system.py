@@ -21,6 +21,7 @@ _RUSAGE_SELF: Final = 0
 _RUSAGE_CHILDREN: Final = -1
 _RUSAGE_THREAD: Final = 1
 _HOSTNAME_MAX: Final = 64
+_GETRANDOM_FLAGS: Final = 7
 
 
 def uname(context: CallContext, address: int) -> int:
@@ -60,6 +61,8 @@ def sysinfo(context: CallContext, address: int) -> int:
 
 def getrandom(context: CallContext, address: int, count: int, flags: int) -> int:
     """getrandom(2)."""
+    if flags & ~_GETRANDOM_FLAGS:
+        raise KernelError(Errno.EINVAL)
     count = min(count, IO_CHUNK)
     context.memory.require(address, count)
     context.memory.write(address, os.urandom(count))

@@ -19,7 +19,6 @@ from wasmsand.abi.linux.structs import (
     TIMESPEC,
     TIMEVAL_PAIR,
     TMS,
-    nanoseconds,
 )
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import Errno, KernelError
@@ -79,14 +78,6 @@ def clock_settime(context: CallContext, clock: int, address: int) -> int:
     raise KernelError(Errno.EPERM)
 
 
-def _read_timespec(context: CallContext, address: int) -> int:
-    seconds, rest = context.memory.unpack(TIMESPEC, address)
-    rest &= 0xFFFF_FFFF  # the upper half is padding of a 32-bit long
-    if seconds < 0 or not 0 <= rest < SECOND:
-        raise KernelError(Errno.EINVAL)
-    return nanoseconds(seconds, rest)
-
-
 def clock_nanosleep(
     context: CallContext, clock: int, flags: int, request: int, remaining: int
 ) -> int:
@@ -94,9 +85,10 @@ def clock_nanosleep(
     process = context.process
     monotonic = context.kernel.clock.monotonic()
     if process.call_deadline is None:
-        duration = _read_timespec(context, request)
+        now = _now(context, clock)
+        duration = context.timespec(request)
         if flags & _TIMER_ABSTIME:
-            duration -= _now(context, clock)
+            duration -= now
         elif clock in (_THREAD_CPU, _PROCESS_CPU):
             raise KernelError(Errno.EOPNOTSUPP)
         process.call_deadline = monotonic + max(0, duration)
@@ -164,7 +156,7 @@ def times(context: CallContext, address: int) -> int:
 def _deadline(context: CallContext, timeout: int) -> int | None:
     process = context.process
     if timeout and process.call_deadline is None:
-        process.call_deadline = context.kernel.clock.monotonic() + _read_timespec(context, timeout)
+        process.call_deadline = context.kernel.clock.monotonic() + context.timespec(timeout)
     return process.call_deadline
 
 
@@ -176,7 +168,7 @@ def ppoll(
         raise KernelError(Errno.EINVAL)
     deadline = _deadline(context, timeout)
     if mask:
-        replace_mask_while_waiting(context, mask)
+        replace_mask_while_waiting(context, mask, mask_size)
     raw = bytearray(context.memory.read(address, POLLFD.size * count))
     wanted: list[tuple[OpenFile | None, int]] = []
     places: list[int] = []
@@ -226,9 +218,9 @@ def pselect6(
     deadline = _deadline(context, timeout)
     mask = 0
     if mask_argument:
-        mask, _ = context.memory.unpack(SIGNAL_MASK_ARGUMENT, mask_argument)
+        mask, mask_size = context.memory.unpack(SIGNAL_MASK_ARGUMENT, mask_argument)
         if mask:
-            replace_mask_while_waiting(context, mask)
+            replace_mask_while_waiting(context, mask, mask_size)
     size = (count + 31) // 32 * 4
     sets = [
         int.from_bytes(context.memory.read(address, size), "little") if address else 0

@@ -13,6 +13,7 @@ from wasmsand.abi.linux.context import CallContext, signed
 from wasmsand.abi.linux.structs import WINSIZE
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.files.host import HostInput
 from wasmsand.kernel.files.line_discipline import Termios
 from wasmsand.kernel.files.pipe import PipeEnd
 from wasmsand.kernel.files.regular import RegularFile
@@ -52,12 +53,16 @@ def ioctl(context: CallContext, fd: int, request: int, argument: int) -> int:
         raise KernelError(Errno.ENOTTY)
     if handler is None:
         raise KernelError(Errno.ENOTTY, f"ioctl {request:#x}")
+    if not file.terminal.master_open:
+        raise KernelError(Errno.EIO, "terminal hung up")
     return handler(context, file.terminal, argument)
 
 
 def _readable_bytes(file: OpenFile) -> int:
     if isinstance(file, PipeEnd):
         return file.pipe.size
+    if isinstance(file, HostInput):
+        return file.remaining() & 0x7FFF_FFFF
     if isinstance(file, TerminalFile):
         return file.terminal.discipline.available()
     if isinstance(file, TerminalMaster):
@@ -73,17 +78,24 @@ def _get_settings(context: CallContext, terminal: Terminal, address: int) -> int
 
 
 def _set_settings(context: CallContext, terminal: Terminal, address: int) -> int:
-    if terminal.session == context.process.session:
-        groups.require_foreground_to_change(context.kernel, context.process, terminal)
-    terminal.discipline.change(context.memory.read(address, Termios.SIZE))
-    terminal.feed()
-    terminal.changed.wake()
-    return 0
+    return _change_settings(context, terminal, address, flush=False)
 
 
 def _set_settings_and_flush(context: CallContext, terminal: Terminal, address: int) -> int:
-    terminal.discipline.flush_input()
-    return _set_settings(context, terminal, address)
+    return _change_settings(context, terminal, address, flush=True)
+
+
+def _change_settings(
+    context: CallContext, terminal: Terminal, address: int, *, flush: bool
+) -> int:
+    wanted = context.memory.read(address, Termios.SIZE)
+    groups.require_foreground_to_change(context.kernel, context.process, terminal)
+    if flush:
+        terminal.discipline.flush_input()
+    terminal.discipline.change(wanted)
+    terminal.feed()
+    terminal.changed.wake()
+    return 0
 
 
 def _get_size(context: CallContext, terminal: Terminal, address: int) -> int:
@@ -146,8 +158,18 @@ def _output_waiting(context: CallContext, terminal: Terminal, address: int) -> i
     return 0
 
 
+def _flow(context: CallContext, terminal: Terminal, action: int) -> int:
+    """tcflow: suspend and restart output; input is never suspended."""
+    if action > 3:
+        raise KernelError(Errno.EINVAL)
+    if action in (0, 1):
+        terminal.discipline.output_stopped = action == 0
+        terminal.changed.wake()
+    return 0
+
+
 def _accept(context: CallContext, terminal: Terminal, argument: int) -> int:
-    """Draining, breaks and flow control have nothing to do on a pseudo-terminal."""
+    """Draining and breaks have nothing to do on a pseudo-terminal."""
     return 0
 
 
@@ -167,7 +189,7 @@ _BOTH: Final[dict[int, _Request]] = {
     _TCFLSH: _flush,
     _TCSBRK: _accept,
     _TCSBRKP: _accept,
-    _TCXONC: _accept,
+    _TCXONC: _flow,
 }
 _TERMINAL: Final[dict[int, _Request]] = {
     _TIOCGPGRP: _get_foreground,

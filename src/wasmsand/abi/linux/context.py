@@ -9,10 +9,13 @@ must keep its progress in the process (`call_done`, `call_deadline`).
 
 from __future__ import annotations
 
+from wasmsand.abi.linux.structs import TIMESPEC, nanoseconds
 from wasmsand.abi.memory import GuestMemory
 from wasmsand.engine.protocol import GuestUnwind
+from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.flags import O_PATH
 from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import Program
@@ -45,8 +48,23 @@ class CallContext:
         return node
 
     def file(self, fd: int) -> OpenFile:
-        """The open file behind an fd."""
+        """The open file behind an fd; EBADF if it is only a path (O_PATH)."""
+        file = self.process.fds.get(fd)
+        if file.flags & O_PATH:
+            raise KernelError(Errno.EBADF, "opened with O_PATH")
+        return file
+
+    def file_or_path(self, fd: int) -> OpenFile:
+        """What an fd refers to, for the few calls that take O_PATH fds."""
         return self.process.fds.get(fd)
+
+    def timespec(self, address: int) -> int:
+        """A timespec64 in nanoseconds; EINVAL if it is not a length of time."""
+        seconds, rest = self.memory.unpack(TIMESPEC, address)
+        rest &= 0xFFFF_FFFF  # the upper half is padding of a 32-bit long
+        if seconds < 0 or rest >= SECOND:
+            raise KernelError(Errno.EINVAL)
+        return nanoseconds(seconds, rest)
 
     def execute(self, program: Program) -> int:
         """Replace the caller by `program`; returns only for an embryo (its pid)."""
@@ -72,6 +90,11 @@ class CallContext:
 def signed(value: int) -> int:
     """A 32-bit argument as a signed number."""
     return value - 0x1_0000_0000 if value & 0x8000_0000 else value
+
+
+def optional_id(value: int) -> int:
+    """A user or group id; -1 (unchanged) only for all ones."""
+    return -1 if value == 0xFFFF_FFFF else value
 
 
 def signed64(low: int, high: int) -> int:

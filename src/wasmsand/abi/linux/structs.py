@@ -30,9 +30,11 @@ _DIRENT: Final = Struct("<QqHB")
 _STATFS: Final = Struct("<II5Q2iIII4I4x")
 _RUSAGE: Final = Struct("<4i14i")
 _SYSINFO: Final = Struct("<i9IHHIII8x")
-_SIGINFO: Final = Struct("<iiiiii104x")
+_SIGINFO: Final = Struct("<iiiiIi104x")
 _TAKEN_SIGNAL: Final = Struct("<IIIIQ")
 
+RUSAGE_BYTES: Final = _RUSAGE.size
+SIGINFO_BYTES: Final = _SIGINFO.size
 STATX_BASIC_AND_BIRTH: Final = 0xFFF
 _PAGE: Final = 4096
 

@@ -34,6 +34,10 @@ class HostInput(OpenFile):
         self._position += len(taken)
         return taken
 
+    def remaining(self) -> int:
+        """Bytes not read yet."""
+        return len(self._data) - self._position
+
     def poll(self) -> int:
         return POLLIN | POLLRDNORM
 

@@ -107,8 +107,7 @@ def _adopt(process: Process, terminal: Terminal) -> None:
 
 def _reopen(kernel: Kernel, process: Process, pid: int, fd: int, flags: int) -> OpenFile:
     """Open again what another fd refers to and no path names."""
-    owner = kernel.processes.get(pid)
-    original = owner.fds.get(fd)
+    original = referenced_file(kernel, pid, fd)
     if isinstance(original, PipeEnd):
         return PipeEnd(original.pipe, flags, stat=original.stat())
     if isinstance(original, TerminalFile):
@@ -118,6 +117,17 @@ def _reopen(kernel: Kernel, process: Process, pid: int, fd: int, flags: int) -> 
     if wanted not in (original.flags & O_ACCMODE, O_RDWR) and wanted != O_RDONLY:
         raise KernelError(Errno.EACCES)
     return original
+
+
+def referenced_file(kernel: Kernel, pid: int, fd: int) -> OpenFile:
+    """What /proc/PID/fd/N stands for, or ENOENT when process or fd are gone."""
+    owner = kernel.processes.find(pid)
+    try:
+        if owner is not None:
+            return owner.fds.get(fd)
+    except KernelError:
+        pass
+    raise KernelError(Errno.ENOENT)
 
 
 class FifoOpen:

@@ -133,6 +133,9 @@ class DirectoryFile(NodeFile):
     def read(self, count: int) -> bytes:
         raise KernelError(Errno.EISDIR)
 
+    def read_at(self, count: int, offset: int) -> bytes:
+        raise KernelError(Errno.EISDIR)
+
     def entries(self, limit: int) -> list[DirEntry]:
         """The next entries; the caller moves `cookie` past those it could use."""
         return self._namespace.readdir(self._node, self.cookie, limit)

@@ -43,17 +43,28 @@ class FdTable:
         On EMFILE the file is released if nothing else refers to it, so that a failed
         open leaves nothing behind.
         """
+        try:
+            fd = self._lowest(minimum)
+        except KernelError:
+            if file.references == 0:
+                file.release()
+            raise
+        if minimum <= self._lowest_free:
+            self._lowest_free = fd + 1
+        self._put(fd, file, close_on_exec)
+        return fd
+
+    def require_room(self) -> None:
+        """EMFILE unless a further fd can be given out."""
+        self._lowest(0)
+
+    def _lowest(self, minimum: int) -> int:
         files = self._files
         fd = max(minimum, self._lowest_free)
         while fd in files:
             fd += 1
         if fd >= self.limit:
-            if file.references == 0:
-                file.release()
             raise KernelError(Errno.EMFILE, f"{self.limit} files are open; raise max_open_files")
-        if minimum <= self._lowest_free:
-            self._lowest_free = fd + 1
-        self._put(fd, file, close_on_exec)
         return fd
 
     def replace(self, fd: int, file: OpenFile, *, close_on_exec: bool = False) -> None:

@@ -1,0 +1,35 @@
+"""RLIMIT_FSIZE.
+
+Owns what happens to a write, or a change of size, that would make a file longer than
+its process may make it: SIGXFSZ and EFBIG, or a shorter write.
+"""
+
+from __future__ import annotations
+
+from wasmsand.abi.linux.context import CallContext
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.process.delivery import SI_KERNEL, post
+from wasmsand.kernel.process.rlimits import INFINITY
+from wasmsand.kernel.process.signals import Signal, SignalInfo
+from wasmsand.kernel.vfs import Node
+
+
+def within_file_size(context: CallContext, data: bytes, start: int) -> bytes:
+    """The part of `data` that may be written at `start`."""
+    limit = context.process.rlimits.file_size
+    if limit == INFINITY or start + len(data) <= limit:
+        return data
+    if start >= limit and data:
+        raise _too_large(context)
+    return data[: limit - start]
+
+
+def require_file_size(context: CallContext, node: Node, size: int) -> None:
+    """A file may not grow past the limit; what is longer already may shrink."""
+    if size > context.process.rlimits.file_size and size > context.kernel.namespace.size(node):
+        raise _too_large(context)
+
+
+def _too_large(context: CallContext) -> KernelError:
+    post(context.kernel, context.process, SignalInfo(Signal.SIGXFSZ, SI_KERNEL))
+    return KernelError(Errno.EFBIG, "RLIMIT_FSIZE")

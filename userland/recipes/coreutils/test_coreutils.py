@@ -29,7 +29,8 @@ def test_every_installed_name_is_a_program_of_the_binary(sandbox: Sandbox) -> No
 def test_binary_has_no_program_that_is_not_installed(sandbox: Sandbox) -> None:
     text = sandbox.commands.run("coreutils --help").stdout
     listed = text.split("Built-in programs:")[1].split("Use:")[0].split()
-    assert sorted(set(listed) - set(installed_names())) == []
+    # The build calls install ginstall, and it answers to both names.
+    assert sorted(set(listed) - set(installed_names())) == ["ginstall"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import Program, become, find_program
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.process.timers import fire_timers
-from wasmsand.kernel.vfs import TreeFs
+from wasmsand.kernel.vfs import Snapshot, TreeFs
 from wasmsand.machine.command import Completed, run_command
 from wasmsand.machine.files import HostFiles
 from wasmsand.machine.guest import Guest, load_program
@@ -60,13 +60,21 @@ def _timer_service(engine: Engine) -> TimerService:
 class Machine:
     """A computer: files, processes, terminals."""
 
-    def __init__(self, options: MachineOptions | None = None) -> None:
+    def __init__(
+        self,
+        options: MachineOptions | None = None,
+        *,
+        image: Snapshot | None = None,
+        engine: Engine | None = None,
+    ) -> None:
+        """`image` is the tree to start from (the built user space), `engine` runs the programs
+        (the one that all machines of this process share)."""
         options = options or MachineOptions()
         self.lock = allocate_lock()
-        self.engine: Engine = default_engine()
+        self.engine: Engine = engine or default_engine()
         self.identity = Identity.of(USER_ID, USER_ID, frozenset({USER_ID}))
         clock = Clock()
-        root = TreeFs(base_image(), options.limits, clock.realtime)
+        root = TreeFs(image or base_image(), options.limits, clock.realtime)
         self.kernel = Kernel(root, options.limits, clock=clock, hostname=options.hostname.encode())
         self.kernel.interrupt = self.engine.interrupt
         owner = weakref.ref(self)

@@ -329,7 +329,8 @@ class Guest(CallContext):
 
     def _instantiate(self, program: Program) -> Instance:
         module = load_program(self._engine, program)
-        limit = self.kernel.limits.memory_limit_bytes
+        sandbox_limit = self.kernel.limits.memory_limit_bytes
+        limit = min(sandbox_limit, self.process.rlimits.address_space)
         try:
             return module.instantiate(limit)
         except (ModuleRejected, MemoryError) as error:

@@ -100,7 +100,7 @@ def write(context: CallContext, fd: int, address: int, count: int) -> int:
     file.require_writable()
     if file.writes_all or count > IO_CHUNK:
         return _write_all(context, file, [(address, min(count, IO_MAX))])
-    return _write_some(context, file, context.memory.read(address, count))
+    return write_some(context, file, context.memory.read(address, count))
 
 
 def _write_all(context: CallContext, file: OpenFile, vectors: list[tuple[int, int]]) -> int:
@@ -114,7 +114,7 @@ def _write_all(context: CallContext, file: OpenFile, vectors: list[tuple[int, in
     while True:
         data = _gather(context, vectors, done)
         try:
-            written = _write_some(context, file, data)
+            written = write_some(context, file, data)
         except KernelError:
             if done:
                 return done
@@ -127,7 +127,8 @@ def _write_all(context: CallContext, file: OpenFile, vectors: list[tuple[int, in
             return done
 
 
-def _write_some(context: CallContext, file: OpenFile, data: bytes) -> int:
+def write_some(context: CallContext, file: OpenFile, data: bytes) -> int:
+    """One write to a file, within RLIMIT_FSIZE; EPIPE comes with SIGPIPE."""
     try:
         if isinstance(file, TerminalFile) and file.stops_background_writers:
             require_foreground_to_change(context.kernel, context.process, file.terminal)
@@ -334,7 +335,7 @@ def sendfile(context: CallContext, out_fd: int, in_fd: int, offset_address: int,
     if start > _OFFSET_MAX:
         raise KernelError(Errno.EINVAL)
     data = source.read_at(min(count, IO_CHUNK), start)
-    written = _write_some(context, target, data) if data else 0
+    written = write_some(context, target, data) if data else 0
     if offset_address:
         context.memory.write_u64(offset_address, start + written)
     else:

@@ -36,6 +36,8 @@ _CLONE_VM: Final = 0x100
 _CLONE_VFORK: Final = 0x4000
 _COUNTS: Final = Struct("<II")
 _P_ALL, _P_PID, _P_PGID = range(3)
+_PR_GET_DUMPABLE: Final = 3
+_PR_SET_DUMPABLE: Final = 4
 _PR_SET_NAME: Final = 15
 _PR_GET_NAME: Final = 16
 _NAME_BYTES: Final = 16
@@ -209,8 +211,13 @@ def setsid(context: CallContext) -> int:
 
 
 def prctl(context: CallContext, option: int, argument: int) -> int:
-    """prctl(2): the process's name."""
+    """prctl(2): the process's name, and whether it may dump core (nothing ever does)."""
     process = context.process
+    if option == _PR_SET_DUMPABLE and argument in (0, 1):
+        process.dumpable = bool(argument)
+        return 0
+    if option == _PR_GET_DUMPABLE:
+        return int(process.dumpable)
     if option == _PR_SET_NAME:
         name = context.memory.read(argument, _NAME_BYTES).split(b"\0", 1)[0]
         process.name = name[: _NAME_BYTES - 1]

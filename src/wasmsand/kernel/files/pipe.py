@@ -98,6 +98,12 @@ class Pipe:
         self.changed.wake()
         return taken
 
+    def put_back(self, data: bytes) -> None:
+        """Undo a `pull`, before anything else happened to the pipe."""
+        if data:
+            self._chunks.appendleft(data)
+            self.size += len(data)
+
 
 class PipeEnd(OpenFile):
     """An end of a pipe or FIFO, open for reading, writing or (FIFO only) both."""

@@ -60,6 +60,7 @@ class Process:
         "children_usage",
         "cwd",
         "dead",
+        "dumpable",
         "environ",
         "executable",
         "exit_status",
@@ -113,6 +114,7 @@ class Process:
         self.identity = identity
         self.rlimits = rlimits
         self.nice = 0
+        self.dumpable = True
 
         self.signals = SignalState()
         self.signal_queue = WaitQueue()

@@ -132,6 +132,7 @@ def become(kernel: Kernel, process: Process, program: Program) -> None:
     process.argv = program.argv
     process.environ = program.environ
     process.has_execed = True
+    process.dumpable = True
 
 
 def _text(path: bytes) -> str:

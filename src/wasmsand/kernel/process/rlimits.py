@@ -17,7 +17,8 @@ INFINITY: Final = (1 << 64) - 1
 CPU, FSIZE, DATA, STACK, CORE, RSS, NPROC, NOFILE, MEMLOCK, AS = range(10)
 LOCKS, SIGPENDING, MSGQUEUE, NICE, RTPRIO, RTTIME = range(10, 16)
 COUNT: Final = 16
-ENFORCED: Final = frozenset({CPU, FSIZE, NPROC, NOFILE})
+ENFORCED: Final = frozenset({CPU, FSIZE, NPROC, NOFILE, AS})
+"""AS binds the program that the process executes next; its memory never grows past it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,11 @@ class ResourceLimits:
     def file_size(self) -> int:
         """RLIMIT_FSIZE, soft."""
         return self._limits[FSIZE].soft
+
+    @property
+    def address_space(self) -> int:
+        """RLIMIT_AS, soft."""
+        return self._limits[AS].soft
 
     @property
     def processes(self) -> int:

@@ -14,22 +14,22 @@ from wasmsand.kernel.limits import GROUPS_MAX
 
 def getuid(context: CallContext) -> int:
     """getuid(2)."""
-    return context.process.identity.uid
+    return signed(context.process.identity.uid)
 
 
 def geteuid(context: CallContext) -> int:
     """geteuid(2)."""
-    return context.process.identity.euid
+    return signed(context.process.identity.euid)
 
 
 def getgid(context: CallContext) -> int:
     """getgid(2)."""
-    return context.process.identity.gid
+    return signed(context.process.identity.gid)
 
 
 def getegid(context: CallContext) -> int:
     """getegid(2)."""
-    return context.process.identity.egid
+    return signed(context.process.identity.egid)
 
 
 def getresuid(context: CallContext, real: int, effective: int, saved: int) -> int:

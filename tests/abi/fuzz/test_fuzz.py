@@ -1,0 +1,197 @@
+"""A guest that makes every call with hostile arguments cannot harm its host.
+
+WASMSAND_FUZZ_SEEDS sets how many sequences are run (a night's worth: 20000);
+WASMSAND_FUZZ_FIRST where they begin. A failure names its seed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.abi.fuzz.arguments import DATA_OF_GUEST, PROGRAM, sequence
+from tests.abi.fuzz.footprints import Words, unexplained_changes
+from tests.abi.fuzz.guest import OPS_PATH, encode, fuzz_guest
+from wasmsand.abi.linux.table import HANDLERS, SYSTEM_CALLS
+from wasmsand.engine.wasmtime.bindings import wat_to_wasm
+from wasmsand.engine.wasmtime.engine import WasmtimeEngine
+from wasmsand.kernel.limits import Limits
+from wasmsand.kernel.process.identity import Identity
+from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
+from wasmsand.machine import Machine, MachineOptions
+from wasmsand.machine.guest import Guest
+
+SEEDS = int(os.environ.get("WASMSAND_FUZZ_SEEDS", "50"))
+FIRST = int(os.environ.get("WASMSAND_FUZZ_FIRST", "0"))
+CALLS_PER_SEED = 150
+SECONDS_PER_SEED = 0.3
+"""A sequence that stops itself, or blocks its alarm and sleeps, is ended then."""
+GIVES_AN_ID = frozenset({"getuid", "geteuid", "getgid", "getegid"})
+"""Calls that cannot fail and whose result is any 32-bit word."""
+NAMES = {call.number: call.name for call in SYSTEM_CALLS}
+
+ALIVE = """(module
+  (import "linux" "syscall" (func $syscall (param i32 i32 i32 i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (global (export "__stack_pointer") (mut i32) (i32.const 65536))
+  (data (i32.const 100) "alive")
+  (func (export "_start")
+    (drop (call $syscall (i32.const 64) (i32.const 1) (i32.const 100) (i32.const 5)
+      (i32.const 0) (i32.const 0) (i32.const 0)))))"""
+
+
+@dataclass
+class Record:
+    """What the calls of all guests were seen to do."""
+
+    calls: Counter[int] = field(default_factory=Counter)
+    succeeded: Counter[int] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    seed: int = 0
+
+    def check(
+        self, guest: Guest, number: int, words: Words, call: Callable[..., int]
+    ) -> int:
+        """Make a call and look at what it did."""
+        self.calls[number] += 1
+        instance = guest._instance
+        before = bytes(instance.memory())
+        result = call(guest, number, *words)
+        lowest = -0x8000_0000 if NAMES.get(number) in GIVES_AN_ID else -4095
+        if not isinstance(result, int) or not lowest <= result <= 0x7FFF_FFFF:
+            self._complain(number, words, f"the result is {result!r}")
+        if result >= 0:
+            self.succeeded[number] += 1
+        if guest._instance is instance:
+            # Comparing bytes is many times faster than comparing a memoryview.
+            after = bytes(instance.memory())
+            changed = unexplained_changes(number, words, before, after, result)
+            if changed:
+                self._complain(number, words, f"result {result}, wrote at {changed}")
+        return result
+
+    def _complain(self, number: int, words: Words, what: str) -> None:
+        name = NAMES.get(number, str(number))
+        arguments = ", ".join(f"{word:#x}" for word in words)
+        self.wrong.append(f"seed {self.seed}: {name}({arguments}): {what}")
+
+
+@pytest.fixture
+def record(monkeypatch: pytest.MonkeyPatch) -> Record:
+    """Watches every system call of every guest."""
+    seen = Record()
+    original = Guest.syscall
+
+    def syscall(self: Guest, nr: int, a: int, b: int, c: int, d: int, e: int, f: int) -> int:
+        return seen.check(self, nr, (a, b, c, d, e, f), original)
+
+    monkeypatch.setattr(Guest, "syscall", syscall)
+    return seen
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> WasmtimeEngine:
+    cache: Path = tmp_path_factory.mktemp("modules")
+    return WasmtimeEngine(cache_directory=cache)
+
+
+@pytest.fixture(scope="module")
+def image() -> Snapshot:
+    builder = ImageBuilder()
+    standard_tree(builder)
+    builder.add_file(PROGRAM, wat_to_wasm(fuzz_guest(bytes(DATA_OF_GUEST.content))), 0o755)
+    builder.add_file(b"/usr/bin/alive", wat_to_wasm(ALIVE), 0o755)
+    return builder.build()
+
+
+@pytest.fixture
+def new_machine(image: Snapshot, engine: WasmtimeEngine) -> Iterator[Callable[[int], Machine]]:
+    """Makes machines whose programs run as the given user."""
+    limits = Limits(fs_limit_bytes=8 << 20, max_inodes=2000, max_processes=24, max_open_files=64)
+    made: list[Machine] = []
+
+    def make(uid: int) -> Machine:
+        machine = Machine(MachineOptions(limits=limits), image=image, engine=engine)
+        machine.identity = Identity.of(uid, uid)
+        made.append(machine)
+        return machine
+
+    yield make
+    for machine in made:
+        machine.close()
+
+
+def host_bugs(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [r.getMessage() for r in caplog.records if r.levelno >= logging.ERROR]
+
+
+def end_everything(machine: Machine) -> None:
+    with machine.lock:
+        machine.kernel.kill_all()
+
+
+def run_alive(machine: Machine) -> bytes:
+    return machine.run([b"/usr/bin/alive"], environ={}, cwd="/tmp", timeout_seconds=30).stdout
+
+
+def check_nothing_is_left(machine: Machine) -> None:
+    """Dead processes have given everything back."""
+    kernel = machine.kernel
+    with machine.lock:
+        kernel.kill_all()
+        kept: dict[str, object] = {
+            "processes": [p for p in kernel.processes if p.pid != 1],
+            "terminals": kernel.terminals,
+            "fifos": kernel.fifos,
+            "fifo opens": kernel.pending_fifo_opens,
+            "locks": kernel.locks._inodes,
+        }
+    assert {name: what for name, what in kept.items() if what} == {}
+
+
+def run_with_pipes(machine: Machine) -> None:
+    machine.run([PROGRAM], environ={"A": "1"}, cwd="/tmp", timeout_seconds=SECONDS_PER_SEED,
+                stdin=b"some input\n" * 100)  # fmt: skip
+
+
+def run_on_a_terminal(machine: Machine) -> None:
+    terminal = machine.open_terminal([PROGRAM, b"x"], environ={}, cwd="/tmp")
+    terminal.write(b"some input\nhalf a line")
+    terminal.wait(SECONDS_PER_SEED)
+    terminal.resize(10, 20)
+    terminal.close()
+    end_everything(machine)
+
+
+@pytest.mark.parametrize("uid", [1000, 0], ids=["user", "root"])
+@pytest.mark.parametrize("run", [run_with_pipes, run_on_a_terminal], ids=["pipes", "terminal"])
+def test_hostile_calls_harm_neither_host_nor_sandbox(
+    new_machine: Callable[[int], Machine],
+    record: Record,
+    caplog: pytest.LogCaptureFixture,
+    run: Callable[[Machine], None],
+    uid: int,
+) -> None:
+    machine = new_machine(uid)
+    for record.seed in range(FIRST, FIRST + SEEDS):
+        if uid == 0:  # root may destroy its machine
+            check_nothing_is_left(machine)
+            machine.close()
+            machine = new_machine(uid)
+        machine.files.write(OPS_PATH.decode(), encode(sequence(record.seed, CALLS_PER_SEED)))
+        run(machine)
+        assert not record.wrong
+        assert not host_bugs(caplog), f"seed {record.seed}"
+    check_nothing_is_left(machine)
+    if uid:
+        assert run_alive(machine) == b"alive"
+    unreached = [call.name for call in SYSTEM_CALLS if call.number in HANDLERS
+                 and not record.calls[call.number]]  # fmt: skip
+    if SEEDS >= 50:
+        assert not unreached

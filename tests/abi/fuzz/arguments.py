@@ -52,8 +52,14 @@ class Data:
         for seconds, rest in ((0, 0), (0, 1_000_000), (1 << 40, 0), (-1, 0), (0, 1 << 30),
                               (0, -1), ((1 << 63) - 1, 999_999_999)):  # fmt: skip
             add("timespec", pack("<qq", seconds, rest) * 2)
-        for words in ((0, 0, 0, 0), (0, 500, 0, 500), (-1, 0, 0, 0), (0, 1 << 30, 0, 1), (1, 1, 1, 1)):
-            add("itimer", pack("<4i", *words))
+        for timer in (
+            (0, 0, 0, 0),
+            (0, 500, 0, 500),
+            (-1, 0, 0, 0),
+            (0, 1 << 30, 0, 1),
+            (1, 1, 1, 1),
+        ):
+            add("itimer", pack("<4i", *timer))
         # A mask that blocks SIGALRM (bit 13) is left to chance: it can end a sequence.
         for mask in (0, 1, ~(1 << 13) & ((1 << 64) - 1), 0xFFFF_0000, 0x1FFF):
             add("mask", pack("<QQ", mask, mask))
@@ -73,9 +79,11 @@ class Data:
             add("pollfd", b"".join(pack("<ihh", fd, -1, -1) for fd in fds))
         for bits in (0, 1, 0b111, (1 << 64) - 1):
             add("fd_set", pack("<Q", bits).ljust(512, b"\xff" if bits >> 60 else b"\0"))
-        for kind, whence, start, length in ((0, 0, 0, 0), (1, 0, 0, 10), (2, 0, 0, 0), (1, 1, -1, -1),
-                                            (1, 2, 1 << 62, 1 << 62), (9, 9, 9, 9)):  # fmt: skip
-            add("flock", pack("<hh4xqqi4x", kind, whence, start, length, 0))
+        for lock in (
+            (0, 0, 0, 0), (1, 0, 0, 10), (2, 0, 0, 0), (1, 1, -1, -1), (9, 9, 9, 9),
+            (1, 2, 1 << 62, 1 << 62),
+        ):  # fmt: skip
+            add("flock", pack("<hh4xqqi4x", *lock, 0))
         for soft, hard in ((0, 0), (100, 100), (1 << 63, 1 << 63), ((1 << 64) - 1,) * 2, (5, 1)):
             add("rlimit", pack("<QQ", soft, hard))
         for offset in (0, 5, 1 << 32, 1 << 63, (1 << 64) - 1, 1 << 44):
@@ -85,7 +93,13 @@ class Data:
         for words in ((0,), (1,), (5,), (0xFFFF_FFFF,), (24, 80)):
             add("word", pack(f"<{len(words)}I", *words))
         paths = self.places["path"]
-        for pointers in ((), (paths[0],), (paths[0], paths[1], paths[2]), (0xFFFF_FFFF,), (paths[-1],)):
+        for pointers in (
+            (),
+            (paths[0],),
+            (paths[0], paths[1], paths[2]),
+            (0xFFFF_FFFF,),
+            (paths[-1],),
+        ):
             add("argv", pack(f"<{len(pointers) + 1}I", *pointers, 0))
 
 
@@ -102,8 +116,10 @@ _ADDRESSES: Final = (
     MEMORY - 256, MEMORY - 128, MEMORY - 16, MEMORY - 9, MEMORY - 8, MEMORY - 7, MEMORY - 4,
     MEMORY - 1, MEMORY, MEMORY + 1, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFF8, 0xFFFF_FFFF, OPS,
 )  # fmt: skip
-_OPEN_FLAGS: Final = (0, 1, 2, 3, 0o100, 0o102, 0o200, 0o301, 0o1000, 0o2001, 0o4000, 0o4001,
-                      0o200000, 0o400000, 0o2000000, 0o10000000, 0o20200000, 0o20200002)  # fmt: skip
+_OPEN_FLAGS: Final = (
+    0, 1, 2, 3, 0o100, 0o102, 0o200, 0o301, 0o1000, 0o2001, 0o4000, 0o4001, 0o200000, 0o400000,
+    0o2000000, 0o10000000, 0o20200000, 0o20200002,
+)  # fmt: skip
 _IOCTLS: Final = (*range(0x5401, 0x5405), 0x5409, 0x540A, 0x540B, 0x540E, 0x540F, 0x5410, 0x5411,
                   0x5413, 0x5414, 0x541B, 0x5421, 0x5422, 0x5425, 0x5429, 0x5450, 0x5451,
                   0x80045430, 0x40045431)  # fmt: skip
@@ -122,9 +138,11 @@ def _from(values: tuple[int, ...]) -> Callable[[Random], int]:
 
 
 _KINDS: Final[dict[str, Callable[[Random], int]]] = {
-    "f": lambda random: random.randrange(12),
+    "f": lambda random: random.choice((3, 3, 3, 4, 5, 6, 7, 8, random.randrange(12))),
     "d": lambda random: random.choice((0xFFFF_FF9C, 0xFFFF_FF9C, 3, 4, 5)),
-    "p": _of("path"),
+    "p": lambda random: random.choice(random.choice(
+        (DATA_OF_GUEST.places["path"], DATA_OF_GUEST.places["path"][:10]))),
+    "u": _from((1000, 0, 0xFFFF_FFFF, 0x8000_0000)),
     "b": lambda random: HEAP + random.randrange(8) * 512,
     "n": lambda random: random.choice((0, 1, 10, 100, 1000, 4096, 10_000, 65536)),
     "s": lambda random: random.randrange(4),
@@ -133,6 +151,7 @@ _KINDS: Final[dict[str, Callable[[Random], int]]] = {
     "k": _of("flock"), "l": _of("rlimit"), "o": _of("offset"), "T": _of("settings"),
     "w": _of("word"), "A": _of("argv"),
     "O": _from(_OPEN_FLAGS), "I": _from(_IOCTLS), "C": _from(_FCNTLS), "S": _from(_SIGNALS),
+    "W": _from((0xFFFF_FFFF, 0)),
     "8": lambda random: 8,
     "0": lambda random: 0,
     "z": _from((0, 1, 10, 0o644, 0o755, 0o7777)),
@@ -144,18 +163,20 @@ _SHAPES: Final = {
     "mknodat": "dpz0", "mkdirat": "dpz", "unlinkat": "dp0", "symlinkat": "pdp", "linkat": "dpdp0",
     "statfs64": "pnb", "fstatfs64": "fnb", "truncate64": "pn0", "ftruncate64": "fn0",
     "fallocate": "fsn0n0", "faccessat": "dps", "chdir": "p", "fchdir": "f", "chroot": "p",
-    "fchmod": "fz", "fchmodat": "dpz", "fchownat": "dpzz0", "fchown": "fzz", "openat": "dpOz",
+    "fchmod": "fz", "fchmodat": "dpz", "fchownat": "dpuu0", "fchown": "fuu", "openat": "dpOz",
     "close": "f", "pipe2": "bO", "getdents64": "fbn", "_llseek": "f0nbs", "read": "fbn",
     "write": "fbn", "readv": "fvs", "writev": "fvs", "pread64": "fbnn0", "pwrite64": "fbnn0",
     "preadv": "fvsn0", "pwritev": "fvsn0", "sendfile64": "ffon", "readlinkat": "dpbn",
-    "fsync": "f", "fdatasync": "f", "waitid": "s0bsb", "getitimer": "0b", "setitimer": "0ib",
+    "fsync": "f", "fdatasync": "f", "waitid": "00bzb", "getitimer": "0b", "setitimer": "0ib",
     "sched_getaffinity": "0nb", "kill": "zS", "tkill": "zS", "tgkill": "zzS",
     "sigaltstack": "bb", "rt_sigsuspend": "m8", "rt_sigaction": "Sab8", "rt_sigprocmask": "smb8",
     "rt_sigpending": "b8", "setpriority": "szz", "getpriority": "sz", "getresuid": "bbb",
-    "getresgid": "bbb", "times": "b", "setpgid": "zz", "getgroups": "sb", "setgroups": "sb",
+    "getresgid": "bbb", "times": "b", "setpgid": "00", "setuid": "u", "setgid": "u",
+    "setreuid": "uu", "setregid": "uu", "setresuid": "uuu", "setresgid": "uuu",
+    "getgroups": "sb", "setgroups": "sb",
     "uname": "b", "sethostname": "bs", "getrusage": "sb", "prctl": "zb", "getcpu": "bb",
-    "sysinfo": "b", "clone": "z", "execve": "pAA", "wait4": "zbsb", "prlimit64": "0zlb",
-    "syncfs": "f", "renameat2": "dpdps", "getrandom": "bns", "execveat": "dpAA0",
+    "sysinfo": "b", "clone": "z", "execve": "pAA", "wait4": "Wbsb", "prlimit64": "0zlb",
+    "syncfs": "f", "renameat2": "dpdp0", "getrandom": "bns", "execveat": "dpAA0",
     "copy_file_range": "fofon0", "statx": "dpznb", "clock_gettime64": "sb",
     "clock_settime64": "st", "clock_getres_time64": "sb", "clock_nanosleep_time64": "sstb",
     "utimensat_time64": "dpt0", "pselect6_time64": "nFFFtM", "ppoll_time64": "qstm8",
@@ -169,6 +190,7 @@ _RARE: Final = frozenset({"exit", "exit_group", "execve", "execveat", "close_ran
 _TAKES_PID: Final = frozenset({"kill", "tkill", "tgkill", "prlimit64", "getpgid", "getsid",
                                "setpgid", "wait4", "sched_getaffinity", "getpriority"})  # fmt: skip
 _VFORK: Final = 0x4111
+_SWEEP: Final = 4
 _HANDLED: Final = tuple(call for call in SYSTEM_CALLS if call.function is not None)
 
 
@@ -188,14 +210,27 @@ def _any(random: Random) -> int:
     return random.choice(list(_KINDS.values()))(random)
 
 
-def _call(random: Random) -> Record:
+def _child(random: Random) -> list[Record]:
+    """A vfork whose child runs the program again, or exits: something to wait for."""
+    vfork: Record = (220, _VFORK, 0, 0, 0, 0, 0, 0)
+    program = DATA_OF_GUEST.places["path"][34]
+    execve: Record = (221, program, 0, 0, 0, 0, 0, 0)
+    leave: Record = (94, random.randrange(256), 0, 0, 0, 0, 0, 0)
+    return [vfork, random.choice((execve, leave))]
+
+
+def _some_call(random: Random) -> Record:
     if random.randrange(25) == 0:  # a number that may be no call
         number = random.choice((random.randrange(460), 1000 + random.randrange(8), _any(random)))
         words = [_any(random) for _ in range(6)]
         return (number, *words, 0)  # type: ignore[return-value]
-    call: SystemCall = random.choice(_HANDLED)
+    call = random.choice(_HANDLED)
     if call.name in _RARE and random.randrange(8):
         call = random.choice(_HANDLED)
+    return _with_arguments(random, call)
+
+
+def _with_arguments(random: Random, call: SystemCall) -> Record:
     shape = _SHAPES.get(call.name, "").ljust(6, "0")
     fitting = random.choice((0.0, 0.5, 0.9, 1.0))
     words = [
@@ -211,7 +246,7 @@ def sequence(seed: int, length: int) -> list[Record]:
     """The calls of one seed. It begins with files that later calls may find."""
     random = Random(seed)
     places = DATA_OF_GUEST.places["path"]
-    opening: list[Record] = [
+    calls: list[Record] = [
         (34, 0xFFFF_FF9C, places[2], 0o755, 0, 0, 0, 0),  # mkdir /tmp/d
         (33, 0xFFFF_FF9C, places[4], 0o10644, 0, 0, 0, 0),  # mkfifo /tmp/fifo
         (36, places[0], 0xFFFF_FF9C, places[5], 0, 0, 0, 0),  # symlink /tmp/link
@@ -221,4 +256,8 @@ def sequence(seed: int, length: int) -> list[Record]:
         (56, 0xFFFF_FF9C, places[17], 2, 0, 0, 0, 0),  # open /dev/ptmx
         (56, 0xFFFF_FF9C, places[18], random.choice((2, 0o402)), 0, 0, 0, 0),  # and its slave
     ]
-    return opening + [_call(random) for _ in range(length)]
+    for turn in range(_SWEEP):  # so that a few dozen seeds make every call
+        calls.append(_with_arguments(random, _HANDLED[(seed * _SWEEP + turn) % len(_HANDLED)]))
+    while len(calls) < length:
+        calls += _child(random) if random.randrange(60) == 0 else [_some_call(random)]
+    return calls

@@ -67,9 +67,7 @@ def _startup(words: Words, before: bytes, result: int) -> Ranges:
 
 def _nullable(*places: tuple[int, int]) -> Rule:
     """As `_fixed`, for pointers that may be NULL."""
-    return lambda words, before, result: [
-        (words[i], size) for i, size in places if words[i]
-    ]
+    return lambda words, before, result: [(words[i], size) for i, size in places if words[i]]
 
 
 _RULES: Final[dict[str, Rule]] = {
@@ -118,9 +116,7 @@ _RULES: Final[dict[str, Rule]] = {
     "startup_fill": _startup,
     "signal_take": _fixed((0, 152)),
 }
-_BY_NUMBER: Final = {
-    call.number: _RULES[call.name] for call in SYSTEM_CALLS if call.name in _RULES
-}
+_BY_NUMBER: Final = {call.number: _RULES[call.name] for call in SYSTEM_CALLS if call.name in _RULES}
 
 
 def footprint(number: int, words: Words, before: bytes, result: int) -> Ranges:

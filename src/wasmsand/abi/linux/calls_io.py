@@ -123,7 +123,8 @@ def _write_all(context: CallContext, file: OpenFile, vectors: list[tuple[int, in
             process.call_done = done
             raise
         done += written
-        if done >= total or not written:
+        # A file that takes only a part has reached a limit; a stream may take more.
+        if done >= total or (written < len(data) and not file.writes_all):
             return done
 
 
@@ -234,15 +235,16 @@ def _write_all_at(
     while True:
         data = _gather(context, vectors, done)
         try:
+            allowed = data
             if isinstance(file, RegularFile):
-                data = within_file_size(context, data, offset + done)
-            written = file.write_at(data, offset + done)
+                allowed = within_file_size(context, data, offset + done)
+            written = file.write_at(allowed, offset + done)
         except KernelError:
             if done:
                 return done
             raise
         done += written
-        if done >= total or not written:
+        if done >= total or written < len(data):
             return done
 
 

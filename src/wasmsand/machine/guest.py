@@ -347,9 +347,9 @@ class Guest(CallContext):
     def begin_embryo(self) -> None:
         """vfork: act for a new child until exec or exit."""
         if self._embryo_parent is not None:
-            raise KernelError(Errno.EINVAL, "vfork inside a vfork child")
-        self._embryo_parent = self.process
-        self.process = fork(self.kernel, self.process)
+            raise KernelError(Errno.EAGAIN, "vfork inside a vfork child")
+        child = fork(self.kernel, self.process)
+        self._embryo_parent, self.process = self.process, child
 
     def _end_embryo(self) -> int:
         assert self._embryo_parent is not None

@@ -62,6 +62,23 @@ static void blocks(void)
 		target[1 + size] = 0;
 		CHECK(strlen(target + 1) == size && strchr(target + 1, 0) == target + 1 + size);
 		CHECK(memchr(target + 1, 0, 200) == target + 1 + size);
+		CHECK(memchr(target + 1, 0, -1) == target + 1 + size);
+		CHECK(!memchr(target + 1, 0, size) && strnlen(target + 1, -1) == size);
+		target[0] = 'y';
+		CHECK(memrchr(target, 'y', size + 1) == target && !memrchr(target, 'x', size + 1));
+		CHECK(!strchr(target + 1, 'y') && strchrnul(target + 1, 'y') == target + 1 + size);
+	}
+	for (size_t size = 1; size < 40; size++) {
+		for (size_t at = 0; at < size; at++) {
+			memset(source, 'a', size);
+			memset(target, 'a', size);
+			source[at] = 'b';
+			target[at] = '\xff';
+			if (at + 1 < size) source[at + 1] = 'c';
+			CHECK(memcmp(source, target, size) < 0 && memcmp(target, source, size) > 0);
+			CHECK(!memcmp(source, target, at) && memcmp(source + at, target + at, 1) < 0);
+			CHECK(memchr(source, 'b', size) == source + at && memrchr(source, 'b', size) == source + at);
+		}
 	}
 }
 

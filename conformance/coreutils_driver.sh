@@ -15,4 +15,6 @@ tmp=$TMPDIR
 export TMPDIR=$tmp
 export CU_TEST_NAME=coreutils,${test//\//-}
 
-exec bash "./$test"
+# Not by exec: as under make, a test is not the only process.
+bash "./$test"
+exit $?

@@ -20,7 +20,8 @@ from conformance.native import hand_over, native_area, run_native_command
 from conformance.suite import Outcome, Side, Verdict
 from conformance.supplies import Supplies, Workplace, code_digest, product_digest
 from userland.builder.recipe import Program, Recipe
-from wasmsand import NotFoundError, Sandbox
+from wasmsand.kernel.vfs import ROOT, ImageBuilder, Snapshot, TreeFs
+from wasmsand.machine import Machine
 
 _TIMEOUT_SECONDS = 60.0
 _GETLIMITS = "src/getlimits"
@@ -35,6 +36,9 @@ _LAYOUT = "1"
 _DRIVER = Path(__file__).with_name("coreutils_driver.sh")
 _CODE = ("coreutils_suite.py", _DRIVER.name, "native.py")
 _SANDBOX_AREA = "/tmp/suite"
+_LOG = f"{_SANDBOX_AREA}/log"
+_LOG_TAIL = 15_000
+"""Characters of a failed test's log that are kept: its end tells most."""
 _SKIPPED = 77
 _SETUP_FAILED = 99
 
@@ -132,37 +136,42 @@ class CoreutilsSuite:
         return judge(result.exit_code, printed, result.seconds, timed_out=result.timed_out)
 
     def run_sandbox(self, test: str) -> Outcome:
-        """One test in a sandbox of its own."""
-        area = _SANDBOX_AREA
-        with Sandbox(timeout_ms=_TIMEOUT_SECONDS * 1000) as sandbox:
-            self._upload(sandbox, test)
-            result = sandbox.commands.run(
-                ["bash", f"{area}/{_DRIVER.name}", test, f"{area}/log"],
-                cwd=f"{area}/coreutils",
-                env=self._environment(f"{area}/coreutils", tmp="/tmp", home="/home/user"),
+        """One test in a machine of its own."""
+        tree = f"{_SANDBOX_AREA}/coreutils"
+        machine = Machine(image=self._image)
+        try:
+            _mount_second_file_system(machine)
+            for name, source in self._files(test).items():
+                machine.files.write(f"{tree}/{name}", source.read_bytes())
+            result = machine.run(
+                [b"bash", f"{_SANDBOX_AREA}/{_DRIVER.name}".encode(), test.encode(), _LOG.encode()],
+                environ=self._environment(tree, tmp="/tmp", home="/home/user"),
+                cwd=tree,
+                timeout_seconds=_TIMEOUT_SECONDS,
             )
-            try:
-                printed = sandbox.files.read(f"{area}/log")
-            except NotFoundError:
-                printed = b""
-        printed += result.stderr.encode("utf-8", "replace")
-        seconds = result.execution_time_ms / 1000
-        return judge(result.exit_code, printed, seconds, timed_out=result.timed_out)
+            printed = machine.files.read(_LOG) if machine.files.exists(_LOG) else b""
+        finally:
+            machine.close()
+        printed += result.stderr
+        return judge(result.exit_code, printed, result.seconds, timed_out=result.timed_out)
 
-    def _upload(self, sandbox: Sandbox, test: str) -> None:
-        area = _SANDBOX_AREA
-        tree = f"{area}/coreutils"
-        for name, source in self._files(test).items():
-            sandbox.files.write(f"{tree}/{name}", source.read_bytes())
+    @cached_property
+    def _image(self) -> Snapshot:
+        """The user space, with what all tests use."""
+        tree = f"{_SANDBOX_AREA}/coreutils"
+        machine = Machine()
+        machine.files.write(f"{_SANDBOX_AREA}/{_DRIVER.name}", _DRIVER.read_bytes())
         for name in _BUILD_FILES:
-            sandbox.files.write(f"{tree}/{name}", (self._guest / name).read_bytes())
-        sandbox.files.write(f"{tree}/{_GETLIMITS}", (self._guest / "getlimits.wasm").read_bytes())
-        sandbox.files.write(f"{area}/{_DRIVER.name}", _DRIVER.read_bytes())
-        sandbox.commands.run(
-            f"chmod 755 {_GETLIMITS} && ln -s /usr/bin/coreutils src/coreutils && "
-            f"for name in {' '.join(self._program_names)}; do ln -s coreutils src/$name; done",
-            cwd=tree,
-        )
+            machine.files.write(f"{tree}/{name}", (self._guest / name).read_bytes())
+        getlimits = (self._guest / "getlimits.wasm").read_bytes()
+        machine.files.write(f"{tree}/{_GETLIMITS}", getlimits, mode=0o755)
+        links = [("/usr/bin/coreutils", "coreutils")]
+        links += [("coreutils", name) for name in self._program_names]
+        namespace = machine.kernel.namespace
+        for target, name in links:
+            path = f"{tree}/src/{name}".encode()
+            namespace.symlink(machine.identity.credentials(), target.encode(), namespace.root, path)
+        return machine.kernel.root.freeze()
 
     def _files(self, test: str) -> Mapping[str, Path]:
         """What a test needs of the source: what all tests use, and its own directory."""
@@ -174,8 +183,8 @@ class CoreutilsSuite:
 
     @cached_property
     def _program_names(self) -> tuple[str, ...]:
-        """Names in src/; make calls install by another name, as the suite does."""
-        names = set(self._recipe.programs[0].names) - {"coreutils"}
+        """Names in src/: before it is installed, install is called ginstall."""
+        names = set(self._recipe.programs[0].names) - {"coreutils", "install"}
         return tuple(sorted(names | {"ginstall"}))
 
     def _environment(self, tree: str, *, tmp: str, home: str) -> dict[str, str]:
@@ -213,6 +222,17 @@ class CoreutilsSuite:
         }
 
 
+def _mount_second_file_system(machine: Machine) -> None:
+    """On /dev/shm, where Linux has one: tests move files from one to the other."""
+    builder = ImageBuilder()
+    builder.add_dir(b"/", 0o1777)
+    kernel = machine.kernel
+    namespace = kernel.namespace
+    place = namespace.resolve(ROOT, namespace.root, b"/dev/shm")
+    tree = TreeFs(builder.build(), kernel.limits, kernel.clock.realtime)
+    namespace.mount(place, tree, source=b"tmpfs")
+
+
 def make_list(makefile: str, variable: str) -> list[str]:
     """The words of a variable that is set once, over several lines."""
     found = re.search(rf"^{variable}[ \t]*=((?:.*\\\n)*.*)$", makefile, re.MULTILINE)
@@ -223,7 +243,7 @@ def make_list(makefile: str, variable: str) -> list[str]:
 
 def judge(exit_code: int, printed: bytes, seconds: float, *, timed_out: bool) -> Outcome:
     """The verdict as automake has it."""
-    log = printed.decode("utf-8", "replace")
+    log = printed.decode("utf-8", "replace")[-_LOG_TAIL:]
     if timed_out:
         return Outcome(Verdict.FAIL, f"timed out after {_TIMEOUT_SECONDS:.0f} s\n{log}", seconds)
     if exit_code == 0:

@@ -10,7 +10,7 @@
 # hands its input on and keeps its arguments for the next comparison.
 
 script=$1 results=$2
-exec </dev/null >"$results/log" 2>&1
+exec >"$results/log" 2>&1
 
 : "${TMPDIR:=/tmp}"
 BASH_TSTOUT=$TMPDIR/bashtst-$$

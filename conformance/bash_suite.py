@@ -2,8 +2,9 @@
 
 Owns how a run-* script is run on either side and judged. Rules: native bash is built
 from the recipe's tarball with the recipe's options; each test gets a fresh copy of the
-suite's files, the same environment and the same driver script; both are judged here, by
-the host's diff with the options that the run-* script gave.
+suite's files, a terminal on which nobody types (the suite expects one), the same
+environment and the same driver script; both are judged here, by the host's diff with the
+options that the run-* script gave.
 """
 
 from __future__ import annotations
@@ -11,14 +12,20 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
+import threading
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
 from conformance.native import hand_over, native_area, run_native_command
 from conformance.suite import Outcome, Side, Verdict
 from conformance.supplies import Supplies, Workplace, code_digest, product_digest
-from wasmsand import NotFoundError, Sandbox
+from wasmsand.kernel.errno import KernelError
+from wasmsand.machine import Machine
+from wasmsand.machine.files import HostFiles
+from wasmsand.machine.terminal import HostTerminal
 
 _TIMEOUT_SECONDS = 120.0
 _HELPERS = ("recho", "zecho", "printenv", "xcase")
@@ -126,6 +133,7 @@ class BashSuite:
                 cwd=tests,
                 env=_environment(str(area), tmp=str(area / "tmp"), home=str(area / "home")),
                 timeout=_TIMEOUT_SECONDS,
+                terminal=True,
             )
             kept = {path.name: path.read_bytes() for path in results.iterdir()}
         return judge(kept, result.seconds, timed_out=result.timed_out)
@@ -133,41 +141,46 @@ class BashSuite:
     def run_sandbox(self, test: str) -> Outcome:
         """One run-* script with the sandbox's bash, in a sandbox of its own."""
         area = _SANDBOX_AREA
-        with Sandbox(timeout_ms=_TIMEOUT_SECONDS * 1000) as sandbox:
-            self._upload(sandbox)
-            result = sandbox.commands.run(
-                [f"{area}/build/bash", f"{area}/{_DRIVER.name}", test, f"{area}/results"],
+        machine = Machine()
+        try:
+            self._upload(machine.files)
+            began = time.monotonic()
+            argv = [f"{area}/build/bash", f"{area}/{_DRIVER.name}", test, f"{area}/results"]
+            terminal = machine.open_terminal(
+                [word.encode() for word in argv],
                 cwd=f"{area}/tests",
-                env=_environment(area, tmp="/tmp", home="/home/user"),
+                environ=_environment(area, tmp="/tmp", home="/home/user"),
             )
-            kept = _download(sandbox, f"{area}/results")
-        seconds = result.execution_time_ms / 1000
-        outcome = judge(kept, seconds, timed_out=result.timed_out)
-        if outcome.verdict is not Verdict.PASS and result.stderr:
-            return Outcome(outcome.verdict, f"{outcome.detail}{result.stderr}", seconds)
-        return outcome
+            screen = threading.Thread(target=_discard, args=(terminal,), daemon=True)
+            screen.start()
+            timed_out = terminal.wait(_TIMEOUT_SECONDS) is None
+            seconds = time.monotonic() - began
+            kept = _download(machine.files, f"{area}/results")
+        finally:
+            machine.close()
+        return judge(kept, seconds, timed_out=timed_out)
 
-    def _upload(self, sandbox: Sandbox) -> None:
+    def _upload(self, files: HostFiles) -> None:
         area = _SANDBOX_AREA
-        programs = []
         tests = self._native / "tests"
         for path in tests.rglob("*"):
             if path.is_file():
-                target = f"{area}/tests/{path.relative_to(tests)}"
-                sandbox.files.write(target, path.read_bytes())
-                if path.stat().st_mode & 0o111:
-                    programs.append(target)
+                mode = path.stat().st_mode & 0o777
+                files.write(f"{area}/tests/{path.relative_to(tests)}", path.read_bytes(), mode=mode)
         for name in _HELPERS:
-            sandbox.files.write(
-                f"{area}/tests/{name}", (self._guest / "helpers" / name).read_bytes()
-            )
-            programs.append(f"{area}/tests/{name}")
+            program = (self._guest / "helpers" / name).read_bytes()
+            files.write(f"{area}/tests/{name}", program, mode=0o755)
         for name in _BUILD_FILES:
-            sandbox.files.write(f"{area}/build/{name}", (self._native / name).read_bytes())
-        sandbox.files.write(f"{area}/{_DRIVER.name}", _DRIVER.read_bytes())
-        sandbox.files.mkdir(f"{area}/results")
-        sandbox.commands.run(["chmod", "755", *programs])
-        sandbox.commands.run(["ln", "-s", "/bin/bash", f"{area}/build/bash"])
+            files.write(f"{area}/build/{name}", (self._native / name).read_bytes())
+        # A program in a file of its own: tests look at the shell's path and content.
+        files.write(f"{area}/build/bash", files.read("/bin/bash"), mode=0o755)
+        files.write(f"{area}/{_DRIVER.name}", _DRIVER.read_bytes())
+        files.mkdir(f"{area}/results")
+
+
+def _discard(terminal: HostTerminal) -> None:
+    while terminal.read():
+        pass
 
 
 def _environment(area: str, *, tmp: str, home: str) -> dict[str, str]:
@@ -187,14 +200,12 @@ def _environment(area: str, *, tmp: str, home: str) -> dict[str, str]:
     }
 
 
-def _download(sandbox: Sandbox, folder: str) -> dict[str, bytes]:
+def _download(files: HostFiles, folder: str) -> dict[str, bytes]:
     kept = {}
-    for info in sandbox.files.list(folder):
-        try:
-            kept[info.name] = sandbox.files.read(f"{folder}/{info.name}")
-        except NotFoundError:
-            # A process left behind by the test is still tidying up.
-            continue
+    for entry in files.list(folder):
+        # A process left behind by the test may still be tidying up.
+        with suppress(KernelError):
+            kept[entry.name] = files.read(f"{folder}/{entry.name}")
     return kept
 
 

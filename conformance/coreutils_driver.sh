@@ -7,7 +7,7 @@
 # puts into every test's environment is already there, but for what is done here.
 
 test=$1 log=$2
-exec </dev/null >"$log" 2>&1 9>&2
+exec >"$log" 2>&1 9>&2
 
 . ./tests/lang-default
 tmp=$TMPDIR

@@ -2,8 +2,8 @@
 
 Owns how such a test is run on either side and judged. Rules: native coreutils are built
 from the recipe's tarball with the recipe's options; each test gets a fresh tree with the
-same test files, the same environment and the same driver script, and is judged by its
-exit status. Tests written in Perl are not run: there is no Perl in the sandbox.
+same test files, a terminal, the same environment and the same driver script, and is
+judged by its exit status. Tests written in Perl are not run: there is no Perl in the sandbox.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from conformance.cross import cross_made
 from conformance.native import hand_over, native_area, run_native_command
+from conformance.sandboxed import run_sandbox_command
 from conformance.suite import Outcome, Side, Verdict
 from conformance.supplies import Supplies, Workplace, code_digest, product_digest
 from userland.builder.recipe import Program, Recipe
@@ -131,6 +132,7 @@ class CoreutilsSuite:
                 cwd=tree,
                 env=self._environment(str(tree), tmp=str(area / "tmp"), home=str(area / "home")),
                 timeout=_TIMEOUT_SECONDS,
+                terminal=True,
             )
             printed = log.read_bytes() if log.exists() else b""
         return judge(result.exit_code, printed, result.seconds, timed_out=result.timed_out)
@@ -143,16 +145,16 @@ class CoreutilsSuite:
             _mount_second_file_system(machine)
             for name, source in self._files(test).items():
                 machine.files.write(f"{tree}/{name}", source.read_bytes())
-            result = machine.run(
-                [b"bash", f"{_SANDBOX_AREA}/{_DRIVER.name}".encode(), test.encode(), _LOG.encode()],
-                environ=self._environment(tree, tmp="/tmp", home="/home/user"),
+            result = run_sandbox_command(
+                machine,
+                ["bash", f"{_SANDBOX_AREA}/{_DRIVER.name}", test, _LOG],
                 cwd=tree,
-                timeout_seconds=_TIMEOUT_SECONDS,
+                env=self._environment(tree, tmp="/tmp", home="/home/user"),
+                timeout=_TIMEOUT_SECONDS,
             )
             printed = machine.files.read(_LOG) if machine.files.exists(_LOG) else b""
         finally:
             machine.close()
-        printed += result.stderr
         return judge(result.exit_code, printed, result.seconds, timed_out=result.timed_out)
 
     @cached_property

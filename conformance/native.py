@@ -22,6 +22,8 @@ from pathlib import Path
 
 USER_ID = 1000
 """The sandbox's user; used when the harness itself runs as root."""
+USERS_GROUP = 100
+"""To which the sandbox's user belongs besides a group of its own."""
 _SCREEN_SECONDS = 1.0
 """How long to wait for the last process to close its terminal."""
 
@@ -71,7 +73,16 @@ def run_native_command(
     command = [str(part) for part in argv]
     if os.geteuid() == 0:
         user = str(USER_ID)
-        command = ["setpriv", "--reuid", user, "--regid", user, "--groups", user, *command]
+        command = [
+            "setpriv",
+            "--reuid",
+            user,
+            "--regid",
+            user,
+            "--groups",
+            f"{user},{USERS_GROUP}",
+            *command,
+        ]
     session = ["setsid", "--ctty"] if terminal else ["setsid"]
     with _terminal() if terminal else _no_terminal() as standard_files:
         began = time.monotonic()

@@ -36,6 +36,8 @@ from wasmsand.machine.terminal import HostTerminal
 from wasmsand.machine.timers import TimerService
 
 USER_ID: Final = 1000
+_USERS_GROUP: Final = 100
+"""In /etc/group the user belongs to it too."""
 _SEARCH_PATH: Final = b"/usr/local/bin:/usr/bin:/bin"
 
 
@@ -72,7 +74,7 @@ class Machine:
         options = options or MachineOptions()
         self.lock = allocate_lock()
         self.engine: Engine = engine or default_engine()
-        self.identity = Identity.of(USER_ID, USER_ID, frozenset({USER_ID}))
+        self.identity = Identity.of(USER_ID, USER_ID, frozenset({USER_ID, _USERS_GROUP}))
         clock = Clock()
         root = TreeFs(image or base_image(), options.limits, clock.realtime)
         self.kernel = Kernel(root, options.limits, clock=clock, hostname=options.hostname.encode())

@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from conformance.bash_suite import BashSuite
+from conformance.coreutils_suite import CoreutilsSuite
 from conformance.explanations import explanations_of, load_explanations, needless
 from conformance.report import suite_text, update
 from conformance.runner import KeptOutcomes, run_suite
@@ -26,7 +27,10 @@ from userland.builder.cache import default_root
 from userland.builder.errors import BuildError
 
 DOCUMENT = ROOT / "docs/conformance.md"
-_SUITES: dict[str, Callable[[Supplies], Suite]] = {"bash": BashSuite}
+_SUITES: dict[str, Callable[[Supplies], Suite]] = {
+    "bash": BashSuite,
+    "coreutils": CoreutilsSuite,
+}
 
 _DESCRIPTION = """\
 Run the programs' own test suites in the sandbox and natively, side by side, and write
@@ -38,6 +42,7 @@ examples:
   python -m conformance                          all suites; writes docs/conformance.md
   python -m conformance bash                     one suite
   python -m conformance bash run-trap 'run-s*'   some tests; shows differences, writes nothing
+  python -m conformance coreutils '*/mv/*'       likewise
 """
 
 

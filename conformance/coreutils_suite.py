@@ -272,8 +272,7 @@ def _getlimits_recipe(recipe: Recipe) -> Recipe:
         fork_through_pointers=None,
         optimise="O1",
     )
-    targets = (_GETLIMITS, "src/coreutils.h", "SUBDIRS=.")
-    return replace(recipe, programs=(program,), build=replace(recipe.build, make=targets))
+    return replace(recipe, programs=(program,))
 
 
 def _copy(source: Path, target: Path) -> None:

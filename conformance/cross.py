@@ -27,7 +27,8 @@ _JOBS = 2
 
 
 def cross_made(supplies: Supplies, name: str, variant: Recipe, files: Sequence[str]) -> Path:
-    """A directory with the variant's programs, and `files` of the tree they were built in."""
+    """A directory with the programs of the variant of a recipe (which is the recipe but for
+    its programs), and `files` of the tree they were built in."""
     toolchain = find_toolchain(supplies.commands)
     keys = recipe_keys(supplies.recipes, toolchain.identity) if toolchain else {}
     entries = {needed: supplies.cache.find(needed, keys[needed]) for needed in keys}
@@ -61,5 +62,5 @@ def cross_made(supplies: Supplies, name: str, variant: Recipe, files: Sequence[s
             (place.outputs / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(tree / file, place.outputs / file)
 
-    # The key is of the recipe as it is committed; the variant adds to it.
-    return supplies.made(name, [key, repr(variant.programs), repr(variant.build), *files], make)
+    # The key is of the recipe as it is committed; the variant has other programs.
+    return supplies.made(name, [key, repr(variant.programs), *files], make)

@@ -52,9 +52,12 @@ def _summary(suite: Suite, comparisons: Sequence[Comparison]) -> str:
         counts = [sum(o.verdict is verdict for o in outcomes) for verdict in Verdict]
         seconds = sum(outcome.seconds for outcome in outcomes)
         rows.append(f"| {side} | {' | '.join(map(str, counts))} | {seconds:.0f} |")
+    passed = [c.sandbox.verdict for c in comparisons if c.native.verdict is Verdict.PASS]
     return "\n".join(
         [
-            f"{suite.title}: **{alike} of {len(comparisons)} as native**.",
+            f"{suite.title}: **{alike} of {len(comparisons)} as native**. Of {len(passed)} tests "
+            f"that pass natively, {passed.count(Verdict.PASS)} pass in the sandbox "
+            f"({passed.count(Verdict.PASS) / max(1, len(passed)):.1%}).",
             "",
             f"| side | {' | '.join(Verdict)} | seconds in all |",
             "|---|---:|---:|---:|---:|",

@@ -1,0 +1,196 @@
+"""One command of the host: output, exit codes, time and output limits, what stays."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from tests.machine.guests import new_machine
+from wasmsand.engine.wasmtime.engine import WasmtimeEngine
+from wasmsand.engine.wasmtime.hostcalls import any_running
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.limits import Limits
+from wasmsand.machine import Completed, Machine
+
+pytestmark = pytest.mark.no_userland
+PATIENCE = 30.0
+
+
+def run(
+    machine: Machine, *argv: str, stdin: bytes = b"", timeout: float | None = PATIENCE
+) -> Completed:
+    return machine.run(
+        [a.encode() for a in argv], environ={}, cwd="/tmp", stdin=stdin, timeout_seconds=timeout
+    )
+
+
+def living(machine: Machine) -> list[bytes]:
+    """The names of the processes that exist."""
+    with machine.lock:
+        return [p.name for p in machine.kernel.processes if p.pid != 1]
+
+
+def eventually(machine: Machine, names: list[bytes]) -> bool:
+    deadline = time.monotonic() + PATIENCE
+    while living(machine) != names and time.monotonic() < deadline:
+        time.sleep(0.001)
+    return living(machine) == names
+
+
+def test_output_errors_and_exit_code_are_captured(machine: Machine) -> None:
+    result = run(machine, "ok")
+    assert (result.stdout, result.stderr, result.exit_code) == (b"ok", b"", 0)
+    result = run(machine, "complain")
+    assert (result.stdout, result.stderr, result.exit_code) == (b"", b"bad", 3)
+    assert not result.timed_out
+    assert not result.truncated
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096, 4097, 1_000_000])
+def test_input_of_any_size_arrives(machine: Machine, size: int) -> None:
+    data = bytes(i % 251 for i in range(size))
+    assert run(machine, "echo", stdin=data).stdout == data
+
+
+@pytest.mark.parametrize(
+    ("name", "signo"),
+    [("memory", 11), ("divide", 8), ("unreachable", 4), ("recurse", 11), ("abort", 6)],
+)
+def test_a_trap_ends_the_process_by_a_signal(machine: Machine, name: str, signo: int) -> None:
+    assert run(machine, name).exit_code == 128 + signo
+    assert living(machine) == []
+    assert run(machine, "ok").stdout == b"ok"
+
+
+@pytest.mark.parametrize("name", ["spin", "sleep"])
+def test_a_command_that_takes_too_long_is_ended(machine: Machine, name: str) -> None:
+    result = run(machine, name, timeout=0.1)
+    assert (result.timed_out, result.exit_code) == (True, 124)
+    assert living(machine) == []
+    assert run(machine, "ok").stdout == b"ok"
+    deadline = time.monotonic() + PATIENCE
+    while any_running() and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert not any_running(), "the thread has left the guest"
+
+
+def test_a_command_that_prints_too_much_is_ended(engine: WasmtimeEngine) -> None:
+    machine = new_machine(engine, Limits(max_output_bytes=100_000))
+    result = run(machine, "chatter")
+    assert (result.truncated, result.exit_code, result.stdout) == (True, 137, b"x" * 100_000)
+    assert b"raise max_output_bytes" in result.stderr
+    assert living(machine) == []
+
+
+def test_what_is_left_in_the_background_goes_on_silently(machine: Machine) -> None:
+    result = run(machine, "background")
+    assert (result.stdout, result.exit_code) == (b"started", 0)
+    assert living(machine) == [b"sleep"]
+    assert run(machine, "ok").stdout == b"ok"
+    machine.close()
+    assert living(machine) == []
+
+
+def test_a_timeout_ends_children_too(machine: Machine) -> None:
+    assert run(machine, "background").stdout == b"started"
+    run(machine, "spin", timeout=0.05)
+    assert living(machine) == [b"sleep"], "another command's child is left alone"
+
+
+def test_a_parent_learns_its_childs_exit_code(machine: Machine) -> None:
+    result = run(machine, "parent")
+    assert (result.stderr, result.exit_code) == (b"bad", 3)
+
+
+def test_exec_goes_on_in_the_same_process(machine: Machine) -> None:
+    assert run(machine, "become").stdout == b"ok"
+
+
+def test_forked_processes_are_copies_and_all_end(machine: Machine) -> None:
+    assert run(machine, "fork").exit_code == 0
+    assert eventually(machine, [])
+
+
+@pytest.mark.parametrize(("name", "code"), [("ticks", 42), ("alarm", 43)])
+def test_signals_reach_a_guest_that_computes_and_one_that_waits(
+    machine: Machine, name: str, code: int
+) -> None:
+    assert run(machine, name).exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("argv", "errno"),
+    [
+        (["missing"], Errno.ENOENT),
+        (["/etc/passwd"], Errno.EACCES),
+        (["/tmp"], Errno.EACCES),
+        (["broken"], Errno.ENOEXEC),
+        (["text"], Errno.ENOEXEC),
+        (["nonsense"], Errno.ENOEXEC),
+    ],
+)
+def test_what_cannot_be_started_leaves_no_process(
+    engine: WasmtimeEngine, argv: list[str], errno: Errno
+) -> None:
+    machine = new_machine(
+        engine, broken=b"\0asm\1\0\0\0garbage", text=b"hello\n", nonsense=b"\0asm\2\0\0\0"
+    )
+    with pytest.raises(KernelError) as caught:
+        run(machine, *argv)
+    assert caught.value.errno is errno
+    assert living(machine) == []
+    with pytest.raises(KernelError):
+        machine.open_terminal([a.encode() for a in argv], environ={}, cwd="/")
+    assert not machine.kernel.terminals
+
+
+def test_scripts_run_by_their_interpreter(engine: WasmtimeEngine) -> None:
+    machine = new_machine(engine, script=b"#!/usr/bin/ok\n")
+    assert run(machine, "script").stdout == b"ok"
+
+
+def test_programs_are_found_along_the_path(machine: Machine) -> None:
+    found = machine.run([b"ok"], environ={"PATH": "/nowhere:/usr/bin"}, cwd="/")
+    assert found.stdout == b"ok"
+    with pytest.raises(KernelError):
+        machine.run([b"ok"], environ={"PATH": "/nowhere"}, cwd="/")
+
+
+def test_the_limit_of_processes_holds_for_commands(engine: WasmtimeEngine) -> None:
+    machine = new_machine(engine, Limits(max_processes=4))
+    for _ in range(8):
+        run(machine, "background")
+        assert len(living(machine)) <= 4
+
+
+def test_memory_is_limited_for_the_whole_machine(engine: WasmtimeEngine) -> None:
+    machine = new_machine(engine, Limits(memory_limit_bytes=32 << 20))
+    result = run(machine, "grow", timeout=1.0)
+    assert result.exit_code in (124, 137)
+    with machine.lock:
+        assert machine.kernel.memory_used() == 0
+    assert run(machine, "ok").stdout == b"ok"
+
+
+def test_commands_run_at_the_same_time(machine: Machine) -> None:
+    outputs: list[bytes] = []
+
+    def work(number: int) -> None:
+        data = bytes([number]) * 10_000
+        outputs.append(run(machine, "echo", stdin=data).stdout)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert sorted(outputs) == [bytes([n]) * 10_000 for n in range(16)]
+
+
+def test_closing_ends_everything_and_twice_is_fine(machine: Machine) -> None:
+    run(machine, "background")
+    machine.close()
+    machine.close()
+    assert living(machine) == []

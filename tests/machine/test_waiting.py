@@ -1,0 +1,146 @@
+"""Parked threads and host timers."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from _thread import allocate_lock
+from collections.abc import Callable
+
+import pytest
+
+from wasmsand.kernel.wait import WaitQueue
+from wasmsand.machine.parking import Parker
+from wasmsand.machine.timers import TimerService
+
+pytestmark = pytest.mark.no_userland
+PATIENCE = 20.0
+MILLISECOND = 1_000_000
+
+
+def test_a_parked_thread_is_woken_by_any_of_its_queues() -> None:
+    lock = allocate_lock()
+    first, second = WaitQueue(), WaitQueue()
+    parker, woken = Parker(lock), threading.Event()
+
+    def wait() -> None:
+        with lock:
+            parker.park((first, second), None)
+            woken.set()
+
+    threading.Thread(target=wait, daemon=True).start()
+    while True:
+        with lock:
+            if second._wakers:
+                second.wake()
+                break
+    assert woken.wait(PATIENCE)
+    assert not first._wakers
+    assert not second._wakers
+
+
+def test_a_deadline_ends_the_wait_and_a_late_wake_does_not_end_the_next_one() -> None:
+    lock = allocate_lock()
+    queue = WaitQueue()
+    parker = Parker(lock)
+    with lock:
+        for _ in range(3):
+            began = time.monotonic()
+            parker.park((queue,), time.monotonic_ns() + 20 * MILLISECOND)
+            assert time.monotonic() - began >= 0.019
+            queue.wake()  # nobody waits: must not be kept for the next park
+            parker.park((queue,), time.monotonic_ns() - 1)
+
+
+def test_two_wakes_are_one() -> None:
+    lock = allocate_lock()
+    first, second = WaitQueue(), WaitQueue()
+    parker = Parker(lock)
+    with lock:
+        timer = threading.Timer(0.01, lambda: _wake_both(lock, first, second))
+        timer.start()
+        parker.park((first, second), None)
+        began = time.monotonic()
+        parker.park((first,), time.monotonic_ns() + 20 * MILLISECOND)
+        assert time.monotonic() - began >= 0.019
+
+
+def _wake_both(lock: object, first: WaitQueue, second: WaitQueue) -> None:
+    with lock:  # type: ignore[attr-defined]
+        first.wake()
+        second.wake()
+
+
+# Timers.
+
+
+class Owner:
+    """Counts its calls; asks to be called again as often as told."""
+
+    def __init__(self, again: int = 0) -> None:
+        self.times: list[int] = []
+        self._again = again
+        self.called = threading.Event()
+
+    def fire_timers(self) -> int | None:
+        self.times.append(time.monotonic_ns())
+        self._again -= 1
+        if self._again < 0:
+            self.called.set()
+            return None
+        return time.monotonic_ns() + 5 * MILLISECOND
+
+
+def start_thread(target: Callable[[], None]) -> None:
+    threading.Thread(target=target, daemon=True).start()
+
+
+def test_owners_are_called_when_due_and_again_if_they_ask() -> None:
+    service = TimerService(start_thread)
+    late, early = Owner(), Owner(again=2)
+    began = time.monotonic_ns()
+    service.arm(late, began + 60 * MILLISECOND)
+    service.arm(early, began + 5 * MILLISECOND)
+    assert late.called.wait(PATIENCE)
+    assert early.called.is_set()
+    assert len(early.times) == 3
+    assert early.times[0] >= began + 5 * MILLISECOND
+    assert late.times[0] >= began + 60 * MILLISECOND
+
+
+def test_the_thread_ends_when_nothing_is_armed() -> None:
+    started: list[threading.Thread] = []
+
+    def start(target: Callable[[], None]) -> None:
+        started.append(threading.Thread(target=target, daemon=True))
+        started[-1].start()
+
+    service = TimerService(start)
+    for _ in range(3):
+        owner = Owner()
+        service.arm(owner, time.monotonic_ns())
+        assert owner.called.wait(PATIENCE)
+        started[-1].join(PATIENCE)
+        assert not started[-1].is_alive()
+    assert len(started) == 3
+
+
+def test_an_owner_that_is_gone_is_forgotten() -> None:
+    threads: list[threading.Thread] = []
+
+    def start(target: Callable[[], None]) -> None:
+        threads.append(threading.Thread(target=target, daemon=True))
+        threads[-1].start()
+
+    service = TimerService(start)
+    owner: Owner | None = Owner()
+    assert owner is not None
+    service.arm(owner, time.monotonic_ns() + 3600 * 1000 * MILLISECOND)
+    owner = None
+    gc.collect()
+    other = Owner()
+    service.arm(other, time.monotonic_ns())
+    assert other.called.wait(PATIENCE)
+    threads[0].join(PATIENCE)
+    assert not threads[0].is_alive()

@@ -30,11 +30,19 @@ extern hidden char **__wasm_argv;
 
 /* Set by the host when a signal that has a handler can be delivered. */
 extern volatile int __signal_flag;
-void __signal_run(void);
+/* Runs the handlers of all signals that can be delivered. */
+hidden void __signal_handle_all(void);
+
+/* Defined only in programs that use longjmp (src/setjmp/wasm32/host_boundary.c):
+ * runs handlers above the host's frames, which no jump can cross; says where a jump
+ * goes instead; and does the one that was stopped. */
+struct __jmp_buf_tag;
+hidden void __signal_handle_above_host(void);
+hidden struct __jmp_buf_tag *__jump_as_far_as_possible(struct __jmp_buf_tag *env, int value);
+hidden void __deferred_jump(void);
 
 /* Throws the exception that the frame of env catches. The compiler's own name for
  * it, __wasm_longjmp, must not be written where longjmp is. */
-struct __jmp_buf_tag;
 hidden _Noreturn void __throw_longjmp(struct __jmp_buf_tag *env, int value);
 
 /* vfork: asks for the embryo child, and returns to its maker when it is over. */

@@ -8,8 +8,9 @@
 #include "futex.h"
 #include "wasm_guest.h"
 
-/* Defined only in programs that use vfork or posix_spawn. */
+/* Defined only in programs that use vfork or posix_spawn, and longjmp. */
 extern __attribute__((__weak__)) __typeof(__embryo_end) __embryo_end;
+extern __attribute__((__weak__)) __typeof(__deferred_jump) __deferred_jump;
 
 /* Only a signal handler can change the word waited for, so a wait is a sleep
  * that ends with a handler or with the timeout. */
@@ -54,6 +55,12 @@ static int ends_embryo(long n)
 	}
 }
 
+static void after_signal(void)
+{
+	if (__deferred_jump) __deferred_jump();
+	__signal_handle_all();
+}
+
 long __wasm_syscall(long n, long a, long b, long c, long d, long e, long f)
 {
 	switch (n) {
@@ -94,7 +101,7 @@ long __wasm_syscall(long n, long a, long b, long c, long d, long e, long f)
 	long r;
 	do {
 		r = __host_syscall(n, a, b, c, d, e, f);
-		if (__signal_flag) __signal_run();
+		if (__signal_flag) after_signal();
 	} while (r == -RESTART_CALL);
 
 	if (r > 0 && ends_embryo(n) && __embryo_end) __embryo_end(r);

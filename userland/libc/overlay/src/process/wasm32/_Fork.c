@@ -58,6 +58,6 @@ pid_t _Fork(void)
 	asyncify_stack.current = buffer;
 	asyncify_stack.end = buffer + buffer_size;
 	r = __host_fork(&asyncify_stack);
-	if (__signal_flag) __signal_run();
+	if (__signal_flag) __signal_handle_all();
 	return __syscall_ret(r);
 }

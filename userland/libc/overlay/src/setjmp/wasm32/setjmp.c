@@ -8,18 +8,10 @@
 #include <stdint.h>
 #include "syscall.h"
 #include "wasm_guest.h"
+#include "jump_target.h"
 #undef _setjmp
 
 enum { TAG_C_LONGJMP = 1 };
-
-struct jump_target {
-	uint32_t label;
-	void *frame;
-	struct {
-		void *env;
-		int value;
-	} thrown;
-};
 
 _Static_assert(sizeof(struct jump_target) <= sizeof(__jmp_buf), "jmp_buf too small");
 
@@ -53,6 +45,7 @@ hidden uint32_t __wasm_setjmp_test(void *env_pointer, void *frame)
 
 _Noreturn void __throw_longjmp(struct __jmp_buf_tag *env, int value)
 {
+	env = __jump_as_far_as_possible(env, value);
 	struct jump_target *target = (void *)env->__jb;
 	if (env->__fl) __syscall(SYS_rt_sigprocmask, SIG_SETMASK, env->__ss, 0, _NSIG/8);
 	target->thrown.env = env;

@@ -1,9 +1,8 @@
-# __signal_run() may be called by the host between any two loop turns of the
-# program. A leaf function keeps up to 128 bytes below the stack pointer without
+# __signal_run() is called by the host between two loop turns of the program. A leaf function keeps up to 128 bytes below the stack pointer without
 # moving it: step over them before C code uses the stack.
 
 	.globaltype	__stack_pointer, i32
-	.functype	__signal_handle_all () -> ()
+	.functype	__signal_run_for_host () -> ()
 
 	.section	.text.__signal_run,"",@
 	.globl	__signal_run
@@ -16,7 +15,7 @@ __signal_run:
 	i32.const	128
 	i32.sub
 	global.set	__stack_pointer
-	call	__signal_handle_all
+	call	__signal_run_for_host
 	local.get	0
 	global.set	__stack_pointer
 	end_function

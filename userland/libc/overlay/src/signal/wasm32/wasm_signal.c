@@ -39,8 +39,7 @@ static void call_handler(struct taken_signal *signal)
 	((void (*)(int, siginfo_t *, void *))signal->handler)(signal->signo, &signal->info, &context);
 }
 
-/* Called by __signal_run (signal_run.s). */
-hidden void __signal_handle_all(void)
+void __signal_handle_all(void)
 {
 	struct taken_signal signal;
 	while (host(HOST_SIGNAL_TAKE, &signal) > 0) {
@@ -49,4 +48,13 @@ hidden void __signal_handle_all(void)
 		errno = saved_errno;
 		host(HOST_SIGNAL_RETURN, &signal.old_mask);
 	}
+}
+
+extern __attribute__((__weak__)) __typeof(__signal_handle_above_host) __signal_handle_above_host;
+
+/* Called by __signal_run (signal_run.s). */
+hidden void __signal_run_for_host(void)
+{
+	if (__signal_handle_above_host) __signal_handle_above_host();
+	else __signal_handle_all();
 }

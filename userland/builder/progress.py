@@ -82,7 +82,7 @@ class _Row:
 
     def end(self, state: State, note: str, now: float) -> None:
         self._close(now)
-        self.state, self.text, self.ended = state, note, now
+        self.state, self.text, self.ended = state, note or state, now
         self.began = self.began or now
 
     def _close(self, now: float) -> None:
@@ -108,16 +108,15 @@ class PlainProgress:
             before = (
                 f"  ({row.spent[-1][0]}: {seconds_text(row.spent[-1][1])})" if row.spent else ""
             )
-        self._line(f"{name} {row.version}: {step}{before}")
+        self._line(f"{name} {row.version}".strip() + f": {step}{before}")
 
     def end(self, name: str, state: State, note: str) -> None:
         with self._guard:
             row = self._rows[name]
             row.end(state, note, time.monotonic())
+        title = f"{name} {row.version}".strip()
         elapsed = f"  ({seconds_text(row.ended - row.began)})" if state != "cached" else ""
-        self._line(
-            f"{name} {row.version}: {state}, {note}{elapsed}" if note else f"{name}: {state}"
-        )
+        self._line(f"{title}: {state}{', ' if note else ''}{note}{elapsed}")
 
     def say(self, message: str) -> None:
         self._line(message)
@@ -175,7 +174,7 @@ class LiveProgress:
                     total = seconds_text((row.ended or now) - row.began)
                 table.add_row(
                     Text(mark, style=style),
-                    Text(f"{name} {row.version}"),
+                    Text(f"{name} {row.version}".strip()),
                     Text(row.text, style=style, overflow="ellipsis", no_wrap=True),
                     Text(step, style="dim"),
                     Text(total),

@@ -10,6 +10,7 @@ SIGPIPE.
 from __future__ import annotations
 
 from collections.abc import Callable
+from struct import Struct
 from typing import Final
 
 from wasmsand.abi.linux.context import CallContext, signed64
@@ -25,11 +26,14 @@ from wasmsand.kernel.process.groups import (
     require_foreground_to_change,
     require_foreground_to_read,
 )
+from wasmsand.kernel.process.rlimits import INFINITY
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.wait import WouldBlock
 
 _FALLOC_FL_KEEP_SIZE: Final = 1
 _OFFSET_MAX: Final = (1 << 63) - 1
+
+_TWO_VECTORS: Final = Struct("<4I")
 
 
 def _read_file(context: CallContext, file: OpenFile, count: int) -> bytes:
@@ -98,16 +102,21 @@ def write(context: CallContext, fd: int, address: int, count: int) -> int:
     """write(2)."""
     file = context.process.fds.get(fd)
     file.require_writable()
-    if file.writes_all or count > IO_CHUNK:
+    if count > IO_CHUNK or context.process.call_done:
         return _write_all(context, file, [(address, min(count, IO_MAX))])
-    return write_some(context, file, context.memory.read(address, count))
+    written = write_some(context, file, context.memory.read(address, count))
+    if written == count or not file.writes_all:
+        return written
+    return _write_all(context, file, [(address, count)], written)
 
 
-def _write_all(context: CallContext, file: OpenFile, vectors: list[tuple[int, int]]) -> int:
-    """Write all, over several tries if need be. An error after some bytes went out is
-    reported by the next call, as Linux does."""
+def _write_all(
+    context: CallContext, file: OpenFile, vectors: list[tuple[int, int]], done: int = 0
+) -> int:
+    """Write all after the first `done` bytes, over several tries if need be. An error after
+    some bytes went out is reported by the next call, as Linux does."""
     process = context.process
-    done = process.call_done
+    done = process.call_done or done
     total = sum(length for _, length in vectors)
     for start, length in vectors:
         context.memory.require(start, length)
@@ -131,10 +140,11 @@ def _write_all(context: CallContext, file: OpenFile, vectors: list[tuple[int, in
 def write_some(context: CallContext, file: OpenFile, data: bytes) -> int:
     """One write to a file, within RLIMIT_FSIZE; EPIPE comes with SIGPIPE."""
     try:
-        if isinstance(file, TerminalFile) and file.stops_background_writers:
+        if type(file) is RegularFile:
+            if context.process.rlimits.file_size != INFINITY:
+                data = within_file_size(context, data, file.write_limit())
+        elif isinstance(file, TerminalFile) and file.stops_background_writers:
             require_foreground_to_change(context.kernel, context.process, file.terminal)
-        if isinstance(file, RegularFile):
-            data = within_file_size(context, data, file.write_limit())
         return file.write(data)
     except KernelError as error:
         if error.errno is Errno.EPIPE:
@@ -197,9 +207,23 @@ def readv(context: CallContext, fd: int, address: int, count: int) -> int:
 
 def writev(context: CallContext, fd: int, address: int, count: int) -> int:
     """writev(2)."""
-    file = context.file(fd)
+    process = context.process
+    file = process.fds.get(fd)
     file.require_writable()
-    return _write_all(context, file, _vectors(context, address, count))
+    if count != 2 or process.call_done:
+        return _write_all(context, file, _vectors(context, address, count))
+    # How stdio writes: what it had buffered and what came now.
+    memory = context.memory
+    first, first_size, second, second_size = memory.unpack(_TWO_VECTORS, address)
+    if first_size + second_size > IO_CHUNK:
+        return _write_all(context, file, _vectors(context, address, count))
+    data = memory.read(second, second_size)
+    if first_size:
+        data = memory.read(first, first_size) + data
+    written = write_some(context, file, data)
+    if written == len(data) or not file.writes_all:
+        return written
+    return _write_all(context, file, _vectors(context, address, count), written)
 
 
 def _offset(low: int, high: int) -> int:

@@ -6,7 +6,7 @@ Rules: immutable; a change returns a new one or EPERM.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.vfs import Credentials
@@ -23,6 +23,12 @@ class Identity:
     egid: int
     sgid: int
     groups: frozenset[int] = frozenset()
+    _credentials: Credentials = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Made once: almost every system call on a path asks for it.
+        effective = Credentials(self.euid, self.egid, self.groups)
+        object.__setattr__(self, "_credentials", effective)
 
     @classmethod
     def of(cls, uid: int, gid: int, groups: frozenset[int] = frozenset()) -> Identity:
@@ -31,7 +37,7 @@ class Identity:
 
     def credentials(self) -> Credentials:
         """What file permission checks look at."""
-        return Credentials(self.euid, self.egid, self.groups)
+        return self._credentials
 
     def real_credentials(self) -> Credentials:
         """What access(2) looks at."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from tests.kernel.computer import Computer, Woken, blocks, errno_of
@@ -18,7 +20,7 @@ from wasmsand.kernel.files.locks import (
     LOCK_UN,
     FileLocks,
 )
-from wasmsand.kernel.flags import O_RDWR
+from wasmsand.kernel.flags import O_CREAT, O_RDWR
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.vfs import Node
 
@@ -119,6 +121,23 @@ def test_record_locks_of_one_file_are_bounded(locks: FileLocks, node: Node) -> N
         errno_of(lambda: locks.set_record(10, node, F_RDLCK, 9000, 9001, wait=False))
         is Errno.ENOLCK
     )
+
+
+def test_record_locks_of_a_sandbox_are_bounded(
+    computer: Computer, process: Process, locks: FileLocks
+) -> None:
+    nodes = []
+    for number in range(17):
+        file = computer.open(process, b"/tmp/%d" % number, O_RDWR | O_CREAT)
+        assert file.node is not None
+        nodes.append(file.node)
+    for node in nodes[:16]:
+        for place in range(1024):
+            locks.set_record(10, node, F_RDLCK, 2 * place, 2 * place + 1, wait=False)
+    refused = partial(locks.set_record, wait=False)
+    assert errno_of(refused, 10, nodes[16], F_RDLCK, 0, 1) is Errno.ENOLCK
+    locks.drop_process(10, nodes[0])
+    locks.set_record(10, nodes[16], F_RDLCK, 0, 1, wait=False)
 
 
 def test_nothing_is_kept_for_files_without_locks(

@@ -6,7 +6,7 @@ import pytest
 
 from tests.kernel.computer import Woken, blocks, errno_of
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.pipe import PipeEnd, make_pipe
+from wasmsand.kernel.files.pipe import PipeAccount, PipeEnd, make_pipe
 from wasmsand.kernel.flags import (
     O_NONBLOCK,
     POLLERR,
@@ -18,6 +18,7 @@ from wasmsand.kernel.flags import (
     S_IFIFO,
     S_IFMT,
 )
+from wasmsand.kernel.limits import FULL_PIPES_MAX
 
 CAPACITY = 65536
 ATOMIC = 4096
@@ -26,7 +27,7 @@ WRITABLE = POLLOUT | POLLWRNORM
 
 
 def pipe(flags: int = 0) -> tuple[PipeEnd, PipeEnd]:
-    return make_pipe(flags, 1000, 1000, 0)
+    return make_pipe(PipeAccount(), flags, 1000, 1000, 0)
 
 
 def test_bytes_come_out_in_the_order_they_went_in() -> None:
@@ -178,3 +179,23 @@ def test_two_byte_writes_do_not_cost_the_host_an_object_each() -> None:
         writer.write(b"ab")
     assert writer.pipe.size == CAPACITY
     assert len(writer.pipe._chunks) <= 2 * CAPACITY // ATOMIC
+
+
+def test_pipes_beyond_a_number_hold_one_page() -> None:
+    account = PipeAccount()
+    ends = [make_pipe(account, O_NONBLOCK, 0, 0, 0) for _ in range(FULL_PIPES_MAX + 1)]
+    assert ends[-2][1].write(bytes(CAPACITY)) == CAPACITY
+    assert ends[-1][1].write(bytes(CAPACITY)) == ATOMIC
+    for reader, writer in ends:
+        reader.release()
+        writer.release()
+    assert account.in_use == 0
+    assert make_pipe(account, 0, 0, 0, 0)[1].write(bytes(CAPACITY)) == CAPACITY
+
+
+def test_reading_byte_by_byte_gets_every_byte() -> None:
+    reader, writer = pipe()
+    sent = bytes(range(256)) * 40
+    writer.write(sent)
+    writer.write(b"more")
+    assert b"".join(reader.read(1) for _ in range(len(sent) + 4)) == sent + b"more"

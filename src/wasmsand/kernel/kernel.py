@@ -15,7 +15,7 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.device import PTY_MAJOR, device_number
 from wasmsand.kernel.files.locks import FileLocks
 from wasmsand.kernel.files.opening import FifoOpen
-from wasmsand.kernel.files.pipe import Pipe
+from wasmsand.kernel.files.pipe import Pipe, PipeAccount
 from wasmsand.kernel.files.table import FdTable
 from wasmsand.kernel.files.terminal import Terminal
 from wasmsand.kernel.flags import S_IFCHR
@@ -64,6 +64,7 @@ class Kernel:
         self.processes = ProcessTable(limits.max_processes)
         self.terminals: dict[int, Terminal] = {}
         self.locks = FileLocks()
+        self.pipes = PipeAccount()
         self.fifos: dict[Node, Pipe] = {}
         self.pending_fifo_opens: dict[int, FifoOpen] = {}
         self.out_of_memory_jobs: set[int] = set()

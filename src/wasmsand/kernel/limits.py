@@ -17,6 +17,8 @@ NAME_MAX = 255
 SYMLINK_DEPTH_MAX = 40
 PIPE_CAPACITY = 64 * KIB
 PIPE_ATOMIC_WRITE = 4096
+FULL_PIPES_MAX = 512
+"""Pipes of one sandbox that have the whole capacity; further ones hold PIPE_ATOMIC_WRITE."""
 IO_MAX = 0x7FFF_F000
 """Most bytes that one read or write moves (Linux: MAX_RW_COUNT)."""
 IO_CHUNK = 1 * MIB

@@ -32,7 +32,7 @@ from wasmsand.kernel.flags import (
     O_NONBLOCK,
     O_STATUS_SETTABLE,
 )
-from wasmsand.kernel.limits import IO_CHUNK, PIPE_CAPACITY
+from wasmsand.kernel.limits import IO_CHUNK
 
 _O_DIRECT = 0o40000
 _DIRENT_MIN = 24
@@ -92,6 +92,7 @@ def pipe2(context: CallContext, address: int, flags: int) -> int:
     context.memory.require(address, 8)
     process = context.process
     reader, writer = make_pipe(
+        context.kernel.pipes,
         flags & O_NONBLOCK,
         process.identity.euid,
         process.identity.egid,
@@ -135,9 +136,9 @@ def fcntl(context: CallContext, fd: int, command: int, argument: int) -> int:
     if command in (F_GETPIPE_SZ, F_SETPIPE_SZ):
         if not isinstance(file, PipeEnd):
             raise KernelError(Errno.EBADF)
-        if command == F_SETPIPE_SZ and argument > PIPE_CAPACITY:
+        if command == F_SETPIPE_SZ and argument > file.pipe.capacity:
             raise KernelError(Errno.EPERM)
-        return PIPE_CAPACITY
+        return file.pipe.capacity
     if command in (F_GETLK64, F_SETLK64, F_SETLKW64):
         return record_lock(context, fd, command, argument)
     if command in (F_GETOWN, F_SETOWN):

@@ -25,6 +25,8 @@ F_UNLCK: Final = 2
 END_OF_FILE: Final = 1 << 63
 _RECORDS_MAX: Final = 1024
 """Record locks of one inode; more is ENOLCK."""
+_ALL_RECORDS_MAX: Final = 16 * 1024
+"""Record locks of a sandbox; more is ENOLCK."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,11 @@ class _InodeLocks:
 class FileLocks:
     """All advisory locks of a sandbox."""
 
-    __slots__ = ("_inodes",)
+    __slots__ = ("_inodes", "_record_count")
 
     def __init__(self) -> None:
         self._inodes: dict[Node, _InodeLocks] = {}
+        self._record_count = 0
 
     def _of(self, node: Node) -> _InodeLocks:
         locks = self._inodes.get(node)
@@ -124,8 +127,10 @@ class FileLocks:
                 records.append(RecordLock(pid, record.kind, end, record.end))
         if kind != F_UNLCK:
             records.append(RecordLock(pid, kind, start, end))
-        if len(records) > _RECORDS_MAX:
+        count = self._record_count - len(locks.records) + len(records)
+        if len(records) > _RECORDS_MAX or count > _ALL_RECORDS_MAX:
             raise KernelError(Errno.ENOLCK)
+        self._record_count = count
         locks.records = records
         locks.changed.wake()
         self._tidy(node, locks)
@@ -136,6 +141,7 @@ class FileLocks:
         if locks is not None:
             kept = [record for record in locks.records if record.pid != pid]
             if len(kept) != len(locks.records):
+                self._record_count -= len(locks.records) - len(kept)
                 locks.records = kept
                 locks.changed.wake()
             self._tidy(node, locks)

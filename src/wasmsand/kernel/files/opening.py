@@ -141,7 +141,7 @@ class FifoOpen:
 
 
 def _open_fifo(kernel: Kernel, process: Process, node: Node, flags: int) -> OpenFile:
-    pipe = kernel.fifos.get(node) or Pipe()
+    pipe = kernel.fifos.get(node) or Pipe(kernel.pipes)
     mode = flags & O_ACCMODE
     if mode == O_WRONLY and flags & O_NONBLOCK and pipe.readers == 0:
         raise KernelError(Errno.ENXIO)

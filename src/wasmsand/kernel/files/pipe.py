@@ -1,9 +1,9 @@
 """Pipes and FIFOs.
 
 Owns `Pipe` (the buffer and who holds its ends) and the descriptions of its two
-ends. Rules: the buffer holds 64 KiB; a write of at most 4096 bytes is done whole or
-not at all; readers see EOF when the last writer is gone and data is used up; a
-write without readers is EPIPE (the caller adds SIGPIPE).
+ends. Rules: the buffer holds 64 KiB (4 KiB if there are very many pipes); a write of at
+most 4096 bytes is done whole or not at all; readers see EOF when the last writer is
+gone and data is used up; a write without readers is EPIPE (the caller adds SIGPIPE).
 """
 
 from __future__ import annotations
@@ -28,16 +28,29 @@ from wasmsand.kernel.flags import (
     POLLWRNORM,
     S_IFIFO,
 )
-from wasmsand.kernel.limits import PIPE_ATOMIC_WRITE, PIPE_CAPACITY
+from wasmsand.kernel.limits import FULL_PIPES_MAX, PIPE_ATOMIC_WRITE, PIPE_CAPACITY
 from wasmsand.kernel.vfs import Namespace, Node, Stat
 from wasmsand.kernel.wait import WaitQueue
+
+
+class PipeAccount:
+    """How many pipes a sandbox has in use. As on Linux, those beyond a number hold only one
+    page, so that buffers cannot fill the host's memory."""
+
+    __slots__ = ("in_use",)
+
+    def __init__(self) -> None:
+        self.in_use = 0
 
 
 class Pipe:
     """A bounded byte queue between writers and readers."""
 
     __slots__ = (
+        "_account",
         "_chunks",
+        "_taken",
+        "capacity",
         "changed",
         "opened",
         "readers",
@@ -47,8 +60,11 @@ class Pipe:
         "writers",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, account: PipeAccount) -> None:
+        self._account = account
         self._chunks: deque[bytes] = deque()
+        self._taken = 0  # of the first chunk
+        self.capacity = PIPE_CAPACITY
         self.size = 0
         self.readers = 0
         self.writers = 0
@@ -59,9 +75,34 @@ class Pipe:
         self.changed = WaitQueue()
         self.opened = WaitQueue()
 
+    def attach(self, mode: int) -> None:
+        """An end is opened."""
+        if not self.readers and not self.writers:
+            self._account.in_use += 1
+            if self._account.in_use > FULL_PIPES_MAX:
+                self.capacity = PIPE_ATOMIC_WRITE
+        if mode != O_WRONLY:
+            self.readers += 1
+            self.total_readers += 1
+        if mode != O_RDONLY:
+            self.writers += 1
+            self.total_writers += 1
+        self.opened.wake()
+        self.changed.wake()
+
+    def detach(self, mode: int) -> None:
+        """An end is closed."""
+        if mode != O_WRONLY:
+            self.readers -= 1
+        if mode != O_RDONLY:
+            self.writers -= 1
+        if not self.readers and not self.writers:
+            self._account.in_use -= 1
+        self.changed.wake()
+
     def room(self) -> int:
         """Bytes that can be written now."""
-        return PIPE_CAPACITY - self.size
+        return self.capacity - self.size
 
     def push(self, data: bytes) -> None:
         """Append `data`, which must fit. Small pieces are joined, so that a guest that
@@ -76,31 +117,29 @@ class Pipe:
 
     def pull(self, count: int) -> bytes:
         """Take up to `count` of the buffered bytes."""
-        chunks = self._chunks
-        first = chunks[0]
-        if len(first) > count:
-            chunks[0] = first[count:]
-            taken = first[:count]
-        elif len(first) == count or len(chunks) == 1:
-            taken = chunks.popleft()
-        else:
-            parts: list[bytes] = []
-            left = count
-            while chunks and left:
-                chunk = chunks.popleft()
-                if len(chunk) > left:
-                    chunks.appendleft(chunk[left:])
-                    chunk = chunk[:left]
-                parts.append(chunk)
-                left -= len(chunk)
-            taken = b"".join(parts)
-        self.size -= len(taken)
+        parts: list[bytes] = []
+        left = min(count, self.size)
+        self.size -= left
+        while left:
+            first = self._chunks[0]
+            end = self._taken + left
+            if end < len(first):
+                parts.append(first[self._taken : end])
+                self._taken = end
+                break
+            parts.append(first[self._taken :])
+            left = end - len(first)
+            self._taken = 0
+            self._chunks.popleft()
         self.changed.wake()
-        return taken
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def put_back(self, data: bytes) -> None:
-        """Undo a `pull`, before anything else happened to the pipe."""
+        """Undo a `pull`: these bytes are the next ones to be read."""
         if data:
+            if self._taken:
+                self._chunks[0] = self._chunks[0][self._taken :]
+                self._taken = 0
             self._chunks.appendleft(data)
             self.size += len(data)
 
@@ -131,16 +170,9 @@ class PipeEnd(OpenFile):
         self._node = node
         self._stat = stat
         self.on_release: Callable[[], None] | None = None
-        if mode != O_WRONLY:
-            pipe.readers += 1
-            pipe.total_readers += 1
-        if mode != O_RDONLY:
-            pipe.writers += 1
-            pipe.total_writers += 1
         if namespace is not None and node is not None:
             namespace.retain(node)
-        pipe.opened.wake()
-        pipe.changed.wake()
+        pipe.attach(mode)
 
     @property
     def node(self) -> Node | None:
@@ -196,21 +228,17 @@ class PipeEnd(OpenFile):
         return self._stat
 
     def release(self) -> None:
-        pipe = self.pipe
-        mode = self.flags & O_ACCMODE
-        if mode != O_WRONLY:
-            pipe.readers -= 1
-        if mode != O_RDONLY:
-            pipe.writers -= 1
-        pipe.changed.wake()
+        self.pipe.detach(self.flags & O_ACCMODE)
         if self._namespace is not None and self._node is not None:
             self._namespace.release(self._node)
         if self.on_release is not None:
             self.on_release()
 
 
-def make_pipe(flags: int, uid: int, gid: int, now_ns: int) -> tuple[PipeEnd, PipeEnd]:
+def make_pipe(
+    account: PipeAccount, flags: int, uid: int, gid: int, now_ns: int
+) -> tuple[PipeEnd, PipeEnd]:
     """An anonymous pipe: (read end, write end)."""
-    pipe = Pipe()
+    pipe = Pipe(account)
     stat = anonymous_stat(S_IFIFO | 0o600, uid, gid, now_ns)
     return PipeEnd(pipe, flags | O_RDONLY, stat=stat), PipeEnd(pipe, flags | O_WRONLY, stat=stat)

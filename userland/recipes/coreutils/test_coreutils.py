@@ -58,6 +58,14 @@ def test_timeout_ends_a_child_that_takes_too_long(sandbox: Sandbox) -> None:
     assert sandbox.commands.run("timeout 30 sh -c 'exit 5'").exit_code == 5
 
 
+def test_tail_follows_a_file_that_grows(sandbox: Sandbox) -> None:
+    result = sandbox.commands.run(
+        "touch log; (sleep 0.1; echo one; sleep 0.1; echo two) > log & "
+        "timeout 5 tail -s 0.05 -f log | head -n 2"
+    )
+    assert (result.stdout, result.stderr) == ("one\ntwo\n", "")
+
+
 def test_split_filter_runs_a_shell_for_each_part(sandbox: Sandbox) -> None:
     sandbox.commands.run("cd /tmp && seq 6 | split -l 2 --filter='sort -r > $FILE.out' - part")
     assert sandbox.commands.run("cd /tmp && cat part*.out").stdout == "2\n1\n4\n3\n6\n5\n"

@@ -124,15 +124,16 @@ def test_record_locks_of_one_file_are_bounded(locks: FileLocks, node: Node) -> N
 
 
 def test_record_locks_of_a_sandbox_are_bounded(
-    computer: Computer, process: Process, locks: FileLocks
+    computer: Computer, process: Process, locks: FileLocks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("wasmsand.kernel.files.locks._ALL_RECORDS_MAX", 160)
     nodes = []
     for number in range(17):
         file = computer.open(process, b"/tmp/%d" % number, O_RDWR | O_CREAT)
         assert file.node is not None
         nodes.append(file.node)
     for node in nodes[:16]:
-        for place in range(1024):
+        for place in range(10):
             locks.set_record(10, node, F_RDLCK, 2 * place, 2 * place + 1, wait=False)
     refused = partial(locks.set_record, wait=False)
     assert errno_of(refused, 10, nodes[16], F_RDLCK, 0, 1) is Errno.ENOLCK

@@ -190,7 +190,7 @@ _RARE: Final = frozenset({"exit", "exit_group", "execve", "execveat", "close_ran
 _TAKES_PID: Final = frozenset({"kill", "tkill", "tgkill", "prlimit64", "getpgid", "getsid",
                                "setpgid", "wait4", "sched_getaffinity", "getpriority"})  # fmt: skip
 _VFORK: Final = 0x4111
-_SWEEP: Final = 4
+SWEEP_SEEDS: Final = 32
 _HANDLED: Final = tuple(call for call in SYSTEM_CALLS if call.function is not None)
 
 
@@ -242,6 +242,13 @@ def _with_arguments(random: Random, call: SystemCall) -> Record:
     return (call.number, *words, own_pid)  # type: ignore[return-value]
 
 
+def _sweep(seed: int) -> list[SystemCall]:
+    """A part of all calls, such that `SWEEP_SEEDS` seeds in a row make every call."""
+    turns = -(-len(_HANDLED) // SWEEP_SEEDS)
+    calls = [_HANDLED[(seed + turn * SWEEP_SEEDS) % len(_HANDLED)] for turn in range(turns)]
+    return sorted(calls, key=lambda call: call.name in _RARE)
+
+
 def sequence(seed: int, length: int) -> list[Record]:
     """The calls of one seed. It begins with files that later calls may find."""
     random = Random(seed)
@@ -256,8 +263,7 @@ def sequence(seed: int, length: int) -> list[Record]:
         (56, 0xFFFF_FF9C, places[17], 2, 0, 0, 0, 0),  # open /dev/ptmx
         (56, 0xFFFF_FF9C, places[18], random.choice((2, 0o402)), 0, 0, 0, 0),  # and its slave
     ]
-    for turn in range(_SWEEP):  # so that a few dozen seeds make every call
-        calls.append(_with_arguments(random, _HANDLED[(seed * _SWEEP + turn) % len(_HANDLED)]))
+    calls += [_with_arguments(random, call) for call in _sweep(seed)]
     while len(calls) < length:
         calls += _child(random) if random.randrange(60) == 0 else [_some_call(random)]
     return calls

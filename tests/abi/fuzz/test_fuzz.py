@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.abi.fuzz.arguments import DATA_OF_GUEST, PROGRAM, sequence
+from tests.abi.fuzz.arguments import DATA_OF_GUEST, PROGRAM, SWEEP_SEEDS, sequence
 from tests.abi.fuzz.footprints import Words, unexplained_changes
 from tests.abi.fuzz.guest import OPS_PATH, encode, fuzz_guest
 from wasmsand.abi.linux.table import HANDLERS, SYSTEM_CALLS
@@ -27,7 +27,7 @@ from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
 from wasmsand.machine import Machine, MachineOptions
 from wasmsand.machine.guest import Guest
 
-SEEDS = int(os.environ.get("WASMSAND_FUZZ_SEEDS", "32"))
+SEEDS = int(os.environ.get("WASMSAND_FUZZ_SEEDS", SWEEP_SEEDS))
 FIRST = int(os.environ.get("WASMSAND_FUZZ_FIRST", "0"))
 CALLS_PER_SEED = 150
 SECONDS_PER_SEED = 0.3
@@ -182,5 +182,5 @@ def test_hostile_calls_harm_neither_host_nor_sandbox(
         machine.close()
         assert not record.wrong
         assert not host_bugs(caplog), f"seed {record.seed}"
-    if SEEDS >= 32:
+    if SEEDS >= SWEEP_SEEDS:
         assert not [NAMES[number] for number in HANDLERS if not record.calls[number]]

@@ -19,3 +19,13 @@ def test_times_before_1970_and_after_2038_are_right(sandbox: Sandbox) -> None:
 def test_time_zone_rules_are_understood(sandbox: Sandbox) -> None:
     result = sandbox.commands.run("TZ=CET-1CEST,M3.5.0,M10.5.0/3 date -d @1751364000 '+%H:%M %Z'")
     assert result.stdout == "12:00 CEST\n"
+
+
+def test_a_collating_element_of_one_character_is_that_character(sandbox: Sandbox) -> None:
+    script = """
+        [[ xdog =~ [[=d=]]o. ]] && echo "${BASH_REMATCH[0]}"
+        [[ a-b =~ ^[[.a.]-c][[.-.]][^[=a=]]$ ]] && echo "${BASH_REMATCH[0]}"
+        [[ d =~ [[.dd.]] ]] || echo $?
+    """
+    result = sandbox.commands.run(script)
+    assert result.stdout == "dog\na-b\n2\n"

@@ -56,6 +56,7 @@ class BashSuite:
 
     def prepare(self) -> None:
         """Build the native bash and both sides' helper programs."""
+        self._supplies.require("diff", "grep")
         self._native, self._guest  # noqa: B018  # made when first asked for
 
     def tests(self) -> Sequence[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ from typing import IO
 
 from userland.builder.cache import Cache, default_root
 from userland.builder.commands import Commands
-from userland.builder.errors import BuildError, StepFailed
+from userland.builder.errors import BuildError, MissingTool, StepFailed
 from userland.builder.keys import file_digest, recipe_keys, tree_digest
 from userland.builder.recipe import Recipe, load_recipes
 from userland.builder.sources import fetch, unpack
@@ -90,12 +91,20 @@ class Supplies:
             raise BuildError("the libc is not built", "Run 'make build' (or 'wasmsand build').")
         return entry.folder / "sysroot"
 
+    def require(self, *tools: str) -> None:
+        """Raise an error that names the first of these programs that the host has not."""
+        for tool in tools:
+            if shutil.which(tool) is None:
+                raise MissingTool(
+                    f"{tool} is not installed",
+                    "The native side needs gcc, make, diffutils, grep and util-linux.",
+                )
+
     @cached_property
     def native_compiler(self) -> str:
         """One line that tells the host's gcc from others."""
-        status, printed = self.commands.capture(["gcc", "--version"])
-        if status != 0:
-            raise BuildError("gcc is not installed", "Install it: apt-get install gcc make.")
+        self.require("gcc", "make", "setsid", "setpriv")
+        _, printed = self.commands.capture(["gcc", "--version"])
         return printed.splitlines()[0]
 
     def made(

@@ -190,8 +190,6 @@ class Guest(CallContext):
     ) -> int:
         """Park and retry until the call finishes or a signal ends it."""
         process = self.process
-        if process.state is ProcessState.RUNNING:
-            process.state = ProcessState.SLEEPING
         try:
             while True:
                 if process.stopped:
@@ -199,6 +197,7 @@ class Guest(CallContext):
                 elif interrupts(process):
                     return self._interrupted(nr)
                 else:
+                    process.state = ProcessState.SLEEPING
                     self._parker.park((*block.queues, process.signal_queue), block.deadline)
                 if process.dead:
                     return self._call_of_the_dead(0)

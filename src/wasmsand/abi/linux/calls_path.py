@@ -243,9 +243,7 @@ def fchown(context: CallContext, fd: int, uid: int, gid: int) -> int:
     node = context.file(fd).node
     if node is None:
         raise KernelError(Errno.EINVAL)
-    context.kernel.namespace.chown(
-        _credentials(context), node, optional_id(uid), optional_id(gid)
-    )
+    context.kernel.namespace.chown(_credentials(context), node, optional_id(uid), optional_id(gid))
     return 0
 
 
@@ -254,9 +252,7 @@ def fchownat(
 ) -> int:
     """fchownat(2)."""
     node = _node_or_self(context, directory, address, flags)
-    context.kernel.namespace.chown(
-        _credentials(context), node, optional_id(uid), optional_id(gid)
-    )
+    context.kernel.namespace.chown(_credentials(context), node, optional_id(uid), optional_id(gid))
     return 0
 
 

@@ -85,9 +85,7 @@ def _set_settings_and_flush(context: CallContext, terminal: Terminal, address: i
     return _change_settings(context, terminal, address, flush=True)
 
 
-def _change_settings(
-    context: CallContext, terminal: Terminal, address: int, *, flush: bool
-) -> int:
+def _change_settings(context: CallContext, terminal: Terminal, address: int, *, flush: bool) -> int:
     wanted = context.memory.read(address, Termios.SIZE)
     groups.require_foreground_to_change(context.kernel, context.process, terminal)
     if flush:

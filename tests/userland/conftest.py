@@ -54,9 +54,10 @@ class World:
         tarball = self.mirror / f"pool/main/{name[0]}/{name}/{name}_{version}.orig.tar.gz"
         tarball.parent.mkdir(parents=True, exist_ok=True)
         with tarfile.open(tarball, "w:gz") as archive:
-            member = tarfile.TarInfo(f"{name}-{version}/content")
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content.encode()))
+            for file, text in (("content", content), ("COPYING", "the terms\n")):
+                member = tarfile.TarInfo(f"{name}-{version}/{file}")
+                member.size = len(text)
+                archive.addfile(member, io.BytesIO(text.encode()))
         folder = self.recipes_folder / name
         folder.mkdir(parents=True, exist_ok=True)
         program = self.root / f"{name}.sh"

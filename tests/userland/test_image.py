@@ -33,6 +33,8 @@ def built(world: World, name: str, content: bytes) -> tuple[Recipe, Entry]:
         made = scratch / "out"
         made.mkdir()
         (made / f"{name}.wasm").write_bytes(content)
+        (made / "licences").mkdir()
+        (made / "licences/COPYING").write_text(f"terms of {name}\n")
         return recipe, world.cache.publish(name, "k" * 64, made, {})
 
 
@@ -55,6 +57,7 @@ def test_manifest_describes_every_program(world: World, tmp_path: Path) -> None:
         "names": ["zed", "zed2"],
     }
     assert (image / "zed.wasm").read_bytes() == b"zz"
+    assert (image / "licences/zed/COPYING").read_text() == "terms of zed\n"
 
 
 def test_image_is_replaced_whole_and_only_when_it_changes(world: World, tmp_path: Path) -> None:
@@ -63,7 +66,11 @@ def test_image_is_replaced_whole_and_only_when_it_changes(world: World, tmp_path
     assert write_image(image, old)
     assert not write_image(image, old)
     assert write_image(image, [built(world, "tool", b"new")])
-    assert sorted(path.name for path in image.iterdir()) == ["manifest.json", "tool.wasm"]
+    assert sorted(path.name for path in image.iterdir()) == [
+        "licences",
+        "manifest.json",
+        "tool.wasm",
+    ]
     assert (image / "tool.wasm").read_bytes() == b"new"
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("image")) == [
         "image"

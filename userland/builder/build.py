@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from userland.builder.cache import Cache, Entry
+from userland.builder.cache import LICENCES, Cache, Entry
 from userland.builder.commands import Commands
 from userland.builder.errors import BadModule, DiskFull, StepFailed
 from userland.builder.finish import finish_program
@@ -33,6 +34,7 @@ from userland.builder.wasm_opt import WasmOpt
 _HOST = "wasm32-unknown-linux-musl"
 
 _SYSROOT = "sysroot"
+_LICENCE_NAMES = ("COPYING", "COPYRIGHT", "LICENCE", "LICENSE")
 _TAIL_LINES = 25
 
 
@@ -74,6 +76,7 @@ class RecipeBuild:
                 tree = unpack(tarball, work / "src", self.shop.commands, log)
                 for patch in self.recipe.build.patches:
                     self._command("patch", ["patch", "-p1", "-i", patch], tree, log)
+                _keep_licences(tree, outputs / LICENCES)
             if self.recipe.build.script is not None:
                 with self._step("make"):
                     self._script(tree, outputs / _SYSROOT, log)
@@ -199,3 +202,11 @@ class RecipeBuild:
                 "A declaration is wrong or missing, often because of a configure answer. "
                 f"The whole log: {self.log_path}",
             )
+
+
+def _keep_licences(tree: Path, target: Path) -> None:
+    """Keep the texts that must go with the programs wherever they go."""
+    target.mkdir()
+    for file in sorted(tree.iterdir()):
+        if file.is_file() and file.name.upper().startswith(_LICENCE_NAMES):
+            shutil.copyfile(file, target / file.name)

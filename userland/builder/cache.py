@@ -31,6 +31,8 @@ from userland.builder.errors import BuildError, DiskFull, Interrupted
 from userland.builder.keys import file_digest
 
 ENTRY_FILE = "entry.json"
+# The folder of an output that holds the texts of its licence.
+LICENCES = "licences"
 _FORMAT = 1
 _MINIMUM_FREE_BYTES = 1 << 30
 _LOCK_POLL_SECONDS = 0.2

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -111,7 +112,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.downloads and not options.clean:
         parser.error("--downloads only goes with --clean")
-    console = Console()
+    # A log has no width: tables in it are not squeezed.
+    console = Console() if sys.stdout.isatty() else Console(width=160)
     commands = Commands()
     try:
         with _stoppable():

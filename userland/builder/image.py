@@ -1,6 +1,7 @@
 """The image: the directory of built programs that the package and its wheel carry.
 
-Owns `manifest.json`. Rules: the directory is made whole beside its place and moved
+Owns `manifest.json`, and `licences/RECIPE/`, the texts that programs must be passed on
+with. Rules: the directory is made whole beside its place and moved
 there, so a reader sees the old one or the new one; every module is checked against the
 hash it had when it was built.
 """
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from userland.builder.cache import Entry, disk_errors, remove_tree
+from userland.builder.cache import LICENCES, Entry, disk_errors, remove_tree
 from userland.builder.errors import BuildError
 from userland.builder.keys import file_digest
 from userland.builder.recipe import Program, Recipe
@@ -27,13 +28,16 @@ FORMAT = 1
 def write_image(image: Path, built: Iterable[tuple[Recipe, Entry]]) -> bool:
     """Make `image` hold exactly these programs; False if it did already."""
     modules: dict[str, Path] = {}
+    licences: dict[str, Path] = {}
     programs = []
     for recipe, entry in sorted(built, key=lambda pair: pair[0].name):
+        if (entry.folder / LICENCES).is_dir():
+            licences[recipe.name] = entry.folder / LICENCES
         for program in recipe.programs:
             programs.append(_describe(recipe, program, entry))
             modules[program.file] = entry.folder / program.file
     manifest = json.dumps({"format": FORMAT, "programs": programs}, indent=1) + "\n"
-    if _holds(image, manifest, modules):
+    if _holds(image, manifest, modules, licences):
         return False
     image.parent.mkdir(parents=True, exist_ok=True)
     fresh = image.with_name(f"{image.name}.new-{os.getpid()}")
@@ -49,6 +53,8 @@ def write_image(image: Path, built: Iterable[tuple[Recipe, Entry]]) -> bool:
                         f"{modules[facts['file']]} was changed after it was built",
                         "Remove it with `wasmsand build --clean` and build again.",
                     )
+            for name, texts in licences.items():
+                shutil.copytree(texts, fresh / LICENCES / name)
             (fresh / MANIFEST).write_text(manifest, encoding="utf-8")
             _swap(fresh, image)
         finally:
@@ -70,13 +76,15 @@ def _describe(recipe: Recipe, program: Program, entry: Entry) -> dict[str, Any]:
     }
 
 
-def _holds(image: Path, manifest: str, modules: dict[str, Path]) -> bool:
+def _holds(image: Path, manifest: str, modules: dict[str, Path], licences: dict[str, Path]) -> bool:
     try:
-        if (image / MANIFEST).read_text(encoding="utf-8") != manifest:
-            return False
-        return all(
-            (image / file).stat().st_size == origin.stat().st_size
-            for file, origin in modules.items()
+        return (
+            (image / MANIFEST).read_text(encoding="utf-8") == manifest
+            and all((image / LICENCES / name).is_dir() for name in licences)
+            and all(
+                (image / file).stat().st_size == origin.stat().st_size
+                for file, origin in modules.items()
+            )
         )
     except OSError:
         return False
@@ -98,7 +106,7 @@ def compile_ahead(image: Path, step: Callable[[str], None]) -> int:
     """
     try:
         engine: Any = importlib.import_module("wasmsand.engine").default_engine()
-    except (ImportError, AttributeError):
+    except ImportError:
         return 0
     compiled = 0
     for program in json.loads((image / MANIFEST).read_text(encoding="utf-8"))["programs"]:

@@ -83,6 +83,7 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
     _call(23, "dup", 1, calls_fd.dup),
     _call(24, "dup3", 3, calls_fd.dup3),
     _call(25, "fcntl64", 3, calls_fd.fcntl, "no leases, no owners", restarts=True),
+    _absent(26, "inotify_init1", "programs look again and again instead"),
     _call(29, "ioctl", 3, calls_tty.ioctl, "terminals, FIONREAD, FIONBIO, FIOCLEX", restarts=True),
     _call(32, "flock", 2, calls_lock.flock, restarts=True),
     _call(33, "mknodat", 4, calls_path.mknodat),

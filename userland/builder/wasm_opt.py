@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import shutil
+import ssl
 import sys
 import zipfile
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ BINARYEN_VERSION = "132.0.0"
 _BINARYEN_SHA512 = (
     "4Usg7yEvwO3FMso3Oov6qkOOHSod1IEv+boKkh77kTljM+eNBouqCTbqWswGzbG+vDNO/b/v2C4gfEh1WgB9Lg=="
 )
+_SYSTEM_CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 _OLDEST_NODE = 20
 _NODE_VERSION = "22.20.0"
 _NODE_WHEEL_SHA256 = {
@@ -116,7 +118,7 @@ def _unpack_wheel(wheel: Path, target: Path) -> None:
 
 
 def _fetch_binaryen(node: Path, npm: Path, scratch: Path, commands: Commands) -> Path:
-    env = dict(os.environ, npm_config_cache=str(scratch / "npm-cache"))
+    env = {**_certificates(), **os.environ, "npm_config_cache": str(scratch / "npm-cache")}
     what = f"wasm-opt (binaryen {BINARYEN_VERSION} of npm)"
     status, printed = commands.capture(
         [node, npm, "pack", f"binaryen@{BINARYEN_VERSION}", "--pack-destination", scratch],
@@ -137,6 +139,15 @@ def _fetch_binaryen(node: Path, npm: Path, scratch: Path, commands: Commands) ->
     if status != 0:
         raise FetchError(f"{what} could not be unpacked:\n{printed}")
     return scratch / "package"
+
+
+def _certificates() -> dict[str, str]:
+    """Node brings its own certificates: let it know those that the machine trusts, too."""
+    paths = (os.environ.get("SSL_CERT_FILE"), ssl.get_default_verify_paths().cafile)
+    for path in (*paths, _SYSTEM_CERTIFICATES):
+        if path and Path(path).is_file():
+            return {"NODE_EXTRA_CA_CERTS": path}
+    return {}
 
 
 def _fetch_failure(what: str, client: str, printed: str) -> NoNetwork:

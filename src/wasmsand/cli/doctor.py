@@ -49,9 +49,9 @@ def execute(_arguments: argparse.Namespace) -> int:
     console = Console(highlight=False)
     try:
         for line in _checks(console):
-            console.print(f"[green]ok[/]    {escape(line)}")
+            console.print(f"[green]ok[/]    {escape(line)}", soft_wrap=True)
     except Unhealthy as problem:
-        console.print(f"[red]wrong[/] {escape(str(problem))}")
+        console.print(f"[red]wrong[/] {escape(str(problem))}", soft_wrap=True)
         return 1
     return 0
 

@@ -86,6 +86,10 @@ class Instance(Protocol):
     def memory_size(self) -> int:
         """Bytes of linear memory."""
 
+    def stack_reserve(self) -> int:
+        """Bytes at the low end of memory that are the C stack, mostly never touched: the
+        first value of `__stack_pointer`."""
+
     def exported_address(self, name: str) -> int | None:
         """The value of an exported immutable i32 global (a C variable's address)."""
 

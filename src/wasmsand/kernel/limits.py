@@ -27,6 +27,9 @@ IOV_MAX = 1024
 ARGUMENT_BYTES_MAX = 2 * MIB
 """Size of argv and envp together for execve (ARG_MAX)."""
 ARGUMENT_STRING_MAX = 128 * KIB
+STACK_UNCHARGED_MAX = 16 * MIB
+"""C stack of a process that is not charged to memory_limit_bytes: hardly any of it is ever
+touched, and charging it would make a shell look ten times its size."""
 INTERPRETER_DEPTH_MAX = 5
 FILE_SIZE_MAX = 1 << 44
 LINK_MAX = 65000
@@ -41,6 +44,7 @@ class Limits:
     fs_limit_bytes: int = 256 * MIB
     max_inodes: int = 65_536
     memory_limit_bytes: int = 1024 * MIB
+    """Memory of all processes together, without the C stack of each (STACK_UNCHARGED_MAX)."""
     max_processes: int = 64
     max_open_files: int = 1024
     """Per process (RLIMIT_NOFILE)."""

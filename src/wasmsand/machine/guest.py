@@ -31,6 +31,7 @@ from wasmsand.engine.protocol import (
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.opening import abandon_fifo_open
 from wasmsand.kernel.kernel import Kernel
+from wasmsand.kernel.limits import STACK_UNCHARGED_MAX
 from wasmsand.kernel.process.delivery import deliverable_handler, interrupts, restarts
 from wasmsand.kernel.process.life import fork, require_room_for_child
 from wasmsand.kernel.process.process import Process, ProcessState
@@ -90,7 +91,8 @@ class Guest(CallContext):
         self._charge_memory(self.process)
 
     def _charge_memory(self, process: Process) -> None:
-        process.memory_bytes = self._instance.memory_size()
+        stack = min(self._instance.stack_reserve(), STACK_UNCHARGED_MAX)
+        process.memory_bytes = max(0, self._instance.memory_size() - stack)
         if process.memory_bytes > process.usage.max_memory:
             process.usage.max_memory = process.memory_bytes
 
@@ -287,7 +289,7 @@ class Guest(CallContext):
                 return self._call_of_the_dead(0)
             try:
                 require_room_for_child(self.kernel, self.process)
-                self._require_memory(self._instance.memory_size())
+                self._require_memory(self.process.memory_bytes)
             except KernelError as error:
                 return -error.errno
             return 0

@@ -219,6 +219,10 @@ class WasmtimeInstance:
             return not error
         return True
 
+    def stack_reserve(self) -> int:
+        """See `protocol.Instance`."""
+        return self._module.stack_reserve or 0
+
     def stack_pointer(self) -> int | None:
         """The C stack pointer, if the module exports it."""
         if _STACK_POINTER not in self._module.exports.variables:

@@ -53,6 +53,8 @@ class WasmtimeModule:
         self.forks = FORK_IMPORT in self.imports
         self.constant_values: dict[str, int] = {}
         """Values of `exports.constants`, once an instance has looked them up."""
+        self.stack_reserve: int | None = None
+        """The C stack pointer that an instance begins with, once there was one."""
         self._module = module
         self._prepared: CData | None = None
         self._prepare_lock = threading.Lock()
@@ -74,6 +76,8 @@ class WasmtimeModule:
                 raise MemoryError(f"no room for another guest: {failure}") from None
             raise ModuleRejected(f"cannot be instantiated: {failure}") from None
         self._instantiated = True
+        if self.stack_reserve is None:
+            self.stack_reserve = instance.stack_pointer() or 0
         return instance
 
     def _prepare(self) -> CData:

@@ -42,6 +42,19 @@ _LINKS = (
     (b"/etc/mtab", b"/proc/mounts"),
 )
 
+# What terminals of today have in common (ECMA-48), for line editing in the shell.
+_TERMCAP = b":\\\n\t:".join(
+    (
+        rb"xterm|xterm-256color|linux|screen|screen-256color|tmux|tmux-256color|vt100|ansi",
+        rb"am:km:mi:ms:xn:co#80:li#24:it#8:bl=^G:cr=^M:do=^J:le=^H:ta=^I",
+        rb"up=\E[A:nd=\E[C:cm=\E[%i%d;%dH:ho=\E[H:cl=\E[H\E[2J:cd=\E[J:ce=\E[K",
+        rb"ic=\E[@:dc=\E[P:al=\E[L:dl=\E[M:im=\E[4h:ei=\E[4l",
+        rb"md=\E[1m:mr=\E[7m:me=\E[m:us=\E[4m:ue=\E[24m:so=\E[7m:se=\E[27m",
+        rb"ks=\E[?1h\E=:ke=\E[?1l\E>:ku=\EOA:kd=\EOB:kr=\EOC:kl=\EOD:kh=\EOH:@7=\EOF",
+        b"\n",
+    )
+)
+
 _FILES = {
     b"/etc/passwd": b"""\
 root:x:0:0:root:/root:/bin/bash
@@ -74,6 +87,7 @@ for script in /etc/profile.d/*.sh; do
 done
 unset script
 """,
+    b"/etc/termcap": _TERMCAP,
     b"/etc/shells": b"/bin/sh\n/bin/bash\n/usr/bin/sh\n/usr/bin/bash\n",
 }
 

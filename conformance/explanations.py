@@ -64,5 +64,5 @@ def explanations_of(test: str, explanations: Sequence[Explanation]) -> list[Expl
 
 def needless(comparisons: Sequence[Comparison], explanations: Sequence[Explanation]) -> list[str]:
     """Tests that are explained and have nothing to explain."""
-    fine = {c.test for c in comparisons if c.sandbox.verdict is not Verdict.FAIL}
+    fine = {c.test for c in comparisons if c.as_native and c.sandbox.verdict is not Verdict.FAIL}
     return sorted({test for entry in explanations for test in entry.tests} & fine)

@@ -12,20 +12,18 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-import threading
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
 from conformance.native import hand_over, native_area, run_native_command
+from conformance.sandboxed import run_sandbox_command
 from conformance.suite import Outcome, Side, Verdict
 from conformance.supplies import Supplies, Workplace, code_digest, product_digest
 from wasmsand.kernel.errno import KernelError
 from wasmsand.machine import Machine
 from wasmsand.machine.files import HostFiles
-from wasmsand.machine.terminal import HostTerminal
 
 _TIMEOUT_SECONDS = 120.0
 _HELPERS = ("recho", "zecho", "printenv", "xcase")
@@ -37,7 +35,7 @@ _NOT_TESTS = ("run-all", "run-minimal", "run-gprof")
 _LAYOUT = "1"
 """Raised when `_make_native` keeps other files than before."""
 _DRIVER = Path(__file__).with_name("bash_driver.sh")
-_CODE = ("bash_suite.py", "bash_driver.sh", "native.py")
+_CODE = ("bash_suite.py", "bash_driver.sh", "native.py", "sandboxed.py")
 _SANDBOX_AREA = "/tmp/suite"
 
 Comparisons = Mapping[str, bytes]
@@ -147,21 +145,17 @@ class BashSuite:
             self._upload(machine.files)
             # Another name of the same file: a copy would be another program to load.
             machine.run([b"ln", b"/bin/bash", f"{area}/build/bash".encode()], environ={}, cwd="/")
-            began = time.monotonic()
-            argv = [f"{area}/build/bash", f"{area}/{_DRIVER.name}", test, f"{area}/results"]
-            terminal = machine.open_terminal(
-                [word.encode() for word in argv],
+            result = run_sandbox_command(
+                machine,
+                [f"{area}/build/bash", f"{area}/{_DRIVER.name}", test, f"{area}/results"],
                 cwd=f"{area}/tests",
-                environ=_environment(area, tmp="/tmp", home="/home/user"),
+                env=_environment(area, tmp="/tmp", home="/home/user"),
+                timeout=_TIMEOUT_SECONDS,
             )
-            screen = threading.Thread(target=_discard, args=(terminal,), daemon=True)
-            screen.start()
-            timed_out = terminal.wait(_TIMEOUT_SECONDS) is None
-            seconds = time.monotonic() - began
             kept = _download(machine.files, f"{area}/results")
         finally:
             machine.close()
-        return judge(kept, seconds, timed_out=timed_out)
+        return judge(kept, result.seconds, timed_out=result.timed_out)
 
     def _upload(self, files: HostFiles) -> None:
         area = _SANDBOX_AREA
@@ -177,11 +171,6 @@ class BashSuite:
             files.write(f"{area}/build/{name}", (self._native / name).read_bytes())
         files.write(f"{area}/{_DRIVER.name}", _DRIVER.read_bytes())
         files.mkdir(f"{area}/results")
-
-
-def _discard(terminal: HostTerminal) -> None:
-    while terminal.read():
-        pass
 
 
 def _environment(area: str, *, tmp: str, home: str) -> dict[str, str]:

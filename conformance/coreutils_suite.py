@@ -35,7 +35,7 @@ _SOURCE_FILES = ("init.cfg", "src/remove.c", "src/stty.c", "src/tail.c")
 _LAYOUT = "1"
 """Raised when `_make_native` keeps other files than before."""
 _DRIVER = Path(__file__).with_name("coreutils_driver.sh")
-_CODE = ("coreutils_suite.py", _DRIVER.name, "native.py")
+_CODE = ("coreutils_suite.py", _DRIVER.name, "native.py", "sandboxed.py", "cross.py")
 _SANDBOX_AREA = "/tmp/suite"
 _LOG = f"{_SANDBOX_AREA}/log"
 _LOG_TAIL = 15_000

@@ -198,3 +198,18 @@ def test_space_that_is_freed_can_be_used_again() -> None:
         assert (
             sandbox.commands.run("head -c 900000 /dev/zero > b && wc -c < b").stdout == "900000\n"
         )
+
+
+def test_a_file_with_the_longest_name_can_be_overwritten(sandbox: Sandbox) -> None:
+    path = "/tmp/" + "n" * 255
+    for content in (b"first", b"second"):
+        sandbox.files.write(path, content)
+        assert sandbox.files.read(path) == content
+    assert [entry.name for entry in sandbox.files.list("/tmp")] == ["n" * 255]
+
+
+def test_a_guest_cannot_block_overwriting_by_taking_a_name(sandbox: Sandbox) -> None:
+    sandbox.files.write("/tmp/target", b"first")
+    sandbox.commands.run("mkdir /tmp/target.wasmsand-new")
+    sandbox.files.write("/tmp/target", b"second")
+    assert sandbox.files.read("/tmp/target") == b"second"

@@ -7,6 +7,7 @@ write replaces the file's content in one step or leaves what was there.
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -101,7 +102,8 @@ class HostFiles:
         if stat.nlink > 1 or not data:  # other names must see the change: write in place
             self._write_in_place(node, data)
             return
-        temporary = target + b".wasmsand-new"
+        # Beside the target, but a name that a guest can neither guess nor make too long.
+        temporary = target.rpartition(b"/")[0] + b"/." + secrets.token_hex(16).encode()
         fresh = self._create(temporary, mode)
         self._fill(fresh, temporary, data)
         self._namespace.chown(ROOT, fresh, stat.uid, stat.gid)

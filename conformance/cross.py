@@ -20,6 +20,7 @@ from userland.builder.jobserver import JobServer
 from userland.builder.keys import recipe_key, recipe_keys
 from userland.builder.progress import PlainProgress
 from userland.builder.recipe import Recipe
+from userland.builder.target_wasm import WasmTarget
 from userland.builder.toolchain import find_toolchain
 from userland.builder.wasm_opt import ensure_wasm_opt
 
@@ -30,7 +31,7 @@ def cross_made(supplies: Supplies, name: str, variant: Recipe, files: Sequence[s
     """A directory with the programs of the variant of a recipe (which is the recipe but for
     its programs), and `files` of the tree they were built in."""
     toolchain = find_toolchain(supplies.commands)
-    keys = recipe_keys(supplies.recipes, toolchain.identity) if toolchain else {}
+    keys = recipe_keys(supplies.recipes, WasmTarget(toolchain)) if toolchain else {}
     entries = {needed: supplies.cache.find(needed, keys[needed]) for needed in keys}
     dependencies: dict[str, Entry] = {}
     for needed in variant.depends:
@@ -39,7 +40,8 @@ def cross_made(supplies: Supplies, name: str, variant: Recipe, files: Sequence[s
             raise BuildError(f"{needed} is not built", "Run 'make build' (or 'wasmsand build').")
         dependencies[needed] = entry
     assert toolchain is not None, "every program depends on the libc"
-    key = recipe_key(variant, [keys[needed] for needed in variant.depends], toolchain.identity)
+    target = WasmTarget(toolchain)
+    key = recipe_key(variant, [keys[needed] for needed in variant.depends], target)
 
     def make(place: Workplace) -> None:
         progress = PlainProgress(Console(quiet=True))
@@ -48,7 +50,7 @@ def cross_made(supplies: Supplies, name: str, variant: Recipe, files: Sequence[s
         try:
             wasm_opt = ensure_wasm_opt(supplies.cache, supplies.commands, progress.say)
             shop = Workshop(
-                supplies.cache, supplies.commands, toolchain, wasm_opt, _JOBS, server, progress
+                supplies.cache, supplies.commands, target, wasm_opt, _JOBS, server, progress
             )
             work = place.folder / "cross"
             work.mkdir()

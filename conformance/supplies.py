@@ -24,6 +24,7 @@ from userland.builder.errors import BuildError, MissingTool, StepFailed
 from userland.builder.keys import file_digest, recipe_keys, tree_digest
 from userland.builder.recipe import Recipe, load_recipes
 from userland.builder.sources import fetch, unpack
+from userland.builder.target_wasm import WasmTarget
 from userland.builder.toolchain import find_toolchain
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -85,7 +86,7 @@ class Supplies:
     def sysroot(self) -> Path:
         """The built libc with its compiler driver bin/wasm-cc."""
         toolchain = find_toolchain(self.commands)
-        keys = recipe_keys(self.recipes, toolchain.identity) if toolchain else {}
+        keys = recipe_keys(self.recipes, WasmTarget(toolchain)) if toolchain else {}
         entry = self.cache.find("musl", keys["musl"]) if keys else None
         if entry is None:
             raise BuildError("the libc is not built", "Run 'make build' (or 'wasmsand build').")

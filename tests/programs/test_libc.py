@@ -15,6 +15,7 @@ from userland.builder.commands import Commands
 from userland.builder.finish import finish_program
 from userland.builder.keys import recipe_keys
 from userland.builder.recipe import Program, load_recipes
+from userland.builder.target_wasm import WasmTarget
 from userland.builder.toolchain import find_toolchain
 from userland.builder.wasm_module import summarise
 from userland.builder.wasm_opt import ensure_wasm_opt
@@ -27,7 +28,7 @@ SOURCES = sorted((ROOT / "userland/libc/tests").glob("*.c"))
 def sysroot() -> Path:
     toolchain = find_toolchain(Commands())
     assert toolchain is not None, "make build installs the toolchain"
-    keys = recipe_keys(load_recipes(RECIPES, ROOT), toolchain.identity)
+    keys = recipe_keys(load_recipes(RECIPES, ROOT), WasmTarget(toolchain))
     entry = Cache(default_root()).find("musl", keys["musl"])
     assert entry is not None, "make build leaves the sysroot in the cache"
     return entry.folder / "sysroot"

@@ -23,10 +23,16 @@ from userland.builder.keys import file_digest, recipe_keys
 from userland.builder.progress import PlainProgress
 from userland.builder.recipe import Recipe, load_recipes, with_dependencies
 from userland.builder.schedule import build_recipes
+from userland.builder.target_wasm import WasmTarget
 from userland.builder.toolchain import Toolchain
 from userland.builder.wasm_opt import WasmOpt
 
 COPY_SCRIPT = '#!/bin/sh\nmkdir -p "$2" && cp "$1/content" "$2/content"\n'
+
+
+def target_of(toolchain: str) -> WasmTarget:
+    """The sandbox as target, for tests that compile nothing."""
+    return WasmTarget(Toolchain(toolchain, "compiler 1"))
 
 
 @dataclass
@@ -89,13 +95,13 @@ inputs = ["{name}.sh"]
         return load_recipes(self.recipes_folder, self.root)
 
     def keys(self, toolchain: str = "toolchain 1") -> dict[str, str]:
-        return recipe_keys(self.recipes(), toolchain)
+        return recipe_keys(self.recipes(), target_of(toolchain))
 
     def shop(self, commands: Commands | None = None) -> Workshop:
         return Workshop(
             cache=self.cache,
             commands=commands or Commands(),
-            toolchain=Toolchain("toolchain 1"),
+            target=target_of("toolchain 1"),
             wasm_opt=WasmOpt(Path("/nonexistent"), Path("/nonexistent")),
             jobs=2,
             jobserver=JobServer(2),

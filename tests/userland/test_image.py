@@ -14,7 +14,7 @@ from userland.builder.errors import BuildError
 from userland.builder.image import write_image
 from userland.builder.recipe import Build, Program, Recipe, Source
 
-BUILD = Build("autotools", (), (), (), (), (), (), None, ())
+BUILD = Build("autotools")
 
 
 def built(world: World, name: str, content: bytes) -> tuple[Recipe, Entry]:
@@ -42,7 +42,7 @@ def test_manifest_describes_every_program(world: World, tmp_path: Path) -> None:
     image = tmp_path / "image"
     assert write_image(image, [built(world, "zed", b"zz"), built(world, "abc", b"a")])
     manifest = json.loads((image / "manifest.json").read_text())
-    assert manifest["format"] == 1
+    assert manifest["format"] == 2
     assert [program["name"] for program in manifest["programs"]] == ["abc", "zed"]
     assert manifest["programs"][1] == {
         "name": "zed",
@@ -54,7 +54,7 @@ def test_manifest_describes_every_program(world: World, tmp_path: Path) -> None:
         "file": "zed.wasm",
         "sha256": hashlib.sha256(b"zz").hexdigest(),
         "size": 2,
-        "names": ["zed", "zed2"],
+        "names": ["/usr/bin/zed", "/usr/bin/zed2"],
     }
     assert (image / "zed.wasm").read_bytes() == b"zz"
     assert (image / "licences/zed/COPYING").read_text() == "terms of zed\n"
@@ -67,6 +67,8 @@ def test_image_is_replaced_whole_and_only_when_it_changes(world: World, tmp_path
     assert not write_image(image, old)
     assert write_image(image, [built(world, "tool", b"new")])
     assert sorted(path.name for path in image.iterdir()) == [
+        "LICENCES.md",
+        "files.bin",
         "licences",
         "manifest.json",
         "tool.wasm",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.userland.conftest import World
+from tests.userland.conftest import World, target_of
 from userland.builder import keys as keys_module
 from userland.builder.keys import recipe_keys, tree_digest
 
@@ -95,7 +95,7 @@ def test_keys_change_with_the_code_that_finishes(
 ) -> None:
     copy = tmp_path / "builder"
     copy.mkdir()
-    for name in keys_module._DECIDING_CODE:
+    for name in target_of("t").code:
         (copy / name).write_text("one")
     monkeypatch.setattr(keys_module, "__file__", str(copy / "keys.py"))
     before = two.keys()
@@ -129,4 +129,4 @@ def test_python_droppings_are_no_input(tmp_path: Path) -> None:
 
 def test_keys_need_dependencies_first(two: World) -> None:
     recipes = two.recipes()
-    assert recipe_keys(dict(recipes), "t") == two.keys("t")
+    assert recipe_keys(dict(recipes), target_of("t")) == two.keys("t")

@@ -123,7 +123,7 @@ def test_two_programs_cannot_install_one_name(world: World) -> None:
     write(world, PROGRAM)
     second = PROGRAM.replace('name = "tool"\nversion', 'name = "rival"\nversion')
     write(world, second, "rival")
-    with pytest.raises(RecipeError, match="'tool' is already installed by rival"):
+    with pytest.raises(RecipeError, match="/usr/bin/tool is already installed by rival"):
         world.recipes()
 
 

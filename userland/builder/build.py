@@ -3,37 +3,33 @@
 Owns how sources are compiled. Rules: a build sees a small fixed environment and no
 path of the machine gets into its output; everything printed goes to the recipe's log;
 the result is a directory in the cache's work area, which the caller publishes or
-throws away. This file's content is part of every recipe's key.
+throws away. What differs between building for the sandbox and for the building machine
+is the target's. This file's content is part of every recipe's key.
 """
 
 from __future__ import annotations
 
 import os
-import platform
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import Template
 from typing import IO
 
 from userland.builder.cache import LICENCES, Cache, Entry
 from userland.builder.commands import Commands
-from userland.builder.errors import BadModule, DiskFull, StepFailed
-from userland.builder.finish import finish_program
+from userland.builder.errors import BadModule, BuildError, DiskFull, StepFailed
 from userland.builder.jobserver import JobServer
-from userland.builder.keys import shared_answers
 from userland.builder.progress import Progress
-from userland.builder.recipe import Recipe
+from userland.builder.recipe import ImageFile, Recipe
 from userland.builder.sources import fetch, unpack
-from userland.builder.toolchain import Toolchain
+from userland.builder.target import FILES, SYSROOT, Target
 from userland.builder.wasm_opt import WasmOpt
 
-# What configure is told it builds for; config.sub knows it, and `uname -m` agrees.
-_HOST = "wasm32-unknown-linux-musl"
-
-_SYSROOT = "sysroot"
+_STAGE = "stage"
 _LICENCE_NAMES = ("COPYING", "COPYRIGHT", "LICENCE", "LICENSE")
 _TAIL_LINES = 25
 
@@ -44,7 +40,7 @@ class Workshop:
 
     cache: Cache
     commands: Commands
-    toolchain: Toolchain
+    target: Target
     wasm_opt: WasmOpt
     jobs: int
     jobserver: JobServer
@@ -63,7 +59,7 @@ class RecipeBuild:
 
     @property
     def log_path(self) -> Path:
-        return self.shop.cache.log_file(self.recipe.name, self.key)
+        return self.shop.cache.log_file(self.shop.target.cache_prefix + self.recipe.name, self.key)
 
     def run(self, work: Path) -> Path:
         """Build in the empty directory `work`; returns the directory of the outputs."""
@@ -76,70 +72,81 @@ class RecipeBuild:
                 tree = unpack(tarball, work / "src", self.shop.commands, log)
                 for patch in self.recipe.build.patches:
                     self._command("patch", ["patch", "-p1", "-i", patch], tree, log)
-                _keep_licences(tree, outputs / LICENCES)
-            if self.recipe.build.script is not None:
-                with self._step("make"):
-                    self._script(tree, outputs / _SYSROOT, log)
-            else:
-                self._autotools(tree, work, log)
-                self._finish(tree, outputs, log)
+                _keep_licences(self.recipe, tree, outputs / LICENCES)
+            self._compile(tree, work, outputs, log)
+            with self._step("finish"):
+                self._keep(tree, outputs, log)
         return outputs
 
-    # Steps of the two build systems.
+    # The steps.
 
-    def _script(self, tree: Path, outputs: Path, log: IO[bytes]) -> None:
-        assert self.recipe.build.script is not None
-        argv = [self.recipe.build.script, tree, outputs]
-        self._command("make", argv, tree, log, extra={"JOBS": str(self.shop.jobs)})
-
-    def _autotools(self, tree: Path, work: Path, log: IO[bytes]) -> None:
+    def _compile(self, tree: Path, work: Path, outputs: Path, log: IO[bytes]) -> None:
         build = self.recipe.build
+        variables = self._variables(tree)
         with self._step("configure"):
-            answers = work / "config.site"
-            answers.write_text(self._answers(), encoding="utf-8")
-            arguments = [
-                f"--host={_HOST}",
-                f"--build={platform.machine()}-linux-gnu",
-                "--prefix=/usr",
-                *build.configure,
-            ]
-            extra = {"CONFIG_SITE": str(answers), **self._compiler(tree)}
-            self._command("configure", ["sh", "./configure", *arguments], tree, log, extra)
+            for line in build.before:
+                self._command("before", ["sh", "-c", line], tree, log, variables)
+            if build.system == "autotools":
+                self._configure(tree, work, variables, log)
         with self._step("make"):
-            extra = {"MAKEFLAGS": self.shop.jobserver.make_flags}
-            self._check_signatures(self._command("make", ["make", *build.make], tree, log, extra))
+            if build.script is not None:
+                argv = [build.script, tree, outputs / SYSROOT]
+                jobs = {"JOBS": str(self.shop.jobs)}
+                self._command("make", argv, tree, log, {**variables, **jobs})
+            else:
+                printed = self._make(build.make, tree, variables, log)
+                self._check_signatures(printed)
+            for line in build.after:
+                self._command("after", ["sh", "-c", line], tree, log, variables)
+            if build.install:
+                stage = f"DESTDIR={tree / _STAGE}"
+                self._make((stage, *build.install), tree, variables, log)
 
-    def _finish(self, tree: Path, outputs: Path, log: IO[bytes]) -> None:
-        with self._step("wasm-opt"):
-            wasm_opt = self.shop.wasm_opt.command
+    def _configure(
+        self, tree: Path, work: Path, variables: Mapping[str, str], log: IO[bytes]
+    ) -> None:
+        answers = work / "config.site"
+        answers.write_text(self.shop.target.answers(self.recipe), encoding="utf-8")
+        arguments = [
+            *self.shop.target.configure(self.recipe),
+            "--prefix=/usr",
+            *(_expanded(argument, variables) for argument in self.recipe.build.configure),
+        ]
+        extra = {**variables, "CONFIG_SITE": str(answers)}
+        self._command("configure", ["sh", "./configure", *arguments], tree, log, extra)
 
-            def run(arguments: Sequence[str]) -> str:
-                return self._command("wasm-opt", [*wasm_opt, *arguments], tree, log)
+    def _make(
+        self, arguments: Sequence[str], tree: Path, variables: Mapping[str, str], log: IO[bytes]
+    ) -> str:
+        argv = ["make", *(_expanded(argument, variables) for argument in arguments)]
+        extra = {**variables, "MAKEFLAGS": self.shop.jobserver.make_flags}
+        return self._command("make", argv, tree, log, extra)
 
-            for program in self.recipe.programs:
-                finish_program(program, tree / program.binary, outputs / program.file, run)
+    def _keep(self, tree: Path, outputs: Path, log: IO[bytes]) -> None:
+        """Take the outputs out of the tree."""
+
+        def wasm_opt(arguments: Sequence[str]) -> str:
+            return self._command("wasm-opt", [*self.shop.wasm_opt.command, *arguments], tree, log)
+
+        for program in self.recipe.programs:
+            self.shop.target.finish(program, tree / program.binary, outputs, wasm_opt)
+        for file in self.recipe.files:
+            _keep_file(self.recipe, file, tree / file.origin, outputs / FILES / file.path[1:])
+        for link in self.recipe.links:
+            place = outputs / FILES / link.path[1:]
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(link.to)
+        if self.recipe.build.library is not None:
+            _keep_library(self.recipe, tree / self.recipe.build.library, outputs / SYSROOT)
 
     # Their surroundings.
 
-    def _compiler(self, tree: Path) -> dict[str, str]:
-        """The variables that tell configure how to compile."""
-        sysroot = self.dependencies["musl"].folder / _SYSROOT
-        # Paths of this machine must not reach debug data, assert() or __FILE__.
-        source_name = f"/usr/src/{self.recipe.name}-{self.recipe.version}"
-        maps = [f"-ffile-prefix-map={tree}={source_name}", f"-ffile-prefix-map={sysroot}=/usr"]
-        return {
-            "CC": str(sysroot / "bin/wasm-cc"),
-            "CFLAGS": " ".join(["-O2", *maps, *self.recipe.build.cflags]),
-            "LDFLAGS": " ".join(self.recipe.build.ldflags),
-            "CC_FOR_BUILD": self.shop.toolchain.native_compiler,
-            **self.shop.toolchain.archive_tools,
-        }
-
-    def _answers(self) -> str:
-        """The configure cache: what holds for every program, then what the recipe adds."""
-        shared = [file.read_text(encoding="utf-8") for file in shared_answers(self.recipe)]
-        own = [f"{name}={value}\n" for name, value in self.recipe.build.answers]
-        return "".join(shared + own)
+    def _variables(self, tree: Path) -> dict[str, str]:
+        """The environment that all steps see, and what arguments may name."""
+        compiler = self.shop.target.compiler(self.recipe, tree, self.dependencies)
+        # Libraries are those of other recipes, never those of the building machine.
+        fixed = {"PKG_CONFIG": "false", "TREE": str(tree)}
+        return {**compiler, **fixed, **dict(self.recipe.build.variables)}
 
     def _environment(self, home: Path) -> dict[str, str]:
         return {
@@ -204,9 +211,54 @@ class RecipeBuild:
             )
 
 
-def _keep_licences(tree: Path, target: Path) -> None:
+def _expanded(argument: str, variables: Mapping[str, str]) -> str:
+    """The argument with $NAME replaced; what make itself must expand stays."""
+    return Template(argument).safe_substitute(variables)
+
+
+def _keep_licences(recipe: Recipe, tree: Path, target: Path) -> None:
     """Keep the texts that must go with the programs wherever they go."""
     target.mkdir()
-    for file in sorted(tree.iterdir()):
-        if file.is_file() and file.name.upper().startswith(_LICENCE_NAMES):
-            shutil.copyfile(file, target / file.name)
+    texts = [tree / name for name in recipe.licence_files] or [
+        file
+        for file in sorted(tree.iterdir())
+        if file.is_file() and file.name.upper().startswith(_LICENCE_NAMES)
+    ]
+    if not texts or not all(text.is_file() for text in texts):
+        raise BuildError(
+            f"{recipe.name}: the source has no licence text where it should be",
+            "Name the files that hold it in licence_files of the recipe.",
+        )
+    for text in texts:
+        shutil.copyfile(text, target / text.name)
+
+
+def _keep_file(recipe: Recipe, file: ImageFile, origin: Path, place: Path) -> None:
+    if not origin.exists():
+        raise BuildError(
+            f"{recipe.name}: the build left no {file.origin}", "Check `files` in the recipe."
+        )
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if origin.is_dir():
+        shutil.copytree(origin, place, symlinks=True, dirs_exist_ok=True)
+        files = [path for path in place.rglob("*") if path.is_file() and not path.is_symlink()]
+    else:
+        shutil.copyfile(origin, place)
+        shutil.copymode(origin, place)
+        files = [place]
+    for path in files:
+        usual = 0o755 if os.access(path, os.X_OK) else 0o644
+        path.chmod(usual if file.mode is None else file.mode)
+
+
+def _keep_library(recipe: Recipe, origin: Path, place: Path) -> None:
+    """Headers and archives; nothing that would be found and run."""
+    if not (origin / "include").is_dir() or not list((origin / "lib").glob("*.a")):
+        raise BuildError(
+            f"{recipe.name}: {recipe.build.library} has no include/ or no lib/*.a",
+            "Check `install` and `library` in the recipe.",
+        )
+    shutil.copytree(origin / "include", place / "include", symlinks=True)
+    (place / "lib").mkdir()
+    for archive in sorted((origin / "lib").glob("*.a")):
+        shutil.copyfile(archive, place / "lib" / archive.name)

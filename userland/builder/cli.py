@@ -29,7 +29,10 @@ from userland.builder.keys import recipe_keys
 from userland.builder.progress import Progress, progress_on, seconds_text
 from userland.builder.recipe import Recipe, load_recipes, with_dependencies
 from userland.builder.schedule import build_recipes
-from userland.builder.toolchain import Toolchain, ensure_toolchain, find_toolchain
+from userland.builder.target import FILES, Target
+from userland.builder.target_native import NativeTarget
+from userland.builder.target_wasm import WasmTarget
+from userland.builder.toolchain import ensure_needs, ensure_toolchain, find_toolchain
 from userland.builder.wasm_opt import ensure_wasm_opt
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,6 +51,7 @@ examples:
   wasmsand build                     build everything that is not built yet
   wasmsand build bash                only bash and what it needs
   wasmsand build --list              what there is: version, size, licence
+  wasmsand build --native jq         the same jq for this machine, to compare with
   wasmsand build --rebuild bash      build again, check that the bytes are the same
   wasmsand build --clean             forget everything built; downloads stay
 
@@ -94,6 +98,12 @@ def _parser() -> argparse.ArgumentParser:
         help="say which Debian packages are missing instead of installing them",
     )
     parser.add_argument(
+        "--native",
+        action="store_true",
+        help="build the same programs for this machine, as a reference to compare with; "
+        "prints the directories that hold them",
+    )
+    parser.add_argument(
         "--image", metavar="DIR", type=Path, default=IMAGE, help="where the programs go"
     )
     return parser
@@ -112,6 +122,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.downloads and not options.clean:
         parser.error("--downloads only goes with --clean")
+    if options.native and (options.list or options.clean):
+        parser.error("--native does not go with --list or --clean")
     # A log has no width: tables in it are not squeezed.
     console = Console() if sys.stdout.isatty() else Console(width=160)
     commands = Commands()
@@ -178,16 +190,28 @@ def _build(
         console.print(Text(message), soft_wrap=True)
 
     toolchain = ensure_toolchain(commands, not options.no_install, say)
-    keys = recipe_keys(recipes, toolchain.identity)
-    entries = {name: cache.find(name, keys[name]) for name in recipes}
+    target: Target = NativeTarget(toolchain) if options.native else WasmTarget(toolchain)
+    if options.native:
+        # The libc is the machine's, so a recipe for one is not built.
+        recipes = {name: recipe for name, recipe in recipes.items() if name != "musl"}
+        chosen = {name: recipe for name, recipe in chosen.items() if name != "musl"}
+    keys = recipe_keys(recipes, target)
+    entries = {name: cache.find(target.cache_prefix + name, keys[name]) for name in recipes}
+    missing = [recipe for name, recipe in chosen.items() if entries[name] is None or again]
     with progress_on(console) as progress:
-        if again or any(entries[name] is None for name in chosen):
-            entries |= _make(
-                chosen, keys, again, cache, commands, toolchain, progress, options.jobs
-            )
-        built = [(recipes[name], entry) for name, entry in entries.items() if entry is not None]
-        _install(options.image, built, progress)
-    _summary(console, chosen, entries, options.image)
+        if missing:
+            ensure_needs(missing, commands, not options.no_install, say)
+            entries |= _make(chosen, keys, again, cache, commands, target, progress, options.jobs)
+        if not options.native:
+            built = [(recipes[name], entry) for name, entry in entries.items() if entry is not None]
+            _install(options.image, built, progress)
+    if options.native:
+        for name in chosen:
+            entry = entries[name]
+            if entry is not None and (entry.folder / FILES).is_dir():
+                console.print(Text(str(entry.folder / FILES)), soft_wrap=True)
+    else:
+        _summary(console, chosen, entries, options.image)
 
 
 def _make(
@@ -196,14 +220,14 @@ def _make(
     again: frozenset[str],
     cache: Cache,
     commands: Commands,
-    toolchain: Toolchain,
+    target: Target,
     progress: Progress,
     jobs: int,
 ) -> dict[str, Entry]:
     wasm_opt = ensure_wasm_opt(cache, commands, progress.say)
     server = JobServer(jobs)
     try:
-        shop = Workshop(cache, commands, toolchain, wasm_opt, jobs, server, progress)
+        shop = Workshop(cache, commands, target, wasm_opt, jobs, server, progress)
         return build_recipes(chosen, keys, shop, again)
     finally:
         server.close()
@@ -251,13 +275,13 @@ def _list(
     commands: Commands,
 ) -> None:
     toolchain = find_toolchain(commands)
-    keys = recipe_keys(recipes, toolchain.identity) if toolchain is not None else {}
+    keys = recipe_keys(recipes, WasmTarget(toolchain)) if toolchain is not None else {}
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in ("recipe", "version", "built", "size", "licence", "what it is"):
         table.add_column(column, justify="right" if column == "size" else "left")
     for recipe in chosen.values():
         entry = cache.find(recipe.name, keys[recipe.name]) if recipe.name in keys else None
-        size = sum(entry.files[program.file][0] for program in recipe.programs) if entry else 0
+        size = _image_bytes(recipe, entry) if entry else 0
         table.add_row(
             recipe.name,
             recipe.version,
@@ -269,6 +293,14 @@ def _list(
     console.print(table)
     if toolchain is None:
         console.print("the toolchain is not installed yet: `wasmsand build` does that")
+
+
+def _image_bytes(recipe: Recipe, entry: Entry) -> int:
+    """How much of the image a recipe is: its programs and its other files."""
+    programs = sum(entry.files[program.file][0] for program in recipe.programs)
+    return programs + sum(
+        size for path, (size, _) in entry.files.items() if path.startswith(f"{FILES}/")
+    )
 
 
 def _clean(console: Console, cache: Cache, names: list[str], downloads: bool, image: Path) -> None:

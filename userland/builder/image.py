@@ -1,43 +1,71 @@
 """The image: the directory of built programs that the package and its wheel carry.
 
-Owns `manifest.json`, and `licences/RECIPE/`, the texts that programs must be passed on
-with. Rules: the directory is made whole beside its place and moved
-there, so a reader sees the old one or the new one; every module is checked against the
-hash it had when it was built.
+    manifest.json        what there is, and where it goes in the file system
+    NAME.wasm            programs
+    files.bin            the contents of all other files, one after another
+    licences/RECIPE/     the texts that programs must be passed on with
+    LICENCES.md          the list of them, with where each source comes from
+
+Rules: the directory is made whole beside its place and moved there, so a reader sees
+the old one or the new one; every module is checked against the hash it had when it was
+built; nothing in it depends on file modes or symbolic links, which wheels do not keep.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from userland.builder.cache import LICENCES, Entry, disk_errors, remove_tree
 from userland.builder.errors import BuildError
 from userland.builder.keys import file_digest
-from userland.builder.recipe import Program, Recipe
+from userland.builder.licences import licence_list
+from userland.builder.recipe import Program, Recipe, installed_path
+from userland.builder.target import FILES
 
 MANIFEST = "manifest.json"
-FORMAT = 1
+CONTENTS = "files.bin"
+LICENCE_LIST = "LICENCES.md"
+FORMAT = 2
 
 
 def write_image(image: Path, built: Iterable[tuple[Recipe, Entry]]) -> bool:
-    """Make `image` hold exactly these programs; False if it did already."""
-    modules: dict[str, Path] = {}
-    licences: dict[str, Path] = {}
-    programs = []
-    for recipe, entry in sorted(built, key=lambda pair: pair[0].name):
-        if (entry.folder / LICENCES).is_dir():
-            licences[recipe.name] = entry.folder / LICENCES
-        for program in recipe.programs:
-            programs.append(_describe(recipe, program, entry))
-            modules[program.file] = entry.folder / program.file
-    manifest = json.dumps({"format": FORMAT, "programs": programs}, indent=1) + "\n"
-    if _holds(image, manifest, modules, licences):
+    """Make `image` hold exactly these programs and files; False if it did already."""
+    pairs = sorted(built, key=lambda pair: pair[0].name)
+    programs = [
+        _describe(recipe, program, entry) for recipe, entry in pairs for program in recipe.programs
+    ]
+    modules = {
+        program.file: entry.folder / program.file
+        for recipe, entry in pairs
+        for program in recipe.programs
+    }
+    licences = {
+        recipe.name: entry.folder / LICENCES
+        for recipe, entry in pairs
+        if (entry.folder / LICENCES).is_dir()
+    }
+    contents = _Contents()
+    for recipe, entry in pairs:
+        contents.take(recipe, entry.folder / FILES)
+    contents.check_against(programs)
+    manifest = json.dumps(
+        {
+            "format": FORMAT,
+            "programs": programs,
+            "contents": {"file": CONTENTS, "sha256": contents.digest},
+            "files": contents.files,
+            "links": contents.links,
+        },
+        indent=1,
+    )
+    if _holds(image, manifest, modules, licences, contents.size):
         return False
     image.parent.mkdir(parents=True, exist_ok=True)
     fresh = image.with_name(f"{image.name}.new-{os.getpid()}")
@@ -45,16 +73,12 @@ def write_image(image: Path, built: Iterable[tuple[Recipe, Entry]]) -> bool:
         try:
             remove_tree(fresh)
             fresh.mkdir()
-            for facts in programs:
-                copy = fresh / facts["file"]
-                shutil.copyfile(modules[facts["file"]], copy)
-                if file_digest(copy) != facts["sha256"]:
-                    raise BuildError(
-                        f"{modules[facts['file']]} was changed after it was built",
-                        "Remove it with `wasmsand build --clean` and build again.",
-                    )
+            _copy_modules(programs, modules, fresh)
+            contents.write(fresh / CONTENTS)
             for name, texts in licences.items():
                 shutil.copytree(texts, fresh / LICENCES / name)
+            text = licence_list([recipe for recipe, _ in pairs])
+            (fresh / LICENCE_LIST).write_text(text, encoding="utf-8")
             (fresh / MANIFEST).write_text(manifest, encoding="utf-8")
             _swap(fresh, image)
         finally:
@@ -72,14 +96,93 @@ def _describe(recipe: Recipe, program: Program, entry: Entry) -> dict[str, Any]:
         "file": program.file,
         "sha256": digest,
         "size": size,
-        "names": list(program.names),
+        "names": [installed_path(name) for name in program.names],
     }
 
 
-def _holds(image: Path, manifest: str, modules: dict[str, Path], licences: dict[str, Path]) -> bool:
+class _Contents:
+    """The image's files that are no programs, gathered into one."""
+
+    def __init__(self) -> None:
+        self.files: list[list[str | int]] = []
+        """Path, permissions, and where in `CONTENTS`: offset and size."""
+        self.links: list[list[str]] = []
+        """Path and target."""
+        self.size = 0
+        self._parts: list[Path] = []
+        self._offsets: dict[str, int] = {}
+        self._owners: dict[str, str] = {}
+        self._hash = hashlib.sha256()
+
+    @property
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+    def take(self, recipe: Recipe, folder: Path) -> None:
+        """Add what is in the folder, if there is one."""
+        for file in sorted(folder.rglob("*")):
+            path = f"/{file.relative_to(folder).as_posix()}"
+            if file.is_symlink():
+                self.links.append([path, os.readlink(file)])
+            elif file.is_file():
+                size = file.stat().st_size
+                self.files.append([path, file.stat().st_mode & 0o7777, self._place(file), size])
+            else:
+                continue
+            if path in self._owners:
+                raise BuildError(f"{recipe.name} installs {path}, as {self._owners[path]} does")
+            self._owners[path] = recipe.name
+
+    def _place(self, file: Path) -> int:
+        """Where the content goes; equal contents are kept once."""
+        content = file.read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        if digest not in self._offsets:
+            self._offsets[digest] = self.size
+            self._parts.append(file)
+            self._hash.update(content)
+            self.size += len(content)
+        return self._offsets[digest]
+
+    def check_against(self, programs: Sequence[dict[str, Any]]) -> None:
+        for program in programs:
+            for name in program["names"]:
+                if name in self._owners:
+                    raise BuildError(f"{self._owners[name]} installs {name}, a program's name")
+
+    def write(self, target: Path) -> None:
+        with target.open("wb") as out:
+            for part in self._parts:
+                out.write(part.read_bytes())
+        if file_digest(target) != self.digest:
+            raise BuildError("files in the cache changed while they were read", "Build again.")
+
+
+def _copy_modules(
+    programs: Sequence[dict[str, Any]], modules: dict[str, Path], fresh: Path
+) -> None:
+    for facts in programs:
+        copy = fresh / facts["file"]
+        shutil.copyfile(modules[facts["file"]], copy)
+        if file_digest(copy) != facts["sha256"]:
+            raise BuildError(
+                f"{modules[facts['file']]} was changed after it was built",
+                "Remove it with `wasmsand build --clean` and build again.",
+            )
+
+
+def _holds(
+    image: Path,
+    manifest: str,
+    modules: dict[str, Path],
+    licences: dict[str, Path],
+    contents_size: int,
+) -> bool:
     try:
         return (
             (image / MANIFEST).read_text(encoding="utf-8") == manifest
+            and (image / LICENCE_LIST).is_file()
+            and (image / CONTENTS).stat().st_size == contents_size
             and all((image / LICENCES / name).is_dir() for name in licences)
             and all(
                 (image / file).stat().st_size == origin.stat().st_size

@@ -13,11 +13,12 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from userland.builder.recipe import Recipe
 
-# The parts of the builder whose code decides what comes out.
-_DECIDING_CODE = ("build.py", "finish.py")
+if TYPE_CHECKING:
+    from userland.builder.target import Target
 
 
 def file_digest(path: Path) -> str:
@@ -51,7 +52,7 @@ def _entries(folder: Path) -> Iterable[Path]:
             yield entry
 
 
-def recipe_key(recipe: Recipe, dependencies: Iterable[str], toolchain: str) -> str:
+def recipe_key(recipe: Recipe, dependencies: Iterable[str], target: Target) -> str:
     """The key of one recipe; `dependencies` are the keys of what it depends on."""
     parts = {
         "recipe": file_digest(recipe.file),
@@ -60,18 +61,19 @@ def recipe_key(recipe: Recipe, dependencies: Iterable[str], toolchain: str) -> s
         "answers": [file_digest(file) for file in shared_answers(recipe)],
         "source": recipe.source.sha256,
         "depends": list(dependencies),
-        "toolchain": toolchain,
-        "builder": [file_digest(Path(__file__).with_name(name)) for name in _DECIDING_CODE],
+        "toolchain": target.identity(),
+        # The parts of the builder whose code decides what comes out.
+        "builder": [file_digest(Path(__file__).with_name(name)) for name in target.code],
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def recipe_keys(recipes: Mapping[str, Recipe], toolchain: str) -> dict[str, str]:
+def recipe_keys(recipes: Mapping[str, Recipe], target: Target) -> dict[str, str]:
     """The key of each recipe; `recipes` lists dependencies before their users."""
     keys: dict[str, str] = {}
     for recipe in recipes.values():
-        needed = [keys[name] for name in recipe.depends]
-        keys[recipe.name] = recipe_key(recipe, needed, toolchain)
+        needed = [keys[name] for name in target.depends(recipe)]
+        keys[recipe.name] = recipe_key(recipe, needed, target)
     return keys
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from userland.builder.errors import RecipeError
 
-BuildSystem = Literal["autotools", "script"]
+BuildSystem = Literal["autotools", "make", "script"]
 Optimise = Literal["none", "O1", "O2", "O3", "Os"]
 _T = TypeVar("_T")
 
@@ -46,7 +46,7 @@ class Program:
     binary: str
     """Where the build leaves it, relative to the source tree."""
     names: tuple[str, ...]
-    """The names it is installed under in /bin and /usr/bin."""
+    """The names it is installed under: in /bin and /usr/bin, or absolute paths."""
     fork: bool
     """Whether it forks and goes on in the child, and so needs Asyncify."""
     fork_through_pointers: tuple[str, ...] | None
@@ -61,21 +61,56 @@ class Program:
 
 
 @dataclass(frozen=True)
+class ImageFile:
+    """A file or a directory of the tree that goes into the image as it is."""
+
+    path: str
+    """Where it goes: absolute."""
+    origin: str
+    """Where the build leaves it, relative to the source tree."""
+    mode: int | None
+    """Permissions; None: 755 if the owner may execute it, else 644."""
+
+
+@dataclass(frozen=True)
+class ImageLink:
+    """A symbolic link of the image."""
+
+    path: str
+    to: str
+
+
+@dataclass(frozen=True)
 class Build:
     """How sources become outputs."""
 
     system: BuildSystem
-    configure: tuple[str, ...]
-    answers: tuple[tuple[str, str], ...]
+    needs: tuple[tuple[str, str], ...] = ()
+    """Programs that the build runs on the building machine, with their Debian packages."""
+    configure: tuple[str, ...] = ()
+    answers: tuple[tuple[str, str], ...] = ()
     """Cache variables that configure cannot find out when cross-compiling."""
-    cflags: tuple[str, ...]
-    ldflags: tuple[str, ...]
-    make: tuple[str, ...]
+    variables: tuple[tuple[str, str], ...] = ()
+    """Environment of every step."""
+    cflags: tuple[str, ...] = ()
+    ldflags: tuple[str, ...] = ()
+    guest_cflags: tuple[str, ...] = ()
+    """Further flags when building for the sandbox, and not for the reference."""
+    guest_ldflags: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    """Shell commands before configure."""
+    make: tuple[str, ...] = ()
     """Arguments of make: targets and variables."""
-    patches: tuple[Path, ...]
-    script: Path | None
+    after: tuple[str, ...] = ()
+    """Shell commands after make."""
+    install: tuple[str, ...] = ()
+    """Arguments of the make that installs into the folder `stage` of the tree; none: no."""
+    library: str | None = None
+    """The folder of the tree whose include/ and lib/ are for dependents."""
+    patches: tuple[Path, ...] = ()
+    script: Path | None = None
     """For `system = "script"`: called with the source tree and the output directory."""
-    inputs: tuple[Path, ...]
+    inputs: tuple[Path, ...] = ()
     """Further files and directories whose content decides the output."""
 
 
@@ -92,6 +127,10 @@ class Recipe:
     build: Build
     programs: tuple[Program, ...]
     depends: tuple[str, ...]
+    files: tuple[ImageFile, ...] = ()
+    links: tuple[ImageLink, ...] = ()
+    licence_files: tuple[str, ...] = ()
+    """Where the licence's text is, if not in a file of a usual name at the tree's top."""
 
     @property
     def file(self) -> Path:
@@ -143,6 +182,23 @@ class _Table:
         if not all(isinstance(value, str) for value in values):
             raise self.fail(field, "must be a list of strings")
         return tuple(values)
+
+    def has(self, field: str) -> bool:
+        return field in self._fields
+
+    def inner_path(self, field: str) -> str:
+        """A path that must lie in the source tree."""
+        value = self.text(field)
+        if Path(value).is_absolute() or ".." in Path(value).parts:
+            raise self.fail(field, "must lie in the source tree")
+        return value
+
+    def image_path(self, field: str) -> str:
+        """An absolute path of the image."""
+        value = self.text(field)
+        if not value.startswith("/") or value != os.path.normpath(value) or value == "/":
+            raise self.fail(field, f"cannot be {value!r}: an absolute path without dots")
+        return value
 
     def optional_strings(self, field: str) -> tuple[str, ...] | None:
         return self.strings(field) if field in self._fields else None
@@ -197,9 +253,12 @@ def load_recipe(folder: Path, root: Path) -> Recipe:
         build=_build(top.table("build"), folder, root),
         programs=tuple(_program(table) for table in top.tables("programs")),
         depends=top.strings("depends", ()),
+        files=tuple(_file(table) for table in top.tables("files")),
+        links=tuple(_link(table) for table in top.tables("links")),
+        licence_files=top.strings("licence_files", ()),
     )
     top.finish()
-    if recipe.build.system == "autotools" and "musl" not in recipe.depends:
+    if recipe.build.system != "script" and "musl" not in recipe.depends:
         raise top.fail("depends", "must name musl: it holds the compiler driver")
     return recipe
 
@@ -224,11 +283,19 @@ def _build(table: _Table, folder: Path, root: Path) -> Build:
     script = root / table.text("script") if system == "script" else None
     build = Build(
         system=system,  # type: ignore[arg-type]  # checked above
+        needs=table.table("needs", {}).remaining_strings(),
         configure=table.strings("configure", ()),
         answers=table.table("answers", {}).remaining_strings(),
+        variables=table.table("variables", {}).remaining_strings(),
         cflags=table.strings("cflags", ()),
         ldflags=table.strings("ldflags", ()),
+        guest_cflags=table.strings("guest_cflags", ()),
+        guest_ldflags=table.strings("guest_ldflags", ()),
+        before=table.strings("before", ()),
         make=table.strings("make", ()),
+        after=table.strings("after", ()),
+        install=table.strings("install", ()),
+        library=table.inner_path("library") if table.has("library") else None,
         patches=tuple(folder / patch for patch in table.strings("patches", ())),
         script=script,
         inputs=tuple(root / path for path in table.strings("inputs", ())),
@@ -252,19 +319,42 @@ def _program(table: _Table) -> Program:
         raise table.fail("optimise", f"must be one of {', '.join(get_args(Optimise))}")
     program = Program(
         name=name,
-        binary=table.text("binary"),
+        binary=table.inner_path("binary"),
         names=table.strings("names", (name,)),
         fork=table.take("fork", bool, False),
         fork_through_pointers=table.optional_strings("fork_through_pointers"),
         optimise=optimise,  # type: ignore[arg-type]  # checked above
     )
     for installed in program.names:
-        if "/" in installed or not installed:
+        path = installed_path(installed)
+        plain = "/" not in installed
+        if not installed or path != os.path.normpath(path) or not (plain or path == installed):
             raise table.fail("names", f"cannot hold {installed!r}")
-    if Path(program.binary).is_absolute() or ".." in Path(program.binary).parts:
-        raise table.fail("binary", "must lie in the source tree")
     table.finish()
     return program
+
+
+def _file(table: _Table) -> ImageFile:
+    file = ImageFile(
+        path=table.image_path("path"),
+        origin=table.inner_path("from"),
+        mode=table.take("mode", int) if table.has("mode") else None,
+    )
+    if file.mode is not None and not 0 <= file.mode <= 0o7777:
+        raise table.fail("mode", "must be permissions, like 0o755")
+    table.finish()
+    return file
+
+
+def _link(table: _Table) -> ImageLink:
+    link = ImageLink(path=table.image_path("path"), to=table.text("to"))
+    table.finish()
+    return link
+
+
+def installed_path(name: str) -> str:
+    """The absolute path of a program's name: itself, or in /usr/bin."""
+    return name if name.startswith("/") else f"/usr/bin/{name}"
 
 
 def load_recipes(folder: Path, root: Path) -> dict[str, Recipe]:
@@ -291,16 +381,15 @@ def load_recipes(folder: Path, root: Path) -> dict[str, Recipe]:
 
 
 def _check_installed_names(recipes: Iterable[Recipe]) -> None:
-    """No two programs may claim one name in /bin."""
+    """No two programs, files or links may claim one path of the image."""
     owner: dict[str, str] = {}
     for recipe in recipes:
-        for program in recipe.programs:
-            for installed in program.names:
-                if installed in owner:
-                    raise RecipeError(
-                        f"{recipe.file}: {installed!r} is already installed by {owner[installed]}"
-                    )
-                owner[installed] = f"{recipe.name} ({program.name})"
+        claims = [installed_path(name) for program in recipe.programs for name in program.names]
+        claims += [file.path for file in recipe.files] + [link.path for link in recipe.links]
+        for path in claims:
+            if path in owner:
+                raise RecipeError(f"{recipe.file}: {path} is already installed by {owner[path]}")
+            owner[path] = recipe.name
 
 
 def with_dependencies(names: Iterable[str], recipes: dict[str, Recipe]) -> dict[str, Recipe]:

@@ -9,8 +9,9 @@ asked; an error in one recipe stops only those that need it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from userland.builder.build import RecipeBuild, Workshop
@@ -39,13 +40,23 @@ def build_recipes(
     """
     for recipe in recipes.values():
         shop.progress.add(recipe.name, recipe.version)
-    places = threading.BoundedSemaphore(shop.jobs)
+    places = _Places(shop.jobs)
+    users = {
+        name: [user for user in recipes.values() if name in shop.target.depends(user)]
+        for name in recipes
+    }
     results: dict[str, Future[Entry]] = {name: Future() for name in recipes}
 
     def work(recipe: Recipe) -> None:
         try:
+            with_users = (recipe, *users[recipe.name])
             entry = _obtain(
-                recipe, keys[recipe.name], shop, results, places, recipe.name in rebuild
+                recipe,
+                keys[recipe.name],
+                shop,
+                results,
+                lambda: places.take(sum(_source_bytes(one, shop) for one in with_users)),
+                recipe.name in rebuild,
             )
         except BaseException as error:
             # The future carries it to the caller and to those who wait for this recipe.
@@ -74,28 +85,30 @@ def _obtain(
     key: str,
     shop: Workshop,
     results: Mapping[str, Future[Entry]],
-    places: threading.Semaphore,
+    place: Callable[[], AbstractContextManager[None]],
     again: bool,
 ) -> Entry:
     """One recipe's output; runs on the recipe's thread."""
     name = recipe.name
-    found = shop.cache.find(name, key)
+    stored = shop.target.cache_prefix + name
+    found = shop.cache.find(stored, key)
     if found is not None and not again:
         shop.progress.end(name, "cached", "")
         return found
     shop.progress.step(name, "fetch")
     fetch(recipe.source, shop.cache, shop.commands)
-    if recipe.depends:
-        shop.progress.step(name, f"waiting for {', '.join(recipe.depends)}")
-    dependencies = _wait_for(recipe, results)
-    with places:
-        lock = f"{name}-{key[:16]}"
+    needed = shop.target.depends(recipe)
+    if needed:
+        shop.progress.step(name, f"waiting for {', '.join(needed)}")
+    dependencies = _wait_for(recipe, needed, results)
+    with place():
+        lock = f"{stored}-{key[:16]}"
         waiting = "waiting for another builder"
         with shop.cache.lock(
             lock, shop.commands.stopped, lambda: shop.progress.step(name, waiting)
         ):
             # Another builder may have made it while we waited.
-            found = shop.cache.find(name, key)
+            found = shop.cache.find(stored, key)
             if found is not None and not again:
                 shop.progress.end(name, "cached", "")
                 return found
@@ -104,27 +117,63 @@ def _obtain(
             with disk_errors(shop.cache.root), shop.cache.scratch(area) as scratch:
                 build = RecipeBuild(recipe, key, dependencies, shop)
                 outputs = build.run(scratch)
-                needed = [entry.key for entry in dependencies.values()]
-                if recipe_key(recipe, needed, shop.toolchain.identity) != key:
+                needed_keys = [entry.key for entry in dependencies.values()]
+                if recipe_key(recipe, needed_keys, shop.target) != key:
                     raise InputsChanged(name)
                 if found is not None:
                     _compare(recipe, found, outputs)
                     shop.progress.end(name, "built", "again, with the same bytes")
                     return found
-                entry = shop.cache.publish(name, key, outputs, build.seconds)
+                entry = shop.cache.publish(stored, key, outputs, build.seconds)
     shop.progress.end(name, "built", "")
     return entry
 
 
-def _wait_for(recipe: Recipe, results: Mapping[str, Future[Entry]]) -> dict[str, Entry]:
-    entries = {}
-    for needed in recipe.depends:
+class _Places:
+    """Room for a few builds at once; of those who wait, the greatest weight is next.
+
+    The longest builds must not begin last, and the size of a source, with those of its
+    users, says well enough how long it takes.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._waiting: list[int] = []
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def take(self, weight: int) -> Iterator[None]:
+        with self._changed:
+            self._waiting.append(weight)
+            self._changed.wait_for(lambda: self._free > 0 and weight == max(self._waiting))
+            self._waiting.remove(weight)
+            self._free -= 1
+            self._changed.notify_all()
         try:
-            entries[needed] = results[needed].result()
+            yield
+        finally:
+            with self._changed:
+                self._free += 1
+                self._changed.notify_all()
+
+
+def _source_bytes(recipe: Recipe, shop: Workshop) -> int:
+    """The size of the recipe's tarball, as far as it is known yet."""
+    stored = shop.cache.sources / recipe.source.sha256 / recipe.source.file
+    return stored.stat().st_size if stored.is_file() else 0
+
+
+def _wait_for(
+    recipe: Recipe, needed: Iterable[str], results: Mapping[str, Future[Entry]]
+) -> dict[str, Entry]:
+    entries = {}
+    for name in needed:
+        try:
+            entries[name] = results[name].result()
         except Interrupted:
             raise
         except Exception:
-            raise DependencyFailed(f"{recipe.name}: not built, because {needed} failed") from None
+            raise DependencyFailed(f"{recipe.name}: not built, because {name} failed") from None
     return entries
 
 

@@ -12,13 +12,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from userland.builder.commands import Commands
 from userland.builder.errors import MissingTool
 from userland.builder.keys import file_digest
+from userland.builder.recipe import Recipe
 from userland.builder.wasm_opt import BINARYEN_VERSION
 
 LLVM = "22"
@@ -40,6 +41,8 @@ class Toolchain:
 
     identity: str
     """Hex digest that changes when a tool that decides output bytes changes."""
+    native_version: str
+    """One line that tells the native compiler from others."""
 
     @property
     def native_compiler(self) -> str:
@@ -57,7 +60,7 @@ class Toolchain:
 
 def find_toolchain(commands: Commands) -> Toolchain | None:
     """The toolchain if all of it is installed."""
-    return None if _missing(commands) else Toolchain(_identity(commands))
+    return None if _missing(commands) else _found(commands)
 
 
 def ensure_toolchain(commands: Commands, install: bool, say: Callable[[str], None]) -> Toolchain:
@@ -67,7 +70,22 @@ def ensure_toolchain(commands: Commands, install: bool, say: Callable[[str], Non
         _install(missing, commands, install, say)
         if still := _missing(commands):
             raise MissingTool(f"installed, and still not found: {' '.join(still)}")
-    return Toolchain(_identity(commands))
+    return _found(commands)
+
+
+def ensure_needs(
+    recipes: Iterable[Recipe], commands: Commands, install: bool, say: Callable[[str], None]
+) -> None:
+    """Install the programs that the builds of these recipes run."""
+    needs = sorted({need for recipe in recipes for need in recipe.build.needs})
+    missing = sorted({package for tool, package in needs if shutil.which(tool) is None})
+    if missing:
+        _install(missing, commands, install, say)
+
+
+def _found(commands: Commands) -> Toolchain:
+    _, clang = commands.capture([f"clang-{LLVM}", "--version"])
+    return Toolchain(_identity(commands, clang), clang.splitlines()[0])
 
 
 def _missing(commands: Commands) -> list[str]:
@@ -82,8 +100,7 @@ def _builtins(commands: Commands) -> Path:
     return Path(resources.strip()) / "lib/wasi/libclang_rt.builtins-wasm32.a"
 
 
-def _identity(commands: Commands) -> str:
-    _, clang = commands.capture([f"clang-{LLVM}", "--version"])
+def _identity(commands: Commands, clang: str) -> str:
     _, linker = commands.capture([f"wasm-ld-{LLVM}", "--version"])
     parts = [
         clang.splitlines()[0],

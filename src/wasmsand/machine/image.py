@@ -18,8 +18,7 @@ from typing import Final
 from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
 
 IMAGE_DIRECTORY: Final = Path(__file__).resolve().parent.parent / "_image"
-MANIFEST_FORMAT: Final = 1
-_PROGRAM_DIRECTORY: Final = b"/usr/bin/"
+MANIFEST_FORMAT: Final = 2
 
 
 class ImageMissing(Exception):
@@ -38,15 +37,32 @@ class ProgramFile:
     sha256: str
     size: int
     names: tuple[str, ...]
+    """Absolute paths: the file, and its hard links."""
 
     def read(self) -> bytes:
         """The module's bytes."""
         return self.path.read_bytes()
 
 
-@cache
+@dataclass(frozen=True, slots=True)
+class _Image:
+    """The manifest, and where it is."""
+
+    directory: Path
+    programs: tuple[ProgramFile, ...]
+    contents: Path
+    files: list[tuple[str, int, int, int]]
+    """Path, permissions, and where in `contents`: offset and size."""
+    links: list[tuple[str, str]]
+
+
 def image_programs(directory: Path = IMAGE_DIRECTORY) -> tuple[ProgramFile, ...]:
     """What the manifest lists, or ImageMissing."""
+    return _read_image(directory).programs
+
+
+@cache
+def _read_image(directory: Path) -> _Image:
     manifest = directory / "manifest.json"
     try:
         document = json.loads(manifest.read_text("utf-8"))
@@ -60,7 +76,7 @@ def image_programs(directory: Path = IMAGE_DIRECTORY) -> tuple[ProgramFile, ...]
             f"{manifest} has format {document.get('format')!r}, not {MANIFEST_FORMAT}: "
             "run 'wasmsand build' again"
         )
-    return tuple(
+    programs = tuple(
         ProgramFile(
             name=entry["name"],
             version=entry["version"],
@@ -73,6 +89,8 @@ def image_programs(directory: Path = IMAGE_DIRECTORY) -> tuple[ProgramFile, ...]
         )
         for entry in document["programs"]
     )
+    contents = directory / document["contents"]["file"]
+    return _Image(directory, programs, contents, document["files"], document["links"])
 
 
 _lock = threading.Lock()
@@ -84,22 +102,31 @@ def base_image() -> Snapshot:
     global _base
     with _lock:
         if _base is None:
-            _base = _build(image_programs())
+            _base = _build(_read_image(IMAGE_DIRECTORY))
         return _base
 
 
-def _build(programs: tuple[ProgramFile, ...]) -> Snapshot:
+def _build(image: _Image) -> Snapshot:
     builder = ImageBuilder()
     standard_tree(builder)
-    for program in programs:
-        first, *others = (_PROGRAM_DIRECTORY + name.encode() for name in program.names)
-        builder.add_file(
-            first, _reader(program), 0o755, size=program.size, content_key=program.sha256
-        )
+    for program in image.programs:
+        first, *others = (name.encode() for name in program.names)
+        builder.add_file(first, program.read, 0o755, size=program.size, content_key=program.sha256)
         for name in others:
             builder.add_link(name, first)
+    for path, mode, offset, size in image.files:
+        builder.add_file(path.encode(), _reader(image.contents, offset, size), mode, size=size)
+    for path, target in image.links:
+        builder.add_symlink(path.encode(), target.encode())
     return builder.build()
 
 
-def _reader(program: ProgramFile) -> Callable[[], bytes]:
-    return program.read
+def _reader(contents: Path, offset: int, size: int) -> Callable[[], bytes]:
+    """Reads one file out of the file that holds all of them."""
+
+    def read() -> bytes:
+        with contents.open("rb") as stream:
+            stream.seek(offset)
+            return stream.read(size)
+
+    return read

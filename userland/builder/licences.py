@@ -1,0 +1,34 @@
+"""The list of what an image carries under which licence.
+
+Written into every image and so into every wheel: whoever passes one on must meet the
+programs' licences, and finds here what they are and where the sources come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from userland.builder.recipe import Recipe
+
+_INTRODUCTION = """\
+# Licences of the bundled programs
+
+wasmsand itself is under the Apache License 2.0. The programs of its user space, and what
+is linked into them, are separate works under the licences below; their texts are in
+`licences/`. Each was compiled from the upstream tarball named here, whose sha256 is given,
+by the recipe of the same name in `userland/recipes` of wasmsand's source, patches included.
+`apt-get source PACKAGE` on Debian fetches a tarball; `wasmsand build` fetches and builds all.
+
+| what | version | licence | Debian source package | tarball | sha256 |
+|---|---|---|---|---|---|
+"""
+
+
+def licence_list(recipes: Iterable[Recipe]) -> str:
+    """The list as Markdown."""
+    rows = [
+        f"| {recipe.name} | {recipe.version} | {recipe.licence} | {recipe.source.package} "
+        f"| {recipe.source.file} | `{recipe.source.sha256}` |\n"
+        for recipe in sorted(recipes, key=lambda recipe: recipe.name)
+    ]
+    return _INTRODUCTION + "".join(rows)

@@ -45,6 +45,10 @@ class World:
     output: io.StringIO
 
     @property
+    def console(self) -> Console:
+        return Console(file=self.output)
+
+    @property
     def recipes_folder(self) -> Path:
         return self.root / "userland/recipes"
 
@@ -105,7 +109,7 @@ inputs = ["{name}.sh"]
             wasm_opt=WasmOpt(Path("/nonexistent"), Path("/nonexistent")),
             jobs=2,
             jobserver=JobServer(2),
-            progress=PlainProgress(Console(file=self.output)),
+            progress=PlainProgress(self.console),
         )
 
     def build(

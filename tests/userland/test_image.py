@@ -97,3 +97,47 @@ def test_module_changed_in_the_cache_does_not_reach_the_image(world: World, tmp_
     with pytest.raises(BuildError, match="was changed after it was built"):
         write_image(image, [(recipe, entry)])
     assert (image / "tool.wasm").read_bytes() == b"content"
+
+
+def with_files(world: World, name: str, files: dict[str, bytes]) -> tuple[Recipe, Entry]:
+    recipe, entry = built(world, name, b"module")
+    for path, content in files.items():
+        (entry.folder / "files" / path).parent.mkdir(parents=True, exist_ok=True)
+        (entry.folder / "files" / path).write_bytes(content)
+    return recipe, entry
+
+
+def test_other_files_lie_in_one_file_and_equal_ones_only_once(world: World, tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    recipe, entry = with_files(world, "tool", {"etc/a": b"same", "etc/b": b"same", "etc/c": b"c"})
+    (entry.folder / "files/etc/a").chmod(0o755)
+    (entry.folder / "files/etc/b").chmod(0o644)
+    (entry.folder / "files/etc/c").chmod(0o600)
+    (entry.folder / "files/etc/link").symlink_to("a")
+    write_image(image, [(recipe, entry)])
+    manifest = json.loads((image / "manifest.json").read_text())
+    assert (image / "files.bin").read_bytes() == b"samec"
+    assert manifest["files"] == [
+        ["/etc/a", 0o755, 0, 4],
+        ["/etc/b", 0o644, 0, 4],
+        ["/etc/c", 0o600, 4, 1],
+    ]
+    assert manifest["links"] == [["/etc/link", "a"]]
+
+
+def test_two_recipes_cannot_install_one_file(world: World, tmp_path: Path) -> None:
+    pairs = [with_files(world, name, {"etc/conf": b"x"}) for name in ("one", "two")]
+    with pytest.raises(BuildError, match="two installs /etc/conf, as one does"):
+        write_image(tmp_path / "image", pairs)
+
+
+def test_file_cannot_take_the_name_of_a_program(world: World, tmp_path: Path) -> None:
+    pair = with_files(world, "tool", {"usr/bin/tool": b"x"})
+    with pytest.raises(BuildError, match="tool installs /usr/bin/tool, a program's name"):
+        write_image(tmp_path / "image", [pair])
+
+
+def test_list_of_licences_says_where_sources_come_from(world: World, tmp_path: Path) -> None:
+    write_image(tmp_path / "image", [built(world, "tool", b"x")])
+    text = (tmp_path / "image/LICENCES.md").read_text()
+    assert f"| tool | 1.0 | MIT | tool | tool_1.0.orig.tar.gz | `{'a' * 64}` |" in text

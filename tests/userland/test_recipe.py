@@ -79,6 +79,11 @@ def test_program_recipe_is_read_whole(world: World) -> None:
         ('depends = ["musl"]', "depends = []", "depends must name musl"),
         ('make = ["src/tool"]', 'patches = ["x.patch"]', "names x.patch, which is not in"),
         ("[source]", "[source", "is not valid TOML"),
+        ('"gtool"', '"sub/gtool"', "programs[0].names cannot hold"),
+        ('"gtool"', '"/usr//gtool"', "programs[0].names cannot hold"),
+        ("[[programs]]", '[[files]]\npath = "etc/x"\nfrom = "x"\n[[programs]]', "files[0].path"),
+        ("[[programs]]", '[[files]]\npath = "/x"\nfrom = "/x"\n[[programs]]', "files[0].from must"),
+        ("[[programs]]", '[[links]]\npath = "/x"\n[[programs]]', "links[0].to is missing"),
     ],
 )
 def test_mistake_is_named_with_file_and_field(

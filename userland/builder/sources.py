@@ -40,16 +40,16 @@ def fetch(source: Source, cache: Cache, commands: Commands) -> Path:
 
 
 def unpack(tarball: Path, target: Path, commands: Commands, log: IO[bytes]) -> Path:
-    """Unpack into the empty directory `target`; returns the one directory inside it."""
+    """Unpack into the empty directory `target`; returns the one directory inside it, or
+    `target` itself for a tarball that has its files at the top."""
     target.mkdir()
     status = commands.run(
         ["tar", "--extract", "--no-same-owner", f"--file={tarball}", f"--directory={target}"],
         output=log,
     )
     trees = list(target.iterdir())
-    if status != 0 or len(trees) != 1 or not trees[0].is_dir():
+    if status != 0 or not trees:
         raise BuildError(
-            f"{tarball.name} could not be unpacked",
-            f"Remove {tarball} and build again. It must hold exactly one directory.",
+            f"{tarball.name} could not be unpacked", f"Remove {tarball} and build again."
         )
-    return trees[0]
+    return trees[0] if len(trees) == 1 and trees[0].is_dir() else target

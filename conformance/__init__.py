@@ -2,17 +2,20 @@
 
 `python -m conformance` runs them and writes the tables of `docs/conformance.md`.
 
-    suite.py           what a suite is; outcomes and how two are compared
-    supplies.py        tarballs, native builds, the cross compiler: kept in the build cache
-    native.py          running a command natively as an ordinary user
-    sandboxed.py       running a command in a machine
-    cross.py           programs that only a suite needs, built for the sandbox
-    bash_suite.py      GNU bash's suite
-    coreutils_suite.py GNU coreutils' suite
-    runner.py          all tests of a suite on both sides, in parallel; kept outcomes
-    explanations.py    why a test differs: reads explanations.toml
-    report.py          the tables
-    cli.py             the command
+    suite.py            what a suite is; outcomes and how two are compared
+    area.py             where a test runs: what both sides have in common
+    native.py           ... natively
+    sandboxed.py        ... in a machine
+    supplies.py         tarballs, compilers, things made once: kept in the build cache
+    builds.py           what a suite needs of a built tree, on either side
+    program_suite.py    what all suites of programs do alike
+    bash_suite.py       GNU bash's suite
+    automake_suite.py   suites of shell tests in automake's manner
+    automake_suites.py  those suites: coreutils, diffutils, findutils, grep, sed
+    runner.py           all tests of a suite on both sides, in parallel; kept outcomes
+    explanations.py     why a test differs: reads explanations.toml
+    report.py           the document
+    cli.py              the command
 
 Rules: both sides run the same test files under the same rules; no test is special-cased
 by name; a difference without an explanation is shown as unexplained.

@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from conformance import automake_suites
 from conformance.bash_suite import BashSuite
-from conformance.coreutils_suite import CoreutilsSuite
 from conformance.explanations import explanations_of, load_explanations, needless
 from conformance.report import suite_text, update
 from conformance.runner import KeptOutcomes, run_suite
@@ -29,7 +29,11 @@ from userland.builder.errors import BuildError
 DOCUMENT = ROOT / "docs/conformance.md"
 _SUITES: dict[str, Callable[[Supplies], Suite]] = {
     "bash": BashSuite,
-    "coreutils": CoreutilsSuite,
+    "coreutils": automake_suites.coreutils_suite,
+    "diffutils": automake_suites.diffutils_suite,
+    "findutils": automake_suites.findutils_suite,
+    "grep": automake_suites.grep_suite,
+    "sed": automake_suites.sed_suite,
 }
 
 _DESCRIPTION = """\

@@ -1,9 +1,9 @@
-"""Running a command natively, under the rules that the sandbox has.
+"""The native side: a temporary directory and an ordinary user of the host.
 
-Owns the ordinary user and the working area of native tests. Rules: never as root (the
-suites say so, and the sandbox's user is not root either); a terminal only where the
-suite wants one, and then nobody types; a small fixed environment; what a test leaves
-running in its process group is ended.
+Owns the user and the directory. Rules: never as root (the suites say so, and the
+sandbox's user is not root either); what a test leaves running in its process group is
+ended; Perl, which the sandbox has not, is hidden, so that both sides have what tests need
+or both have it not.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from conformance.area import Ended
 
 USER_ID = 1000
 """The sandbox's user; used when the harness itself runs as root."""
@@ -26,32 +27,71 @@ USERS_GROUP = 100
 """To which the sandbox's user belongs besides a group of its own."""
 _SCREEN_SECONDS = 1.0
 """How long to wait for the last process to close its terminal."""
+_NO_PERL = "#!/bin/sh\necho 'perl: hidden' >&2\nexit 127\n"
+_FOLDERS = ("results", "tmp", "home", "hide")
 
 
-@dataclass(frozen=True)
-class NativeResult:
-    """How a native command ended."""
+class NativeArea:
+    """An `Area` in a directory of the host."""
 
-    exit_code: int
-    timed_out: bool
-    seconds: float
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.tree = str(folder / "tree")
+        self.results = str(folder / "results")
+        self.home = str(folder / "home")
+        self.temporary = str(folder / "tmp")
+        self.search_path = f"{folder}/hide:/usr/local/bin:/usr/bin:/bin"
+
+    def run(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float
+    ) -> Ended:
+        """See `Area.run`."""
+        with _terminal() as standard_files:
+            began = time.monotonic()
+            process = subprocess.Popen(
+                ["setsid", "--ctty", *_as_user(argv)],
+                stdin=standard_files,
+                stdout=standard_files,
+                stderr=standard_files,
+                cwd=cwd,
+                env=dict(env),
+            )
+            try:
+                exit_code = process.wait(timeout)
+                timed_out = False
+            except subprocess.TimeoutExpired:
+                exit_code, timed_out = 124, True
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return Ended(exit_code, timed_out, time.monotonic() - began)
+
+    def kept(self) -> dict[str, bytes]:
+        """See `Area.kept`."""
+        return {path.name: path.read_bytes() for path in Path(self.results).iterdir()}
 
 
 @contextmanager
-def native_area() -> Iterator[Path]:
-    """An empty directory that belongs to the ordinary user; removed afterwards."""
-    area = Path(tempfile.mkdtemp(prefix="wasmsand-conformance-", dir="/tmp"))
+def native_area(tree: Path) -> Iterator[NativeArea]:
+    """An area with a copy of `tree`; removed afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="wasmsand-conformance-", dir="/tmp"))
     try:
-        hand_over(area)
-        yield area
+        shutil.copytree(tree, folder / "tree", symlinks=True)
+        for name in _FOLDERS:
+            (folder / name).mkdir()
+        perl = folder / "hide/perl"
+        perl.write_text(_NO_PERL, encoding="utf-8")
+        perl.chmod(0o755)
+        _hand_over(folder)
+        yield NativeArea(folder)
     finally:
-        for folder, _, _ in os.walk(area):
+        for directory, _, _ in os.walk(folder):
             with suppress(OSError):
-                os.chmod(folder, 0o700)
-        shutil.rmtree(area, ignore_errors=True)
+                os.chmod(directory, 0o700)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def hand_over(tree: Path) -> None:
+def _hand_over(tree: Path) -> None:
     """Give a tree to the ordinary user."""
     if os.geteuid() != 0:
         return
@@ -61,53 +101,12 @@ def hand_over(tree: Path) -> None:
             os.chown(Path(folder) / name, USER_ID, USER_ID, follow_symlinks=False)
 
 
-def run_native_command(
-    argv: Sequence[str | Path],
-    *,
-    cwd: Path,
-    env: Mapping[str, str],
-    timeout: float,
-    terminal: bool = False,
-) -> NativeResult:
-    """Run to the end in a session of its own, on a terminal if asked; output is not kept."""
-    command = [str(part) for part in argv]
-    if os.geteuid() == 0:
-        user = str(USER_ID)
-        command = [
-            "setpriv",
-            "--reuid",
-            user,
-            "--regid",
-            user,
-            "--groups",
-            f"{user},{USERS_GROUP}",
-            *command,
-        ]
-    session = ["setsid", "--ctty"] if terminal else ["setsid"]
-    with _terminal() if terminal else _no_terminal() as standard_files:
-        began = time.monotonic()
-        process = subprocess.Popen(
-            [*session, *command],
-            stdin=standard_files,
-            stdout=standard_files,
-            stderr=standard_files,
-            cwd=cwd,
-            env=dict(env),
-        )
-        try:
-            exit_code = process.wait(timeout)
-            timed_out = False
-        except subprocess.TimeoutExpired:
-            exit_code, timed_out = 124, True
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        return NativeResult(exit_code, timed_out, time.monotonic() - began)
-
-
-@contextmanager
-def _no_terminal() -> Iterator[int]:
-    yield subprocess.DEVNULL
+def _as_user(argv: Sequence[str]) -> list[str]:
+    if os.geteuid() != 0:
+        return list(argv)
+    user = str(USER_ID)
+    groups = f"{user},{USERS_GROUP}"
+    return ["setpriv", "--reuid", user, "--regid", user, "--groups", groups, *argv]
 
 
 @contextmanager

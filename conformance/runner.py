@@ -104,7 +104,7 @@ def run_suite(
 def _run(suite: Suite, test: str, side: Side) -> Outcome:
     began = time.monotonic()
     try:
-        return suite.run_native(test) if side == "native" else suite.run_sandbox(test)
+        return suite.run(test, side)
     except Exception:
         detail = f"the harness failed\n{traceback.format_exc()}"
         return Outcome(Verdict.FAIL, detail, time.monotonic() - began)

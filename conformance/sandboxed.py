@@ -1,41 +1,99 @@
-"""Running a command in a machine, under the rules that `native.py` has.
+"""The sandbox's side: a machine of its own for each test.
 
-Owns the counterpart of `run_native_command`. Rules: on a terminal at which nobody types,
-as a suite that is run by hand has one; output is not kept.
+Owns putting a tree into an image. Rules: the image is made once and shared, as images are;
+/dev/shm is a second file system, as on Linux, because tests move files between two.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
+from conformance.area import Ended
+from wasmsand.kernel.errno import KernelError
+from wasmsand.kernel.vfs import ROOT, ImageBuilder, Snapshot, TreeFs
 from wasmsand.machine import Machine
 from wasmsand.machine.terminal import HostTerminal
 
-
-@dataclass(frozen=True)
-class SandboxResult:
-    """How a command in a machine ended."""
-
-    exit_code: int
-    timed_out: bool
-    seconds: float
+_FOLDER = "/tmp/suite"
 
 
-def run_sandbox_command(
-    machine: Machine, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float
-) -> SandboxResult:
-    """Run to the end; what still runs after `timeout` seconds ends with the machine."""
-    began = time.monotonic()
-    terminal = machine.open_terminal([word.encode() for word in argv], cwd=cwd, environ=env)
-    threading.Thread(target=_discard, args=(terminal,), daemon=True).start()
-    exit_code = terminal.wait(timeout)
-    seconds = time.monotonic() - began
-    if exit_code is None:
-        return SandboxResult(124, True, seconds)
-    return SandboxResult(exit_code, False, seconds)
+class SandboxArea:
+    """An `Area` in a machine."""
+
+    tree = f"{_FOLDER}/tree"
+    results = f"{_FOLDER}/results"
+    home = "/home/user"
+    temporary = "/tmp"
+    search_path = "/usr/local/bin:/usr/bin:/bin"
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def run(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float
+    ) -> Ended:
+        """See `Area.run`; what a test leaves running ends with the machine."""
+        began = time.monotonic()
+        words = [word.encode() for word in argv]
+        terminal = self._machine.open_terminal(words, cwd=cwd, environ=env)
+        threading.Thread(target=_discard, args=(terminal,), daemon=True).start()
+        exit_code = terminal.wait(timeout)
+        seconds = time.monotonic() - began
+        return Ended(124, True, seconds) if exit_code is None else Ended(exit_code, False, seconds)
+
+    def kept(self) -> dict[str, bytes]:
+        """See `Area.kept`."""
+        files = self._machine.files
+        kept = {}
+        for entry in files.list(self.results):
+            # A process left behind by the test may still be tidying up.
+            with suppress(KernelError):
+                kept[entry.name] = files.read(f"{self.results}/{entry.name}")
+        return kept
+
+
+@contextmanager
+def sandbox_area(image: Snapshot) -> Iterator[SandboxArea]:
+    """An area in a new machine with the image of `image_with`."""
+    machine = Machine(image=image)
+    try:
+        _mount_second_file_system(machine)
+        yield SandboxArea(machine)
+    finally:
+        machine.close()
+
+
+def image_with(tree: Path) -> Snapshot:
+    """The user space with a copy of `tree` where `SandboxArea` has it."""
+    machine = Machine()
+    namespace = machine.kernel.namespace
+    user = machine.identity.credentials()
+    machine.files.mkdir(SandboxArea.results)
+    machine.files.mkdir(SandboxArea.tree)
+    for path in sorted(tree.rglob("*")):
+        name = f"{SandboxArea.tree}/{path.relative_to(tree)}"
+        if path.is_symlink():
+            target = str(path.readlink()).encode()
+            namespace.symlink(user, target, namespace.root, name.encode())
+        elif path.is_dir():
+            machine.files.mkdir(name)
+        else:
+            machine.files.write(name, path.read_bytes(), mode=path.stat().st_mode & 0o777)
+    return machine.kernel.root.freeze()
+
+
+def _mount_second_file_system(machine: Machine) -> None:
+    builder = ImageBuilder()
+    builder.add_dir(b"/", 0o1777)
+    kernel = machine.kernel
+    namespace = kernel.namespace
+    place = namespace.resolve(ROOT, namespace.root, b"/dev/shm")
+    tree = TreeFs(builder.build(), kernel.limits, kernel.clock.realtime)
+    namespace.mount(place, tree, source=b"tmpfs")
 
 
 def _discard(terminal: HostTerminal) -> None:

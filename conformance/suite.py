@@ -74,8 +74,5 @@ class Suite(Protocol):
     def key(self, side: Side) -> str:
         """Changes when anything that decides the outcomes of this side changes."""
 
-    def run_native(self, test: str) -> Outcome:
-        """Run one test on the host; may be called from several threads."""
-
-    def run_sandbox(self, test: str) -> Outcome:
-        """Run one test in a sandbox of its own; may be called from several threads."""
+    def run(self, test: str, side: Side) -> Outcome:
+        """Run one test on one side, apart from all others; called from several threads."""

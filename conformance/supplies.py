@@ -1,9 +1,8 @@
 """What suites are made from, out of the builder's cache.
 
-Owns fetching and unpacking by recipe, the cross compiler, and `made`: a directory that
-is built once and found by the content of its ingredients. Rules: tarballs are the ones
-the recipes pin, so both sides come from the same bytes; what has its final name in the
-cache is complete.
+Owns fetching and unpacking by recipe, and `made`: a directory that is made once and found
+by the content of its ingredients. Rules: tarballs are the ones the recipes pin, so both
+sides come from the same bytes; what has its final name in the cache is complete.
 """
 
 from __future__ import annotations
@@ -21,11 +20,10 @@ from typing import IO
 from userland.builder.cache import Cache, default_root
 from userland.builder.commands import Commands
 from userland.builder.errors import BuildError, MissingTool, StepFailed
-from userland.builder.keys import file_digest, recipe_keys, tree_digest
+from userland.builder.keys import file_digest, tree_digest
 from userland.builder.recipe import Recipe, load_recipes
 from userland.builder.sources import fetch, unpack
-from userland.builder.target_wasm import WasmTarget
-from userland.builder.toolchain import find_toolchain
+from userland.builder.toolchain import Toolchain, find_toolchain
 
 ROOT = Path(__file__).resolve().parents[1]
 RECIPES = ROOT / "userland/recipes"
@@ -71,7 +69,7 @@ class Supplies:
         self.cache.prepare()
         self.commands = Commands()
         self.recipes = load_recipes(RECIPES, ROOT)
-        self._say = say
+        self.say = say
 
     def recipe(self, name: str) -> Recipe:
         """The recipe whose program is tested."""
@@ -83,14 +81,13 @@ class Supplies:
         return unpack(tarball, place.folder / "src", self.commands, place.log)
 
     @cached_property
-    def sysroot(self) -> Path:
-        """The built libc with its compiler driver bin/wasm-cc."""
-        toolchain = find_toolchain(self.commands)
-        keys = recipe_keys(self.recipes, WasmTarget(toolchain)) if toolchain else {}
-        entry = self.cache.find("musl", keys["musl"]) if keys else None
-        if entry is None:
-            raise BuildError("the libc is not built", "Run 'make build' (or 'wasmsand build').")
-        return entry.folder / "sysroot"
+    def toolchain(self) -> Toolchain:
+        """The compilers of the builder."""
+        self.require("setsid", "setpriv")
+        found = find_toolchain(self.commands)
+        if found is None:
+            raise BuildError("there is no compiler", "Run 'make build' (or 'wasmsand build').")
+        return found
 
     def require(self, *tools: str) -> None:
         """Raise an error that names the first of these programs that the host has not."""
@@ -98,15 +95,8 @@ class Supplies:
             if shutil.which(tool) is None:
                 raise MissingTool(
                     f"{tool} is not installed",
-                    "The native side needs gcc, make, diffutils, grep and util-linux.",
+                    "The native side needs diffutils, grep and util-linux.",
                 )
-
-    @cached_property
-    def native_compiler(self) -> str:
-        """One line that tells the host's gcc from others."""
-        self.require("gcc", "make", "setsid", "setpriv")
-        _, printed = self.commands.capture(["gcc", "--version"])
-        return printed.splitlines()[0]
 
     def made(
         self, name: str, ingredients: Sequence[str], make: Callable[[Workplace], None]
@@ -119,7 +109,7 @@ class Supplies:
         with self.cache.lock(lock, self.commands.stopped):
             if (entry := self.cache.find(name, key)) is not None:
                 return entry.folder
-            self._say(f"building {name}")
+            self.say(f"building {name}")
             with self.cache.scratch(lock) as folder:
                 outputs = folder / "out"
                 outputs.mkdir()

@@ -36,13 +36,7 @@ class ScriptedSuite:
     def key(self, side: Side) -> str:
         return self.version
 
-    def run_native(self, test: str) -> Outcome:
-        return self._run(test, "native")
-
-    def run_sandbox(self, test: str) -> Outcome:
-        return self._run(test, "sandbox")
-
-    def _run(self, test: str, side: Side) -> Outcome:
+    def run(self, test: str, side: Side) -> Outcome:
         self.runs.append((test, side))
         outcome = self.outcomes[test, side].pop(0)
         if outcome is None:

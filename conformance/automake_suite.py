@@ -1,0 +1,224 @@
+"""Suites of shell tests in automake's manner: grep, sed, coreutils, ...
+
+Owns how such a test is run and judged: by its exit status, 0 passed, 77 skipped, 99 could
+not be set up, anything else failed, and the reverse for tests that the suite expects to
+fail. What is particular about a suite is an `AutomakeTests`; see `automake_suites.py`.
+Rule: tests written in Perl are left out, there is no Perl in the sandbox.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from conformance.area import Area, ordinary_environment
+from conformance.builds import BuildRequest, Built, built, reference_key, reference_program
+from conformance.program_suite import ProgramSuite
+from conformance.suite import Outcome, Side, Verdict
+from conformance.supplies import Supplies, Workplace
+from userland.builder.recipe import installed_path
+
+_DRIVER = Path(__file__).with_name("automake_driver.sh")
+_LOG = "log"
+_LOG_TAIL = 15_000
+"""Characters of a failed test's log that are kept: its end tells most."""
+_SKIPPED = 77
+_SETUP_FAILED = 99
+
+
+@dataclass(frozen=True)
+class AutomakeTests:
+    """What is particular about one suite. Paths are relative to the source tree."""
+
+    recipe: str
+    title: str
+    sources: tuple[str, ...]
+    """Directories and files of the source that tests read, the tests themselves among them."""
+    makefile: str = "."
+    """The directory of the Makefile that lists the tests; tests are started there."""
+    tests: str = "TESTS"
+    """The variable of the Makefile that lists them."""
+    without: str | None = None
+    """The variable that lists tests to leave out, because they need root."""
+    extensions: tuple[str, ...] = (".sh",)
+    """How the names of shell tests end; "" for names without a dot."""
+    helpers: tuple[str, ...] = ()
+    """Programs that only the suite needs (check_PROGRAMS)."""
+    helpers_make: tuple[str, ...] = ("Makefile",)
+    """Arguments of make by which they are built (Makefile: nothing is)."""
+    config_header: str = "config.h"
+    """The file of configure's findings."""
+    built_files: tuple[str, ...] = ()
+    """Other files that the build makes and tests read."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Symbolic links: further names of programs."""
+    setup: str = ""
+    """Shell commands that the Makefile runs before each test."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that the Makefile sets, besides the ones that all suites have."""
+    timeout_seconds: float = 60.0
+
+
+class AutomakeSuite(ProgramSuite):
+    """The shell tests that a Makefile lists."""
+
+    code = ("automake_suite.py", "builds.py", _DRIVER.name)
+
+    def __init__(self, supplies: Supplies, tests: AutomakeTests) -> None:
+        super().__init__(supplies, tests.recipe, tests.title)
+        self._about = tests
+
+    # Making.
+
+    def ingredients(self, side: Side) -> Sequence[str]:
+        """See `ProgramSuite.ingredients`."""
+        reference = reference_key(self.supplies, self.recipe) if side == "native" else ""
+        programs = [(program.binary, program.names) for program in self.recipe.programs]
+        return [repr(self._about), repr(programs), self._built[side].folder.name, reference]
+
+    @cached_property
+    def _built(self) -> Mapping[Side, Built]:
+        about = self._about
+        variables = (about.tests, "XFAIL_TESTS", *filter(None, [about.without]))
+        request = BuildRequest(
+            recipe=self.recipe,
+            helpers=about.helpers,
+            make=about.helpers_make,
+            files=(about.config_header, *about.built_files),
+            makefile=about.makefile,
+            variables=variables,
+        )
+        return {
+            "native": built(self.supplies, "native", request),
+            "sandbox": built(self.supplies, "sandbox", request),
+        }
+
+    def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
+        """The tests, what the build made, and the programs where a build has them."""
+        source = self.supplies.unpack(self.recipe, place)
+        for name in self._about.sources:
+            _copy(source / name, tree / name)
+        build = self._built[side].folder
+        about = self._about
+        for name in (*about.helpers, about.config_header, *about.built_files):
+            _copy(build / name, tree / name)
+        for program in self.recipe.programs:
+            if side == "native":
+                reference = reference_program(self.supplies, self.recipe, program)
+                _copy(reference, tree / program.binary)
+            else:
+                _link(installed_path(program.names[0]), tree / program.binary)
+        for name, target in self._about.links.items():
+            _link(target, tree / name)
+        _copy(_DRIVER, tree / _DRIVER.name)
+
+    def tests(self) -> Sequence[str]:
+        """The shell tests in the Makefile's order."""
+        native = self._built["native"]
+        about = self._about
+        without = set(native.words(about.without)) if about.without else set()
+        return [
+            name
+            for name in dict.fromkeys(native.words(about.tests))
+            if Path(name).suffix in about.extensions and name not in without
+        ]
+
+    # Running.
+
+    def run_in(self, area: Area, test: str, side: Side) -> Outcome:
+        """See `ProgramSuite.run_in`."""
+        about = self._about
+        cwd = str(Path(area.tree) / about.makefile)
+        ended = area.run(
+            ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{_LOG}", about.setup, test],
+            cwd=cwd,
+            env=self._environment(area, cwd),
+            timeout=about.timeout_seconds,
+        )
+        outcome = judge(
+            ended.exit_code,
+            area.kept().get(_LOG, b""),
+            ended.seconds,
+            timed_out=ended.timed_out,
+            expected_to_fail=test in self._built[side].words("XFAIL_TESTS"),
+        )
+        return outcome
+
+    def _environment(self, area: Area, cwd: str) -> dict[str, str]:
+        """What Makefiles give to every test, and an ordinary user's rest."""
+        tree = area.tree
+        version = self.recipe.version
+        binaries = [Path(program.binary) for program in self.recipe.programs]
+        folders = list(dict.fromkeys(f"{tree}/{binary.parent}" for binary in binaries))
+        top = "." if self._about.makefile == "." else ".."
+        return {
+            **ordinary_environment(area, cwd=cwd, programs=folders),
+            "VERBOSE": "yes",
+            "VERSION": version,
+            "PACKAGE_VERSION": version,
+            "PACKAGE_BUGREPORT": f"bug-{self.name}@gnu.org",
+            "LOCALE_FR": "none",
+            "LOCALE_FR_UTF8": "none",
+            "LOCALE_JA": "none",
+            "abs_top_builddir": tree,
+            "abs_top_srcdir": tree,
+            "abs_srcdir": cwd,
+            "srcdir": ".",
+            "top_srcdir": top,
+            "built_programs": " ".join(binary.name for binary in binaries),
+            "fail": "0",
+            "host_os": "linux-gnu",
+            "host_triplet": "x86_64-pc-linux-gnu",
+            "CONFIG_HEADER": f"{tree}/{self._about.config_header}",
+            "CC": "gcc",
+            "AWK": "awk",
+            "EGREP": "grep -E",
+            "EXEEXT": "",
+            "MAKE": "make",
+            "PERL": "perl",
+            **self._about.environment,
+        }
+
+
+def judge(
+    exit_code: int,
+    printed: bytes,
+    seconds: float,
+    *,
+    timed_out: bool = False,
+    expected_to_fail: bool = False,
+) -> Outcome:
+    """The verdict as automake has it."""
+    log = printed.decode("utf-8", "replace")[-_LOG_TAIL:]
+    if timed_out:
+        return Outcome(Verdict.FAIL, f"timed out after {seconds:.0f} s\n{log}", seconds)
+    if exit_code == _SKIPPED:
+        return Outcome(Verdict.SKIP, _reason(log), seconds)
+    if exit_code == _SETUP_FAILED:
+        return Outcome(Verdict.FAIL, f"could not be set up\n{log}", seconds)
+    if (exit_code != 0) == expected_to_fail:
+        return Outcome(Verdict.PASS, "", seconds)
+    what = "the suite expects it to fail" if expected_to_fail else f"exit status {exit_code}"
+    return Outcome(Verdict.FAIL, f"{what}\n{log}", seconds)
+
+
+def _reason(log: str) -> str:
+    """Why a test was skipped, as it said."""
+    lines = [line for line in log.splitlines() if "skipped test:" in line]
+    return lines[-1] + "\n" if lines else log
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+    else:
+        shutil.copy2(source, target)
+
+
+def _link(target: str, name: Path) -> None:
+    name.parent.mkdir(parents=True, exist_ok=True)
+    name.symlink_to(target)

@@ -1,0 +1,185 @@
+"""What suites need of the builder: reference programs, and parts of a built tree.
+
+Owns both. Rules: all is built as recipes are, by the builder, on either side; natively the
+programs under test are the reference build of the recipe, in the sandbox the image's; which
+tests there are is asked of the Makefile that the build made.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from conformance.suite import Side
+from conformance.supplies import Supplies, Workplace
+from userland.builder.build import RecipeBuild, Workshop
+from userland.builder.cache import Entry
+from userland.builder.jobserver import JobServer
+from userland.builder.keys import recipe_key, recipe_keys
+from userland.builder.progress import PlainProgress
+from userland.builder.recipe import Program, Recipe, installed_path, with_dependencies
+from userland.builder.schedule import build_recipes
+from userland.builder.target import FILES, Target
+from userland.builder.target_native import NativeTarget
+from userland.builder.target_wasm import WasmTarget
+from userland.builder.wasm_opt import ensure_wasm_opt
+
+_JOBS = 2
+_LAYOUT = "1"
+"""Raised when other files are kept than before."""
+_VARIABLES = "make-variables"
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    """What to build and what to keep; all paths are relative to the tree."""
+
+    recipe: Recipe
+    helpers: tuple[str, ...]
+    """Programs that only the suite needs."""
+    make: tuple[str, ...]
+    """Arguments of make by which they, and what they need, are built."""
+    after: tuple[str, ...] = ()
+    """Shell commands after make, as in recipes."""
+    files: tuple[str, ...] = ()
+    """Files that the build makes and tests read."""
+    makefile: str = "."
+    """The directory of the Makefile that has the variables."""
+    variables: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> str:
+        """What a build is found by, besides the recipe's key."""
+        kept = (self.files, self.makefile, self.variables)
+        return repr((self.helpers, self.make, self.after, *kept, _LAYOUT))
+
+
+@dataclass(frozen=True)
+class Built:
+    """Where the kept files are, under the names they had in the tree."""
+
+    folder: Path
+
+    def words(self, variable: str) -> list[str]:
+        """The value of a variable of the Makefile."""
+        return (self.folder / _VARIABLES / variable).read_text("utf-8").split()
+
+
+def reference_program(supplies: Supplies, recipe: Recipe, program: Program) -> Path:
+    """The native program that is compared with the image's."""
+    folder = _entries(supplies, "native", [recipe.name])[recipe.name].folder
+    return folder / FILES / installed_path(program.names[0])[1:]
+
+
+def reference_key(supplies: Supplies, recipe: Recipe) -> str:
+    """Changes when the reference build does."""
+    return _entries(supplies, "native", [recipe.name])[recipe.name].key
+
+
+def built(supplies: Supplies, side: Side, request: BuildRequest) -> Built:
+    """The tree of one side; cached."""
+    target = _target(supplies, side)
+    variant = _variant(request)
+    needed = target.depends(variant)
+    dependencies = _entries(supplies, side, needed)
+    key = recipe_key(variant, [dependencies[name].key for name in needed], target)
+
+    def make(place: Workplace) -> None:
+        with _workshop(supplies, target) as shop:
+            shop.progress.add(variant.name, variant.version)
+            work = place.folder / "build"
+            work.mkdir()
+            build = RecipeBuild(variant, key, {n: dependencies[n] for n in needed}, shop)
+            outputs = build.run(work)
+        (tree,) = (work / "src").iterdir()
+        for program in variant.programs:
+            finished = program.file if side == "sandbox" else f"{FILES}/usr/bin/{program.name}"
+            _keep(outputs / finished, place.outputs / program.binary)
+            (place.outputs / program.binary).chmod(0o755)
+        for name in request.files:
+            _keep(tree / name, place.outputs / name)
+        _ask(tree, request, place)
+
+    # The key is of the recipe as it is committed; the variant is told by the request.
+    name = f"conformance-{request.recipe.name}-{side}-build"
+    return Built(supplies.made(name, [key, request.facts], make))
+
+
+def _target(supplies: Supplies, side: Side) -> Target:
+    if side == "native":
+        return NativeTarget(supplies.toolchain)
+    return WasmTarget(supplies.toolchain)
+
+
+def _entries(supplies: Supplies, side: Side, names: Sequence[str]) -> Mapping[str, Entry]:
+    """Recipes and what they depend on, built or from the cache."""
+    target = _target(supplies, side)
+    recipes = {
+        name: recipe
+        for name, recipe in supplies.recipes.items()
+        if side == "sandbox" or name != "musl"  # natively the machine has a libc
+    }
+    keys = recipe_keys(recipes, target)
+    wanted = with_dependencies(names, supplies.recipes)
+    chosen = {name: recipe for name, recipe in wanted.items() if name in recipes}
+    found = {name: supplies.cache.find(target.cache_prefix + name, keys[name]) for name in chosen}
+    entries = {name: entry for name, entry in found.items() if entry is not None}
+    if len(entries) < len(chosen):
+        missing = [name for name in chosen if name not in entries]
+        supplies.say(f"building {' '.join(missing)} ({side})")
+        with _workshop(supplies, target) as shop:
+            entries = build_recipes(chosen, keys, shop)
+    return entries
+
+
+@contextmanager
+def _workshop(supplies: Supplies, target: Target) -> Iterator[Workshop]:
+    progress = PlainProgress(Console(quiet=True))
+    wasm_opt = ensure_wasm_opt(supplies.cache, supplies.commands, supplies.say)
+    server = JobServer(_JOBS)
+    try:
+        yield Workshop(supplies.cache, supplies.commands, target, wasm_opt, _JOBS, server, progress)
+    finally:
+        server.close()
+
+
+def _variant(request: BuildRequest) -> Recipe:
+    """The recipe, with the suite's programs for its own."""
+    programs = tuple(
+        Program(
+            name=Path(helper).name,
+            binary=helper,
+            names=(Path(helper).name,),
+            fork=False,
+            fork_through_pointers=None,
+            optimise="O1",
+        )
+        for helper in request.helpers
+    )
+    build = replace(
+        request.recipe.build,
+        make=request.make,
+        after=request.after,
+        install=(),
+        library=None,
+    )
+    return replace(request.recipe, programs=programs, build=build, files=(), links=())
+
+
+def _keep(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(source, target)
+
+
+def _ask(tree: Path, request: BuildRequest, place: Workplace) -> None:
+    """Keep the values of the Makefile's variables, as make itself expands them."""
+    folder = place.outputs / _VARIABLES
+    folder.mkdir()
+    for variable in request.variables:
+        rule = f"print-it: ; @echo $({variable}) >{folder / variable}"
+        place.run(["make", "-s", f"--eval={rule}", "print-it"], tree / request.makefile)

@@ -1,0 +1,105 @@
+"""What all suites of programs do alike: trees, keys, areas.
+
+Owns `ProgramSuite`. A suite says how its tree is made for a side, which tests there are and
+how one is run in an area; the rest is here. Rules: a side's tree is made once and kept in
+the build cache; each test gets a fresh copy of it.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from conformance.area import Area
+from conformance.native import native_area
+from conformance.sandboxed import image_with, sandbox_area
+from conformance.suite import SIDES, Outcome, Side
+from conformance.supplies import Supplies, Workplace, code_digest, product_digest
+from wasmsand.kernel.vfs import Snapshot
+
+_CODE = ("area.py", "native.py", "program_suite.py", "sandboxed.py")
+_TREE = "tree"
+
+
+class ProgramSuite(ABC):
+    """The test suite of the tarball that a recipe pins."""
+
+    code: Sequence[str]
+    """The files of this package, besides the ones of all suites, that decide outcomes."""
+
+    def __init__(self, supplies: Supplies, name: str, title: str) -> None:
+        self.supplies = supplies
+        self.recipe = supplies.recipe(name)
+        self.name = name
+        self.title = f"{title} {self.recipe.version}"
+        self._trees: dict[Side, Path] = {}
+        self._image: Snapshot | None = None
+        self._image_lock = threading.Lock()
+
+    # What a suite says.
+
+    @abstractmethod
+    def ingredients(self, side: Side) -> Sequence[str]:
+        """Of a side's tree, besides `code`."""
+
+    @abstractmethod
+    def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
+        """Fill the empty directory `tree`."""
+
+    @abstractmethod
+    def tests(self) -> Sequence[str]:
+        """See `Suite.tests`."""
+
+    @abstractmethod
+    def run_in(self, area: Area, test: str, side: Side) -> Outcome:
+        """Run one test in an area of its own."""
+
+    # What follows from it.
+
+    def prepare(self) -> None:
+        """Make the trees."""
+        for side in SIDES:
+            self.tree(side)
+
+    def tree(self, side: Side) -> Path:
+        """The side's tree, as tests see it."""
+        if side not in self._trees:
+            folder = self.supplies.made(
+                f"conformance-{self.name}-{side}",
+                [code_digest(*self.code), *self.ingredients(side)],
+                lambda place: self._make_tree(side, place),
+            )
+            self._trees[side] = folder / _TREE
+        return self._trees[side]
+
+    def _make_tree(self, side: Side, place: Workplace) -> None:
+        tree = place.outputs / _TREE
+        tree.mkdir()
+        self.make_tree(side, tree, place)
+
+    def key(self, side: Side) -> str:
+        """See `Suite.key`."""
+        ingredients = [code_digest(*_CODE), self.tree(side).parent.name]
+        if side == "sandbox":
+            ingredients.append(product_digest())
+        return "-".join(ingredients)
+
+    def run(self, test: str, side: Side) -> Outcome:
+        """See `Suite.run`."""
+        with self._area(side) as area:
+            return self.run_in(area, test, side)
+
+    @contextmanager
+    def _area(self, side: Side) -> Iterator[Area]:
+        if side == "native":
+            with native_area(self.tree(side)) as area:
+                yield area
+            return
+        with self._image_lock:
+            if self._image is None:
+                self._image = image_with(self.tree(side))
+        with sandbox_area(self._image) as sandbox:
+            yield sandbox

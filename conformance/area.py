@@ -45,6 +45,10 @@ class Area(Protocol):
     def search_path(self) -> str:
         """For PATH, after the programs under test: the system's programs, but no Perl."""
 
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What only this side needs in the environment."""
+
     def run(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float
     ) -> Ended:
@@ -64,4 +68,5 @@ def ordinary_environment(area: Area, *, cwd: str, programs: Sequence[str] = ()) 
         "SHELL": "/bin/bash",
         "TMPDIR": area.temporary,
         "PWD": cwd,
+        **area.variables,
     }

@@ -47,7 +47,7 @@ class BuildRequest:
     after: tuple[str, ...] = ()
     """Shell commands after make, as in recipes."""
     files: tuple[str, ...] = ()
-    """Files that the build makes and tests read."""
+    """Files and directories that the build makes and tests read."""
     makefile: str = "."
     """The directory of the Makefile that has the variables."""
     variables: tuple[str, ...] = ()
@@ -173,7 +173,10 @@ def _variant(request: BuildRequest) -> Recipe:
 
 def _keep(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(source, target)
+    if source.is_dir():
+        shutil.copytree(source, target)
+    else:
+        shutil.copy2(source, target)
 
 
 def _ask(tree: Path, request: BuildRequest, place: Workplace) -> None:

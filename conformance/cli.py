@@ -19,7 +19,8 @@ from rich.text import Text
 from conformance import automake_suites
 from conformance.bash_suite import BashSuite
 from conformance.explanations import explanations_of, load_explanations, needless
-from conformance.report import suite_text, update
+from conformance.gawk_suite import GawkSuite
+from conformance.report import update
 from conformance.runner import KeptOutcomes, run_suite
 from conformance.suite import SIDES, Comparison, Outcome, Side, Suite, Verdict
 from conformance.supplies import ROOT, Supplies
@@ -32,6 +33,7 @@ _SUITES: dict[str, Callable[[Supplies], Suite]] = {
     "coreutils": automake_suites.coreutils_suite,
     "diffutils": automake_suites.diffutils_suite,
     "findutils": automake_suites.findutils_suite,
+    "gawk": GawkSuite,
     "grep": automake_suites.grep_suite,
     "sed": automake_suites.sed_suite,
 }
@@ -105,7 +107,7 @@ def _suite(suite: Suite, options: argparse.Namespace, console: Console) -> int:
     if options.tests:
         _show(different, console)
     else:
-        update(options.document, suite, suite_text(suite, comparisons, explanations))
+        update(options.document, suite, comparisons, explanations)
     for test in needless(comparisons, explanations):
         console.print(Text(f"{test} passes now: remove it from explanations.toml"))
     unexplained = [c.test for c in different if not explanations_of(c.test, explanations)]

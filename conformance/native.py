@@ -2,8 +2,8 @@
 
 Owns the user and the directory. Rules: never as root (the suites say so, and the
 sandbox's user is not root either); what a test leaves running in its process group is
-ended; Perl, which the sandbox has not, is hidden, so that both sides have what tests need
-or both have it not.
+ended; both sides have what tests ask for or both have it not: Perl, which the sandbox has
+not, is hidden, and UTF-8 locales, which it has, are there.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _FOLDERS = ("results", "tmp", "home", "hide")
 class NativeArea:
     """An `Area` in a directory of the host."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, locales: Path) -> None:
         self.tree = str(folder / "tree")
         self.results = str(folder / "results")
         self.home = str(folder / "home")
         self.temporary = str(folder / "tmp")
         self.search_path = f"{folder}/hide:/usr/local/bin:/usr/bin:/bin"
+        self.variables = {"LOCPATH": str(locales)}
 
     def run(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float
@@ -72,8 +72,8 @@ class NativeArea:
 
 
 @contextmanager
-def native_area(tree: Path) -> Iterator[NativeArea]:
-    """An area with a copy of `tree`; removed afterwards."""
+def native_area(tree: Path, locales: Path) -> Iterator[NativeArea]:
+    """An area with a copy of `tree`, removed afterwards; `locales` are shared."""
     folder = Path(tempfile.mkdtemp(prefix="wasmsand-conformance-", dir="/tmp"))
     try:
         shutil.copytree(tree, folder / "tree", symlinks=True)
@@ -83,7 +83,7 @@ def native_area(tree: Path) -> Iterator[NativeArea]:
         perl.write_text(_NO_PERL, encoding="utf-8")
         perl.chmod(0o755)
         _hand_over(folder)
-        yield NativeArea(folder)
+        yield NativeArea(folder, locales)
     finally:
         for directory, _, _ in os.walk(folder):
             with suppress(OSError):

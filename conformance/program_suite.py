@@ -20,7 +20,7 @@ from conformance.suite import SIDES, Outcome, Side
 from conformance.supplies import Supplies, Workplace, code_digest, product_digest
 from wasmsand.kernel.vfs import Snapshot
 
-_CODE = ("area.py", "native.py", "program_suite.py", "sandboxed.py")
+_CODE = ("area.py", "native.py", "program_suite.py", "sandboxed.py", "supplies.py")
 _TREE = "tree"
 
 
@@ -61,6 +61,7 @@ class ProgramSuite(ABC):
 
     def prepare(self) -> None:
         """Make the trees."""
+        self.supplies.locales  # noqa: B018  # made when first asked for
         for side in SIDES:
             self.tree(side)
 
@@ -95,7 +96,7 @@ class ProgramSuite(ABC):
     @contextmanager
     def _area(self, side: Side) -> Iterator[Area]:
         if side == "native":
-            with native_area(self.tree(side)) as area:
+            with native_area(self.tree(side), self.supplies.locales) as area:
                 yield area
             return
         with self._image_lock:

@@ -1,98 +1,178 @@
-"""The tables of `docs/conformance.md`.
+"""The document: `docs/conformance.md`, and one table of all tests per suite beside it.
 
-Owns the text between a suite's two markers, and nothing else of that file. Rule: the
-text depends on the outcomes and the explanations alone.
+Owns the summary, each suite's section between its two markers, and the tables in
+`docs/conformance/`; the prose around them is written by hand. Rules: the text depends on
+the outcomes and the explanations alone; a suite that was not run keeps what it has.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.explanations import Explanation, explanations_of
 from conformance.suite import Comparison, Outcome, Suite, Verdict
 
 _MARKS = {Verdict.PASS: "pass", Verdict.FAIL: "**fail**", Verdict.SKIP: "skip"}
+_SUMMARY = "summary"
+_SUMMARY_HEAD = """\
+| suite | tests | pass natively | of these in the sandbox | | as native | native s | sandbox s |
+|---|---:|---:|---:|---:|---:|---:|---:|"""
+_ROW = re.compile(r"^\| \[(?P<title>.+?)\]\(#(?P<name>[\w-]+)\) \|(?P<cells>.*)\|$", re.MULTILINE)
 
 
-def update(document: Path, suite: Suite, text: str) -> None:
-    """Put `text` between the suite's markers."""
-    begin, end = (f"<!-- {suite.name}: {edge} -->" for edge in ("begin", "end"))
-    old = document.read_text("utf-8")
-    head, found_begin, rest = old.partition(begin)
-    _, found_end, tail = rest.partition(end)
-    if not found_begin or not found_end:
-        raise ValueError(f"{document} has no lines {begin} and {end}")
-    document.write_text(f"{head}{begin}\n\n{text.strip()}\n\n{end}{tail}", encoding="utf-8")
+def update(
+    document: Path,
+    suite: Suite,
+    comparisons: Sequence[Comparison],
+    explanations: Sequence[Explanation],
+) -> None:
+    """Write the suite's outcomes: its row, its section, its table."""
+    counts = Counts.of(comparisons)
+    text = document.read_text("utf-8")
+    text = _replaced(document, text, suite.name, section(suite, comparisons, explanations))
+    old = _between(document, text, _SUMMARY)
+    text = _replaced(document, text, _SUMMARY, summary(old, suite, counts))
+    document.write_text(text, encoding="utf-8")
+    tables = document.with_suffix("")
+    tables.mkdir(exist_ok=True)
+    (tables / f"{suite.name}.md").write_text(_all_tests(suite, comparisons), encoding="utf-8")
 
 
-def suite_text(
+@dataclass(frozen=True)
+class Counts:
+    """A suite in numbers."""
+
+    tests: int
+    native_passes: int
+    both_pass: int
+    as_native: int
+    native_seconds: int
+    sandbox_seconds: int
+
+    @classmethod
+    def of(cls, comparisons: Sequence[Comparison]) -> Counts:
+        """Count."""
+        passed = [c for c in comparisons if c.native.verdict is Verdict.PASS]
+        return cls(
+            len(comparisons),
+            len(passed),
+            sum(c.sandbox.verdict is Verdict.PASS for c in passed),
+            sum(c.as_native for c in comparisons),
+            round(sum(c.native.seconds for c in comparisons)),
+            round(sum(c.sandbox.seconds for c in comparisons)),
+        )
+
+    @property
+    def share(self) -> str:
+        """How much of what passes natively passes in the sandbox."""
+        return f"{self.both_pass / max(1, self.native_passes):.1%}"
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            self.tests + other.tests,
+            self.native_passes + other.native_passes,
+            self.both_pass + other.both_pass,
+            self.as_native + other.as_native,
+            self.native_seconds + other.native_seconds,
+            self.sandbox_seconds + other.sandbox_seconds,
+        )
+
+    def cells(self) -> str:
+        """For a row of the summary."""
+        cells = (
+            self.tests,
+            self.native_passes,
+            self.both_pass,
+            self.share,
+            self.as_native,
+            self.native_seconds,
+            self.sandbox_seconds,
+        )
+        return " | ".join(map(str, cells))
+
+
+def summary(old: str, suite: Suite, counts: Counts) -> str:
+    """The table of all suites, with this one's row as it is now."""
+    rows: dict[str, tuple[str, Counts]] = {}
+    for row in _ROW.finditer(old):
+        cells = [cell.strip() for cell in row["cells"].split("|")]
+        values = [int(cell) for index, cell in enumerate(cells) if index != 3]
+        rows[row["name"]] = (row["title"], Counts(*values))
+    rows[suite.name] = (suite.title, counts)
+    lines = [
+        f"| [{title}](#{name}) | {numbers.cells()} |"
+        for name, (title, numbers) in sorted(rows.items())
+    ]
+    total = Counts(0, 0, 0, 0, 0, 0)
+    for _, counted in rows.values():
+        total += counted
+    return "\n".join([_SUMMARY_HEAD, *lines, f"| all | {total.cells()} |"])
+
+
+def section(
     suite: Suite, comparisons: Sequence[Comparison], explanations: Sequence[Explanation]
 ) -> str:
-    """Summary, differences with their causes, and the whole table."""
-    parts = [_summary(suite, comparisons)]
-    different = [comparison for comparison in comparisons if not comparison.as_native]
+    """A suite in short: counts, differences with their causes."""
+    counts = Counts.of(comparisons)
+    parts = [
+        f"{suite.title}: {counts.as_native} of {counts.tests} as native. Of "
+        f"{counts.native_passes} tests that pass natively, {counts.both_pass} pass in the "
+        f"sandbox (**{counts.share}**). [All tests](conformance/{suite.name}.md).",
+        _verdicts(comparisons),
+    ]
+    different = [c for c in comparisons if not c.as_native]
     if different:
-        parts.append("### Differences and why\n")
-        parts.append(_differences(different, explanations))
+        parts += ["Differences and why:", _causes(different, explanations)]
     both = [c for c in comparisons if c.native.verdict is c.sandbox.verdict is Verdict.FAIL]
     if both:
-        parts.append("### Fail natively as well\n")
-        parts.append(_failures_on_both_sides(both, explanations))
-    parts.append("### All tests\n")
-    parts.append(_table(comparisons))
-    return "\n\n".join(part.strip() for part in parts)
+        parts += ["Fail natively as well:", _causes(both, explanations, needed=False)]
+    return "\n\n".join(parts)
 
 
-def _summary(suite: Suite, comparisons: Sequence[Comparison]) -> str:
-    alike = sum(comparison.as_native for comparison in comparisons)
-    rows = []
+def _verdicts(comparisons: Sequence[Comparison]) -> str:
+    lines = [f"| side | {' | '.join(Verdict)} |", "|---|---:|---:|---:|"]
     for side in ("native", "sandbox"):
-        outcomes = [getattr(comparison, side) for comparison in comparisons]
+        outcomes: list[Outcome] = [getattr(comparison, side) for comparison in comparisons]
         counts = [sum(o.verdict is verdict for o in outcomes) for verdict in Verdict]
-        seconds = sum(outcome.seconds for outcome in outcomes)
-        rows.append(f"| {side} | {' | '.join(map(str, counts))} | {seconds:.0f} |")
-    passed = [c.sandbox.verdict for c in comparisons if c.native.verdict is Verdict.PASS]
-    return "\n".join(
-        [
-            f"{suite.title}: **{alike} of {len(comparisons)} as native**. Of {len(passed)} tests "
-            f"that pass natively, {passed.count(Verdict.PASS)} pass in the sandbox "
-            f"({passed.count(Verdict.PASS) / max(1, len(passed)):.1%}).",
-            "",
-            f"| side | {' | '.join(Verdict)} | seconds in all |",
-            "|---|---:|---:|---:|---:|",
-            *rows,
-        ]
-    )
-
-
-def _differences(different: Sequence[Comparison], explanations: Sequence[Explanation]) -> str:
-    lines = ["| test | limitation | why |", "|---|---|---|"]
-    for comparison in different:
-        found = explanations_of(comparison.test, explanations)
-        limitations = ", ".join(entry.limitation for entry in found if entry.limitation) or "-"
-        why = " ".join(_cell(entry.because) for entry in found) or "**unexplained**"
-        lines.append(f"| {comparison.test} | {limitations} | {why} |")
+        lines.append(f"| {side} | {' | '.join(map(str, counts))} |")
     return "\n".join(lines)
 
 
-def _failures_on_both_sides(both: Sequence[Comparison], explanations: Sequence[Explanation]) -> str:
-    lines = ["| test | why |", "|---|---|"]
-    for comparison in both:
-        found = explanations_of(comparison.test, explanations)
-        lines.append(f"| {comparison.test} | {' '.join(_cell(e.because) for e in found)} |")
+def _causes(
+    comparisons: Sequence[Comparison], explanations: Sequence[Explanation], *, needed: bool = True
+) -> str:
+    """One row per cause, with the tests that it explains; then those without one."""
+    lines = ["| tests | limitation | why |", "|---|---|---|"]
+    names = [comparison.test for comparison in comparisons]
+    for entry in explanations:
+        if concerned := [name for name in names if name in entry.tests]:
+            why = entry.because.replace("|", "\\|")
+            lines.append(f"| {', '.join(concerned)} | {entry.limitation or '-'} | {why} |")
+    for name in names:
+        if not explanations_of(name, explanations):
+            lines.append(f"| {name} | - | {'**unexplained**' if needed else ''} |")
     return "\n".join(lines)
 
 
-def _table(comparisons: Sequence[Comparison]) -> str:
-    lines = ["| test | native | sandbox | native s | sandbox s |", "|---|---|---|---:|---:|"]
+def _all_tests(suite: Suite, comparisons: Sequence[Comparison]) -> str:
+    lines = [
+        f"# {suite.title}: all tests",
+        "",
+        "Written by `make conformance`; see [conformance.md](../conformance.md).",
+        "",
+        "| test | native | sandbox | native s | sandbox s |",
+        "|---|---|---|---:|---:|",
+    ]
     for comparison in comparisons:
         native, sandbox = comparison.native, comparison.sandbox
         lines.append(
             f"| {comparison.test} | {_verdict(native)} | {_verdict(sandbox)} "
             f"| {native.seconds:.1f} | {sandbox.seconds:.1f} |"
         )
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"
 
 
 def _verdict(outcome: Outcome) -> str:
@@ -100,5 +180,24 @@ def _verdict(outcome: Outcome) -> str:
     return _MARKS[outcome.verdict] + (" (second try)" if again else "")
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+# The text between two markers.
+
+
+def _markers(name: str) -> tuple[str, str]:
+    return f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+
+
+def _between(document: Path, text: str, name: str) -> str:
+    begin, end = _markers(name)
+    _, found_begin, rest = text.partition(begin)
+    inner, found_end, _ = rest.partition(end)
+    if not found_begin or not found_end:
+        raise ValueError(f"{document} has no lines {begin} and {end}")
+    return inner
+
+
+def _replaced(document: Path, text: str, name: str, new: str) -> str:
+    inner = _between(document, text, name)
+    begin, _ = _markers(name)
+    head, _, rest = text.partition(begin)
+    return f"{head}{begin}\n\n{new.strip()}\n\n{rest[len(inner) :]}"

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import ClassVar
 
 from conformance.area import Ended
 from wasmsand.kernel.errno import KernelError
@@ -29,6 +30,7 @@ class SandboxArea:
     home = "/home/user"
     temporary = "/tmp"
     search_path = "/usr/local/bin:/usr/bin:/bin"
+    variables: ClassVar[dict[str, str]] = {}
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine

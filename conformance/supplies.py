@@ -7,10 +7,13 @@ sides come from the same bytes; what has its final name in the cache is complete
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import os
+import platform
 import shutil
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +31,7 @@ from userland.builder.toolchain import Toolchain, find_toolchain
 ROOT = Path(__file__).resolve().parents[1]
 RECIPES = ROOT / "userland/recipes"
 _TAIL_LINES = 25
+_LOCALES = ("de_DE", "el_GR", "en_US", "fr_FR", "ja_JP", "ru_RU", "tr_TR")
 
 
 @dataclass(frozen=True)
@@ -95,8 +99,20 @@ class Supplies:
             if shutil.which(tool) is None:
                 raise MissingTool(
                     f"{tool} is not installed",
-                    "The native side needs diffutils, grep and util-linux.",
+                    "The native side needs diffutils, grep, locales and util-linux.",
                 )
+
+    @cached_property
+    def locales(self) -> Path:
+        """For the native side's LOCPATH: what tests ask for, as far as it is UTF-8."""
+        self.require("localedef")
+        made = self.made("conformance-locales", [platform.libc_ver()[1], *_LOCALES], _make_locales)
+        # The cache may be where another user cannot read.
+        folder = Path(tempfile.mkdtemp(prefix="wasmsand-locales-", dir="/tmp"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        folder.chmod(0o755)
+        shutil.copytree(made, folder, dirs_exist_ok=True)
+        return folder
 
     def made(
         self, name: str, ingredients: Sequence[str], make: Callable[[Workplace], None]
@@ -117,6 +133,12 @@ class Supplies:
                 with log_path.open("wb") as log:
                     make(Workplace(name, folder, outputs, log, log_path, self.commands))
                 return self.cache.publish(name, key, outputs, {}).folder
+
+
+def _make_locales(place: Workplace) -> None:
+    for name in _LOCALES:
+        output = place.outputs / f"{name}.UTF-8"
+        place.run(["localedef", "--no-archive", "-i", name, "-f", "UTF-8", output], place.folder)
 
 
 def code_digest(*modules: str) -> str:

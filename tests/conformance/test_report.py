@@ -13,7 +13,7 @@ from conformance.explanations import (
     load_explanations,
     needless,
 )
-from conformance.report import suite_text, update
+from conformance.report import section, update
 from conformance.suite import Comparison, Outcome, Suite, Verdict
 
 pytestmark = pytest.mark.no_userland
@@ -27,38 +27,90 @@ class Named:
     title = "A shell 1.0"
 
 
+class Other:
+    name = "ed"
+    title = "An editor 2"
+
+
 SUITE: Suite = Named()  # type: ignore[assignment]  # the report uses the names alone
 
 
-def test_the_report_counts_and_explains() -> None:
+MARKED = """\
+before
+<!-- summary: begin -->
+<!-- summary: end -->
+between
+<!-- sh: begin -->
+old
+<!-- sh: end -->
+after
+"""
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    file = tmp_path / "conformance.md"
+    file.write_text(MARKED)
+    return file
+
+
+def test_a_section_counts_and_explains() -> None:
     comparisons = [Comparison("t1", PASS, PASS), Comparison("t2", PASS, FAIL)]
-    text = suite_text(SUITE, comparisons, [Explanation(("t2",), "no | here", "L009")])
-    assert "A shell 1.0: **1 of 2 as native**." in text
-    assert "| sandbox | 1 | 1 | 0 | 3 |" in text
+    text = section(SUITE, comparisons, [Explanation(("t2",), "no | here", "L009")])
+    assert "A shell 1.0: 1 of 2 as native. Of 2 tests that pass natively, 1 pass" in text
+    assert "(**50.0%**)" in text
+    assert "| sandbox | 1 | 1 | 0 |" in text
     assert "| t2 | L009 | no \\| here |" in text
-    assert "| t2 | pass | **fail** | 1.0 | 2.0 |" in text
 
 
-def test_a_difference_without_explanation_is_called_that() -> None:
-    text = suite_text(SUITE, [Comparison("t2", PASS, FAIL)], [])
+def test_tests_with_one_cause_share_a_row() -> None:
+    comparisons = [Comparison(name, PASS, FAIL) for name in ("t1", "t2", "t3")]
+    text = section(SUITE, comparisons, [Explanation(("t1", "t3", "t9"), "why", None)])
+    assert "| t1, t3 | - | why |" in text
     assert "| t2 | - | **unexplained** |" in text
 
 
-def test_only_the_text_between_the_markers_changes(tmp_path: Path) -> None:
-    document = tmp_path / "conformance.md"
-    document.write_text("before\n<!-- sh: begin -->\nold\n<!-- sh: end -->\nafter\n")
-    update(document, SUITE, "new")
-    update(document, SUITE, "new")
-    assert document.read_text() == (
-        "before\n<!-- sh: begin -->\n\nnew\n\n<!-- sh: end -->\nafter\n"
-    )
+def test_a_failure_on_both_sides_needs_no_explanation() -> None:
+    text = section(SUITE, [Comparison("t2", FAIL, FAIL)], [])
+    assert "Fail natively as well:" in text
+    assert "| t2 | - |  |" in text
+
+
+def test_only_the_text_between_the_markers_changes(document: Path) -> None:
+    for _ in range(2):
+        update(document, SUITE, [Comparison("t1", PASS, PASS)], [])
+    text = document.read_text()
+    assert text.startswith("before\n<!-- summary: begin -->\n\n| suite ")
+    assert "<!-- summary: end -->\nbetween\n<!-- sh: begin -->\n\nA shell 1.0: 1 of 1" in text
+    assert text.endswith("\n\n<!-- sh: end -->\nafter\n")
+    assert "old" not in text
+
+
+def test_the_summary_has_a_row_per_suite_and_a_sum(document: Path) -> None:
+    text = document.read_text()
+    document.write_text(text + "<!-- ed: begin -->\n<!-- ed: end -->\n")
+    update(document, SUITE, [Comparison("t1", PASS, PASS), Comparison("t2", PASS, FAIL)], [])
+    other: Suite = Other()  # type: ignore[assignment]
+    update(document, other, [Comparison("t1", PASS, PASS), Comparison("t2", FAIL, FAIL)], [])
+    text = document.read_text()
+    assert "| [An editor 2](#ed) | 2 | 1 | 1 | 100.0% | 2 | 3 | 3 |\n" in text
+    assert "| [A shell 1.0](#sh) | 2 | 2 | 1 | 50.0% | 1 | 2 | 3 |\n" in text
+    assert "| all | 4 | 3 | 2 | 66.7% | 3 | 5 | 6 |\n" in text
+
+
+def test_all_tests_are_listed_beside_the_document(document: Path) -> None:
+    second = Outcome(Verdict.PASS, "", 2.0, tries=2)
+    update(document, SUITE, [Comparison("t1", PASS, second), Comparison("t2", PASS, FAIL)], [])
+    table = (document.parent / "conformance/sh.md").read_text()
+    assert "| t1 | pass | pass (second try) | 1.0 | 2.0 |" in table
+    assert "| t2 | pass | **fail** | 1.0 | 2.0 |" in table
 
 
 def test_a_document_without_markers_is_an_error(tmp_path: Path) -> None:
     document = tmp_path / "conformance.md"
     document.write_text("nothing\n")
     with pytest.raises(ValueError, match="sh: begin"):
-        update(document, SUITE, "new")
+        update(document, SUITE, [Comparison("t1", PASS, PASS)], [])
 
 
 def test_an_explanation_of_a_test_that_is_skipped_in_the_sandbox_alone_is_needed() -> None:

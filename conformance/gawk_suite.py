@@ -1,0 +1,110 @@
+"""GNU awk's own test suite: a Makefile with one target per test.
+
+Owns how such a target is run without make, which a sandbox need not have for its awk to be
+judged: `make -n` tells the commands when the suite is built, and both sides run those. Left
+out are the tests of what the recipe leaves out (MPFR, loadable extensions, persistent
+memory) and of the network.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from conformance.area import Area, ordinary_environment
+from conformance.automake_suite import judge
+from conformance.builds import BuildRequest, Built, built, reference_key, reference_program
+from conformance.program_suite import ProgramSuite
+from conformance.suite import Outcome, Side
+from conformance.supplies import Supplies, Workplace
+
+_LISTS = (
+    "BASIC_TESTS",
+    "UNIX_TESTS",
+    "GAWK_EXT_TESTS",
+    "LOCALE_CHARSET_TESTS",
+    "MACHINE_TESTS",
+)
+_TIMEOUT_SECONDS = 60.0
+_DRIVER = Path(__file__).with_name("gawk_driver.sh")
+_LOG = "log"
+_COMMANDS = "test/commands"
+_TELL_COMMANDS = f"""
+    mkdir {_COMMANDS} && cd test &&
+    for test in $(make -s --eval='tell: ; @echo {" ".join(f"$({name})" for name in _LISTS)}' tell)
+    do make -s -n $test >commands/$test || exit
+    done
+"""
+
+
+class GawkSuite(ProgramSuite):
+    """The tests of the tarball that the gawk recipe pins."""
+
+    code = ("gawk_suite.py", "automake_suite.py", "builds.py", _DRIVER.name)
+
+    def __init__(self, supplies: Supplies) -> None:
+        super().__init__(supplies, "gawk", "GNU awk")
+
+    @cached_property
+    def _built(self) -> Built:
+        """For both sides: only the list of tests and their commands are needed of it."""
+        request = BuildRequest(
+            recipe=self.recipe,
+            helpers=(),
+            make=("Makefile",),
+            after=(_TELL_COMMANDS,),
+            files=(_COMMANDS,),
+            makefile="test",
+            variables=_LISTS,
+        )
+        return built(self.supplies, "native", request)
+
+    def ingredients(self, side: Side) -> Sequence[str]:
+        """See `ProgramSuite.ingredients`."""
+        reference = reference_key(self.supplies, self.recipe) if side == "native" else ""
+        return [self._built.folder.name, reference]
+
+    def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
+        """test/ with the tests and their commands, and gawk where a build has it."""
+        source = self.supplies.unpack(self.recipe, place)
+        shutil.copytree(source / "test", tree / "test")
+        (tree / _COMMANDS).mkdir()
+        for printed in (self._built.folder / _COMMANDS).iterdir():
+            script = separate_shells(printed.read_text("utf-8"))
+            (tree / _COMMANDS / printed.name).write_text(script, encoding="utf-8")
+        (program,) = self.recipe.programs
+        if side == "native":
+            shutil.copy2(reference_program(self.supplies, self.recipe, program), tree / "gawk")
+        else:
+            (tree / "gawk").symlink_to("/usr/bin/gawk")
+        shutil.copy2(_DRIVER, tree / _DRIVER.name)
+
+    def tests(self) -> Sequence[str]:
+        """In the Makefile's order."""
+        return [test for name in _LISTS for test in self._built.words(name)]
+
+    def run_in(self, area: Area, test: str, side: Side) -> Outcome:
+        """See `ProgramSuite.run_in`."""
+        cwd = f"{area.tree}/test"
+        ended = area.run(
+            ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{_LOG}", test],
+            cwd=cwd,
+            env=ordinary_environment(area, cwd=cwd),
+            timeout=_TIMEOUT_SECONDS,
+        )
+        log = area.kept().get(_LOG, b"")
+        return judge(ended.exit_code, log, ended.seconds, timed_out=ended.timed_out)
+
+
+def separate_shells(commands: str) -> str:
+    """A script that runs each command of a Makefile in a shell of its own, as make does."""
+    script = []
+    command: list[str] = []
+    for line in commands.splitlines():
+        command.append(line)
+        if not line.endswith("\\"):
+            script.append("(\n" + "\n".join(command) + "\n)\n")
+            command = []
+    return "".join(script)

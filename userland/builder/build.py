@@ -106,7 +106,9 @@ class RecipeBuild:
         self, tree: Path, work: Path, variables: Mapping[str, str], log: IO[bytes]
     ) -> None:
         answers = work / "config.site"
-        answers.write_text(self.shop.target.answers(self.recipe), encoding="utf-8")
+        answers.write_text(
+            self.shop.target.answers(self.recipe, self.dependencies), encoding="utf-8"
+        )
         arguments = [
             *self.shop.target.configure(self.recipe),
             "--prefix=/usr",

@@ -28,6 +28,7 @@ _FEATURES = (
     "sign-ext",
     "nontrapping-float-to-int",
     "multivalue",
+    "simd",
 )
 _STRIP = ("--strip-debug", "--strip-producers", "--strip-target-features")
 

@@ -49,7 +49,7 @@ class Target(Protocol):
     def configure(self, recipe: Recipe) -> list[str]:
         """Arguments of configure before the recipe's own."""
 
-    def answers(self, recipe: Recipe) -> str:
+    def answers(self, recipe: Recipe, dependencies: Mapping[str, Entry]) -> str:
         """The content of configure's site file."""
 
     def finish(self, program: Program, linked: Path, outputs: Path, wasm_opt: RunTool) -> None:

@@ -58,7 +58,7 @@ class NativeTarget:
     def configure(self, recipe: Recipe) -> list[str]:
         return []
 
-    def answers(self, recipe: Recipe) -> str:
+    def answers(self, recipe: Recipe, dependencies: Mapping[str, Entry]) -> str:
         return ""
 
     def finish(self, program: Program, linked: Path, outputs: Path, wasm_opt: RunTool) -> None:

@@ -55,9 +55,10 @@ class WasmTarget:
     def configure(self, recipe: Recipe) -> list[str]:
         return [f"--host={_HOST}", f"--build={platform.machine()}-linux-gnu"]
 
-    def answers(self, recipe: Recipe) -> str:
-        """What holds for every program, then what the recipe adds."""
-        shared = [file.read_text(encoding="utf-8") for file in shared_answers(recipe)]
+    def answers(self, recipe: Recipe, dependencies: Mapping[str, Entry]) -> str:
+        """What the libc has, what configure cannot find out, and what the recipe adds."""
+        found = dependencies["musl"].folder / SYSROOT / "share/config.site"
+        shared = [file.read_text(encoding="utf-8") for file in (found, *shared_answers(recipe))]
         own = [f"{name}={value}\n" for name, value in recipe.build.answers]
         return "".join(shared + own)
 

@@ -90,3 +90,14 @@ make -s -j"$jobs" install-headers lib/libc.a lib/crt1.o \
 	lib/libxnet.a lib/libresolv.a lib/libdl.a
 cp lib/*.a lib/crt1.o "$sysroot/lib/"
 "llvm-strip$llvm" --strip-debug -o "$sysroot/lib/libclang_rt.builtins.a" "$builtins"
+
+# What this libc has, in the words of configure scripts: each answer saves a script's
+# compilation, and it is what that would have found.
+mkdir -p "$sysroot/share"
+{
+	"llvm-nm$llvm" --defined-only --extern-only "$sysroot"/lib/lib[!r]*.a 2>/dev/null |
+		sed -n 's/^[0-9a-f]* [TW] \([a-z][a-z0-9_]*\)$/ac_cv_func_\1=yes/p'
+	(cd "$sysroot/include" && find . -name '*.h') |
+		sed 's|^\./||; s|[^A-Za-z0-9]|_|g; s|.*|ac_cv_header_&=yes|'
+} | sort -u > "$sysroot/share/config.site"
+grep -q '^ac_cv_func_openat=yes$' "$sysroot/share/config.site" || fail "no list of functions"

@@ -5,8 +5,11 @@
 enum { MAX_SHORT = 32 };
 
 typedef uint64_t unaligned64 __attribute__((__aligned__(1), __may_alias__));
+typedef signed char unaligned128
+	__attribute__((__vector_size__(16), __aligned__(1), __may_alias__));
 typedef uint32_t unaligned32 __attribute__((__aligned__(1), __may_alias__));
 
+static inline unaligned128 load128(const char *p) { return *(const unaligned128 *)p; }
 static inline uint64_t load64(const char *p) { return *(const unaligned64 *)p; }
 static inline uint32_t load32(const char *p) { return *(const unaligned32 *)p; }
 static inline void store64(char *p, uint64_t value) { *(unaligned64 *)p = value; }

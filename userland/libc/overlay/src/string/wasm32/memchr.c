@@ -1,18 +1,19 @@
-#include "word_scan.h"
+#include "vector_scan.h"
 
 /* The size may be any number up to SIZE_MAX, when the byte is known to be there. */
 void *memchr(const void *block, int byte, size_t size)
 {
-	const unsigned char *p = block;
-	unsigned char wanted = byte;
-	for (; size && !is_aligned(p); p++, size--)
-		if (*p == wanted) return (void *)p;
-	word pattern = repeat(wanted);
-	for (; size >= WORD; p += WORD, size -= WORD) {
-		word found = zero_bytes(*(const word *)p ^ pattern);
-		if (found) return (void *)(p + first_byte(found));
+	if (!size) return 0;
+	uintptr_t end = (uintptr_t)block + size;
+	if (end < size) end = UINTPTR_MAX;
+	bytes16 pattern = repeat(byte);
+	const char *p = vector_of(block);
+	unsigned found = equal_bytes(p, pattern) & ALL << place_of(block);
+	while (!found) {
+		p += VECTOR;
+		if ((uintptr_t)p >= end) return 0;
+		found = equal_bytes(p, pattern);
 	}
-	for (; size; p++, size--)
-		if (*p == wanted) return (void *)p;
-	return 0;
+	p += first_of(found);
+	return (uintptr_t)p < end ? (void *)p : 0;
 }

@@ -16,6 +16,12 @@ int memcmp(const void *left, const void *right, size_t size)
 			if (*l != *r) return (unsigned char)*l - (unsigned char)*r;
 		return 0;
 	}
+	for (; size > 16; size -= 16, l += 16, r += 16) {
+		unsigned same = __builtin_wasm_bitmask_i8x16(load128(l) == load128(r));
+		if (same == 0xffff) continue;
+		size_t first = __builtin_ctz(~same);
+		return (unsigned char)l[first] - (unsigned char)r[first];
+	}
 	for (; size > 8; size -= 8, l += 8, r += 8) {
 		uint64_t a = load64(l), b = load64(r);
 		if (a != b) return order(a, b);

@@ -1,17 +1,18 @@
-#include "word_scan.h"
+#include "vector_scan.h"
 
 void *__memrchr(const void *block, int byte, size_t size)
 {
-	const unsigned char *start = block, *p = start + size;
-	unsigned char wanted = byte;
-	for (; p > start && !is_aligned(p); p--)
-		if (p[-1] == wanted) return (void *)(p - 1);
-	/* Only whether the word has the byte is exact; the bytes say which is last. */
-	word pattern = repeat(wanted);
-	while (p - start >= WORD && !zero_bytes(*(const word *)(p - WORD) ^ pattern)) p -= WORD;
-	for (; p > start; p--)
-		if (p[-1] == wanted) return (void *)(p - 1);
-	return 0;
+	if (!size) return 0;
+	const char *start = block, *last = start + size - 1, *p = vector_of(last);
+	bytes16 pattern = repeat(byte);
+	unsigned found = equal_bytes(p, pattern) & ALL >> (VECTOR - 1 - place_of(last));
+	while (!found) {
+		if (p <= start) return 0;
+		p -= VECTOR;
+		found = equal_bytes(p, pattern);
+	}
+	p += last_of(found);
+	return p >= start ? (void *)p : 0;
 }
 
 __attribute__((__weak__, __alias__("__memrchr")))

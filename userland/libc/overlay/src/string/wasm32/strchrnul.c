@@ -1,18 +1,15 @@
-#include "word_scan.h"
+#include "vector_scan.h"
 
 char *__strchrnul(const char *string, int byte)
 {
-	const char *p = string;
-	char wanted = byte;
-	for (; !is_aligned(p); p++)
-		if (!*p || *p == wanted) return (char *)p;
-	word pattern = repeat(wanted), found;
-	for (;; p += WORD) {
-		word w = *(const word *)p;
-		if ((found = zero_bytes(w) | zero_bytes(w ^ pattern))) break;
+	const char *p = vector_of(string);
+	bytes16 zero = repeat(0), pattern = repeat(byte);
+	unsigned found = (equal_bytes(p, zero) | equal_bytes(p, pattern)) & ALL << place_of(string);
+	while (!found) {
+		p += VECTOR;
+		found = equal_bytes(p, zero) | equal_bytes(p, pattern);
 	}
-	for (; *p && *p != wanted; p++);
-	return (char *)p;
+	return (char *)p + first_of(found);
 }
 
 __attribute__((__weak__, __alias__("__strchrnul")))

@@ -1,11 +1,10 @@
-#include "word_scan.h"
+#include "vector_scan.h"
 
 size_t strlen(const char *string)
 {
-	const char *p = string;
-	for (; !is_aligned(p); p++)
-		if (!*p) return p - string;
-	word zeros;
-	while (!(zeros = zero_bytes(*(const word *)p))) p += WORD;
-	return p + first_byte(zeros) - string;
+	const char *p = vector_of(string);
+	bytes16 zero = repeat(0);
+	unsigned found = equal_bytes(p, zero) & ALL << place_of(string);
+	while (!found) found = equal_bytes(p += VECTOR, zero);
+	return p + first_of(found) - string;
 }

@@ -14,17 +14,19 @@ STAMP := $(VENV)/installed
 # Directories that are ours to check; those of them that exist.
 TYPED := $(wildcard src tools bench userland conformance tests)
 PYTEST := $(BIN)/python -m pytest
+# The recipes of a first impression; the others take longer to build.
+DEMO := bash coreutils grep sed gawk findutils diffutils
 # Give more to pytest: make test ARGS='-k fork -x'
 ARGS ?=
 
 help:
 	@echo 'wasmsand: a computer for AI agents in a Python package'
 	@echo
-	@echo '  make demo          build everything, run a first command, print timings against native'
+	@echo '  make demo          build the shell and core tools, run a first command, print timings'
 	@echo '  make test          build everything, run every check and every test'
 	@echo
 	@echo '  make check         ruff, mypy --strict, import layers, unit tests: under a minute, no build'
-	@echo '  make build         build the user space (bash, coreutils) from source; cached'
+	@echo '  make build         build the whole user space from source; cached'
 	@echo '  make bench         all timings, WebAssembly and native side by side'
 	@echo "  make conformance   the programs' own test suites, in the sandbox and natively"
 	@echo '  make wheel         dist/*.whl with the built user space inside: installs without a compiler'
@@ -36,7 +38,9 @@ $(STAMP): pyproject.toml tools/make_venv
 	@tools/make_venv "$(PYTHON)" "$(VENV)"
 	@touch $@
 
-demo: build
+demo: $(STAMP)
+	$(BIN)/wasmsand build $(DEMO)
+	$(BIN)/wasmsand doctor
 	@echo
 	$(BIN)/wasmsand run 'echo hello | tr a-z A-Z'
 	@echo

@@ -125,6 +125,28 @@ def test_other_files_lie_in_one_file_and_equal_ones_only_once(world: World, tmp_
     assert manifest["links"] == [["/etc/link", "a"]]
 
 
+def test_deep_directories_are_listed_apart(world: World, tmp_path: Path) -> None:
+    files = {
+        "etc/conf": b"0",
+        "usr/share/zone/Area/City": b"1",
+        "usr/share/zone/Area/In/Town": b"2",
+        "usr/share/zone/UTC": b"3",
+    }
+    recipe, entry = with_files(world, "tool", files)
+    (entry.folder / "files/usr/share/zone/Zulu").symlink_to("UTC")
+    write_image(tmp_path / "image", [(recipe, entry)])
+    manifest = json.loads((tmp_path / "image/manifest.json").read_text())
+    assert [file[0] for file in manifest["files"]] == ["/etc/conf"]
+    (tree,) = manifest["trees"]
+    assert (tree["path"], tree["inodes"], tree["subdirs"]) == ("/usr/share/zone", 6, 1)
+    assert [file[0] for file in tree["files"]] == [
+        "/usr/share/zone/Area/City",
+        "/usr/share/zone/Area/In/Town",
+        "/usr/share/zone/UTC",
+    ]
+    assert tree["links"] == [["/usr/share/zone/Zulu", "UTC"]]
+
+
 def test_two_recipes_cannot_install_one_file(world: World, tmp_path: Path) -> None:
     pairs = [with_files(world, name, {"etc/conf": b"x"}) for name in ("one", "two")]
     with pytest.raises(BuildError, match="two installs /etc/conf, as one does"):

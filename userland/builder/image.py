@@ -33,6 +33,14 @@ MANIFEST = "manifest.json"
 CONTENTS = "files.bin"
 LICENCE_LIST = "LICENCES.md"
 FORMAT = 2
+# /usr/share/zoneinfo is a tree that a sandbox need not know before it looks into it.
+_TREE_DEPTH = 3
+
+_File = tuple[str, int, int, int]
+"""Path, permissions, and where in `CONTENTS`: offset and size."""
+_Link = tuple[str, str]
+"""Path and target."""
+_Tree = tuple[list[_File], list[_Link]]
 
 
 def write_image(image: Path, built: Iterable[tuple[Recipe, Entry]]) -> bool:
@@ -62,6 +70,7 @@ def write_image(image: Path, built: Iterable[tuple[Recipe, Entry]]) -> bool:
             "contents": {"file": CONTENTS, "sha256": contents.digest},
             "files": contents.files,
             "links": contents.links,
+            "trees": contents.trees(),
         },
         indent=1,
     )
@@ -104,10 +113,9 @@ class _Contents:
     """The image's files that are no programs, gathered into one."""
 
     def __init__(self) -> None:
-        self.files: list[list[str | int]] = []
-        """Path, permissions, and where in `CONTENTS`: offset and size."""
-        self.links: list[list[str]] = []
-        """Path and target."""
+        self.files: list[_File] = []
+        self.links: list[_Link] = []
+        self._trees: dict[str, _Tree] = {}
         self.size = 0
         self._parts: list[Path] = []
         self._offsets: dict[str, int] = {}
@@ -122,16 +130,47 @@ class _Contents:
         """Add what is in the folder, if there is one."""
         for file in sorted(folder.rglob("*")):
             path = f"/{file.relative_to(folder).as_posix()}"
+            files, links = self._group(path)
             if file.is_symlink():
-                self.links.append([path, os.readlink(file)])
+                links.append((path, os.readlink(file)))
             elif file.is_file():
                 size = file.stat().st_size
-                self.files.append([path, file.stat().st_mode & 0o7777, self._place(file), size])
+                files.append((path, file.stat().st_mode & 0o7777, self._place(file), size))
             else:
                 continue
             if path in self._owners:
                 raise BuildError(f"{recipe.name} installs {path}, as {self._owners[path]} does")
             self._owners[path] = recipe.name
+
+    def _group(self, path: str) -> tuple[list[_File], list[_Link]]:
+        """Where a path is listed: with its tree, if it is deep enough to be in one."""
+        parts = path.split("/")
+        if len(parts) <= _TREE_DEPTH + 1:
+            return self.files, self.links
+        tree = self._trees.setdefault("/".join(parts[: _TREE_DEPTH + 1]), ([], []))
+        return tree
+
+    def trees(self) -> list[dict[str, Any]]:
+        """Directories that a sandbox reads only when somebody looks into them."""
+        described = []
+        for root, (files, links) in sorted(self._trees.items()):
+            paths = [str(entry[0]) for entry in (*files, *links)]
+            folders = {
+                "/".join(parts[:end])
+                for parts in (path.split("/") for path in paths)
+                for end in range(_TREE_DEPTH + 2, len(parts))
+            }
+            right_inside = sum(folder.count("/") == _TREE_DEPTH + 1 for folder in folders)
+            described.append(
+                {
+                    "path": root,
+                    "inodes": len(paths) + len(folders),
+                    "subdirs": right_inside,
+                    "files": files,
+                    "links": links,
+                }
+            )
+        return described
 
     def _place(self, file: Path) -> int:
         """Where the content goes; equal contents are kept once."""

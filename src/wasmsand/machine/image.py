@@ -11,9 +11,9 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
 
@@ -46,14 +46,18 @@ class ProgramFile:
 
 @dataclass(frozen=True, slots=True)
 class _Image:
-    """The manifest, and where it is."""
+    """The manifest, and the file of all contents that are no programs."""
 
-    directory: Path
     programs: tuple[ProgramFile, ...]
     contents: Path
-    files: list[tuple[str, int, int, int]]
-    """Path, permissions, and where in `contents`: offset and size."""
-    links: list[tuple[str, str]]
+    listing: _Listing
+    """What every sandbox knows from the start."""
+    trees: list[dict[str, Any]]
+    """Directories with a listing of their own, read when somebody looks into them."""
+
+
+_Listing = dict[str, Any]
+"""`files`: path, permissions, offset and size in the contents; `links`: path and target."""
 
 
 def image_programs(directory: Path = IMAGE_DIRECTORY) -> tuple[ProgramFile, ...]:
@@ -90,7 +94,7 @@ def _read_image(directory: Path) -> _Image:
         for entry in document["programs"]
     )
     contents = directory / document["contents"]["file"]
-    return _Image(directory, programs, contents, document["files"], document["links"])
+    return _Image(programs, contents, document, document["trees"])
 
 
 _lock = threading.Lock()
@@ -114,11 +118,19 @@ def _build(image: _Image) -> Snapshot:
         builder.add_file(first, program.read, 0o755, size=program.size, content_key=program.sha256)
         for name in others:
             builder.add_link(name, first)
-    for path, mode, offset, size in image.files:
-        builder.add_file(path.encode(), _reader(image.contents, offset, size), mode, size=size)
-    for path, target in image.links:
-        builder.add_symlink(path.encode(), target.encode())
+    _add(builder, image.contents, image.listing)
+    for tree in image.trees:
+        fill = partial(_add, contents=image.contents, listing=tree)
+        path = tree["path"].encode()
+        builder.add_dir_later(path, fill, inodes=tree["inodes"], subdirs=tree["subdirs"])
     return builder.build()
+
+
+def _add(builder: ImageBuilder, contents: Path, listing: _Listing) -> None:
+    for path, mode, offset, size in listing["files"]:
+        builder.add_file(path.encode(), _reader(contents, offset, size), mode, size=size)
+    for path, target in listing["links"]:
+        builder.add_symlink(path.encode(), target.encode())
 
 
 def _reader(contents: Path, offset: int, size: int) -> Callable[[], bytes]:

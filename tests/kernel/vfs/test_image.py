@@ -116,3 +116,39 @@ def test_the_user_writes_at_home_and_not_elsewhere(standard: World) -> None:
             world.open(path, create, cred=USER)
     assert world.names(b"/home/user") == [b"f"]
     world.ns.access(ROOT, world.find(b"/root"), flags.W_OK)
+
+
+def test_directory_is_read_once_and_not_before_it_is_looked_into() -> None:
+    calls: list[str] = []
+
+    def zones(part: ImageBuilder) -> None:
+        calls.append("read")
+        part.add_file(b"/share/zones/Area/City", b"city", 0o644)
+        part.add_symlink(b"/share/zones/Town", b"Area/City")
+
+    def fill(builder: ImageBuilder) -> None:
+        builder.add_dir_later(b"/share/zones", zones, inodes=3, subdirs=1)
+        builder.add_file(b"/after", b"2")
+
+    snapshot = image(fill)
+    first, second = World(snapshot), World(snapshot)
+    assert first.ns.stat(first.find(b"/share/zones")).nlink == 3
+    assert first.ns.stat(first.find(b"/share")).nlink == 3
+    after = first.ns.stat(first.find(b"/after")).ino
+    assert calls == []
+    city = first.ns.stat(first.find(b"/share/zones/Area/City")).ino
+    assert second.ns.stat(second.find(b"/share/zones/Town")).ino == city
+    assert calls == ["read"]
+    # The numbers were set aside, so what was added afterwards has a greater one.
+    assert city < after
+    first.unlink(b"/share/zones/Town")
+    assert second.ns.path_of(second.find(b"/share/zones/Area/City")) == b"/share/zones/Area/City"
+
+
+def test_directory_must_hold_what_was_said_of_it() -> None:
+    def fill(builder: ImageBuilder) -> None:
+        builder.add_dir_later(b"/d", lambda part: part.add_file(b"/d/f", b""), inodes=2, subdirs=0)
+
+    world = World(image(fill))
+    with pytest.raises(ValueError, match="something else than was said"):
+        world.find(b"/d/f")

@@ -2,13 +2,17 @@
 
 Owns the host's way to describe files before any sandbox exists. Rules: everything is
 root's unless said otherwise, missing parent directories are made (0755), the result is
-the same for the same calls (times are given, not taken from a clock). Mistakes are
-`ValueError`: they are the host's, not a guest's.
+the same for the same calls (times are given, not taken from a clock). What is in a large
+directory may be said later, when somebody looks into it: its inode numbers are set aside,
+so that it makes no difference when that is. Mistakes are `ValueError`: they are the
+host's, not a guest's.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from typing import Any
 
 from wasmsand.kernel.flags import S_IFCHR, S_IFLNK, S_IFREG
 from wasmsand.kernel.limits import NAME_MAX
@@ -32,9 +36,10 @@ class ImageBuilder:
         self._time = time_ns
         self._inodes: dict[int, Inode] = {}
         self._by_path: dict[bytes, int] = {}
-        self._root = DirectoryInode(0o755, 0, 0, time_ns)
-        self._root.parent = ROOT_INO
-        self._inodes[ROOT_INO] = self._root
+        self._next_ino = ROOT_INO + 1
+        root = DirectoryInode(0o755, 0, 0, time_ns)
+        root.parent = ROOT_INO
+        self._inodes[ROOT_INO] = root
         self._by_path[b"/"] = ROOT_INO
 
     def add_dir(self, path: bytes, mode: int = 0o755, uid: int = 0, gid: int = 0) -> None:
@@ -50,6 +55,39 @@ class ImageBuilder:
             existing.uid, existing.gid = uid, gid
         else:
             raise ValueError(f"{path!r} is there already and is no directory")
+
+    def add_dir_later(
+        self, path: bytes, fill: Callable[[ImageBuilder], None], *, inodes: int, subdirs: int
+    ) -> None:
+        """Make a directory (0755) whose content `fill` adds when somebody looks into it.
+
+        `inodes` is how many inodes that will be, `subdirs` how many directories are right
+        in it. `fill` gets a builder that knows only this directory, under its full path.
+        """
+        path = _normal(path)
+        directory = _UnreadDirectory(0o755, 0, 0, self._time)
+        directory.nlink += subdirs
+        self._add(path, directory)
+        self._parent_of(path).nlink += 1
+        first = self._next_ino
+        self._next_ino += inodes
+        ino = self._by_path[path]
+
+        def read() -> dict[bytes, tuple[int, int]]:
+            part = ImageBuilder(self._time)
+            stand_in = DirectoryInode(0o755, 0, 0, self._time)
+            part._inodes = {ino: stand_in}
+            part._by_path = {path: ino}
+            part._next_ino = first
+            fill(part)
+            if part._next_ino != first + inodes or stand_in.nlink != 2 + subdirs:
+                raise ValueError(f"{path!r} holds something else than was said")
+            del part._inodes[ino]
+            self._inodes.update(part._inodes)
+            directory.next_cookie = stand_in.next_cookie
+            return stand_in.entries
+
+        directory.read = read
 
     def add_file(
         self,
@@ -101,12 +139,12 @@ class ImageBuilder:
 
     def build(self) -> Snapshot:
         """Freeze what was added. The builder must not be used any more."""
-        next_ino = len(self._inodes) + ROOT_INO
-        return Snapshot((self._inodes,), next_ino, next_ino)
+        return Snapshot((self._inodes,), self._next_ino, self._next_ino)
 
     def _add(self, path: bytes, inode: Inode) -> None:
         directory, name = self._place(path)
-        ino = len(self._inodes) + ROOT_INO
+        ino = self._next_ino
+        self._next_ino = ino + 1
         self._inodes[ino] = inode
         self._by_path[path] = ino
         directory.add(name, ino)
@@ -129,6 +167,36 @@ class ImageBuilder:
         if not isinstance(parent, DirectoryInode):
             raise ValueError(f"{_dirname(path)!r} is no directory")
         return parent
+
+
+class _UnreadDirectory(DirectoryInode):
+    """A directory whose entries are not known before somebody asks for them."""
+
+    __slots__ = ("read",)
+    # Two sandboxes may look into one image at the same time.
+    _reading = threading.Lock()
+
+    def __init__(self, mode: int, uid: int, gid: int, now: int) -> None:
+        self.read: Callable[[], dict[bytes, tuple[int, int]]] | None = None
+        super().__init__(mode, uid, gid, now)
+
+    # The slot of a plain directory holds what was read.
+    @property
+    def entries(self) -> dict[bytes, tuple[int, int]]:
+        if self.read is not None:
+            with self._reading:
+                if self.read is not None:
+                    _PLAIN_ENTRIES.__set__(self, self.read())
+                    self.read = None
+        known: dict[bytes, tuple[int, int]] = _PLAIN_ENTRIES.__get__(self)
+        return known
+
+    @entries.setter
+    def entries(self, entries: dict[bytes, tuple[int, int]]) -> None:
+        _PLAIN_ENTRIES.__set__(self, entries)
+
+
+_PLAIN_ENTRIES: Any = DirectoryInode.__dict__["entries"]
 
 
 def _normal(path: bytes) -> bytes:

@@ -93,7 +93,7 @@ class TreeStore(FileSystem):
         if type(inode) is FileInode:
             size = inode.content.size
             blocks = inode.content.stat_blocks()
-        elif type(inode) is DirectoryInode:
+        elif isinstance(inode, DirectoryInode):
             size, blocks = BLOCK_SIZE, BLOCK_SIZE // 512
         elif type(inode) is SymlinkInode:
             size = len(inode.target)
@@ -216,7 +216,7 @@ class TreeStore(FileSystem):
     def _file(self, ino: int) -> FileInode:
         inode = self._get(ino)
         if type(inode) is not FileInode:
-            raise KernelError(Errno.EISDIR if type(inode) is DirectoryInode else Errno.EINVAL)
+            raise KernelError(Errno.EISDIR if isinstance(inode, DirectoryInode) else Errno.EINVAL)
         return inode
 
     def _own_file(self, ino: int) -> FileInode:
@@ -239,7 +239,7 @@ class TreeStore(FileSystem):
         if ino in self._orphans:
             inode = self._get(ino)
             self._free(ino, inode)
-            if type(inode) is DirectoryInode:
+            if isinstance(inode, DirectoryInode):
                 self.release(inode.parent)
 
     def _drop_name(self, ino: int, now: int) -> None:

@@ -54,7 +54,7 @@ class TreeFs(TreeStore):
 
     def step(self, parent: int, attributes: Attributes, name: bytes) -> tuple[int, Inode] | None:
         # The attributes that this file system gives out are the inodes themselves.
-        assert type(attributes) is DirectoryInode
+        assert isinstance(attributes, DirectoryInode)
         entry = attributes.entries.get(name)
         return (entry[0], self._get(entry[0])) if entry is not None else None
 
@@ -179,7 +179,7 @@ class TreeFs(TreeStore):
 
     def rename(self, parent: int, name: bytes, new_parent: int, new_name: bytes) -> None:
         ino = self._entry(parent, name)
-        is_directory = type(self._get(ino)) is DirectoryInode
+        is_directory = isinstance(self._get(ino), DirectoryInode)
         replaced = self._directory(new_parent).entries.get(new_name)
         if is_directory:
             if replaced is not None and self._directory(replaced[0]).entries:
@@ -218,7 +218,7 @@ class TreeFs(TreeStore):
         first.add(name, other_ino)
         second.add(other_name, ino)
         for moved, old, new in ((ino, first, second), (other_ino, second, first)):
-            if type(self._get(moved)) is DirectoryInode:
+            if isinstance(self._get(moved), DirectoryInode):
                 old.nlink -= 1
                 new.nlink += 1
         self._moved(ino, other_parent, other_name, now)
@@ -233,7 +233,7 @@ class TreeFs(TreeStore):
 
     def _own_directory(self, ino: int) -> DirectoryInode:
         inode = self._table.own(ino)
-        assert type(inode) is DirectoryInode
+        assert isinstance(inode, DirectoryInode)
         return inode
 
     def _writable_directory(self, parent: int, name: bytes) -> DirectoryInode:

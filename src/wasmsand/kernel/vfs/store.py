@@ -279,7 +279,7 @@ class TreeStore(FileSystem):
 
     def _directory(self, ino: int) -> DirectoryInode:
         inode = self._get(ino)
-        if type(inode) is not DirectoryInode:
+        if not isinstance(inode, DirectoryInode):
             raise KernelError(Errno.ENOTDIR)
         return inode
 

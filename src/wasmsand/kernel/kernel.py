@@ -24,7 +24,8 @@ from wasmsand.kernel.proc_source import KernelProcSource
 from wasmsand.kernel.process.delivery import SI_KERNEL, post, signal_group
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.life import exit_process
-from wasmsand.kernel.process.process import Process, ProcessState
+from wasmsand.kernel.process.load import LoadAverages
+from wasmsand.kernel.process.process import Process, ProcessState, Usage
 from wasmsand.kernel.process.rlimits import ResourceLimits
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.process.table import INIT_PID, ProcessTable
@@ -67,6 +68,9 @@ class Kernel:
         self.pipes = PipeAccount()
         self.fifos: dict[Node, Pipe] = {}
         self.pending_fifo_opens: dict[int, FifoOpen] = {}
+        self.usage_of_ended = Usage()
+        """The sum over all processes that are no more in the table."""
+        self._load = LoadAverages()
         self.out_of_memory_jobs: set[int] = set()
         """Commands of which a process was ended for memory; the host tells their users."""
         self.current: Process | None = None
@@ -94,6 +98,7 @@ class Kernel:
         )
         assert init.pid == INIT_PID
         init.name = b"init"
+        init.state = ProcessState.SLEEPING
         init.argv = (b"init",)
         self.processes.add(init)
         return init
@@ -151,6 +156,20 @@ class Kernel:
     def memory_used(self) -> int:
         """Bytes of guest memory of all processes."""
         return sum(process.memory_bytes for process in self.processes)
+
+    def usage(self) -> Usage:
+        """What all processes used since the sandbox began. That of one that computes is as
+        old as its last tick."""
+        total = Usage()
+        total.add(self.usage_of_ended)
+        for process in self.processes:
+            total.add(process.usage)
+        return total
+
+    def load_averages(self) -> tuple[float, float, float]:
+        """How many processes computed at a time, over 1, 5 and 15 minutes."""
+        usage = self.usage()
+        return self._load.averages(self.clock.uptime(), usage.user_ns + usage.system_ns)
 
     def end_largest(self) -> Process | None:
         """Out of memory: end the process that uses most, as Linux's OOM killer."""

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.files.regular import DirectoryFile, RegularFile
-from wasmsand.kernel.process.process import Process, ProcessState
+from wasmsand.kernel.process.process import ProcessState
 from wasmsand.kernel.process.rlimits import COUNT
+from wasmsand.kernel.process.table import PID_MAX
 from wasmsand.kernel.vfs import FdInfo, ProcessInfo, Stat, SystemInfo
 
 if TYPE_CHECKING:
@@ -28,10 +29,11 @@ OS_VERSION: Final = b"#1 wasmsand"
 class KernelProcSource:
     """A kernel as /proc sees it."""
 
-    __slots__ = ("_kernel",)
+    __slots__ = ("_boot_id", "_kernel")
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
+        self._boot_id = b""
 
     def self_pid(self) -> int:
         """The process whose call is being served."""
@@ -54,7 +56,7 @@ class KernelProcSource:
             pgid=process.group,
             sid=process.session,
             name=process.name,
-            state=self._state(process),
+            state=process.state.value,
             cmdline=() if process.dead else process.argv,
             environ=() if process.dead else process.environ,
             exe_path=process.executable,
@@ -73,6 +75,8 @@ class KernelProcSource:
             children_system_time_ns=process.children_usage.system_ns,
             memory_bytes=process.memory_bytes,
             memory_peak_bytes=process.usage.max_memory,
+            memory_share=process.memory_bytes / self._kernel.limits.memory_limit_bytes,
+            children=sorted(process.children),
             nice=process.nice,
             exit_code=process.exit_status,
             signals_pending=signals.pending,
@@ -83,14 +87,6 @@ class KernelProcSource:
                 r: (process.rlimits.get(r).soft, process.rlimits.get(r).hard) for r in range(COUNT)
             },
         )
-
-    def _state(self, process: Process) -> str:
-        if process is self._kernel.current:
-            return ProcessState.RUNNING.value
-        if process.state is ProcessState.RUNNING:
-            return ProcessState.SLEEPING.value
-        state: str = process.state.value
-        return state
 
     def fds(self, pid: int) -> Sequence[int]:
         """The fds of a process."""
@@ -133,18 +129,33 @@ class KernelProcSource:
         kernel = self._kernel
         total = kernel.limits.memory_limit_bytes
         uptime = kernel.clock.uptime()
+        usage = kernel.usage()
         return SystemInfo(
             memory_total_bytes=total,
             memory_free_bytes=max(0, total - kernel.memory_used()),
             cpu_count=CPU_COUNT,
             uptime_ns=uptime,
             boot_time_s=(kernel.clock.realtime() - uptime) // SECOND,
-            running=1,
-            last_pid=max(self.pids()),
+            load=kernel.load_averages(),
+            running=sum(1 for p in kernel.processes if p.state is ProcessState.RUNNING),
+            processes=len(kernel.processes),
+            last_pid=kernel.processes.last_pid,
+            user_time_ns=usage.user_ns,
+            system_time_ns=usage.system_ns,
+            forks=kernel.processes.created,
             hostname=kernel.hostname,
             os_release=OS_RELEASE,
             version=OS_VERSION,
+            boot_id=self._boot(),
+            pid_max=PID_MAX,
+            processes_max=kernel.limits.max_processes,
         )
+
+    def _boot(self) -> bytes:
+        """The name of this run of the sandbox, chosen when somebody first asks."""
+        if not self._boot_id:
+            self._boot_id = self.random_uuid()
+        return self._boot_id
 
     def mounts_text(self) -> bytes:
         """The lines of /proc/mounts."""

@@ -34,6 +34,7 @@ class Machine:
         self.caller = 42
         self.file = world.write(b"/home/user/data", b"hello")
         world.ns.retain(self.file)
+        world.write(b"/usr/bin/bash", b"\0asm", 0o755)
         home = world.find(b"/home/user")
         self.processes = {
             1: ProcessInfo(pid=1, ppid=0, pgid=1, sid=1, name=b"init"),
@@ -46,7 +47,6 @@ class Machine:
                 state="R",
                 cmdline=[b"bash", b"-c", b"echo hi"],
                 environ=[b"HOME=/home/user", b"A=b c"],
-                exe=world.write(b"/usr/bin/bash", b"\0asm", 0o755),
                 exe_path=b"/usr/bin/bash",
                 cwd=home,
                 uids=(1000, 1000, 1000),

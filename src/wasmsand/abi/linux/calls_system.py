@@ -51,6 +51,7 @@ def sysinfo(context: CallContext, address: int) -> int:
         address,
         pack_sysinfo(
             kernel.clock.uptime() // SECOND,
+            kernel.load_averages(),
             total,
             max(0, total - kernel.memory_used()),
             len(kernel.processes),

@@ -118,10 +118,13 @@ def pack_rusage(usage: Usage) -> bytes:
     )
 
 
-def pack_sysinfo(uptime_s: int, total: int, free: int, processes: int) -> bytes:
-    """struct sysinfo, in pages."""
+def pack_sysinfo(
+    uptime_s: int, loads: tuple[float, float, float], total: int, free: int, processes: int
+) -> bytes:
+    """struct sysinfo, in pages; loads are fixed-point numbers."""
+    fixed = [int(load * 65536) for load in loads]
     return _SYSINFO.pack(
-        uptime_s, 0, 0, 0, total // _PAGE, free // _PAGE, 0, 0, 0, 0, processes, 0, 0, 0, _PAGE
+        uptime_s, *fixed, total // _PAGE, free // _PAGE, 0, 0, 0, 0, processes, 0, 0, 0, _PAGE
     )
 
 

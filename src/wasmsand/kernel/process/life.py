@@ -151,6 +151,7 @@ def reap(kernel: Kernel, process: Process) -> None:
         parent.children.pop(process.pid, None)
         parent.children_usage.add(process.usage)
         parent.children_usage.add(process.children_usage)
+    kernel.usage_of_ended.add(process.usage)
     process.state = ProcessState.GONE
     kernel.processes.remove(process)
 

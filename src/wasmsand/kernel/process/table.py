@@ -20,26 +20,28 @@ INIT_PID: Final = 1
 class ProcessTable:
     """All processes of a sandbox, by pid."""
 
-    __slots__ = ("_last_pid", "_processes", "_wrapped", "maximum")
+    __slots__ = ("_processes", "_wrapped", "created", "last_pid", "maximum")
 
     def __init__(self, maximum: int) -> None:
         self.maximum = maximum
         self._processes: dict[int, Process] = {}
-        self._last_pid = 0
+        self.last_pid = 0
+        self.created = 0
+        """Processes entered so far."""
         self._wrapped = False
 
     def allocate_pid(self) -> int:
         """The next free pid, or EAGAIN at the limit of processes."""
         self.require_room()
         processes = self._processes
-        pid = self._last_pid
+        pid = self.last_pid
         while True:
             pid += 1
             if pid > PID_MAX:
                 pid = INIT_PID + 1
                 self._wrapped = True
             if pid not in processes and not self._is_group_or_session(pid):
-                self._last_pid = pid
+                self.last_pid = pid
                 return pid
 
     def require_room(self) -> None:
@@ -56,6 +58,7 @@ class ProcessTable:
     def add(self, process: Process) -> None:
         """Enter a new process."""
         self._processes[process.pid] = process
+        self.created += 1
 
     def remove(self, process: Process) -> None:
         """Forget a reaped process."""

@@ -169,6 +169,41 @@ def environ(info: ProcessInfo) -> bytes:
     return b"".join(variable + b"\0" for variable in info.environ)
 
 
+def cgroup(info: ProcessInfo) -> bytes:
+    """All are in the one control group there is."""
+    return b"0::/\n"
+
+
+def children(info: ProcessInfo) -> bytes:
+    """Their pids, each with a space behind it."""
+    return b"".join(b"%d " % pid for pid in info.children)
+
+
+def loginuid(info: ProcessInfo) -> bytes:
+    """Nobody has logged in."""
+    return b"4294967295"
+
+
+def oom_score(info: ProcessInfo) -> bytes:
+    """Who is ended first when memory runs out: the one that uses most."""
+    return b"%d\n" % (info.memory_share * 1000)
+
+
+def oom_score_adj(info: ProcessInfo) -> bytes:
+    """Nobody is preferred."""
+    return b"0\n"
+
+
+def schedstat(info: ProcessInfo) -> bytes:
+    """Nanoseconds on a processor; how long it waited for one is not known."""
+    return b"%d 0 0\n" % (info.user_time_ns + info.system_time_ns)
+
+
+def wchan(info: ProcessInfo) -> bytes:
+    """Where in the kernel it sleeps is nobody's business."""
+    return b"0"
+
+
 def limits(info: ProcessInfo) -> bytes:
     """The table of resource limits."""
     lines = [f"{'Limit':<25} {'Soft Limit':<20} {'Hard Limit':<20} {'Units':<10}"]

@@ -17,7 +17,7 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import O_ACCMODE, O_WRONLY, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG
 from wasmsand.kernel.limits import NAME_MAX
 from wasmsand.kernel.vfs.filesystem import Attributes, FileSystem, Node
-from wasmsand.kernel.vfs.model import DirEntry, Stat, StatFs
+from wasmsand.kernel.vfs.model import ROOT, DirEntry, Stat, StatFs
 from wasmsand.kernel.vfs.nodes import NodeOperations
 from wasmsand.kernel.vfs.proc import process, system
 from wasmsand.kernel.vfs.proc.source import FdInfo, ProcessInfo, ProcSource
@@ -70,6 +70,8 @@ ProcessText = Callable[[ProcessInfo], bytes]
 
 _ENTRIES: tuple[tuple[bytes, int, ProcessText | None], ...] = (
     (b"", S_IFDIR | 0o555, None),
+    (b"cgroup", S_IFREG | 0o444, process.cgroup),
+    (b"children", S_IFREG | 0o444, process.children),
     (b"cmdline", S_IFREG | 0o444, process.cmdline),
     (b"comm", S_IFREG | 0o444, process.comm),
     (b"cwd", S_IFLNK | 0o777, None),
@@ -78,18 +80,25 @@ _ENTRIES: tuple[tuple[bytes, int, ProcessText | None], ...] = (
     (b"fd", S_IFDIR | 0o500, None),
     (b"fdinfo", S_IFDIR | 0o500, None),
     (b"limits", S_IFREG | 0o444, process.limits),
+    (b"loginuid", S_IFREG | 0o444, process.loginuid),
     (b"maps", S_IFREG | 0o444, process.maps),
     (b"mountinfo", S_IFREG | 0o444, None),
     (b"mounts", S_IFREG | 0o444, None),
+    (b"oom_score", S_IFREG | 0o444, process.oom_score),
+    (b"oom_score_adj", S_IFREG | 0o444, process.oom_score_adj),
     (b"root", S_IFLNK | 0o777, None),
+    (b"schedstat", S_IFREG | 0o444, process.schedstat),
     (b"stat", S_IFREG | 0o444, process.stat),
     (b"statm", S_IFREG | 0o444, process.statm),
     (b"status", S_IFREG | 0o444, process.status),
     (b"task", S_IFDIR | 0o555, None),
+    (b"wchan", S_IFREG | 0o444, process.wchan),
 )
 """What a process directory holds, the directory itself first. No text: made by ProcFs."""
 _INDEX = {entry[0]: index for index, entry in enumerate(_ENTRIES)}
 _FD, _FDINFO, _TASK = _INDEX[b"fd"], _INDEX[b"fdinfo"], _INDEX[b"task"]
+_NOT_IN = {Kind.PROCESS: _INDEX[b"children"], Kind.TASK: _TASK}
+"""The one entry that each of the two kinds of directories has not."""
 
 _ROOT_LINKS: dict[bytes, Callable[[int], bytes]] = {
     b"self": lambda pid: b"%d" % pid,
@@ -221,7 +230,7 @@ class ProcFs(FileSystem):
             return _pack(Kind.PROCESS, number, 0)
         if argument == 0:
             index = _INDEX.get(name)
-            if not index or (kind is Kind.TASK and index == _TASK):
+            if not index or index == _NOT_IN[kind]:
                 return None
             return _pack(kind, pid, index)
         number = _number(name)
@@ -278,7 +287,7 @@ class ProcFs(FileSystem):
         self._process(pid)
         if argument == 0:
             for index, (name, mode, _) in enumerate(_ENTRIES):
-                if index and not (kind is Kind.TASK and index == _TASK):
+                if index and index != _NOT_IN[kind]:
                     yield DirEntry(name, _pack(kind, pid, index), mode & S_IFMT, 3 + index)
         elif argument == _TASK:
             yield DirEntry(b"%d" % pid, _pack(Kind.TASK, pid, 0), S_IFDIR, 3)
@@ -320,9 +329,11 @@ class ProcFs(FileSystem):
         return self._process_node(self._process(pid), argument)
 
     def _process_node(self, info: ProcessInfo, index: int) -> Node:
-        node = {b"exe": info.exe, b"cwd": info.cwd, b"root": info.root or self._namespace.root}[
-            _ENTRIES[index][0]
-        ]
+        name = _ENTRIES[index][0]
+        root = info.root or self._namespace.root
+        if name == b"exe" and info.exe_path:
+            return self._namespace.resolve(ROOT, root, info.exe_path)
+        node = {b"cwd": info.cwd, b"root": root}.get(name)
         if node is None or info.state == "Z":
             raise KernelError(Errno.ENOENT)
         return node

@@ -43,8 +43,8 @@ class ProcessInfo:
     """One letter: R running, S sleeping, T stopped, Z zombie."""
     cmdline: Sequence[bytes] = ()
     environ: Sequence[bytes] = ()
-    exe: Node | None = None
     exe_path: bytes = b""
+    """Of the program it runs; empty for the kernel's own process."""
     cwd: Node | None = None
     root: Node | None = None
     uids: tuple[int, int, int] = (0, 0, 0)
@@ -63,6 +63,9 @@ class ProcessInfo:
     children_system_time_ns: int = 0
     memory_bytes: int = 0
     memory_peak_bytes: int = 0
+    memory_share: float = 0.0
+    """Of the memory that the sandbox may use, from 0 to 1."""
+    children: Sequence[int] = ()
     threads: int = 1
     nice: int = 0
     exit_code: int = 0
@@ -88,13 +91,16 @@ class SystemInfo:
     processes: int = 1
     last_pid: int = 1
     user_time_ns: int = 0
+    """Of all processes, those that ended too."""
     system_time_ns: int = 0
     forks: int = 0
+    """Processes made since boot."""
     hostname: bytes = b"sandbox"
     os_release: bytes = b"6.1.0-wasmsand"
     version: bytes = b"#1 SMP"
     boot_id: bytes = b"00000000-0000-4000-8000-000000000000"
     pid_max: int = 32768
+    processes_max: int = 32768
 
 
 class ProcSource(Protocol):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from wasmsand.kernel.limits import GROUPS_MAX
 from wasmsand.kernel.vfs.proc.source import SystemInfo
 
+_PAGE = 4096
 _TICK_NS = 10_000_000
 _SECOND_NS = 1_000_000_000
 
@@ -120,35 +121,97 @@ def filesystems(system: SystemInfo) -> bytes:
     return b"nodev\tproc\nnodev\ttmpfs\n"
 
 
+def vmstat(system: SystemInfo) -> bytes:
+    """Pages in use; there is nothing to page in, out or swap."""
+    free = system.memory_free_bytes // _PAGE
+    used = system.memory_total_bytes // _PAGE - free
+    values = {
+        "nr_free_pages": free,
+        "nr_inactive_anon": 0,
+        "nr_active_anon": used,
+        "nr_inactive_file": 0,
+        "nr_active_file": 0,
+        "nr_anon_pages": used,
+        "nr_mapped": 0,
+        "nr_file_pages": 0,
+        "nr_dirty": 0,
+        "nr_writeback": 0,
+        "pgpgin": 0,
+        "pgpgout": 0,
+        "pswpin": 0,
+        "pswpout": 0,
+        "pgfault": 0,
+        "pgmajfault": 0,
+    }
+    return "".join(f"{name} {value}\n" for name, value in values.items()).encode()
+
+
 def _idle_ns(system: SystemInfo) -> int:
     busy = system.user_time_ns + system.system_time_ns
     return max(0, system.uptime_ns * system.cpu_count - busy)
 
+
+_DEVICES = b"""\
+Character devices:
+  1 mem
+  5 /dev/tty
+  5 /dev/console
+  5 /dev/ptmx
+136 pts
+
+Block devices:
+"""
+_TERMINAL_DRIVERS = b"""\
+/dev/tty             /dev/tty        5       0 system:/dev/tty
+/dev/console         /dev/console    5       1 system:console
+/dev/ptmx            /dev/ptmx       5       2 system
+pty_slave            /dev/pts      136 0-1048575 pty:slave
+pty_master           /dev/ptm      128 0-1048575 pty:master
+"""
 
 Render = Callable[[SystemInfo], bytes]
 
 FILES: dict[bytes, Render] = {
     b"cmdline": lambda system: b"wasmsand\n",
     b"cpuinfo": cpuinfo,
+    b"devices": lambda system: _DEVICES,
+    b"diskstats": lambda system: b"",
     b"filesystems": filesystems,
     b"loadavg": loadavg,
     b"meminfo": meminfo,
+    b"modules": lambda system: b"",
+    b"partitions": lambda system: b"major minor  #blocks  name\n\n",
     b"stat": stat,
     b"swaps": lambda system: b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
     b"sys/fs/file-max": lambda system: b"1048576\n",
     b"sys/fs/nr_open": lambda system: b"1048576\n",
     b"sys/fs/pipe-max-size": lambda system: b"65536\n",
     b"sys/kernel/cap_last_cap": lambda system: b"40\n",
+    b"sys/kernel/core_pattern": lambda system: b"core\n",
+    b"sys/kernel/domainname": lambda system: b"(none)\n",
     b"sys/kernel/hostname": lambda system: system.hostname + b"\n",
     b"sys/kernel/ngroups_max": lambda system: b"%d\n" % GROUPS_MAX,
     b"sys/kernel/osrelease": lambda system: system.os_release + b"\n",
     b"sys/kernel/ostype": lambda system: b"Linux\n",
+    b"sys/kernel/overflowgid": lambda system: b"65534\n",
+    b"sys/kernel/overflowuid": lambda system: b"65534\n",
+    b"sys/kernel/panic": lambda system: b"0\n",
     b"sys/kernel/pid_max": lambda system: b"%d\n" % system.pid_max,
     b"sys/kernel/random/boot_id": lambda system: system.boot_id + b"\n",
     b"sys/kernel/random/entropy_avail": lambda system: b"256\n",
+    b"sys/kernel/random/poolsize": lambda system: b"256\n",
+    b"sys/kernel/randomize_va_space": lambda system: b"0\n",
+    b"sys/kernel/tainted": lambda system: b"0\n",
+    b"sys/kernel/threads-max": lambda system: b"%d\n" % system.processes_max,
     b"sys/kernel/version": lambda system: system.version + b"\n",
+    b"sys/vm/max_map_count": lambda system: b"65530\n",
     b"sys/vm/overcommit_memory": lambda system: b"0\n",
+    b"sys/vm/overcommit_ratio": lambda system: b"50\n",
+    b"sys/vm/panic_on_oom": lambda system: b"0\n",
+    b"sys/vm/swappiness": lambda system: b"0\n",
+    b"tty/drivers": lambda system: _TERMINAL_DRIVERS,
     b"uptime": uptime,
     b"version": version,
+    b"vmstat": vmstat,
 }
 """Paths below /proc to their text, in the order of a listing."""

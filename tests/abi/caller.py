@@ -11,13 +11,13 @@ from __future__ import annotations
 import threading
 import time
 from _thread import LockType, allocate_lock
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Any
 
 from wasmsand.abi.linux.context import ProcessEnded
 from wasmsand.abi.linux.table import SYSTEM_CALLS
-from wasmsand.engine.protocol import HostCalls, ModuleRejected
+from wasmsand.engine.protocol import HostCalls, HostFunction, ModuleRejected
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.kernel import Kernel
@@ -89,6 +89,9 @@ class PythonEngine:
     """An `Engine` that runs nothing; content that is not just the magic is refused."""
 
     tick_seconds = 0.01
+
+    def offer(self, functions: Sequence[HostFunction]) -> None:
+        pass
 
     def load(self, key: str, read: Callable[[], bytes]) -> PythonModule:
         if read() != WASM:

@@ -9,6 +9,7 @@ import hashlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from wasmsand.engine.protocol import Instance
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
@@ -57,6 +58,7 @@ class Host:
     on_fork_allowed: Callable[[], int] = lambda: 0
     pid: int = 100
     calls: list[tuple[int, ...]] = field(default_factory=list)
+    function_calls: list[tuple[Callable[..., Any], tuple[int, ...]]] = field(default_factory=list)
     children: list[Host] = field(default_factory=list)
     ticks: int = 0
     raised: BaseException | None = None
@@ -66,6 +68,10 @@ class Host:
     def syscall(self, nr: int, a: int, b: int, c: int, d: int, e: int, f: int) -> int:
         self.calls.append((nr, a, b, c, d, e, f))
         return self.on_syscall(nr, a, b, c, d, e, f)
+
+    def call(self, handler: Callable[..., Any], *arguments: int) -> int:
+        self.function_calls.append((handler, arguments))
+        return int(handler(*arguments))
 
     def tick(self) -> None:
         self.ticks += 1

@@ -7,9 +7,10 @@ calls the kernel except through `HostCalls`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class TrapKind(Enum):
@@ -43,6 +44,22 @@ class GuestUnwind(Exception):
     """
 
 
+@dataclass(frozen=True, slots=True)
+class HostFunction:
+    """One function that guests can import, beside the system call of the Linux ABI.
+
+    `parameters` and `results` have a letter for each value, `i` for i32 and `I` for i64;
+    there is at most one result, an i32.
+    """
+
+    module: str
+    name: str
+    parameters: str
+    results: str
+    handler: Callable[..., Any]
+    """Given to `HostCalls.call` with each call of this function; the engine never calls it."""
+
+
 class HostCalls(Protocol):
     """What one guest process can call. Each runs on the guest's own thread.
 
@@ -52,6 +69,10 @@ class HostCalls(Protocol):
 
     def syscall(self, nr: int, a: int, b: int, c: int, d: int, e: int, f: int) -> int:
         """One system call; arguments are unsigned 32-bit, the result is signed."""
+
+    def call(self, handler: Callable[..., Any], *arguments: int) -> int:
+        """One call of the `HostFunction` that has this handler; arguments are unsigned, the
+        result is a signed 32-bit number."""
 
     def fork_allowed(self) -> int:
         """Before any work for a fork: 0, or minus errno to refuse it."""
@@ -113,8 +134,8 @@ class Module(Protocol):
     def instantiate(self, memory_limit: int) -> Instance:
         """A fresh instance whose memory cannot grow past `memory_limit` bytes.
 
-        Raises `ModuleRejected` if it needs more at once, or imports what there is not;
-        `MemoryError` when the host has no room.
+        Raises `ModuleRejected` if it needs more at once; `MemoryError` when the host has no
+        room.
         """
 
 
@@ -123,11 +144,14 @@ class Engine(Protocol):
 
     tick_seconds: float
 
+    def offer(self, functions: Sequence[HostFunction]) -> None:
+        """Let guests import these from now on. Offering them again does nothing."""
+
     def load(self, key: str, read: Callable[[], bytes]) -> Module:
         """The module with this content key (hex sha256 of its bytes): from memory, from the
         compiled-module cache, or compiled from `read()` and then cached.
 
-        Raises `ModuleRejected`.
+        Raises `ModuleRejected`, also when it imports what there is not.
         """
 
     def is_compiled(self, key: str) -> bool:

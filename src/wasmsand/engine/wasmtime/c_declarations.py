@@ -76,8 +76,22 @@ typedef struct {
     union { uint32_t buffer; int32_t result; };
     uint32_t pad[3];
 } fork_values_t;
+/* The same for functions of any type: each value as either of its types. */
+typedef struct {
+    union { uint32_t a; uint64_t a64; int32_t result; };
+    uint64_t pad0;
+    union { uint32_t b; uint64_t b64; }; uint64_t pad1;
+    union { uint32_t c; uint64_t c64; }; uint64_t pad2;
+    union { uint32_t d; uint64_t d64; }; uint64_t pad3;
+    union { uint32_t e; uint64_t e64; }; uint64_t pad4;
+    union { uint32_t f; uint64_t f64; }; uint64_t pad5;
+    union { uint32_t g; uint64_t g64; }; uint64_t pad6;
+    union { uint32_t h; uint64_t h64; }; uint64_t pad7;
+    union { uint32_t i; uint64_t i64; }; uint64_t pad8;
+} function_values_t;
 typedef uintptr_t (*syscall_callback_t)(uintptr_t, uintptr_t, syscall_values_t *);
 typedef uintptr_t (*fork_callback_t)(uintptr_t, uintptr_t, fork_values_t *);
+typedef uintptr_t (*function_callback_t)(uintptr_t, uintptr_t, function_values_t *);
 typedef uintptr_t (*epoch_callback_t)(uintptr_t, uintptr_t, uint64_t *);
 
 /* Of the C library on 64-bit Linux, glibc and musl alike; not wasmtime's. */

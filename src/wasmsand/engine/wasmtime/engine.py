@@ -15,10 +15,10 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from wasmsand.engine.protocol import GuestUnwind
+from wasmsand.engine.protocol import GuestUnwind, HostFunction
 from wasmsand.engine.wasmtime import hostcalls
 from wasmsand.engine.wasmtime.bindings import CData, WasmtimeError
 from wasmsand.engine.wasmtime.compile_cache import CompileCache, default_directory
@@ -26,6 +26,7 @@ from wasmsand.engine.wasmtime.compiler import compile_module, open_compiled, ser
 from wasmsand.engine.wasmtime.config import EngineSettings, fingerprint, new_engine
 from wasmsand.engine.wasmtime.epochs import EpochTicker
 from wasmsand.engine.wasmtime.fault_handlers import FaultHandlers
+from wasmsand.engine.wasmtime.imports import ImportTable
 from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.engine.wasmtime.runtime import Runtime
 from wasmsand.engine.wasmtime.threads import ThreadPool
@@ -54,7 +55,7 @@ class WasmtimeEngine:
         self._runtime = Runtime(
             settings=settings,
             engine=engine,
-            linker=hostcalls.new_linker(engine),
+            imports=ImportTable(engine),
             ticker=EpochTicker(engine, settings.tick_seconds),
             threads=ThreadPool(settings.thread_stack_bytes, settings.idle_thread_seconds),
             fault_handlers=FaultHandlers(),
@@ -68,6 +69,10 @@ class WasmtimeEngine:
         self._recent: OrderedDict[str, WasmtimeModule] = OrderedDict()
         self._loading: dict[str, threading.Lock] = {}
         _engines.add(self)
+
+    def offer(self, functions: Sequence[HostFunction]) -> None:
+        """Let guests import these from now on."""
+        self._runtime.imports.offer(functions)
 
     def load(self, key: str, read: Callable[[], bytes]) -> WasmtimeModule:
         """The module with this content key: from memory, from the cache, or compiled."""
@@ -116,6 +121,7 @@ class WasmtimeEngine:
 
     def _remember(self, key: str, compiled: CData) -> WasmtimeModule:
         module = WasmtimeModule(self._runtime, key, compiled)
+        module.check()
         with self._lock:
             self._loaded[key] = module
             self._keep(key, module)

@@ -246,7 +246,7 @@ class WasmtimeInstance:
             raise RuntimeError("guests run only on threads made by Engine.start_thread")
         runtime.fault_handlers.keep()
         lib.wasmtime_context_set_epoch_deadline(self._context, 1)
-        before = hostcalls.enter(thread, self, self.calls.syscall)
+        before = hostcalls.enter(thread, self, self.calls)
         try:
             runtime.ticker.guest_entered()  # which looks at who has entered
         except BaseException:

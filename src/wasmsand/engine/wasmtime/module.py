@@ -1,8 +1,8 @@
 """Compiled programs: what they import and export, and making instances of them.
 
 Owns one C module and its prepared instantiation. Rules: a module is checked against the
-guest ABI once, before its first instance, so that an instance can rely on the types of
-what it calls; checks that fail are `ModuleRejected` and name the culprit.
+guest ABI once, when it is loaded, so that an instance can rely on the types of what it
+calls; checks that fail are `ModuleRejected` and name the culprit.
 """
 
 from __future__ import annotations
@@ -11,21 +11,16 @@ import threading
 from typing import NamedTuple
 
 from wasmsand.engine.protocol import ModuleRejected
-from wasmsand.engine.wasmtime.bindings import (
-    CData,
-    WasmtimeError,
-    check,
-    ffi,
-    lib,
-    name_of,
-)
+from wasmsand.engine.wasmtime.bindings import CData, WasmtimeError, ffi, lib, name_of
 from wasmsand.engine.wasmtime.fork import ASYNCIFY_FUNCTIONS
-from wasmsand.engine.wasmtime.hostcalls import FORK_IMPORT, IMPORTS
+from wasmsand.engine.wasmtime.imports import FORK_IMPORT
 from wasmsand.engine.wasmtime.instance import WASM_PAGE, InstantiationFailed, WasmtimeInstance
 from wasmsand.engine.wasmtime.runtime import Runtime
 
 _FUNCTION, _GLOBAL, _MEMORY = 0, 1, 3
 """Kinds of exports, as the C API numbers their types."""
+_NAMED_IMPORTS = 8
+"""How many missing imports a refusal names; more would hide the message."""
 _I32 = ffi.gc(lib.wasm_valtype_new(0), lib.wasm_valtype_delete)
 
 
@@ -80,27 +75,30 @@ class WasmtimeModule:
             self.stack_reserve = instance.stack_pointer() or 0
         return instance
 
+    def check(self) -> None:
+        """Raise `ModuleRejected` unless this can be instantiated, memory permitting."""
+        self._check_imports()
+        self._check_exports()
+        self._prepare()
+
     def _prepare(self) -> CData:
         with self._prepare_lock:
             if self._prepared is None:
-                self._check_imports()
-                self._check_exports()
-                prepared = ffi.new("wasmtime_instance_pre_t **")
                 try:
-                    check(
-                        lib.wasmtime_linker_instantiate_pre(
-                            self.runtime.linker, self._module, prepared
-                        )
-                    )
+                    self._prepared = self.runtime.imports.prepare(self._module)
                 except WasmtimeError as error:
                     raise ModuleRejected(str(error)) from None
-                self._prepared = ffi.gc(prepared[0], lib.wasmtime_instance_pre_delete)
             return self._prepared
 
     def _check_imports(self) -> None:
-        unknown = [".".join(wanted) for wanted in self.imports if wanted not in IMPORTS]
+        offered = self.runtime.imports
+        unknown = [".".join(wanted) for wanted in self.imports if wanted not in offered]
         if unknown:
-            raise ModuleRejected(f"imports what there is not: {', '.join(unknown)}")
+            named = ", ".join(unknown[:_NAMED_IMPORTS])
+            more = len(unknown) - _NAMED_IMPORTS
+            raise ModuleRejected(
+                f"imports what there is not: {named}" + (f" and {more} more" if more > 0 else "")
+            )
 
     def _check_exports(self) -> None:
         if self.exports.memory_pages is None:
@@ -110,7 +108,11 @@ class WasmtimeModule:
             needed |= ASYNCIFY_FUNCTIONS
         for name, parameters in needed.items():
             if self.exports.functions.get(name) != parameters:
-                raise ModuleRejected(f"exports no function `{name}` of the right type")
+                library = "_initialize" in self.exports.functions and name == "_start"
+                raise ModuleRejected(
+                    f"exports no function `{name}` of the right type"
+                    + (": it is a library (`_initialize`), not a program" if library else "")
+                )
 
 
 def _imports(module: CData) -> tuple[tuple[str, str], ...]:

@@ -8,16 +8,17 @@ from wasmsand.engine.wasmtime.bindings import CData
 from wasmsand.engine.wasmtime.config import EngineSettings
 from wasmsand.engine.wasmtime.epochs import EpochTicker
 from wasmsand.engine.wasmtime.fault_handlers import FaultHandlers
+from wasmsand.engine.wasmtime.imports import ImportTable
 from wasmsand.engine.wasmtime.threads import ThreadPool
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """The C engine and linker, and what runs beside them."""
+    """The C engine, its imports, and what runs beside them."""
 
     settings: EngineSettings
     engine: CData
-    linker: CData
+    imports: ImportTable
     ticker: EpochTicker
     threads: ThreadPool
     fault_handlers: FaultHandlers

@@ -1,0 +1,96 @@
+"""What guests of one engine can import.
+
+Owns the C linker and the list of names in it. Rules: the two functions of the Linux ABI are
+always there; what else there is was offered, and stays; the linker is used under a lock,
+because C does not guard it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from wasmsand.engine.protocol import HostFunction
+from wasmsand.engine.wasmtime.bindings import NULL, CData, check, ffi, lib
+from wasmsand.engine.wasmtime.hostcalls import (
+    FORK_CALLBACK,
+    FUNCTION_CALLBACK,
+    PROCEDURE_CALLBACK,
+    SYSCALL_CALLBACK,
+    number_of,
+)
+
+FORK_IMPORT = ("linux", "fork")
+_VALUE_TYPES = {"i": 0, "I": 1}
+"""Letters of a function's type, as the C API numbers value types."""
+
+
+class ImportTable:
+    """The functions that a linker resolves imports to."""
+
+    def __init__(self, engine: CData) -> None:
+        self._linker = ffi.gc(lib.wasmtime_linker_new(engine), lib.wasmtime_linker_delete)
+        self._lock = threading.Lock()
+        # Guarded by the lock:
+        self._names: set[tuple[str, str]] = set()
+        self._define(("linux", "syscall"), "iiiiiii", "i", SYSCALL_CALLBACK)
+        self._define(FORK_IMPORT, "i", "i", FORK_CALLBACK)
+
+    def __contains__(self, name: tuple[str, str]) -> bool:
+        """Whether there is a function with this module and name."""
+        return name in self._names
+
+    def offer(self, functions: Sequence[HostFunction]) -> None:
+        """Add those functions that are not there."""
+        if functions and (functions[-1].module, functions[-1].name) in self._names:
+            return  # the usual case: every machine offers the same
+        with self._lock:
+            for function in functions:
+                name = (function.module, function.name)
+                if name not in self._names:
+                    callback = FUNCTION_CALLBACK if function.results else PROCEDURE_CALLBACK
+                    self._define(
+                        name, function.parameters, function.results, callback, number_of(function)
+                    )
+
+    def prepare(self, module: CData) -> CData:
+        """A `wasmtime_instance_pre_t *` that frees itself; raises `WasmtimeError`."""
+        prepared = ffi.new("wasmtime_instance_pre_t **")
+        with self._lock:
+            check(lib.wasmtime_linker_instantiate_pre(self._linker, module, prepared))
+        return ffi.gc(prepared[0], lib.wasmtime_instance_pre_delete)
+
+    def _define(
+        self,
+        name: tuple[str, str],
+        parameters: str,
+        results: str,
+        callback: CData,
+        environment: int = 0,
+    ) -> None:
+        module, function = (part.encode() for part in name)
+        signature = lib.wasm_functype_new(_value_types(parameters), _value_types(results))
+        try:
+            check(
+                lib.wasmtime_linker_define_func_unchecked(
+                    self._linker,
+                    module,
+                    len(module),
+                    function,
+                    len(function),
+                    signature,
+                    ffi.cast("void *", callback),
+                    ffi.cast("void *", environment),
+                    NULL,
+                )
+            )
+        finally:
+            lib.wasm_functype_delete(signature)
+        self._names.add(name)
+
+
+def _value_types(letters: str) -> CData:
+    vector = ffi.new("wasm_valtype_vec_t *")
+    types = [lib.wasm_valtype_new(_VALUE_TYPES[letter]) for letter in letters]
+    lib.wasm_valtype_vec_new(vector, len(types), ffi.new("wasm_valtype_t *[]", types))
+    return vector

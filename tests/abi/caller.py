@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Any
 
-from wasmsand.abi.linux.context import ProcessEnded
+from wasmsand.abi.context import ProcessEnded
 from wasmsand.abi.linux.table import SYSTEM_CALLS
 from wasmsand.engine.protocol import HostCalls, HostFunction, ModuleRejected
 from wasmsand.kernel.clock import Clock

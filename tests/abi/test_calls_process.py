@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.abi.caller import AT_FDCWD, WASM, Caller, Sandbox
-from wasmsand.abi.linux.context import ProcessEnded
+from wasmsand.abi.context import ProcessEnded
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.flags import (
     AT_EMPTY_PATH,

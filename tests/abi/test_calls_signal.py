@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.abi.caller import Caller, Sandbox
-from wasmsand.abi.linux.context import ProcessEnded
+from wasmsand.abi.context import ProcessEnded
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.process.signals import Signal, mask_of
 

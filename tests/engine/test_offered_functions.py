@@ -62,7 +62,9 @@ def test_arguments_of_either_type_arrive_unsigned_and_in_order(
 
     function = offer(engine, parameters, "i", handler)
     host = Host(engine)
-    assert host.run_wat(program(f"(drop (call $f {constants}))", imports=imported(function))) is None
+    assert (
+        host.run_wat(program(f"(drop (call $f {constants}))", imports=imported(function))) is None
+    )
     assert host.function_calls == [(handler, arguments)]
 
 

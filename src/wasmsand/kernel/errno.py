@@ -90,3 +90,11 @@ class KernelError(Exception):
         super().__init__(f"{errno.name}: {detail}" if detail else errno.name)
         self.errno = errno
         self.detail = detail
+
+
+class PathEscapes(KernelError):
+    """A path that had to stay beneath a directory led out of it. Linux's number is that of
+    openat2; it is a class of its own because a rename across file systems has it too."""
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(Errno.EXDEV, detail)

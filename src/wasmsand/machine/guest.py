@@ -15,8 +15,9 @@ import time
 from _thread import LockType
 from typing import Final
 
+from wasmsand.abi.context import ProcessEnded
 from wasmsand.abi.linux.calls_signal import restore_mask_after_waiting
-from wasmsand.abi.linux.context import RESTART, CallContext, ProcessEnded
+from wasmsand.abi.linux.context import RESTART, CallContext
 from wasmsand.abi.linux.table import HANDLERS, RESTARTABLE, Handler
 from wasmsand.abi.memory import GuestMemory
 from wasmsand.engine.protocol import (

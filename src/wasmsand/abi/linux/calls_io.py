@@ -1,34 +1,28 @@
 """Moving bytes: read, write and their relatives; seek, truncate, sync, sendfile.
 
-Owns the I/O calls. Rules: the guest's buffer is checked before data is taken from a
-file; the host holds at most IO_CHUNK bytes at once, and a longer transfer is done in
-pieces, because on Linux only streams move less than was asked for; a blocking stream
-write goes on over several tries and remembers how far it came; EPIPE comes with
-SIGPIPE.
+Owns the I/O calls. Rules: how bytes get from files to memory and back is in
+`abi.transfers`; the forms of read and write that programs use most have a short way here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from struct import Struct
 from typing import Final
 
+from wasmsand.abi.file_size import require_file_size, within_file_size
 from wasmsand.abi.linux.context import CallContext, signed64
-from wasmsand.abi.linux.file_size import require_file_size, within_file_size
-from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.description import OpenFile
-from wasmsand.kernel.files.regular import RegularFile
-from wasmsand.kernel.files.terminal import TerminalFile
-from wasmsand.kernel.flags import O_APPEND
-from wasmsand.kernel.limits import FILE_SIZE_MAX, IO_CHUNK, IO_MAX, IOV_MAX
-from wasmsand.kernel.process.delivery import SI_KERNEL, post
-from wasmsand.kernel.process.groups import (
-    require_foreground_to_change,
-    require_foreground_to_read,
+from wasmsand.abi.transfers import (
+    read_file,
+    read_pieces,
+    vectors_at,
+    write_all,
+    write_all_at,
+    write_some,
 )
-from wasmsand.kernel.process.rlimits import INFINITY
-from wasmsand.kernel.process.signals import Signal, SignalInfo
-from wasmsand.kernel.wait import WouldBlock
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.regular import RegularFile
+from wasmsand.kernel.flags import O_APPEND
+from wasmsand.kernel.limits import FILE_SIZE_MAX, IO_CHUNK, IO_MAX
 
 _FALLOC_FL_KEEP_SIZE: Final = 1
 _OFFSET_MAX: Final = (1 << 63) - 1
@@ -36,66 +30,19 @@ _OFFSET_MAX: Final = (1 << 63) - 1
 _TWO_VECTORS: Final = Struct("<4I")
 
 
-def _read_file(context: CallContext, file: OpenFile, count: int) -> bytes:
-    file.require_readable()
-    if isinstance(file, TerminalFile):
-        return _read_terminal(context, file, count)
-    return file.read(count)
-
-
-def _read_terminal(context: CallContext, file: TerminalFile, count: int) -> bytes:
-    require_foreground_to_read(context.kernel, context.process, file.terminal)
-    try:
-        return file.read(count)
-    except WouldBlock as block:
-        timeout = file.read_timeout()
-        if not timeout:
-            raise
-        process = context.process
-        now = context.kernel.clock.monotonic()
-        if process.call_deadline is None:
-            process.call_deadline = now + timeout
-        if now >= process.call_deadline:
-            return file.read_after_timeout(count)
-        raise WouldBlock(block.queues, process.call_deadline) from None
-
-
 def read(context: CallContext, fd: int, address: int, count: int) -> int:
     """read(2)."""
     file = context.process.fds.get(fd)
     if count > IO_CHUNK:
-        return _read_pieces(
-            context, [(address, count)], lambda size, done: _read_file(context, file, size)
+        return read_pieces(
+            context, [(address, count)], lambda size, done: read_file(context, file, size)
         )
     memory = context.memory
     memory.require(address, count)
-    data = _read_file(context, file, count)
+    data = read_file(context, file, count)
     if data:
         memory.write(address, data)
     return len(data)
-
-
-def _read_pieces(
-    context: CallContext, vectors: list[tuple[int, int]], read_some: Callable[[int, int], bytes]
-) -> int:
-    """Fill the vectors until `read_some(size, done)` gives less than `size`."""
-    total = min(sum(length for _, length in vectors), IO_MAX)
-    done = 0
-    while True:
-        size = min(total - done, IO_CHUNK)
-        try:
-            parts = _parts(vectors, done, size)
-            for start, length in parts:
-                context.memory.require(start, length)
-            data = read_some(size, done)
-        except (KernelError, WouldBlock):
-            if done:
-                return done
-            raise
-        _scatter(context, parts, data)
-        done += len(data)
-        if len(data) < size or done >= total:
-            return done
 
 
 def write(context: CallContext, fd: int, address: int, count: int) -> int:
@@ -103,106 +50,18 @@ def write(context: CallContext, fd: int, address: int, count: int) -> int:
     file = context.process.fds.get(fd)
     file.require_writable()
     if count > IO_CHUNK or context.process.call_done:
-        return _write_all(context, file, [(address, min(count, IO_MAX))])
+        return write_all(context, file, [(address, min(count, IO_MAX))])
     written = write_some(context, file, context.memory.read(address, count))
     if written == count or not file.writes_all:
         return written
-    return _write_all(context, file, [(address, count)], written)
-
-
-def _write_all(
-    context: CallContext, file: OpenFile, vectors: list[tuple[int, int]], done: int = 0
-) -> int:
-    """Write all after the first `done` bytes, over several tries if need be. An error after
-    some bytes went out is reported by the next call, as Linux does."""
-    process = context.process
-    done = process.call_done or done
-    total = sum(length for _, length in vectors)
-    for start, length in vectors:
-        context.memory.require(start, length)
-    while True:
-        data = _gather(context, vectors, done)
-        try:
-            written = write_some(context, file, data)
-        except KernelError:
-            if done:
-                return done
-            raise
-        except WouldBlock:
-            process.call_done = done
-            raise
-        done += written
-        # A file that takes only a part has reached a limit; a stream may take more.
-        if done >= total or (written < len(data) and not file.writes_all):
-            return done
-
-
-def write_some(context: CallContext, file: OpenFile, data: bytes) -> int:
-    """One write to a file, within RLIMIT_FSIZE; EPIPE comes with SIGPIPE."""
-    try:
-        if type(file) is RegularFile:
-            if context.process.rlimits.file_size != INFINITY:
-                data = within_file_size(context, data, file.write_limit())
-        elif isinstance(file, TerminalFile) and file.stops_background_writers:
-            require_foreground_to_change(context.kernel, context.process, file.terminal)
-        return file.write(data)
-    except KernelError as error:
-        if error.errno is Errno.EPIPE:
-            post(context.kernel, context.process, SignalInfo(Signal.SIGPIPE, SI_KERNEL))
-        raise
-
-
-def _vectors(context: CallContext, address: int, count: int) -> list[tuple[int, int]]:
-    if count > IOV_MAX:
-        raise KernelError(Errno.EINVAL)
-    raw = context.memory.read(address, 8 * count)
-    words = memoryview(raw).cast("I") if count else memoryview(b"").cast("I")
-    vectors = [(words[i], words[i + 1]) for i in range(0, 2 * count, 2)]
-    if sum(length for _, length in vectors) > IO_MAX:
-        raise KernelError(Errno.EINVAL)
-    for start, length in vectors:
-        context.memory.require(start, length)
-    return vectors
-
-
-def _parts(vectors: list[tuple[int, int]], skip: int, limit: int) -> list[tuple[int, int]]:
-    """At most `limit` bytes of what the vectors name, after the first `skip`."""
-    parts = []
-    for start, length in vectors:
-        if skip >= length:
-            skip -= length
-            continue
-        taken = min(length - skip, limit)
-        parts.append((start + skip, taken))
-        skip = 0
-        limit -= taken
-        if not limit:
-            break
-    return parts
-
-
-def _scatter(context: CallContext, parts: list[tuple[int, int]], data: bytes) -> None:
-    position = 0
-    for start, length in parts:
-        if position >= len(data):
-            break
-        context.memory.write(start, data[position : position + length])
-        position += length
-
-
-def _gather(context: CallContext, vectors: list[tuple[int, int]], skip: int = 0) -> bytes:
-    """Up to IO_CHUNK bytes of what the vectors name, after the first `skip`."""
-    parts = [
-        context.memory.read(start, length) for start, length in _parts(vectors, skip, IO_CHUNK)
-    ]
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    return write_all(context, file, [(address, count)], written)
 
 
 def readv(context: CallContext, fd: int, address: int, count: int) -> int:
     """readv(2)."""
     file = context.file(fd)
-    vectors = _vectors(context, address, count)
-    return _read_pieces(context, vectors, lambda size, done: _read_file(context, file, size))
+    vectors = vectors_at(context, address, count)
+    return read_pieces(context, vectors, lambda size, done: read_file(context, file, size))
 
 
 def writev(context: CallContext, fd: int, address: int, count: int) -> int:
@@ -211,19 +70,19 @@ def writev(context: CallContext, fd: int, address: int, count: int) -> int:
     file = process.fds.get(fd)
     file.require_writable()
     if count != 2 or process.call_done:
-        return _write_all(context, file, _vectors(context, address, count))
+        return write_all(context, file, vectors_at(context, address, count))
     # How stdio writes: what it had buffered and what came now.
     memory = context.memory
     first, first_size, second, second_size = memory.unpack(_TWO_VECTORS, address)
     if first_size + second_size > IO_CHUNK:
-        return _write_all(context, file, _vectors(context, address, count))
+        return write_all(context, file, vectors_at(context, address, count))
     data = memory.read(second, second_size)
     if first_size:
         data = memory.read(first, first_size) + data
     written = write_some(context, file, data)
     if written == len(data) or not file.writes_all:
         return written
-    return _write_all(context, file, _vectors(context, address, count), written)
+    return write_all(context, file, vectors_at(context, address, count), written)
 
 
 def _offset(low: int, high: int) -> int:
@@ -238,7 +97,7 @@ def pread(context: CallContext, fd: int, address: int, count: int, low: int, hig
     file = context.file(fd)
     offset = _offset(low, high)
     file.require_readable()
-    return _read_pieces(
+    return read_pieces(
         context, [(address, count)], lambda size, done: file.read_at(size, offset + done)
     )
 
@@ -248,28 +107,7 @@ def pwrite(context: CallContext, fd: int, address: int, count: int, low: int, hi
     file = context.file(fd)
     offset = _offset(low, high)
     file.require_writable()
-    return _write_all_at(context, file, [(address, min(count, IO_MAX))], offset)
-
-
-def _write_all_at(
-    context: CallContext, file: OpenFile, vectors: list[tuple[int, int]], offset: int
-) -> int:
-    done = 0
-    total = sum(length for _, length in vectors)
-    while True:
-        data = _gather(context, vectors, done)
-        try:
-            allowed = data
-            if isinstance(file, RegularFile):
-                allowed = within_file_size(context, data, offset + done)
-            written = file.write_at(allowed, offset + done)
-        except KernelError:
-            if done:
-                return done
-            raise
-        done += written
-        if done >= total or written < len(data):
-            return done
+    return write_all_at(context, file, [(address, min(count, IO_MAX))], offset)
 
 
 def preadv(context: CallContext, fd: int, address: int, count: int, low: int, high: int) -> int:
@@ -277,9 +115,9 @@ def preadv(context: CallContext, fd: int, address: int, count: int, low: int, hi
     file = context.file(fd)
     offset = _offset(low, high)
     file.require_readable()
-    return _read_pieces(
+    return read_pieces(
         context,
-        _vectors(context, address, count),
+        vectors_at(context, address, count),
         lambda size, done: file.read_at(size, offset + done),
     )
 
@@ -289,7 +127,7 @@ def pwritev(context: CallContext, fd: int, address: int, count: int, low: int, h
     file = context.file(fd)
     offset = _offset(low, high)
     file.require_writable()
-    return _write_all_at(context, file, _vectors(context, address, count), offset)
+    return write_all_at(context, file, vectors_at(context, address, count), offset)
 
 
 def llseek(context: CallContext, fd: int, high: int, low: int, result: int, whence: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from wasmsand.abi.file_size import require_file_size
 from wasmsand.abi.linux.context import (
     AT_FDCWD_U32,
     CallContext,
@@ -15,7 +16,6 @@ from wasmsand.abi.linux.context import (
     signed,
     signed64,
 )
-from wasmsand.abi.linux.file_size import require_file_size
 from wasmsand.abi.linux.structs import TIMESPEC, nanoseconds, pack_statfs, pack_statx
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import Errno, KernelError

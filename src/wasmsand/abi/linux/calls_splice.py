@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from wasmsand.abi.linux.calls_io import write_some
+from wasmsand.abi.file_size import within_file_size
 from wasmsand.abi.linux.context import CallContext
-from wasmsand.abi.linux.file_size import within_file_size
+from wasmsand.abi.transfers import write_some
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.files.device import SimpleDevice

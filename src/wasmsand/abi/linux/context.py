@@ -1,23 +1,16 @@
-"""What a system-call handler works on.
+"""What a handler of a Linux system call works on.
 
-Owns `CallContext` and the exceptions by which a call leaves the guest. Rules: a
-handler runs with the sandbox's lock held, and may raise `KernelError`, `WouldBlock`
-or a `GuestUnwind`; anything else is a bug of ours. A handler that raised
-`WouldBlock` is called again with the same arguments, so it must not have acted, or
-must keep its progress in the process (`call_done`, `call_deadline`).
+Owns `CallContext`; its rules are those of `ProcessContext`.
 """
 
 from __future__ import annotations
 
+from wasmsand.abi.context import ProcessContext
 from wasmsand.abi.linux.structs import TIMESPEC, nanoseconds
-from wasmsand.abi.memory import GuestMemory
-from wasmsand.engine.protocol import GuestUnwind
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import O_PATH
-from wasmsand.kernel.kernel import Kernel
-from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import Program
 from wasmsand.kernel.vfs import Node
 
@@ -27,16 +20,8 @@ RESTART = -512
 AT_FDCWD_U32 = 0xFFFF_FF9C
 
 
-class ProcessEnded(GuestUnwind):
-    """The calling process is dead: its thread must stop running it."""
-
-
-class CallContext:
-    """The caller of a system call: its process, its memory, its kernel."""
-
-    kernel: Kernel
-    process: Process
-    memory: GuestMemory
+class CallContext(ProcessContext):
+    """The caller of a system call."""
 
     def directory(self, fd: int) -> Node:
         """The node that an `at` call starts from."""
@@ -70,20 +55,12 @@ class CallContext:
         """Replace the caller by `program`; returns only for an embryo (its pid)."""
         raise NotImplementedError
 
-    def end(self, status: int) -> int:
-        """Exit with a wait status; returns only for an embryo (its pid)."""
-        raise NotImplementedError
-
     def begin_embryo(self) -> None:
         """vfork: until exec or exit the caller's calls act on a new child."""
         raise NotImplementedError
 
     def lower_signal_flag(self) -> None:
         """No handler is left to run."""
-        raise NotImplementedError
-
-    def cpu_time_ns(self) -> int:
-        """CPU time of the calling process until now."""
         raise NotImplementedError
 
 

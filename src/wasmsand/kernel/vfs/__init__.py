@@ -28,7 +28,7 @@ work on the node. A node kept across system calls (an open description, a workin
 directory) must be retained, and released once.
 """
 
-from wasmsand.kernel.vfs.filesystem import Attributes, FileSystem, Node
+from wasmsand.kernel.vfs.filesystem import Attributes, Beneath, FileSystem, Node
 from wasmsand.kernel.vfs.image import ImageBuilder
 from wasmsand.kernel.vfs.layers import Snapshot
 from wasmsand.kernel.vfs.model import ROOT, Credentials, DirEntry, Stat, StatFs
@@ -41,6 +41,7 @@ from wasmsand.kernel.vfs.tree import TreeFs
 __all__ = [
     "ROOT",
     "Attributes",
+    "Beneath",
     "Credentials",
     "DirEntry",
     "FdInfo",

@@ -9,7 +9,7 @@ Methods that take `parent` may assume that it is a directory and that names are 
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.vfs.model import DirEntry, Stat, StatFs
@@ -34,6 +34,9 @@ class Node:
 
     __slots__ = ("fs", "ino")
 
+    confines: ClassVar[bool] = False
+    """Whether a path that starts here must stay beneath this directory."""
+
     def __init__(self, fs: FileSystem, ino: int) -> None:
         self.fs = fs
         self.ino = ino
@@ -46,6 +49,15 @@ class Node:
 
     def __repr__(self) -> str:
         return f"Node({self.fs.type_name}:{self.ino})"
+
+
+class Beneath(Node):
+    """A directory as the start of a path that must not leave it: neither by '..' nor by a
+    symbolic link nor by being absolute (openat2's RESOLVE_BENEATH)."""
+
+    __slots__ = ()
+
+    confines: ClassVar[bool] = True
 
 
 class FileSystem:

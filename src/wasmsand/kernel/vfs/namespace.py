@@ -116,9 +116,11 @@ class Namespace(NodeOperations):
         self, cred: Credentials, base: Node, path: bytes, flags: int, mode: int, umask: int
     ) -> tuple[Node, bool]:
         """What O_CREAT finds, or the regular file it makes; True when it made one."""
-        links = 0
+        links = depth = 0
         while True:
-            fs, ino, name, slash, links = self._walk(cred, base, path, False, True, links)
+            fs, ino, name, slash, links, depth = self._walk(
+                cred, base, path, False, True, links, depth
+            )
             if name in _NO_NAME:
                 node = self.resolve(cred, Node(fs, ino), name or b"/")
                 break
@@ -139,8 +141,8 @@ class Namespace(NodeOperations):
             target = fs.follow(child)
             if isinstance(target, Node):
                 # Let the walk apply its rule for magic links.
-                return self.resolve(cred, Node(fs, ino), name), False
-            base, path = Node(fs, ino), target
+                return self.resolve(cred, type(base)(fs, ino), name), False
+            base, path = type(base)(fs, ino), target
         if flags & O_EXCL:
             raise KernelError(Errno.EEXIST)
         return node, False

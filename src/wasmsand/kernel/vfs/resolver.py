@@ -3,14 +3,15 @@
 Owns `Resolver`. Rules, all Linux's: every directory on the way must grant search
 permission; '..' stops at the root and leaves a mounted file system through its mount
 point; at most 40 symbolic links; a trailing slash demands a directory and follows a
-link. Names are looked up one by one, so no string surgery can step over a check.
+link. Names are looked up one by one, so no string surgery can step over a check. A walk
+that starts at a `Beneath` counts how deep it is below it, and fails rather than leave it.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.errno import Errno, KernelError, PathEscapes
 from wasmsand.kernel.flags import S_IFDIR, S_IFLNK, S_IFMT, X_OK
 from wasmsand.kernel.limits import NAME_MAX, PATH_MAX, SYMLINK_DEPTH_MAX
 from wasmsand.kernel.vfs.filesystem import FileSystem, Node
@@ -32,6 +33,8 @@ class Walked(NamedTuple):
     """The path ended in a slash."""
     links: int
     """Symbolic links followed so far."""
+    depth: int
+    """How many directories below the base this is, if the base confines the walk."""
 
 
 class Resolver(MountTable):
@@ -77,13 +80,21 @@ class Resolver(MountTable):
         follow: bool,
         to_parent: bool,
         links: int = 0,
+        depth: int = 0,
     ) -> Walked:
+        """`links` and `depth` go on from where an earlier part of the same walk ended."""
         if not path:
             raise KernelError(Errno.ENOENT)
         if len(path) >= PATH_MAX:
             raise KernelError(Errno.ENAMETOOLONG)
         root = self.root
-        start = root if path[0] == _SLASH else base
+        confined = base.confines
+        if path[0] == _SLASH:
+            if confined:
+                raise PathEscapes(_text(path))
+            start = root
+        else:
+            start = base
         fs, ino = start.fs, start.ino
         mount = self._mount_of.get(fs)
         attributes = fs.attributes(ino)
@@ -101,8 +112,12 @@ class Resolver(MountTable):
             # Most directories let everybody search, which needs no closer look.
             if mode & 0o111 != 0o111 and not allowed(cred, attributes, X_OK):
                 raise KernelError(Errno.EACCES, _text(path))
+            if confined and name == b"..":
+                depth -= 1
+                if depth < 0:
+                    raise PathEscapes(_text(path))
             if to_parent and not names:
-                return Walked(fs, ino, name, slash, links)
+                return Walked(fs, ino, name, slash, links, depth)
             if name == b".":
                 continue
             if name == b"..":
@@ -115,6 +130,7 @@ class Resolver(MountTable):
                     Errno.ENAMETOOLONG if len(name) > NAME_MAX else Errno.ENOENT, _text(path)
                 )
             child, found = step
+            depth += 1
             if mount is not None and child in mount.covered:
                 mount = mount.covered[child]
                 fs, ino = mount.fs, mount.fs.root_ino
@@ -126,7 +142,10 @@ class Resolver(MountTable):
                 links += 1
                 if links > SYMLINK_DEPTH_MAX:
                     raise KernelError(Errno.ELOOP, _text(path))
+                depth -= 1  # the link itself is not entered
                 target = fs.follow(child)
+                if confined and (isinstance(target, Node) or target[:1] == b"/"):
+                    raise PathEscapes(_text(path))
                 if isinstance(target, Node):
                     # A magic link shows what a process has: for its owner only.
                     if cred.uid not in (0, found.uid):
@@ -149,7 +168,7 @@ class Resolver(MountTable):
             ino, attributes = child, found
         if slash and attributes.mode & S_IFMT != S_IFDIR:
             raise KernelError(Errno.ENOTDIR, _text(path))
-        return Walked(fs, ino, b"", slash, links)
+        return Walked(fs, ino, b"", slash, links, depth)
 
     def _up(
         self, fs: FileSystem, ino: int, mount: Mount | None

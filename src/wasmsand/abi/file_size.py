@@ -6,7 +6,7 @@ its process may make it: SIGXFSZ and EFBIG, or a shorter write.
 
 from __future__ import annotations
 
-from wasmsand.abi.linux.context import CallContext
+from wasmsand.abi.context import ProcessContext
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.process.delivery import SI_KERNEL, post
 from wasmsand.kernel.process.rlimits import INFINITY
@@ -14,7 +14,7 @@ from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.vfs import Node
 
 
-def within_file_size(context: CallContext, data: bytes, start: int) -> bytes:
+def within_file_size(context: ProcessContext, data: bytes, start: int) -> bytes:
     """The part of `data` that may be written at `start`."""
     limit = context.process.rlimits.file_size
     if limit == INFINITY or start + len(data) <= limit:
@@ -24,12 +24,12 @@ def within_file_size(context: CallContext, data: bytes, start: int) -> bytes:
     return data[: limit - start]
 
 
-def require_file_size(context: CallContext, node: Node, size: int) -> None:
+def require_file_size(context: ProcessContext, node: Node, size: int) -> None:
     """A file may not grow past the limit; what is longer already may shrink."""
     if size > context.process.rlimits.file_size and size > context.kernel.namespace.size(node):
         raise _too_large(context)
 
 
-def _too_large(context: CallContext) -> KernelError:
+def _too_large(context: ProcessContext) -> KernelError:
     post(context.kernel, context.process, SignalInfo(Signal.SIGXFSZ, SI_KERNEL))
     return KernelError(Errno.EFBIG, "RLIMIT_FSIZE")

@@ -1,0 +1,187 @@
+"""Moving bytes between open files and guest memory, for both ABIs.
+
+Owns reading into and writing from the places that a guest names. Rules: the guest's buffer
+is checked before data is taken from a file; the host holds at most IO_CHUNK bytes at once,
+and a longer transfer is done in pieces, because on Linux only streams move less than was
+asked for; a blocking stream write goes on over several tries and remembers how far it came;
+EPIPE comes with SIGPIPE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from wasmsand.abi.context import ProcessContext
+from wasmsand.abi.file_size import within_file_size
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.files.regular import RegularFile
+from wasmsand.kernel.files.terminal import TerminalFile
+from wasmsand.kernel.limits import IO_CHUNK, IO_MAX, IOV_MAX
+from wasmsand.kernel.process.delivery import SI_KERNEL, post
+from wasmsand.kernel.process.groups import (
+    require_foreground_to_change,
+    require_foreground_to_read,
+)
+from wasmsand.kernel.process.rlimits import INFINITY
+from wasmsand.kernel.process.signals import Signal, SignalInfo
+from wasmsand.kernel.wait import WouldBlock
+
+
+def read_file(context: ProcessContext, file: OpenFile, count: int) -> bytes:
+    """One read of a file, with the rules of terminals."""
+    file.require_readable()
+    if isinstance(file, TerminalFile):
+        return _read_terminal(context, file, count)
+    return file.read(count)
+
+
+def _read_terminal(context: ProcessContext, file: TerminalFile, count: int) -> bytes:
+    require_foreground_to_read(context.kernel, context.process, file.terminal)
+    try:
+        return file.read(count)
+    except WouldBlock as block:
+        timeout = file.read_timeout()
+        if not timeout:
+            raise
+        process = context.process
+        now = context.kernel.clock.monotonic()
+        if process.call_deadline is None:
+            process.call_deadline = now + timeout
+        if now >= process.call_deadline:
+            return file.read_after_timeout(count)
+        raise WouldBlock(block.queues, process.call_deadline) from None
+
+
+def read_pieces(
+    context: ProcessContext, vectors: list[tuple[int, int]], read_some: Callable[[int, int], bytes]
+) -> int:
+    """Fill the vectors until `read_some(size, done)` gives less than `size`."""
+    total = min(sum(length for _, length in vectors), IO_MAX)
+    done = 0
+    while True:
+        size = min(total - done, IO_CHUNK)
+        try:
+            parts = _parts(vectors, done, size)
+            for start, length in parts:
+                context.memory.require(start, length)
+            data = read_some(size, done)
+        except (KernelError, WouldBlock):
+            if done:
+                return done
+            raise
+        _scatter(context, parts, data)
+        done += len(data)
+        if len(data) < size or done >= total:
+            return done
+
+
+def write_all(
+    context: ProcessContext, file: OpenFile, vectors: list[tuple[int, int]], done: int = 0
+) -> int:
+    """Write all after the first `done` bytes, over several tries if need be. An error after
+    some bytes went out is reported by the next call, as Linux does."""
+    process = context.process
+    done = process.call_done or done
+    total = sum(length for _, length in vectors)
+    for start, length in vectors:
+        context.memory.require(start, length)
+    while True:
+        data = _gather(context, vectors, done)
+        try:
+            written = write_some(context, file, data)
+        except KernelError:
+            if done:
+                return done
+            raise
+        except WouldBlock:
+            process.call_done = done
+            raise
+        done += written
+        # A file that takes only a part has reached a limit; a stream may take more.
+        if done >= total or (written < len(data) and not file.writes_all):
+            return done
+
+
+def write_some(context: ProcessContext, file: OpenFile, data: bytes) -> int:
+    """One write to a file, within RLIMIT_FSIZE; EPIPE comes with SIGPIPE."""
+    try:
+        if type(file) is RegularFile:
+            if context.process.rlimits.file_size != INFINITY:
+                data = within_file_size(context, data, file.write_limit())
+        elif isinstance(file, TerminalFile) and file.stops_background_writers:
+            require_foreground_to_change(context.kernel, context.process, file.terminal)
+        return file.write(data)
+    except KernelError as error:
+        if error.errno is Errno.EPIPE:
+            post(context.kernel, context.process, SignalInfo(Signal.SIGPIPE, SI_KERNEL))
+        raise
+
+
+def vectors_at(context: ProcessContext, address: int, count: int) -> list[tuple[int, int]]:
+    """An array of (address, length), every one of which is inside memory."""
+    if count > IOV_MAX:
+        raise KernelError(Errno.EINVAL)
+    raw = context.memory.read(address, 8 * count)
+    words = memoryview(raw).cast("I") if count else memoryview(b"").cast("I")
+    vectors = [(words[i], words[i + 1]) for i in range(0, 2 * count, 2)]
+    if sum(length for _, length in vectors) > IO_MAX:
+        raise KernelError(Errno.EINVAL)
+    for start, length in vectors:
+        context.memory.require(start, length)
+    return vectors
+
+
+def _parts(vectors: list[tuple[int, int]], skip: int, limit: int) -> list[tuple[int, int]]:
+    """At most `limit` bytes of what the vectors name, after the first `skip`."""
+    parts = []
+    for start, length in vectors:
+        if skip >= length:
+            skip -= length
+            continue
+        taken = min(length - skip, limit)
+        parts.append((start + skip, taken))
+        skip = 0
+        limit -= taken
+        if not limit:
+            break
+    return parts
+
+
+def _scatter(context: ProcessContext, parts: list[tuple[int, int]], data: bytes) -> None:
+    position = 0
+    for start, length in parts:
+        if position >= len(data):
+            break
+        context.memory.write(start, data[position : position + length])
+        position += length
+
+
+def _gather(context: ProcessContext, vectors: list[tuple[int, int]], skip: int = 0) -> bytes:
+    """Up to IO_CHUNK bytes of what the vectors name, after the first `skip`."""
+    parts = [
+        context.memory.read(start, length) for start, length in _parts(vectors, skip, IO_CHUNK)
+    ]
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def write_all_at(
+    context: ProcessContext, file: OpenFile, vectors: list[tuple[int, int]], offset: int
+) -> int:
+    """Write all of the vectors at `offset`, without moving the position."""
+    done = 0
+    total = sum(length for _, length in vectors)
+    while True:
+        data = _gather(context, vectors, done)
+        try:
+            allowed = data
+            if isinstance(file, RegularFile):
+                allowed = within_file_size(context, data, offset + done)
+            written = file.write_at(allowed, offset + done)
+        except KernelError:
+            if done:
+                return done
+            raise
+        done += written
+        if done >= total or written < len(data):
+            return done

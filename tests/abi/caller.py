@@ -28,6 +28,7 @@ from wasmsand.kernel.process.process import Process, ProcessState
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, TreeFs, standard_tree
 from wasmsand.machine.guest import Guest, _Execute
+from wasmsand.machine.loading import ModuleLoader
 
 PATIENCE = 20.0
 MEMORY = 1 << 20
@@ -120,7 +121,7 @@ class Sandbox:
         self.kernel = Kernel(TreeFs(builder.build(), self.limits, clock.realtime), self.limits,
                              clock=clock)  # fmt: skip
         self.lock = allocate_lock()
-        self.engine = PythonEngine()
+        self.loader = ModuleLoader(PythonEngine(), self.lock)
 
     def process(self, uid: int = 1000, argv: tuple[bytes, ...] = (b"test",)) -> Caller:
         """A process in /tmp, as the host starts one."""
@@ -129,7 +130,7 @@ class Sandbox:
         identity = Identity.of(uid, uid, frozenset({uid}))
         process = self.kernel.new_process(identity, home, (b"HOME=/tmp",))
         process.argv = argv
-        return Caller(self.kernel, self.lock, self.engine, process, PythonInstance())
+        return Caller(self.kernel, self.lock, self.loader, process, PythonInstance())
 
     def fire_timers(self) -> None:
         with self.lock:
@@ -194,11 +195,11 @@ class Caller(Guest):
         self,
         kernel: Kernel,
         lock: LockType,
-        engine: PythonEngine,
+        loader: ModuleLoader,
         process: Process,
         instance: PythonInstance,
     ) -> None:
-        super().__init__(kernel, lock, engine, process, instance)
+        super().__init__(kernel, lock, loader, process, instance)
         self._next = _HEAP
 
     @property
@@ -292,8 +293,7 @@ class Caller(Guest):
         instance.space[:] = self.space
         with self._lock:
             child = fork(self.kernel, self.process)
-        assert isinstance(self._engine, PythonEngine)
-        caller = Caller(self.kernel, self._lock, self._engine, child, instance)
+        caller = Caller(self.kernel, self._lock, self._loader, child, instance)
         caller._next = self._next
         return caller
 

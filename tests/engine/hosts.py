@@ -69,7 +69,7 @@ class Host:
         self.calls.append((nr, a, b, c, d, e, f))
         return self.on_syscall(nr, a, b, c, d, e, f)
 
-    def call(self, handler: Callable[..., Any], *arguments: int) -> int:
+    def invoke(self, handler: Callable[..., Any], *arguments: int) -> int:
         self.function_calls.append((handler, arguments))
         return int(handler(*arguments))
 

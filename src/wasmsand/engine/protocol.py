@@ -57,7 +57,7 @@ class HostFunction:
     parameters: str
     results: str
     handler: Callable[..., Any]
-    """Given to `HostCalls.call` with each call of this function; the engine never calls it."""
+    """Given to `HostCalls.invoke` with each call of this function; the engine never calls it."""
 
 
 class HostCalls(Protocol):
@@ -70,7 +70,7 @@ class HostCalls(Protocol):
     def syscall(self, nr: int, a: int, b: int, c: int, d: int, e: int, f: int) -> int:
         """One system call; arguments are unsigned 32-bit, the result is signed."""
 
-    def call(self, handler: Callable[..., Any], *arguments: int) -> int:
+    def invoke(self, handler: Callable[..., Any], *arguments: int) -> int:
         """One call of the `HostFunction` that has this handler; arguments are unsigned, the
         result is a signed 32-bit number."""
 

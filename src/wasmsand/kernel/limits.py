@@ -31,6 +31,8 @@ STACK_UNCHARGED_MAX = 16 * MIB
 """C stack of a process that is not charged to memory_limit_bytes: hardly any of it is ever
 touched, and charging it would make a shell look ten times its size."""
 INTERPRETER_DEPTH_MAX = 5
+MODULE_BYTES_MAX = 128 * MIB
+"""Largest program that is compiled: it costs the host many times its size."""
 FILE_SIZE_MAX = 1 << 44
 LINK_MAX = 65000
 POLL_FDS_MAX = 4096

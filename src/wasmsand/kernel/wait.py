@@ -38,9 +38,17 @@ class WaitQueue:
 
 class WouldBlock(Exception):
     """The call cannot finish yet: wait for one of `queues`, or until `deadline`
-    (nanoseconds of the monotonic clock), then make the same call again."""
+    (nanoseconds of the monotonic clock), then make the same call again. A signal that has a
+    handler ends the wait if it is `interruptible`; the death of the process always does."""
 
-    def __init__(self, queues: tuple[WaitQueue, ...], deadline: int | None = None) -> None:
+    def __init__(
+        self,
+        queues: tuple[WaitQueue, ...],
+        deadline: int | None = None,
+        *,
+        interruptible: bool = True,
+    ) -> None:
         super().__init__("would block")
         self.queues = queues
         self.deadline = deadline
+        self.interruptible = interruptible

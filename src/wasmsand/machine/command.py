@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.files.anonymous import anonymous_stat
 from wasmsand.kernel.files.host import HostInput, HostOutput
 from wasmsand.kernel.flags import S_IFIFO
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
 
 TIMEOUT_EXIT_CODE: Final = 124
+_COMPILING: Final = b"wasmsand: the program was still being compiled; try again\n"
 _LINGER_SECONDS: Final = 0.05
 """How long to wait, after the process ended, for others that still hold its output: a
 process substitution ends a moment later than the shell that started it."""
@@ -107,9 +109,21 @@ def run_command(
     now = machine.kernel.clock.realtime()
     source = HostInput(stdin, anonymous_stat(S_IFIFO | 0o600, identity.uid, identity.gid, now))
     notices = end_background_jobs(machine)
-    process = machine.start_process(
-        argv, environ, cwd, (source, capture.stdout, capture.stderr), capture.ended.set
-    )
+    deadline_ns = None
+    if timeout_seconds is not None:
+        deadline_ns = machine.kernel.clock.monotonic() + int(timeout_seconds * SECOND)
+    try:
+        process = machine.start_process(
+            argv,
+            environ,
+            cwd,
+            (source, capture.stdout, capture.stderr),
+            capture.ended.set,
+            deadline_ns=deadline_ns,
+        )
+    except TimeoutError:
+        seconds = time.perf_counter() - began
+        return Completed(b"", _COMPILING, TIMEOUT_EXIT_CODE, True, False, seconds)
     job = process.job
     try:
         timed_out = not capture.ended.wait(timeout_seconds)

@@ -1,7 +1,7 @@
 """A process on a thread: the meeting of kernel, ABI and engine.
 
-Owns `Guest`, which serves the system calls of one process and runs its program on a
-thread. Rules: the sandbox's lock is held for one system call and never while the
+Owns `Guest`, which serves the calls of one process, of either ABI, and runs its program on
+a thread. Rules: the sandbox's lock is held for one system call and never while the
 guest computes or waits; an exception that is none of ours ends the process and is
 logged, it never reaches the guest; the thread of a dead process stops at its next
 call or tick.
@@ -9,23 +9,23 @@ call or tick.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import time
 from _thread import LockType
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
-from wasmsand.abi.context import ProcessEnded
+from wasmsand.abi.context import ProcessContext, ProcessEnded
 from wasmsand.abi.linux.calls_signal import restore_mask_after_waiting
 from wasmsand.abi.linux.context import RESTART, CallContext
-from wasmsand.abi.linux.table import HANDLERS, RESTARTABLE, Handler
+from wasmsand.abi.linux.table import HANDLERS, RESTARTABLE
 from wasmsand.abi.memory import GuestMemory
+from wasmsand.abi.wasi.context import WasiContext
+from wasmsand.abi.wasi.errno import error_number
 from wasmsand.engine.protocol import (
-    Engine,
     GuestTrap,
     GuestUnwind,
     Instance,
-    Module,
     ModuleRejected,
     TrapKind,
 )
@@ -40,6 +40,7 @@ from wasmsand.kernel.process.program import Program, become
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.process.timers import enforce_cpu_limit
 from wasmsand.kernel.wait import WouldBlock
+from wasmsand.machine.loading import ModuleLoader, ProgramRejected
 from wasmsand.machine.parking import Parker
 
 log = logging.getLogger("wasmsand.machine")
@@ -53,6 +54,8 @@ _EMBRYO_ENDS: Final = frozenset({93, 94, 221, 281})
 """exit, exit_group, execve, execveat."""
 _KILLS: Final = frozenset({129, 130, 131})
 _ENOSYS: Final = -int(Errno.ENOSYS)
+_NO_NUMBER: Final = -1
+"""Of a call of WASI, whose programs have no handlers that could interrupt it."""
 
 
 class _Execute(GuestUnwind):
@@ -70,14 +73,14 @@ class Guest(CallContext):
         self,
         kernel: Kernel,
         lock: LockType,
-        engine: Engine,
+        loader: ModuleLoader,
         process: Process,
         instance: Instance,
     ) -> None:
         self.kernel = kernel
         self.process = process
         self._lock = lock
-        self._engine = engine
+        self._loader = loader
         self._parker = Parker(lock)
         self._embryo_parent: Process | None = None
         self._cpu_base = 0
@@ -86,6 +89,7 @@ class Guest(CallContext):
     def _load(self, instance: Instance) -> None:
         self._instance = instance
         self._told_by_call = False
+        self._wasi: WasiContext | None = None
         self.memory = GuestMemory(instance)
         self._flag_address = instance.exported_address("__signal_flag")
         instance.bind(self)
@@ -101,7 +105,7 @@ class Guest(CallContext):
 
     def start(self) -> None:
         """Run the process on a thread of the engine's pool."""
-        self._engine.start_thread(self._run)
+        self._loader.engine.start_thread(self._run)
 
     def _run(self) -> None:
         self._cpu_base = time.thread_time_ns()
@@ -125,6 +129,7 @@ class Guest(CallContext):
                     self._finish(Signal.SIGKILL)
                 break
         finally:
+            self._wasi = None  # no circles of references
             self._instance.close()
 
     def _finish(self, status: int) -> None:
@@ -162,13 +167,40 @@ class Guest(CallContext):
                 if process.signals.saved_mask is not None:
                     restore_mask_after_waiting(self)
             except WouldBlock as block:
-                result = self._wait(block, nr, handler, (a, b, c, d, e, f))
+                try:
+                    result = self._wait(block, nr, handler, self, (a, b, c, d, e, f))
+                except KernelError as error:
+                    result = -error.errno
             if process.dead and self._embryo_parent is not None and nr in _KILLS:
                 return self._end_embryo()  # an embryo that killed itself
             process = self.process
             if process.signals.pending or process.dead or process.state is ProcessState.STOPPED:
                 self._told_by_call = self._before_return()
             return result
+
+    def invoke(self, handler: Callable[..., Any], *arguments: int) -> int:
+        """One call of a function of WASI."""
+        with self._lock:
+            process = self.process
+            if process.dead:
+                raise ProcessEnded
+            self.kernel.current = process
+            context = self._wasi or self._begin_wasi()
+            try:
+                try:
+                    result: int = handler(context, *arguments)
+                except WouldBlock as block:
+                    result = self._wait(block, _NO_NUMBER, handler, context, arguments)
+            except KernelError as error:
+                result = error_number(error)
+                process.call_deadline = process.call_started = None
+            if process.signals.pending or process.dead or process.state is ProcessState.STOPPED:
+                self._before_return()
+            return result
+
+    def _begin_wasi(self) -> WasiContext:
+        self._wasi = WasiContext(self)
+        return self._wasi
 
     def _call_of_the_dead(self, nr: int) -> int:
         """A killed process stops. A killed embryo only fails until its parent, whose thread
@@ -188,16 +220,17 @@ class Guest(CallContext):
         self,
         block: WouldBlock,
         nr: int,
-        handler: Handler,
-        arguments: tuple[int, int, int, int, int, int],
+        handler: Callable[..., int],
+        context: ProcessContext,
+        arguments: tuple[int, ...],
     ) -> int:
-        """Park and retry until the call finishes or a signal ends it."""
+        """Park and retry until the call finishes or fails, or a signal ends it."""
         process = self.process
         try:
             while True:
                 if process.stopped:
                     self._parker.park((process.signal_queue,), None)
-                elif interrupts(process):
+                elif block.interruptible and interrupts(process):
                     return self._interrupted(nr)
                 else:
                     process.state = ProcessState.SLEEPING
@@ -208,14 +241,12 @@ class Guest(CallContext):
                     continue
                 self.kernel.current = process
                 try:
-                    return handler(self, *arguments)
-                except KernelError as error:
-                    return -error.errno
+                    return handler(context, *arguments)
                 except WouldBlock as again:
                     block = again
         finally:
             process.call_done = 0
-            process.call_deadline = None
+            process.call_deadline = process.call_started = None
             if process.state is ProcessState.SLEEPING:
                 process.state = ProcessState.RUNNING
 
@@ -311,7 +342,7 @@ class Guest(CallContext):
             except KernelError as error:
                 child.close()
                 return -error.errno
-            guest = Guest(self.kernel, self._lock, self._engine, process, child)
+            guest = Guest(self.kernel, self._lock, self._loader, process, child)
             guest.lower_signal_flag()  # what was pending is the parent's
         guest.start()
         return process.pid
@@ -324,19 +355,33 @@ class Guest(CallContext):
         become(self.kernel, self.process, program)
         if self._embryo_parent is None:
             raise _Execute(instance)
-        child = Guest(self.kernel, self._lock, self._engine, self.process, instance)
+        child = Guest(self.kernel, self._lock, self._loader, self.process, instance)
         pid = self._end_embryo()
         child.start()
         return pid
 
     def _instantiate(self, program: Program) -> Instance:
-        module = load_program(self._engine, program)
+        try:
+            module = self._loader.module(self.process, program)
+        except ProgramRejected as rejected:
+            self._explain(rejected)
+            raise
         sandbox_limit = self.kernel.limits.memory_limit_bytes
         limit = min(sandbox_limit, self.process.rlimits.address_space)
         try:
             return module.instantiate(limit)
         except (ModuleRejected, MemoryError) as error:
             raise KernelError(Errno.ENOMEM, str(error)) from error
+
+    def _explain(self, rejected: ProgramRejected) -> None:
+        """Say on standard error what an errno cannot, as a dynamic linker does."""
+        stderr = self.process.fds.find(2)
+        if stderr is not None:
+            try:
+                stderr.require_writable()
+                stderr.write(f"wasmsand: {rejected.detail}\n".encode())
+            except (KernelError, WouldBlock):
+                pass
 
     def end(self, status: int) -> int:
         """exit: for an embryo only the child ends, and its parent goes on."""
@@ -358,21 +403,3 @@ class Guest(CallContext):
         pid = self.process.pid
         self.process, self._embryo_parent = self._embryo_parent, None
         return pid
-
-
-def load_program(engine: Engine, program: Program) -> Module:
-    """The compiled module of a program; ENOEXEC with the reason if it cannot run."""
-    if program.content_key is not None:
-        key, read = program.content_key, program.read
-    else:
-        content = program.read()
-        key = hashlib.sha256(content).hexdigest()
-
-        def read() -> bytes:
-            return content
-
-    try:
-        return engine.load(key, read)
-    except ModuleRejected as error:
-        name = program.path.decode("utf-8", "replace")
-        raise KernelError(Errno.ENOEXEC, f"{name}: {error}") from error

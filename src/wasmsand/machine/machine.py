@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from wasmsand.abi.wasi.table import HOST_FUNCTIONS
 from wasmsand.engine import default_engine
-from wasmsand.engine.protocol import Engine, ModuleRejected
+from wasmsand.engine.protocol import Engine, Module, ModuleRejected
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
@@ -28,10 +29,13 @@ from wasmsand.kernel.process.program import Program, become, find_program
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import Snapshot, TreeFs
+from wasmsand.kernel.wait import WouldBlock
 from wasmsand.machine.command import Completed, run_command
 from wasmsand.machine.files import HostFiles
-from wasmsand.machine.guest import Guest, load_program
+from wasmsand.machine.guest import Guest
 from wasmsand.machine.image import base_image
+from wasmsand.machine.loading import ModuleLoader
+from wasmsand.machine.parking import Parker
 from wasmsand.machine.terminal import HostTerminal
 from wasmsand.machine.timers import TimerService
 
@@ -74,6 +78,8 @@ class Machine:
         options = options or MachineOptions()
         self.lock = allocate_lock()
         self.engine: Engine = engine or default_engine()
+        self.engine.offer(HOST_FUNCTIONS)
+        self._loader = ModuleLoader(self.engine, self.lock)
         self.identity = Identity.of(USER_ID, USER_ID, frozenset({USER_ID, _USERS_GROUP}))
         clock = Clock()
         root = TreeFs(image or base_image(), options.limits, clock.realtime)
@@ -147,8 +153,12 @@ class Machine:
         on_end: Callable[[], None],
         *,
         terminal: Terminal | None = None,
+        deadline_ns: int | None = None,
     ) -> Process:
-        """Start a program with these standard files; `on_end` is called under the lock."""
+        """Start a program with these standard files; `on_end` is called under the lock.
+
+        Raises `TimeoutError` if it is still being compiled at `deadline_ns`.
+        """
         with self.lock:
             kernel = self.kernel
             credentials = self.identity.credentials()
@@ -158,9 +168,9 @@ class Machine:
             process = kernel.new_process(self.identity, directory, environ)
             try:
                 program = self._find(process, argv, environ)
-                module = load_program(self.engine, program)
+                module = self._load(process, program, deadline_ns)
                 instance = module.instantiate(kernel.limits.memory_limit_bytes)
-            except KernelError:
+            except (KernelError, TimeoutError):
                 kernel.exit(process, Signal.SIGKILL)
                 raise
             except (ModuleRejected, MemoryError) as error:
@@ -172,9 +182,22 @@ class Machine:
                 take_terminal(process, terminal)
             become(kernel, process, program)
             self._watchers[process.pid] = on_end
-            guest = Guest(kernel, self.lock, self.engine, process, instance)
+            guest = Guest(kernel, self.lock, self._loader, process, instance)
         guest.start()
         return process
+
+    def _load(self, process: Process, program: Program, deadline_ns: int | None) -> Module:
+        """The program's module. The lock is free while that is compiled."""
+        parker = Parker(self.lock)
+        while True:
+            try:
+                return self._loader.module(process, program)
+            except WouldBlock as block:
+                parker.park(block.queues, deadline_ns)
+            if process.dead:
+                raise KernelError(Errno.EINTR, "the machine was closed")
+            if deadline_ns is not None and self.kernel.clock.monotonic() >= deadline_ns:
+                raise TimeoutError
 
     def _find(
         self, process: Process, argv: tuple[bytes, ...], environ: tuple[bytes, ...]

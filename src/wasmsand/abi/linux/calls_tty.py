@@ -12,11 +12,8 @@ from typing import Final
 from wasmsand.abi.linux.context import CallContext, signed
 from wasmsand.abi.linux.structs import WINSIZE
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.description import OpenFile
-from wasmsand.kernel.files.host import HostInput
+from wasmsand.kernel.files.available import readable_bytes
 from wasmsand.kernel.files.line_discipline import Termios
-from wasmsand.kernel.files.pipe import PipeEnd
-from wasmsand.kernel.files.regular import RegularFile
 from wasmsand.kernel.files.terminal import Terminal, TerminalFile, TerminalMaster
 from wasmsand.kernel.flags import O_NONBLOCK
 from wasmsand.kernel.process import groups
@@ -27,6 +24,7 @@ _TIOCSCTTY, _TIOCGPGRP, _TIOCSPGRP, _TIOCOUTQ = 0x540E, 0x540F, 0x5410, 0x5411
 _TIOCGWINSZ, _TIOCSWINSZ = 0x5413, 0x5414
 _FIONREAD, _FIONBIO, _TIOCNOTTY, _TCSBRKP, _TIOCGSID = 0x541B, 0x5421, 0x5422, 0x5425, 0x5429
 _FIONCLEX, _FIOCLEX = 0x5450, 0x5451
+_INT_MAX: Final = 0x7FFF_FFFF
 _TIOCGPTN, _TIOCSPTLCK = 0x80045430, 0x40045431
 
 _Request = Callable[[CallContext, Terminal, int], int]
@@ -43,7 +41,7 @@ def ioctl(context: CallContext, fd: int, request: int, argument: int) -> int:
         file.flags = file.flags & ~O_NONBLOCK | wanted
         return 0
     if request == _FIONREAD:
-        context.memory.write_u32(argument, _readable_bytes(file))
+        context.memory.write_u32(argument, min(readable_bytes(file), _INT_MAX))
         return 0
     if isinstance(file, TerminalFile):
         handler = _TERMINAL.get(request) or _BOTH.get(request)
@@ -56,20 +54,6 @@ def ioctl(context: CallContext, fd: int, request: int, argument: int) -> int:
     if not file.terminal.master_open:
         raise KernelError(Errno.EIO, "terminal hung up")
     return handler(context, file.terminal, argument)
-
-
-def _readable_bytes(file: OpenFile) -> int:
-    if isinstance(file, PipeEnd):
-        return file.pipe.size
-    if isinstance(file, HostInput):
-        return file.remaining() & 0x7FFF_FFFF
-    if isinstance(file, TerminalFile):
-        return file.terminal.discipline.available()
-    if isinstance(file, TerminalMaster):
-        return len(file.terminal.output)
-    if isinstance(file, RegularFile):
-        return max(0, file.stat().size - file.position) & 0x7FFF_FFFF
-    raise KernelError(Errno.ENOTTY)
 
 
 def _get_settings(context: CallContext, terminal: Terminal, address: int) -> int:

@@ -57,7 +57,7 @@ def enter(thread: int, guest: RunningGuest, calls: HostCalls) -> Occupant:
     if thread in _guests:
         before = (_guests[thread], _syscalls[thread], _functions[thread])
     _syscalls[thread] = calls.syscall
-    _functions[thread] = calls.call
+    _functions[thread] = calls.invoke
     _guests[thread] = guest
     return before
 

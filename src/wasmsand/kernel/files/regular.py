@@ -138,7 +138,11 @@ class DirectoryFile(NodeFile):
 
     def entries(self, limit: int) -> list[DirEntry]:
         """The next entries; the caller moves `cookie` past those it could use."""
-        return self._namespace.readdir(self._node, self.cookie, limit)
+        return self.entries_after(self.cookie, limit)
+
+    def entries_after(self, cookie: int, limit: int) -> list[DirEntry]:
+        """The entries that follow the one with `cookie`; 0 is before the first."""
+        return self._namespace.readdir(self._node, cookie, limit)
 
     def seek(self, offset: int, whence: int) -> int:
         if whence == SEEK_CUR:

@@ -55,6 +55,7 @@ class Process:
         "argv",
         "call_deadline",
         "call_done",
+        "call_started",
         "child_queue",
         "children",
         "children_usage",
@@ -145,6 +146,8 @@ class Process:
         """Progress of the call being retried: bytes already moved."""
         self.call_deadline: int | None = None
         """Absolute time limit of the call being retried, fixed at its first try."""
+        self.call_started: int | None = None
+        """The time of the first try, for a call that waits for several times at once."""
 
     @property
     def stopped(self) -> bool:

@@ -19,7 +19,7 @@ from wasmsand.kernel.limits import (
     INTERPRETER_DEPTH_MAX,
 )
 from wasmsand.kernel.process.process import Process
-from wasmsand.kernel.vfs import Node
+from wasmsand.kernel.vfs import Node, Stat
 
 if TYPE_CHECKING:
     from wasmsand.kernel.kernel import Kernel
@@ -41,8 +41,11 @@ class Program:
     argv: tuple[bytes, ...]
     environ: tuple[bytes, ...]
     content_key: str | None
-    """sha256 of the file when the image knows it; else the content must be hashed."""
+    """sha256 of the file when it is known; else the content must be hashed."""
+    size: int
     read: Callable[[], bytes]
+    keep_key: Callable[[str], None]
+    """To be called with the hash of what `read` gave, for the next time."""
 
 
 def find_program(
@@ -75,7 +78,9 @@ def find_program(
                 argv,
                 environ,
                 namespace.content_key(node),
+                stat.size,
                 _reader(kernel, node, stat.size),
+                _key_keeper(kernel, node, stat),
             )
         if not header.startswith(b"#!"):
             raise KernelError(Errno.ENOEXEC, _text(path))
@@ -97,6 +102,13 @@ def _reader(kernel: Kernel, node: Node, size: int) -> Callable[[], bytes]:
         return kernel.namespace.read(node, 0, size)
 
     return read
+
+
+def _key_keeper(kernel: Kernel, node: Node, stat: Stat) -> Callable[[str], None]:
+    def keep(key: str) -> None:
+        kernel.namespace.keep_content_key(node, key, stat)
+
+    return keep
 
 
 def _parse_interpreter(header: bytes, path: bytes) -> tuple[bytes, bytes]:

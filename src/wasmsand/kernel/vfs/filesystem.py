@@ -135,8 +135,11 @@ class FileSystem:
         raise NotImplementedError
 
     def content_key(self, ino: int) -> str | None:
-        """The content hash that an image builder gave an unchanged file."""
+        """The hash of the content, if somebody has given it since the last change."""
         return None
+
+    def set_content_key(self, ino: int, key: str) -> None:
+        """Keep the hash of the content until it changes."""
 
     def fd_reference(self, ino: int) -> tuple[int, int] | None:
         """(pid, fd) when the inode stands for an open descriptor that lives in no file

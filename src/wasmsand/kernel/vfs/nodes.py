@@ -106,8 +106,23 @@ class NodeOperations(Resolver):
             self._require_writable(node.fs)
 
     def content_key(self, node: Node) -> str | None:
-        """The content hash that the image gave a file, until the file is written."""
+        """The hash of a file's content if it is known: the image gave it, or `keep_content_key`
+        did, and the file was not written since."""
         return node.fs.content_key(node.ino)
+
+    def keep_content_key(self, node: Node, key: str, read_at: Stat) -> None:
+        """Remember the hash of what was read when `read_at` was the file's metadata; does
+        nothing if the file has changed since, or is gone."""
+        try:
+            now = node.fs.stat(node.ino)
+        except KernelError:
+            return
+        if (now.ctime_ns, now.mtime_ns, now.size) == (
+            read_at.ctime_ns,
+            read_at.mtime_ns,
+            read_at.size,
+        ):
+            node.fs.set_content_key(node.ino, key)
 
     def fd_reference(self, node: Node) -> tuple[int, int] | None:
         """(pid, fd) when a path through /proc/PID/fd led to an object that is in no file

@@ -213,6 +213,10 @@ class TreeStore(FileSystem):
         inode = self._get(ino)
         return inode.content.key if type(inode) is FileInode else None
 
+    def set_content_key(self, ino: int, key: str) -> None:
+        # Also where layers share the content: it is as true for them.
+        self._file(ino).content.key = key
+
     def _file(self, ino: int) -> FileInode:
         inode = self._get(ino)
         if type(inode) is not FileInode:

@@ -1,0 +1,242 @@
+"""Paths: opening, metadata, making, renaming and removing names.
+
+Owns the path_* functions. Rules: a path is relative to a directory and cannot lead out of
+it (`vfs.Beneath`); every other check is the name space's.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from wasmsand.abi.wasi import rights as right_sets
+from wasmsand.abi.wasi.calls_fd import (
+    FLAG_DSYNC,
+    FLAG_RSYNC,
+    FLAG_SYNC,
+    SYNC_FLAGS,
+    open_flags,
+    set_times,
+)
+from wasmsand.abi.wasi.context import WasiContext
+from wasmsand.abi.wasi.errno import NotCapable
+from wasmsand.abi.wasi.rights import READING, WRITING, Right
+from wasmsand.abi.wasi.structs import pack_filestat, pack_filestat_unstable
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.opening import open_path, referenced_file
+from wasmsand.kernel.flags import (
+    O_CREAT,
+    O_DIRECTORY,
+    O_EXCL,
+    O_NOCTTY,
+    O_NOFOLLOW,
+    O_RDONLY,
+    O_RDWR,
+    O_TRUNC,
+    O_WRONLY,
+)
+from wasmsand.kernel.limits import IO_CHUNK
+from wasmsand.kernel.vfs import Node, Stat
+
+_LOOKUP_FOLLOW: Final = 1
+_OPEN_CREATE, _OPEN_DIRECTORY, _OPEN_EXCLUSIVE, _OPEN_TRUNCATE = 1, 2, 4, 8
+_OPEN_FLAGS: Final = (
+    (_OPEN_CREATE, O_CREAT, int(Right.PATH_CREATE_FILE)),
+    (_OPEN_DIRECTORY, O_DIRECTORY, 0),
+    (_OPEN_EXCLUSIVE, O_EXCL, 0),
+    (_OPEN_TRUNCATE, O_TRUNC, int(Right.PATH_FILESTAT_SET_SIZE)),
+)
+"""The flag, the kernel's, and the right over the directory that it needs."""
+_FILE_MODE: Final = 0o666
+_DIRECTORY_MODE: Final = 0o777
+
+
+def _follow(flags: int) -> bool:
+    if flags & ~_LOOKUP_FOLLOW:
+        raise KernelError(Errno.EINVAL)
+    return bool(flags & _LOOKUP_FOLLOW)
+
+
+def path_open(
+    context: WasiContext,
+    fd: int,
+    lookup_flags: int,
+    path: int,
+    size: int,
+    flags: int,
+    base: int,
+    inheriting: int,
+    fd_flags: int,
+    result: int,
+) -> int:
+    """Open a file or directory, making it if asked to."""
+    context.memory.require(result, 4)
+    directory = context.descriptors.get(fd)
+    follow = _follow(lookup_flags)
+    if flags & ~(_OPEN_CREATE | _OPEN_DIRECTORY | _OPEN_EXCLUSIVE | _OPEN_TRUNCATE):
+        raise KernelError(Errno.EINVAL)
+    wanted, needed = open_flags(fd_flags) | O_NOCTTY, int(Right.PATH_OPEN)
+    for bit, kernel_flag, right in _OPEN_FLAGS:
+        if flags & bit:
+            wanted |= kernel_flag
+            needed |= right
+    directory.require(needed, Errno.ENOTDIR)
+    # Rights that there are not are asked for by programs that want all there are.
+    base &= right_sets.ALL
+    inheriting &= right_sets.ALL
+    if (base | inheriting | _rights_of_flags(fd_flags)) & ~directory.inheriting:
+        raise NotCapable
+    wanted |= _access(base) | (0 if follow else O_NOFOLLOW)
+    name = context.path(path, size)
+    start = directory.start
+    assert start is not None
+    context.process.fds.require_room()  # before anything is made or truncated
+    file = open_path(context.kernel, context.process, start, name, wanted, _FILE_MODE)
+    number = context.descriptors.install(file, base, inheriting)
+    context.descriptors.get(number).sync_flags = fd_flags & SYNC_FLAGS
+    context.memory.write_u32(result, number)
+    return 0
+
+
+def _rights_of_flags(fd_flags: int) -> int:
+    needed = int(Right.FD_DATASYNC) if fd_flags & FLAG_DSYNC else 0
+    return needed | (int(Right.FD_SYNC) if fd_flags & (FLAG_RSYNC | FLAG_SYNC) else 0)
+
+
+def _access(base: int) -> int:
+    if not base & WRITING:
+        return O_RDONLY
+    return O_RDWR if base & READING else O_WRONLY
+
+
+def _node(context: WasiContext, start: Node, path: bytes, *, follow: bool) -> Node:
+    return context.kernel.namespace.resolve(context.credentials(), start, path, follow=follow)
+
+
+def path_filestat_get(
+    context: WasiContext, fd: int, lookup_flags: int, path: int, size: int, result: int
+) -> int:
+    """Metadata of what a path means."""
+    context.memory.write(result, pack_filestat(_stat(context, fd, lookup_flags, path, size)))
+    return 0
+
+
+def path_filestat_get_unstable(
+    context: WasiContext, fd: int, lookup_flags: int, path: int, size: int, result: int
+) -> int:
+    """Metadata of what a path means, as wasi_unstable lays it out."""
+    stat = _stat(context, fd, lookup_flags, path, size)
+    context.memory.write(result, pack_filestat_unstable(stat))
+    return 0
+
+
+def _stat(context: WasiContext, fd: int, lookup_flags: int, path: int, size: int) -> Stat:
+    start = context.directory(fd, int(Right.PATH_FILESTAT_GET))
+    follow = _follow(lookup_flags)
+    namespace = context.kernel.namespace
+    node = _node(context, start, context.path(path, size), follow=follow)
+    reference = namespace.fd_reference(node)
+    if reference is not None and follow:
+        return referenced_file(context.kernel, *reference).stat()
+    return namespace.stat(node)
+
+
+def path_filestat_set_times(
+    context: WasiContext,
+    fd: int,
+    lookup_flags: int,
+    path: int,
+    size: int,
+    access: int,
+    modified: int,
+    flags: int,
+) -> int:
+    """Set the times of what a path means."""
+    start = context.directory(fd, int(Right.PATH_FILESTAT_SET_TIMES))
+    follow = _follow(lookup_flags)
+    node = _node(context, start, context.path(path, size), follow=follow)
+    set_times(context, node, access, modified, flags)
+    return 0
+
+
+def path_create_directory(context: WasiContext, fd: int, path: int, size: int) -> int:
+    """Make a directory."""
+    start = context.directory(fd, int(Right.PATH_CREATE_DIRECTORY))
+    name = context.path(path, size)
+    context.kernel.namespace.mkdir(
+        context.credentials(), start, name, _DIRECTORY_MODE, context.process.umask
+    )
+    return 0
+
+
+def path_link(
+    context: WasiContext,
+    old_fd: int,
+    lookup_flags: int,
+    old_path: int,
+    old_size: int,
+    new_fd: int,
+    new_path: int,
+    new_size: int,
+) -> int:
+    """Give a file another name."""
+    old_start = context.directory(old_fd, int(Right.PATH_LINK_SOURCE))
+    new_start = context.directory(new_fd, int(Right.PATH_LINK_TARGET))
+    follow = _follow(lookup_flags)
+    old, new = context.path(old_path, old_size), context.path(new_path, new_size)
+    node = _node(context, old_start, old, follow=follow)
+    context.kernel.namespace.link(context.credentials(), node, new_start, new)
+    return 0
+
+
+def path_symlink(
+    context: WasiContext, target: int, target_size: int, fd: int, path: int, size: int
+) -> int:
+    """Make a symbolic link. What it says is not looked at until somebody follows it."""
+    start = context.directory(fd, int(Right.PATH_SYMLINK))
+    text, name = context.path_text(target, target_size), context.path(path, size)
+    context.kernel.namespace.symlink(context.credentials(), text, start, name)
+    return 0
+
+
+def path_readlink(
+    context: WasiContext, fd: int, path: int, size: int, buffer: int, room: int, result: int
+) -> int:
+    """What a symbolic link says, as much of it as there is room for."""
+    context.memory.require(result, 4)
+    start = context.directory(fd, int(Right.PATH_READLINK))
+    node = _node(context, start, context.path(path, size), follow=False)
+    text = context.kernel.namespace.readlink(node)[: min(room, IO_CHUNK)]
+    context.memory.write(buffer, text)
+    context.memory.write_u32(result, len(text))
+    return 0
+
+
+def path_rename(
+    context: WasiContext,
+    old_fd: int,
+    old_path: int,
+    old_size: int,
+    new_fd: int,
+    new_path: int,
+    new_size: int,
+) -> int:
+    """Rename or move, replacing what was there."""
+    old_start = context.directory(old_fd, int(Right.PATH_RENAME_SOURCE))
+    new_start = context.directory(new_fd, int(Right.PATH_RENAME_TARGET))
+    old, new = context.path(old_path, old_size), context.path(new_path, new_size)
+    context.kernel.namespace.rename(context.credentials(), old_start, old, new_start, new)
+    return 0
+
+
+def path_remove_directory(context: WasiContext, fd: int, path: int, size: int) -> int:
+    """Remove an empty directory."""
+    start = context.directory(fd, int(Right.PATH_REMOVE_DIRECTORY))
+    context.kernel.namespace.rmdir(context.credentials(), start, context.path(path, size))
+    return 0
+
+
+def path_unlink_file(context: WasiContext, fd: int, path: int, size: int) -> int:
+    """Remove a name that is not a directory's."""
+    start = context.directory(fd, int(Right.PATH_UNLINK_FILE))
+    context.kernel.namespace.unlink(context.credentials(), start, context.path(path, size))
+    return 0

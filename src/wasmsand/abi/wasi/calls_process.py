@@ -1,0 +1,60 @@
+"""The process itself: proc_exit, proc_raise, sched_yield, random_get.
+
+Rules: exit codes are those of a Unix process, the low eight bits; a program cannot handle
+signals, so that raising one is its default action, or nothing where that is inherited as
+ignored.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from wasmsand.abi.wasi.context import WasiContext
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.limits import IO_CHUNK
+from wasmsand.kernel.process.delivery import SI_USER, post
+from wasmsand.kernel.process.signals import Signal, SignalInfo
+from wasmsand.kernel.wait import WouldBlock
+
+_SIGNAL_NAMES: Final = """
+    HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM CHLD CONT STOP TSTP TTIN
+    TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS
+"""
+SIGNALS: Final[tuple[int, ...]] = tuple(int(Signal["SIG" + name]) for name in _SIGNAL_NAMES.split())
+"""Linux's numbers of the signals 1, 2 ... of preview 1."""
+
+
+def proc_exit(context: WasiContext, code: int) -> int:
+    """End the process."""
+    return context.end((code & 0xFF) << 8)
+
+
+def proc_raise(context: WasiContext, signal: int) -> int:
+    """Send a signal to the own process; 0 is none."""
+    if signal > len(SIGNALS):
+        raise KernelError(Errno.EINVAL)
+    if signal:
+        process = context.process
+        info = SignalInfo(SIGNALS[signal - 1], SI_USER, process.pid, process.identity.uid)
+        post(context.kernel, process, info)
+    return 0
+
+
+def sched_yield(context: WasiContext) -> int:
+    """Let others run; they do anyway."""
+    return 0
+
+
+def random_get(context: WasiContext, address: int, size: int) -> int:
+    """Fill a buffer with random bytes. A long one is filled in steps, between which other
+    processes get their turn and this one can be ended."""
+    context.memory.require(address, size)
+    process = context.process
+    done = process.call_done
+    step = min(size - done, IO_CHUNK)
+    context.memory.write(address + done, os.urandom(step))
+    if done + step < size:
+        process.call_done = done + step
+        raise WouldBlock((), deadline=0)
+    return 0

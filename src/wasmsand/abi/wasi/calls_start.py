@@ -1,0 +1,88 @@
+"""What a program is given at its start: arguments, environment, directories.
+
+Owns args_*, environ_* and fd_prestat_*. Rules: a program cannot ask for its working
+directory, so PWD always says it, whatever the environment said.
+"""
+
+from __future__ import annotations
+
+from wasmsand.abi.wasi.context import WasiContext
+from wasmsand.abi.wasi.structs import PRESTAT
+from wasmsand.kernel.errno import Errno, KernelError
+
+_DIRECTORY_TAG = 0
+
+
+def _environment(context: WasiContext) -> tuple[bytes, ...]:
+    process = context.process
+    try:
+        cwd = context.kernel.namespace.path_of(process.cwd)
+    except KernelError:  # it was removed
+        return process.environ
+    others = (entry for entry in process.environ if not entry.startswith(b"PWD="))
+    return (*others, b"PWD=" + cwd)
+
+
+def _write_sizes(context: WasiContext, strings: tuple[bytes, ...], count: int, size: int) -> int:
+    context.memory.require(size, 4)
+    context.memory.write_u32(count, len(strings))
+    context.memory.write_u32(size, sum(len(string) + 1 for string in strings))
+    return 0
+
+
+def _write_strings(
+    context: WasiContext, strings: tuple[bytes, ...], pointers: int, buffer: int
+) -> int:
+    block = b"".join(string + b"\0" for string in strings)
+    places = bytearray()
+    place = buffer
+    for string in strings:
+        places += (place & 0xFFFF_FFFF).to_bytes(4, "little")
+        place += len(string) + 1
+    context.memory.require(buffer, len(block))
+    context.memory.write(pointers, places)
+    context.memory.write(buffer, block)
+    return 0
+
+
+def args_sizes_get(context: WasiContext, count: int, size: int) -> int:
+    """How many arguments, and the bytes of all with their NULs."""
+    return _write_sizes(context, context.process.argv, count, size)
+
+
+def args_get(context: WasiContext, pointers: int, buffer: int) -> int:
+    """The arguments, and where each begins."""
+    return _write_strings(context, context.process.argv, pointers, buffer)
+
+
+def environ_sizes_get(context: WasiContext, count: int, size: int) -> int:
+    """How many variables, and the bytes of all with their NULs."""
+    return _write_sizes(context, _environment(context), count, size)
+
+
+def environ_get(context: WasiContext, pointers: int, buffer: int) -> int:
+    """The variables, and where each begins."""
+    return _write_strings(context, _environment(context), pointers, buffer)
+
+
+def _preopen_name(context: WasiContext, fd: int) -> bytes:
+    # EBADF also for an open one that is none: libcs count up until they get that.
+    name = context.descriptors.get(fd).preopen
+    if name is None:
+        raise KernelError(Errno.EBADF)
+    return name
+
+
+def fd_prestat_get(context: WasiContext, fd: int, result: int) -> int:
+    """The kind of a preopen, and how long its name is."""
+    context.memory.pack(PRESTAT, result, _DIRECTORY_TAG, len(_preopen_name(context, fd)))
+    return 0
+
+
+def fd_prestat_dir_name(context: WasiContext, fd: int, address: int, size: int) -> int:
+    """The name of a preopen, without a NUL."""
+    name = _preopen_name(context, fd)
+    if len(name) > size:
+        raise KernelError(Errno.ENAMETOOLONG)
+    context.memory.write(address, name)
+    return 0

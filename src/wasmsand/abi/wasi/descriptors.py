@@ -1,0 +1,127 @@
+"""The descriptors of a program: numbers, rights, and the open files behind them.
+
+Owns `Descriptor` and `DescriptorTable`. Rules: a program has only the descriptors that are
+in its table, whatever else its process has open; each is an fd of the process too, by a
+number of its own, so that the kernel counts it, shows it in /proc and closes it when the
+process ends. A missing right that does not apply to the kind of file is the error that
+POSIX has for it; any other is ENOTCAPABLE.
+"""
+
+from __future__ import annotations
+
+from wasmsand.abi.wasi import rights as right_sets
+from wasmsand.abi.wasi.errno import NotCapable
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.files.regular import DirectoryFile
+from wasmsand.kernel.files.table import FdTable
+from wasmsand.kernel.vfs import Beneath, Node
+
+
+class Descriptor:
+    """One descriptor."""
+
+    __slots__ = ("base", "fd", "file", "inheriting", "preopen", "start", "sync_flags")
+
+    def __init__(
+        self,
+        file: OpenFile,
+        fd: int,
+        base: int,
+        inheriting: int,
+        *,
+        preopen: bytes | None = None,
+        start: Node | None = None,
+    ) -> None:
+        self.file = file
+        self.fd = fd
+        """Of the process."""
+        self.base = base
+        self.inheriting = inheriting
+        self.preopen = preopen
+        """The name by which the program knows it from its start."""
+        self.sync_flags = 0
+        """Flags that change nothing here, where every write is in place at once."""
+        self.start = start or _start_of(file)
+        """Where paths relative to this descriptor begin; None if it is no directory."""
+
+    def require(self, right: int, inapplicable: Errno) -> None:
+        """Fail unless the descriptor has all of `right`."""
+        if self.base & right == right:
+            return
+        if right_sets.applicable(self.file) & right != right:
+            raise KernelError(inapplicable)
+        raise NotCapable
+
+    def restrict(self, base: int, inheriting: int) -> None:
+        """Take away all rights but these, which must be among those it has."""
+        if base & ~self.base or inheriting & ~self.inheriting:
+            raise NotCapable
+        self.base, self.inheriting = base, inheriting
+
+
+def _start_of(file: OpenFile) -> Node | None:
+    node = file.node
+    if node is None or not isinstance(file, DirectoryFile):
+        return None
+    return Beneath(node.fs, node.ino)
+
+
+class DescriptorTable:
+    """The descriptors of one program."""
+
+    __slots__ = ("_descriptors", "_fds")
+
+    def __init__(self, fds: FdTable) -> None:
+        """With the standard files, as far as the process has them."""
+        self._fds = fds
+        self._descriptors: dict[int, Descriptor] = {}
+        for number in range(3):
+            file = fds.find(number)
+            if file is not None:
+                inheriting = right_sets.ALL if isinstance(file, DirectoryFile) else 0
+                base = right_sets.granted(file)
+                self._descriptors[number] = Descriptor(file, number, base, inheriting)
+
+    def get(self, number: int) -> Descriptor:
+        """The descriptor, or EBADF."""
+        try:
+            return self._descriptors[number]
+        except KeyError:
+            raise KernelError(Errno.EBADF) from None
+
+    def preopen(
+        self, number: int, file: OpenFile, name: bytes, base: int, start: Node | None = None
+    ) -> None:
+        """Add a directory that the program starts with; EMFILE if there is no room."""
+        fd = self._fds.install(file)
+        self._descriptors[number] = Descriptor(
+            file, fd, base, right_sets.ALL, preopen=name, start=start
+        )
+
+    def install(self, file: OpenFile, base: int, inheriting: int) -> int:
+        """Give a file that was just opened the lowest free number; EMFILE releases it."""
+        fd = self._fds.install(file)
+        applicable = right_sets.applicable(file)
+        if not isinstance(file, DirectoryFile):
+            inheriting = 0
+        number = 0
+        while number in self._descriptors:
+            number += 1
+        self._descriptors[number] = Descriptor(file, fd, base & applicable, inheriting)
+        return number
+
+    def close(self, number: int) -> None:
+        """Close a descriptor and its fd."""
+        descriptor = self.get(number)
+        del self._descriptors[number]
+        self._fds.close(descriptor.fd)
+
+    def renumber(self, number: int, target: int) -> None:
+        """Make `target`, which is closed, what `number` was."""
+        descriptor = self.get(number)
+        replaced = self.get(target)
+        if number != target:
+            self._descriptors[target] = descriptor
+            del self._descriptors[number]
+            self._fds.close(replaced.fd)

@@ -1,0 +1,144 @@
+"""Programs to compiled modules, without holding up the sandbox.
+
+Owns `ModuleLoader`: which module a program is, and the wait for its compilation. Rules: the
+sandbox's lock is never held while a module is compiled; a process that waits for one can be
+ended like any other; a sandbox compiles one module at a time, so that its programs cannot
+take more of the host than that; a program belongs to one ABI, known by what it imports.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from _thread import LockType
+from collections import deque
+from collections.abc import Callable
+
+from wasmsand.abi.wasi.table import MODULE, UNSTABLE_MODULE
+from wasmsand.engine.protocol import Engine, Module, ModuleRejected
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.limits import MODULE_BYTES_MAX
+from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.program import Program
+from wasmsand.kernel.wait import WaitQueue, WouldBlock
+
+log = logging.getLogger("wasmsand.machine")
+
+_LINUX = "linux"
+_WASI = frozenset({MODULE, UNSTABLE_MODULE})
+
+
+class ProgramRejected(KernelError):
+    """A WebAssembly file is no program that can run here; the message names it and says why."""
+
+    def __init__(self, program: Program, reason: str) -> None:
+        path = program.path.decode("utf-8", "replace")
+        super().__init__(Errno.ENOEXEC, f"{path}: {reason}")
+
+
+class _Load:
+    """One program on its way to a module, for one process."""
+
+    __slots__ = ("done", "ended", "error", "module", "process", "program")
+
+    def __init__(self, process: Process, program: Program) -> None:
+        self.process = process
+        self.program = program
+        self.ended = WaitQueue()
+        self.done = False
+        self.module: Module | None = None
+        self.error: BaseException | None = None
+
+
+class ModuleLoader:
+    """The modules of one machine's programs. All methods are called under its lock."""
+
+    def __init__(self, engine: Engine, lock: LockType) -> None:
+        self.engine = engine
+        self._lock = lock
+        # Guarded by the lock:
+        self._loads: dict[int, _Load] = {}
+        self._queue: deque[_Load] = deque()
+        self._working = False
+
+    def module(self, process: Process, program: Program) -> Module:
+        """The module that `process` is about to run.
+
+        Raises `WouldBlock` until it is compiled, and `ProgramRejected`.
+        """
+        load = self._loads.get(process.pid)
+        if load is None:
+            key = program.content_key
+            if key is not None and self.engine.is_compiled(key):
+                return _load(self.engine, key, program, None)
+            load = self._begin(process, program)
+        if not load.done:
+            raise WouldBlock((load.ended,), interruptible=False)
+        del self._loads[process.pid]
+        if load.error is not None:
+            raise load.error
+        assert load.module is not None
+        return load.module
+
+    def _begin(self, process: Process, program: Program) -> _Load:
+        if program.size > MODULE_BYTES_MAX:
+            raise ProgramRejected(program, f"larger than {MODULE_BYTES_MAX} bytes")
+        for pid, other in list(self._loads.items()):
+            if other.done and other.process.dead:  # died before it could take it
+                del self._loads[pid]
+        load = self._loads[process.pid] = _Load(process, program)
+        self._queue.append(load)
+        if not self._working:
+            self._working = True
+            self.engine.start_thread(self._work)
+        return load
+
+    def _work(self) -> None:
+        """On a thread of its own, without the lock."""
+        while True:
+            with self._lock:
+                while self._queue and self._queue[0].process.dead:
+                    self._loads.pop(self._queue.popleft().process.pid, None)
+                if not self._queue:
+                    self._working = False
+                    return
+                load = self._queue.popleft()
+            module, error = None, None
+            try:
+                module = self._compiled(load.program)
+            except KernelError as failure:
+                error = failure
+            except Exception as failure:
+                log.exception("host bug while %r was loaded", load.program.path)
+                error = KernelError(Errno.ENOEXEC, str(failure))
+            with self._lock:
+                load.module, load.error, load.done = module, error, True
+                load.ended.wake()
+
+    def _compiled(self, program: Program) -> Module:
+        key, content = program.content_key, None
+        if key is None:
+            with self._lock:
+                content = program.read()
+            key = hashlib.sha256(content).hexdigest()
+            with self._lock:
+                program.keep_key(key)
+
+        def read() -> bytes:
+            if content is not None:
+                return content
+            with self._lock:
+                return program.read()
+
+        return _load(self.engine, key, program, read)
+
+
+def _load(engine: Engine, key: str, program: Program, read: Callable[[], bytes] | None) -> Module:
+    try:
+        module = engine.load(key, read or program.read)
+    except ModuleRejected as error:
+        raise ProgramRejected(program, str(error)) from error
+    namespaces = {namespace for namespace, _ in module.imports}
+    if _LINUX in namespaces and namespaces & _WASI:
+        raise ProgramRejected(program, "imports functions of two ABIs, `linux` and WASI")
+    return module

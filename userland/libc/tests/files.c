@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "check.h"
@@ -35,6 +36,8 @@ static void attributes(void)
 	CHECK(readlink("link", target, 16) == 6 && !memcmp(target, "stream", 6));
 	CHECK(stat("absent", &st) == -1 && errno == ENOENT);
 	CHECK(!access("stream", R_OK) && !rename("stream", "renamed") && access("stream", F_OK) == -1);
+	CHECK(renameat2(AT_FDCWD, "link", AT_FDCWD, "renamed", RENAME_NOREPLACE) == -1);
+	CHECK(errno == EEXIST);
 }
 
 static void offsets(void)

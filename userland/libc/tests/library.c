@@ -97,12 +97,24 @@ static void threads(void)
 	CHECK(gettid() == getpid());
 }
 
+static void zones(void)
+{
+	time_t winter = 1705000000, summer = 1720000000;
+	CHECK(!setenv("TZ", "EST5EDT", 1));
+	CHECK(localtime(&winter)->tm_isdst == 0 && localtime(&summer)->tm_isdst == 1);
+	CHECK(localtime(&winter)->tm_gmtoff == -5 * 3600);
+	CHECK(!setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1));
+	CHECK(localtime(&summer)->tm_gmtoff == 2 * 3600);
+	CHECK(!unsetenv("TZ"));
+}
+
 int main(void)
 {
 	sorting();
 	numbers();
 	blocks();
 	threads();
+	zones();
 
 	struct tm *tm = gmtime(&(time_t){ 4102444800 });
 	char text[32];
@@ -111,6 +123,9 @@ int main(void)
 
 	regex_t regex;
 	CHECK(!regcomp(&regex, "^a+(b|c)*$", REG_EXTENDED) && !regexec(&regex, "aabcb", 0, 0, 0));
+	CHECK(!regcomp(&regex, "^(a.)\\1x{,2}$", REG_EXTENDED));
+	CHECK(!regexec(&regex, "ababx", 0, 0, 0) && regexec(&regex, "abacx", 0, 0, 0) == REG_NOMATCH);
+	CHECK(!regcomp(&regex, "\\w\\d", REG_EXTENDED) && !regexec(&regex, "xd", 0, 0, 0));
 	CHECK(!fnmatch("*.[ch]", "x.c", 0));
 	errno = 0;
 	CHECK(getpwuid(0) && !strcmp(getpwnam("root")->pw_name, "root") && getgrgid(0));

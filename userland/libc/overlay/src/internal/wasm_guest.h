@@ -5,6 +5,7 @@
 
 #include <features.h>
 #include <stddef.h>
+#include <stdint.h>
 
 __attribute__((__import_module__("linux"), __import_name__("syscall")))
 int __host_syscall(int nr, int a, int b, int c, int d, int e, int f);
@@ -56,5 +57,17 @@ hidden long __memory_map(size_t size, int prot, int flags, int fd, unsigned page
 hidden long __memory_unmap(size_t address, size_t size);
 hidden long __memory_remap(size_t address, size_t old_size, size_t new_size, int flags);
 hidden long __memory_advise(size_t address, size_t size, int advice);
+
+/* Writable shared mappings of files (src/mman/wasm32/shared_files.c), by exchange with
+ * the file. Where there is one, __shared_publish comes before a call to the host; if it
+ * says that the call takes a lock, __shared_refresh comes after. */
+struct shared_file;
+extern hidden struct shared_file *__shared_files;
+hidden int __shared_publish(long n, long operation, long argument);
+hidden void __shared_refresh(void);
+hidden long __shared_exchange(size_t start, size_t size);
+hidden long __shared_remember(size_t start, size_t size, int fd, uint64_t offset);
+hidden long __shared_forget(size_t start, size_t size);
+hidden int __shared_touches(size_t start, size_t size);
 
 #endif

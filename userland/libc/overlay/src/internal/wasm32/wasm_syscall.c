@@ -74,8 +74,9 @@ long __wasm_syscall(long n, long a, long b, long c, long d, long e, long f)
 		return __memory_remap(a, b, c, d);
 	case SYS_madvise:
 		return __memory_advise(a, b, c);
-	case SYS_mprotect:
 	case SYS_msync:
+		return __shared_exchange(a, b);
+	case SYS_mprotect:
 	case SYS_mlock:
 	case SYS_mlock2:
 	case SYS_munlock:
@@ -98,12 +99,14 @@ long __wasm_syscall(long n, long a, long b, long c, long d, long e, long f)
 		return alternate_stack((const stack_t *)a, (stack_t *)b);
 	}
 
+	int refresh = __shared_files && __shared_publish(n, b, c);
 	long r;
 	do {
 		r = __host_syscall(n, a, b, c, d, e, f);
 		if (__signal_flag) after_signal();
 	} while (r == -RESTART_CALL);
 
+	if (refresh && r >= 0) __shared_refresh();
 	if (r > 0 && ends_embryo(n) && __embryo_end) __embryo_end(r);
 	return r;
 }

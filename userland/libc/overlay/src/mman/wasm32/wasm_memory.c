@@ -4,9 +4,9 @@
  * `top` memory is free, and from `fresh` on it has never been written, so it
  * need not be cleared. Memory only grows: WebAssembly cannot give it back.
  *
- * Files are mapped by reading them. A writable shared mapping of a file would
- * need write-back and is refused; shared anonymous memory is private to the
- * process, also after fork. Protection is not enforced. */
+ * Files are mapped by reading them; shared_files.c takes care of what is written to
+ * shared mappings. Shared anonymous memory is private to the process, also after
+ * fork. Protection is not enforced. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
@@ -149,13 +149,14 @@ long __memory_map(size_t size, int prot, int flags, int fd, unsigned page_offset
 	int shared = flags & MAP_SHARED, anonymous = flags & MAP_ANONYMOUS;
 	if (!size || !(flags & (MAP_SHARED|MAP_PRIVATE))) return -EINVAL;
 	if (size > PTRDIFF_MAX) return -ENOMEM;
-	if (shared && !anonymous && prot & PROT_WRITE) return -ENODEV;
 	if (!base) initialise();
 
 	size_t rounded = round_up(size);
 	if (flags & MAP_FIXED) {
 		if (address % PAGE_SIZE) return -EINVAL;
 		if (!is_mapped(address, rounded)) return -ENOMEM;
+		long r = __shared_forget(address, rounded);
+		if (r) return r;
 		clear(address, address + rounded);
 	} else {
 		address = take(rounded);
@@ -163,7 +164,9 @@ long __memory_map(size_t size, int prot, int flags, int fd, unsigned page_offset
 	}
 	if (anonymous) return address;
 
-	long r = fill_from_file(address, size, fd, (uint64_t)page_offset * SYSCALL_MMAP2_UNIT);
+	uint64_t offset = (uint64_t)page_offset * SYSCALL_MMAP2_UNIT;
+	long r = fill_from_file(address, size, fd, offset);
+	if (!r && shared && prot & PROT_WRITE) r = __shared_remember(address, size, fd, offset);
 	if (!r) return address;
 	if (!(flags & MAP_FIXED)) release(address, address + rounded);
 	return r;
@@ -175,8 +178,10 @@ long __memory_unmap(size_t address, size_t size)
 	size_t start = address < base ? base : address;
 	uint64_t end = (uint64_t)address + round_up(size);
 	if (end > top) end = top;
-	if (start < end) release(start, end);
-	return 0;
+	if (start >= end) return 0;
+	long r = __shared_forget(start, end - start);
+	if (!r) release(start, end);
+	return r;
 }
 
 /* Gives the mapping that ends at `end` more bytes in place, if it can. */
@@ -193,6 +198,7 @@ long __memory_remap(size_t address, size_t old_size, size_t new_size, int flags)
 	if (address % PAGE_SIZE || !old_size || !new_size || flags & ~MREMAP_MAYMOVE) return -EINVAL;
 	if (old_size > PTRDIFF_MAX || !is_mapped(address, round_up(old_size))) return -EFAULT;
 	if (new_size > PTRDIFF_MAX) return -ENOMEM;
+	if (__shared_touches(address, round_up(old_size))) return -EINVAL;
 	old_size = round_up(old_size);
 	new_size = round_up(new_size);
 
@@ -212,6 +218,7 @@ long __memory_advise(size_t address, size_t size, int advice)
 	if (address % PAGE_SIZE) return -EINVAL;
 	if (advice != MADV_DONTNEED) return 0;
 	if (size > PTRDIFF_MAX || !is_mapped(address, round_up(size))) return -ENOMEM;
+	if (__shared_touches(address, round_up(size))) return __shared_exchange(address, size);
 	clear(address, address + round_up(size));
 	return 0;
 }

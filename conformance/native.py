@@ -8,6 +8,7 @@ not, is hidden, and UTF-8 locales, which it has, are there.
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import signal
@@ -71,24 +72,42 @@ class NativeArea:
         return {path.name: path.read_bytes() for path in Path(self.results).iterdir()}
 
 
-@contextmanager
-def native_area(tree: Path, locales: Path) -> Iterator[NativeArea]:
-    """An area with a copy of `tree`, removed afterwards; `locales` are shared."""
-    folder = Path(tempfile.mkdtemp(prefix="wasmsand-conformance-", dir="/tmp"))
-    try:
-        shutil.copytree(tree, folder / "tree", symlinks=True)
+class NativeTemplate:
+    """What areas of one suite are copied from: the user's already, where he can read."""
+
+    def __init__(self, tree: Path, locales: Path) -> None:
+        """Removed when the harness ends."""
+        folder = Path(tempfile.mkdtemp(prefix="wasmsand-conformance-", dir="/tmp"))
+        atexit.register(_remove, folder)
+        folder.chmod(0o755)
+        self._area = folder / "area"
+        self._locales = folder / "locales"
+        shutil.copytree(locales, self._locales)
+        shutil.copytree(tree, self._area / "tree", symlinks=True)
         for name in _FOLDERS:
-            (folder / name).mkdir()
-        perl = folder / "hide/perl"
+            (self._area / name).mkdir()
+        perl = self._area / "hide/perl"
         perl.write_text(_NO_PERL, encoding="utf-8")
         perl.chmod(0o755)
-        _hand_over(folder)
-        yield NativeArea(folder, locales)
-    finally:
-        for directory, _, _ in os.walk(folder):
-            with suppress(OSError):
-                os.chmod(directory, 0o700)
-        shutil.rmtree(folder, ignore_errors=True)
+        _hand_over(self._area)
+
+    @contextmanager
+    def area(self) -> Iterator[NativeArea]:
+        """A fresh copy; removed afterwards."""
+        folder = Path(tempfile.mkdtemp(prefix="wasmsand-conformance-", dir="/tmp"))
+        try:
+            # Suites have up to 2,000 files: cp is ten times faster than shutil and chown.
+            subprocess.run(["cp", "-a", f"{self._area}/.", folder], check=True)
+            yield NativeArea(folder, self._locales)
+        finally:
+            _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    for directory, _, _ in os.walk(folder):
+        with suppress(OSError):
+            os.chmod(directory, 0o700)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _hand_over(tree: Path) -> None:

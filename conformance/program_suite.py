@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from conformance.area import Area
-from conformance.native import native_area
+from conformance.native import NativeTemplate
 from conformance.sandboxed import image_with, sandbox_area
 from conformance.suite import SIDES, Outcome, Side
 from conformance.supplies import Supplies, Workplace, code_digest, product_digest
@@ -36,8 +36,9 @@ class ProgramSuite(ABC):
         self.name = name
         self.title = f"{title} {self.recipe.version}"
         self._trees: dict[Side, Path] = {}
+        self._lock = threading.Lock()
+        self._template: NativeTemplate | None = None
         self._image: Snapshot | None = None
-        self._image_lock = threading.Lock()
 
     # What a suite says.
 
@@ -96,11 +97,14 @@ class ProgramSuite(ABC):
     @contextmanager
     def _area(self, side: Side) -> Iterator[Area]:
         if side == "native":
-            with native_area(self.tree(side), self.supplies.locales) as area:
+            with self._lock:
+                if self._template is None:
+                    self._template = NativeTemplate(self.tree(side), self.supplies.locales)
+            with self._template.area() as area:
                 yield area
-            return
-        with self._image_lock:
-            if self._image is None:
-                self._image = image_with(self.tree(side))
-        with sandbox_area(self._image) as sandbox:
-            yield sandbox
+        else:
+            with self._lock:
+                if self._image is None:
+                    self._image = image_with(self.tree(side))
+            with sandbox_area(self._image) as sandbox:
+                yield sandbox

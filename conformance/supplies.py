@@ -7,13 +7,11 @@ sides come from the same bytes; what has its final name in the cache is complete
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import json
 import os
 import platform
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -106,13 +104,8 @@ class Supplies:
     def locales(self) -> Path:
         """For the native side's LOCPATH: what tests ask for, as far as it is UTF-8."""
         self.require("localedef")
-        made = self.made("conformance-locales", [platform.libc_ver()[1], *_LOCALES], _make_locales)
-        # The cache may be where another user cannot read.
-        folder = Path(tempfile.mkdtemp(prefix="wasmsand-locales-", dir="/tmp"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        folder.chmod(0o755)
-        shutil.copytree(made, folder, dirs_exist_ok=True)
-        return folder
+        facts = [platform.libc_ver()[1], *_LOCALES]
+        return self.made("conformance-locales", facts, _make_locales)
 
     def made(
         self, name: str, ingredients: Sequence[str], make: Callable[[Workplace], None]

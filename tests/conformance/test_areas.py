@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.area import Area, ordinary_environment
-from conformance.native import native_area
+from conformance.native import NativeTemplate
 from conformance.sandboxed import image_with, sandbox_area
 from conformance.suite import SIDES, Side
 
@@ -17,7 +17,7 @@ from conformance.suite import SIDES, Side
 @contextmanager
 def area(side: Side, tree: Path) -> Iterator[Area]:
     if side == "native":
-        with native_area(tree, tree) as native:
+        with NativeTemplate(tree, tree).area() as native:
             yield native
     else:
         with sandbox_area(image_with(tree)) as sandbox:

@@ -1,15 +1,15 @@
 # Runs one test of gawk's suite, in the sandbox and natively alike.
 #
-#   bash gawk_driver.sh LOG TEST
+#   bash gawk_driver.sh LOG COMMANDS
 #
-# The current directory is the suite's. The commands are the ones that the suite's Makefile
-# has for the test, each in a shell of its own, as make runs them. A test compares what gawk
+# The current directory is the suite's. COMMANDS are the ones that the suite's Makefile has
+# for the test, each in a shell of its own, as make runs them. A test compares what gawk
 # printed, _NAME, with NAME.ok, and removes _NAME if they are equal: what is left has failed.
 
-log=$1 test=$2
+log=$1 commands=$2
 exec >"$log" 2>&1
 
-. "./commands/$test"
+eval "$commands"
 
 status=0
 for left in _*; do

@@ -67,13 +67,9 @@ class GawkSuite(ProgramSuite):
         return [self._built.folder.name, reference]
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """test/ with the tests and their commands, and gawk where a build has it."""
+        """test/ with the tests, and gawk where a build has it."""
         source = self.supplies.unpack(self.recipe, place)
         shutil.copytree(source / "test", tree / "test")
-        (tree / _COMMANDS).mkdir()
-        for printed in (self._built.folder / _COMMANDS).iterdir():
-            script = separate_shells(printed.read_text("utf-8"))
-            (tree / _COMMANDS / printed.name).write_text(script, encoding="utf-8")
         (program,) = self.recipe.programs
         if side == "native":
             shutil.copy2(reference_program(self.supplies, self.recipe, program), tree / "gawk")
@@ -88,8 +84,10 @@ class GawkSuite(ProgramSuite):
     def run_in(self, area: Area, test: str, side: Side) -> Outcome:
         """See `ProgramSuite.run_in`."""
         cwd = f"{area.tree}/test"
+        printed = (self._built.folder / _COMMANDS / test).read_text("utf-8")
+        commands = separate_shells(printed)
         ended = area.run(
-            ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{_LOG}", test],
+            ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{_LOG}", commands],
             cwd=cwd,
             env=ordinary_environment(area, cwd=cwd),
             timeout=_TIMEOUT_SECONDS,

@@ -10,9 +10,10 @@
     builds.py           what a suite needs of a built tree, on either side
     program_suite.py    what all suites of programs do alike
     bash_suite.py       GNU bash's suite
+    findutils_suite.py  GNU findutils' suite, with tests for DejaGnu
     gawk_suite.py       GNU awk's suite
     automake_suite.py   suites of shell tests in automake's manner
-    automake_suites.py  those suites: coreutils, diffutils, findutils, grep, sed
+    automake_suites.py  those that need no more: coreutils, diffutils, grep, sed
     runner.py           all tests of a suite on both sides, in parallel; kept outcomes
     explanations.py     why a test differs: reads explanations.toml
     report.py           the document

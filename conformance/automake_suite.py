@@ -65,7 +65,7 @@ class AutomakeTests:
 class AutomakeSuite(ProgramSuite):
     """The shell tests that a Makefile lists."""
 
-    code = ("automake_suite.py", "builds.py", _DRIVER.name)
+    code: Sequence[str] = ("automake_suite.py", _DRIVER.name)
 
     def __init__(self, supplies: Supplies, tests: AutomakeTests) -> None:
         super().__init__(supplies, tests.recipe, tests.title)

@@ -49,17 +49,6 @@ _DIFFUTILS = AutomakeTests(
     },
 )
 
-_FINDUTILS = AutomakeTests(
-    recipe="findutils",
-    title="GNU findutils",
-    sources=("tests", "init.cfg"),
-    without="all_root_tests",
-    extensions=(".sh", ""),
-    helpers=("tests/xargs/test-sigusr",),
-    helpers_make=("all", "tests/xargs/test-sigusr"),
-    setup=". ./tests/lang-default; . ./tests/envvar-check",
-)
-
 _COREUTILS_SETUP = """
     . ./tests/lang-default
     . ./tests/envvar-check
@@ -95,11 +84,6 @@ def coreutils_suite(supplies: Supplies) -> AutomakeSuite:
 def diffutils_suite(supplies: Supplies) -> AutomakeSuite:
     """GNU diffutils."""
     return AutomakeSuite(supplies, _DIFFUTILS)
-
-
-def findutils_suite(supplies: Supplies) -> AutomakeSuite:
-    """GNU findutils: the newer tests; the older need DejaGnu."""
-    return AutomakeSuite(supplies, _FINDUTILS)
 
 
 def grep_suite(supplies: Supplies) -> AutomakeSuite:

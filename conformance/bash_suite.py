@@ -36,7 +36,7 @@ Comparisons = Mapping[str, bytes]
 class BashSuite(ProgramSuite):
     """The run-* scripts of the tarball that the bash recipe pins."""
 
-    code = ("bash_suite.py", "builds.py", _DRIVER.name)
+    code = ("bash_suite.py", _DRIVER.name)
 
     def __init__(self, supplies: Supplies) -> None:
         super().__init__(supplies, "bash", "GNU bash")

@@ -76,6 +76,11 @@ def reference_program(supplies: Supplies, recipe: Recipe, program: Program) -> P
     return folder / FILES / installed_path(program.names[0])[1:]
 
 
+def image_program(supplies: Supplies, recipe: Recipe, program: Program) -> Path:
+    """The same program as it is, or would be, in the image."""
+    return _entries(supplies, "sandbox", [recipe.name])[recipe.name].folder / program.file
+
+
 def reference_key(supplies: Supplies, recipe: Recipe) -> str:
     """Changes when the reference build does."""
     return _entries(supplies, "native", [recipe.name])[recipe.name].key

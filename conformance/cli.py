@@ -19,6 +19,7 @@ from rich.text import Text
 from conformance import automake_suites
 from conformance.bash_suite import BashSuite
 from conformance.explanations import explanations_of, load_explanations, needless
+from conformance.findutils_suite import FindutilsSuite
 from conformance.gawk_suite import GawkSuite
 from conformance.report import update
 from conformance.runner import KeptOutcomes, run_suite
@@ -32,7 +33,7 @@ _SUITES: dict[str, Callable[[Supplies], Suite]] = {
     "bash": BashSuite,
     "coreutils": automake_suites.coreutils_suite,
     "diffutils": automake_suites.diffutils_suite,
-    "findutils": automake_suites.findutils_suite,
+    "findutils": FindutilsSuite,
     "gawk": GawkSuite,
     "grep": automake_suites.grep_suite,
     "sed": automake_suites.sed_suite,

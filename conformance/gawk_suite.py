@@ -42,7 +42,7 @@ _TELL_COMMANDS = f"""
 class GawkSuite(ProgramSuite):
     """The tests of the tarball that the gawk recipe pins."""
 
-    code = ("gawk_suite.py", "automake_suite.py", "builds.py", _DRIVER.name)
+    code = ("gawk_suite.py", "automake_suite.py", _DRIVER.name)
 
     def __init__(self, supplies: Supplies) -> None:
         super().__init__(supplies, "gawk", "GNU awk")

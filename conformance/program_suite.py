@@ -20,7 +20,7 @@ from conformance.suite import SIDES, Outcome, Side
 from conformance.supplies import Supplies, Workplace, code_digest, product_digest
 from wasmsand.kernel.vfs import Snapshot
 
-_CODE = ("area.py", "native.py", "program_suite.py", "sandboxed.py", "supplies.py")
+_CODE = ("area.py", "native.py", "program_suite.py", "sandboxed.py")
 _TREE = "tree"
 
 

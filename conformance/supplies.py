@@ -22,12 +22,14 @@ from userland.builder.cache import Cache, default_root
 from userland.builder.commands import Commands
 from userland.builder.errors import BuildError, MissingTool, StepFailed
 from userland.builder.keys import file_digest, tree_digest
-from userland.builder.recipe import Recipe, load_recipes
+from userland.builder.recipe import Recipe, load_recipe, load_recipes
 from userland.builder.sources import fetch, unpack
 from userland.builder.toolchain import Toolchain, find_toolchain
 
 ROOT = Path(__file__).resolve().parents[1]
 RECIPES = ROOT / "userland/recipes"
+_OWN_RECIPES = ("jimtcl",)
+"""In `conformance/recipes`: programs that suites need and the image does not."""
 _TAIL_LINES = 25
 _LOCALES = ("de_DE", "el_GR", "en_US", "fr_FR", "ja_JP", "ru_RU", "tr_TR")
 
@@ -71,6 +73,8 @@ class Supplies:
         self.cache.prepare()
         self.commands = Commands()
         self.recipes = load_recipes(RECIPES, ROOT)
+        for name in _OWN_RECIPES:
+            self.recipes[name] = load_recipe(Path(__file__).parent / "recipes" / name, ROOT)
         self.say = say
 
     def recipe(self, name: str) -> Recipe:

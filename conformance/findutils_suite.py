@@ -1,0 +1,94 @@
+"""GNU findutils' own test suite: newer tests in automake's manner, older ones for DejaGnu.
+
+Owns how the older ones are run: by a small Tcl, the same on both sides, with the few commands
+of DejaGnu that they use (`dejagnu_driver.tcl`). Left out are the tests of locate, which the
+image has not.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from conformance.area import Area, ordinary_environment
+from conformance.automake_suite import AutomakeSuite, AutomakeTests, judge
+from conformance.builds import image_program, reference_program
+from conformance.suite import Outcome, Side
+from conformance.supplies import Supplies, Workplace
+
+_TOOLS = ("find", "xargs")
+_DEJAGNU = ".exp"
+_DRIVER = Path(__file__).with_name("dejagnu_driver.tcl")
+_TCL = "jimsh"
+_LOG = "log"
+_TESTS = AutomakeTests(
+    recipe="findutils",
+    title="GNU findutils",
+    sources=("tests", "init.cfg", *(f"{tool}/testsuite" for tool in _TOOLS)),
+    without="all_root_tests",
+    extensions=(".sh", ""),
+    helpers=("tests/xargs/test-sigusr",),
+    helpers_make=("all", "tests/xargs/test-sigusr"),
+    setup=". ./tests/lang-default; . ./tests/envvar-check",
+)
+
+
+class FindutilsSuite(AutomakeSuite):
+    """Both parts."""
+
+    code = (*AutomakeSuite.code, "findutils_suite.py", _DRIVER.name)
+
+    def __init__(self, supplies: Supplies) -> None:
+        super().__init__(supplies, _TESTS)
+
+    def ingredients(self, side: Side) -> Sequence[str]:
+        """See `ProgramSuite.ingredients`."""
+        return [*super().ingredients(side), str(self._tcl(side))]
+
+    def _tcl(self, side: Side) -> Path:
+        recipe = self.supplies.recipe("jimtcl")
+        find = reference_program if side == "native" else image_program
+        return find(self.supplies, recipe, recipe.programs[0])
+
+    def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
+        """The tree of the newer part, with the Tcl."""
+        super().make_tree(side, tree, place)
+        shutil.copy2(self._tcl(side), tree / _TCL)
+        (tree / _TCL).chmod(0o755)
+        shutil.copy2(_DRIVER, tree / _DRIVER.name)
+        # The suite looks for it to know that it is in a build tree.
+        (tree / "xargs/xargs.o").touch()
+
+    @cached_property
+    def _dejagnu_tests(self) -> list[str]:
+        tree = self.tree("native")
+        found = [
+            path.relative_to(tree)
+            for tool in _TOOLS
+            for path in sorted((tree / tool / "testsuite").glob(f"{tool}.*/*{_DEJAGNU}"))
+        ]
+        return [str(path) for path in found]
+
+    def tests(self) -> Sequence[str]:
+        """The newer ones, then the older."""
+        return [*super().tests(), *self._dejagnu_tests]
+
+    def run_in(self, area: Area, test: str, side: Side) -> Outcome:
+        """See `ProgramSuite.run_in`."""
+        if not test.endswith(_DEJAGNU):
+            return super().run_in(area, test, side)
+        tool, folder, *rest = test.split("/")
+        cwd = f"{area.tree}/{tool}/{folder}"
+        command = [f"{area.tree}/{_TCL}", f"{area.tree}/{_DRIVER.name}", tool]
+        command += [f"{area.tree}/{tool}/{tool}", "/".join(rest)]
+        log = f"{area.results}/{_LOG}"
+        ended = area.run(
+            ["bash", "-c", 'exec "$@" >"$0" 2>&1', log, *command],
+            cwd=cwd,
+            env={**ordinary_environment(area, cwd=cwd), "LC_ALL": "C"},
+            timeout=_TESTS.timeout_seconds,
+        )
+        printed = area.kept().get(_LOG, b"")
+        return judge(ended.exit_code, printed, ended.seconds, timed_out=ended.timed_out)

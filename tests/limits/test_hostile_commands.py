@@ -77,7 +77,7 @@ def test_sixty_endless_loops_end_by_the_timeout(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("size", "message"),
     [
-        ("10G", "dd: invalid number: '10G': Value too large for data type\n"),
+        ("10G", "dd: invalid number: '10G': Value too large for defined data type\n"),
         ("1900M", "dd: memory exhausted by input buffer of size 1992294400 bytes (1.9 GiB)\n"),
     ],
 )
@@ -160,7 +160,7 @@ def test_output_as_large_as_the_limit_is_whole() -> None:
 def test_open_files_are_limited(sandbox: Sandbox) -> None:
     command = "for i in {1..2000}; do exec {fd}< /dev/null || break; done; echo $i"
     result = sandbox.commands.run(command)
-    assert "No file descriptors available" in result.stderr
+    assert "Too many open files" in result.stderr
     assert 900 < int(result.stdout) <= 1024
 
 
@@ -180,8 +180,8 @@ def test_a_sparse_file_of_a_terabyte_takes_no_memory(sandbox: Sandbox) -> None:
 def test_deep_directories_and_long_names_end_with_errors(sandbox: Sandbox) -> None:
     deep = "d/" * 1500
     assert sandbox.commands.run(f"mkdir -p {deep} && cd {deep} && mkdir -p {deep}").exit_code == 0
-    assert "Filename too long" in sandbox.commands.run(f"ls {deep}{deep}").stderr
-    assert "Filename too long" in sandbox.commands.run(f"echo > {'x' * 300}").stderr
+    assert "File name too long" in sandbox.commands.run(f"ls {deep}{deep}").stderr
+    assert "File name too long" in sandbox.commands.run(f"echo > {'x' * 300}").stderr
     assert sandbox.commands.run("rm -r d; ls").stdout == ""
 
 

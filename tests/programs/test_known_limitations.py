@@ -21,13 +21,6 @@ def test_a_program_is_there(name: str) -> None:
         assert sandbox.commands.run(f"command -v {name}").exit_code == 0
 
 
-@pytest.mark.xfail(reason="L016: there is no time zone database", strict=True)
-def test_a_time_zone_is_known_by_its_name() -> None:
-    with Sandbox() as sandbox:
-        result = sandbox.commands.run("TZ=Europe/Berlin date -d @0 +%z")
-    assert result.stdout == "+0100\n"
-
-
 @pytest.mark.xfail(reason="L017: there is no /sys", strict=True)
 def test_the_system_shows_its_parts_in_sys() -> None:
     with Sandbox() as sandbox:

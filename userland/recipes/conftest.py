@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from wasmsand import Sandbox
+from wasmsand.machine import Machine
 
 HERE = Path(__file__).resolve().parent
 MANIFEST = HERE.parents[1] / "src/wasmsand/_image/manifest.json"
@@ -29,3 +30,15 @@ def sandbox() -> Iterator[Sandbox]:
         pytest.fail("the user space is not built: run `make build`")
     with Sandbox() as sandbox:
         yield sandbox
+
+
+@pytest.fixture
+def machine() -> Iterator[Machine]:
+    """For programs that need a terminal (see `screen.py`)."""
+    if not MANIFEST.is_file():
+        pytest.fail("the user space is not built: run `make build`")
+    machine = Machine()
+    try:
+        yield machine
+    finally:
+        machine.close()

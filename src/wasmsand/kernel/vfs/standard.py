@@ -72,7 +72,7 @@ users:x:100:user
 user:x:1000:
 nogroup:x:65534:
 """,
-    b"/etc/hosts": b"127.0.0.1\tlocalhost sandbox\n::1\tlocalhost\n",
+    b"/etc/hosts": b"127.0.0.1\tlocalhost\n127.0.1.1\tsandbox\n::1\tlocalhost\n",
     b"/etc/hostname": b"sandbox\n",
     b"/etc/nsswitch.conf": b"passwd: files\ngroup: files\nhosts: files dns\n",
     b"/etc/os-release": b"""\

@@ -11,7 +11,6 @@ import codecs
 import re
 import threading
 from collections.abc import Callable
-from types import TracebackType
 
 from wasmsand.machine import HostTerminal, Machine
 
@@ -221,11 +220,6 @@ class Screen:
     def __enter__(self) -> Screen:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._terminal.close()
         self._reader.join(PATIENCE)

@@ -35,6 +35,9 @@ from wasmsand.kernel.vfs import Credentials, Node
 
 _STATX_SYNC_TYPE: Final = 0x6000
 _AT_NO_AUTOMOUNT: Final = 0x800
+_NO_STATX_FLAGS: Final = ~(
+    AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | _AT_NO_AUTOMOUNT | _STATX_SYNC_TYPE
+)
 _UTIME_NOW: Final = 0x3FFFFFFF
 _UTIME_OMIT: Final = 0x3FFFFFFE
 
@@ -67,23 +70,28 @@ def statx(
     context: CallContext, directory: int, address: int, flags: int, mask: int, result: int
 ) -> int:
     """statx(2)."""
-    known = AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | _AT_NO_AUTOMOUNT | _STATX_SYNC_TYPE
-    if flags & ~known:
+    if flags & _NO_STATX_FLAGS:
         raise KernelError(Errno.EINVAL)
-    path = context.memory.read_path(address)
-    if not path and flags & AT_EMPTY_PATH and directory != AT_FDCWD_U32:
-        stat = context.file_or_path(directory).stat()
+    memory = context.memory
+    path = memory.read_path(address)
+    follow = not flags & AT_SYMLINK_NOFOLLOW
+    process = context.process
+    if path or not flags & AT_EMPTY_PATH:
+        base = process.cwd if directory == AT_FDCWD_U32 else _base(context, directory, path)
+        cred = process.identity.credentials()
+        node = context.kernel.namespace.resolve(cred, base, path, follow)
+    elif directory == AT_FDCWD_U32:
+        node = process.cwd
     else:
-        if not path and flags & AT_EMPTY_PATH:
-            node = context.process.cwd
-        else:
-            node = _node(context, directory, path, follow=not flags & AT_SYMLINK_NOFOLLOW)
-        reference = context.kernel.namespace.fd_reference(node)
-        if reference is not None and not flags & AT_SYMLINK_NOFOLLOW:
-            stat = referenced_file(context.kernel, *reference).stat()
-        else:
-            stat = context.kernel.namespace.stat(node)
-    context.memory.write(result, pack_statx(stat))
+        memory.write(result, pack_statx(context.file_or_path(directory).stat()))
+        return 0
+    # What is in no file system is reached by following a link of /proc.
+    reference = node.fs.fd_reference(node.ino) if follow else None
+    if reference is None:
+        stat = node.fs.stat(node.ino)
+    else:
+        stat = referenced_file(context.kernel, *reference).stat()
+    memory.write(result, pack_statx(stat))
     return 0
 
 

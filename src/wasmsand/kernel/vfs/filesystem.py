@@ -9,6 +9,7 @@ Methods that take `parent` may assume that it is a directory and that names are 
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import ClassVar, Protocol
 
 from wasmsand.kernel.errno import Errno, KernelError
@@ -91,6 +92,20 @@ class FileSystem:
         over the directory's attributes, which it has just got from here."""
         child = self.lookup(parent, name)
         return (child, self.attributes(child)) if child is not None else None
+
+    def descend(
+        self,
+        ino: int,
+        attributes: Attributes,
+        names: list[bytes],
+        keep: int,
+        covered: Container[int],
+    ) -> tuple[int, Attributes]:
+        """Take as many names off the end of `names` as need no closer look, and return where
+        they lead: through directories that everybody may search, to what is neither a
+        symbolic link nor `covered` by a mount. `keep` names stay. The path walk takes the
+        other steps one by one, and all of them if a file system does not do this."""
+        return ino, attributes
 
     def parent(self, ino: int) -> int:
         """The directory that holds a directory; the root is its own parent."""

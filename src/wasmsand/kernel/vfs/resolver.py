@@ -40,7 +40,7 @@ class Walked(NamedTuple):
 class Resolver(MountTable):
     """The mount table with the path walk on top."""
 
-    def resolve(self, cred: Credentials, base: Node, path: bytes, *, follow: bool = True) -> Node:
+    def resolve(self, cred: Credentials, base: Node, path: bytes, follow: bool = True) -> Node:
         """The object that `path` means. `base` is where a relative path starts; `follow`
         says whether a symbolic link at the end is followed."""
         walked = self._walk(cred, base, path, follow, False)
@@ -102,7 +102,13 @@ class Resolver(MountTable):
         # What is left to walk, the next name last.
         names = (path.rstrip(b"/") if slash else path).split(b"/")
         names.reverse()
+        keep = 1 if to_parent else 0
         while names:
+            if not confined:
+                covered = mount.covered if mount is not None else ()
+                ino, attributes = fs.descend(ino, attributes, names, keep, covered)
+                if not names:
+                    break
             name = names.pop()
             if not name:
                 continue

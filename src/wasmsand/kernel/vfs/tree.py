@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import PERMISSION_BITS, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG
@@ -57,6 +57,32 @@ class TreeFs(TreeStore):
         assert isinstance(attributes, DirectoryInode)
         entry = attributes.entries.get(name)
         return (entry[0], self._get(entry[0])) if entry is not None else None
+
+    def descend(
+        self,
+        ino: int,
+        attributes: Attributes,
+        names: list[bytes],
+        keep: int,
+        covered: Container[int],
+    ) -> tuple[int, Attributes]:
+        inode = attributes
+        top = self._table.top
+        while len(names) > keep:
+            if type(inode) is not DirectoryInode or inode.mode & 0o111 != 0o111:
+                break
+            entry = inode.entries.get(names[-1])
+            if entry is None:
+                break
+            child = entry[0]
+            found = top.get(child)
+            if found is None:
+                found = self._get(child)
+            if type(found) is SymlinkInode or child in covered:
+                break
+            names.pop()
+            ino, inode = child, found
+        return ino, inode
 
     def parent(self, ino: int) -> int:
         return self._directory(ino).parent

@@ -49,6 +49,14 @@ _DIFFUTILS = AutomakeTests(
     },
 )
 
+_PATCH = AutomakeTests(
+    recipe="patch",
+    title="GNU patch",
+    sources=("tests",),
+    makefile="tests",
+    extensions=("",),
+)
+
 _COREUTILS_SETUP = """
     . ./tests/lang-default
     . ./tests/envvar-check
@@ -89,6 +97,11 @@ def diffutils_suite(supplies: Supplies) -> AutomakeSuite:
 def grep_suite(supplies: Supplies) -> AutomakeSuite:
     """GNU grep."""
     return AutomakeSuite(supplies, _GREP)
+
+
+def patch_suite(supplies: Supplies) -> AutomakeSuite:
+    """GNU patch."""
+    return AutomakeSuite(supplies, _PATCH)
 
 
 def sed_suite(supplies: Supplies) -> AutomakeSuite:

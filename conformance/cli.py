@@ -18,9 +18,12 @@ from rich.text import Text
 
 from conformance import automake_suites
 from conformance.bash_suite import BashSuite
+from conformance.bc_suite import BcSuite
 from conformance.explanations import explanations_of, load_explanations, needless
+from conformance.file_suite import FileSuite
 from conformance.findutils_suite import FindutilsSuite
 from conformance.gawk_suite import GawkSuite
+from conformance.jq_suite import JqSuite
 from conformance.report import update
 from conformance.runner import KeptOutcomes, run_suite
 from conformance.suite import SIDES, Comparison, Outcome, Side, Suite, Verdict
@@ -31,11 +34,15 @@ from userland.builder.errors import BuildError
 DOCUMENT = ROOT / "docs/conformance.md"
 _SUITES: dict[str, Callable[[Supplies], Suite]] = {
     "bash": BashSuite,
+    "bc": BcSuite,
     "coreutils": automake_suites.coreutils_suite,
     "diffutils": automake_suites.diffutils_suite,
+    "file": FileSuite,
     "findutils": FindutilsSuite,
     "gawk": GawkSuite,
     "grep": automake_suites.grep_suite,
+    "jq": JqSuite,
+    "patch": automake_suites.patch_suite,
     "sed": automake_suites.sed_suite,
 }
 

@@ -1,0 +1,69 @@
+"""file's own test suite: data files with what is to be said of them.
+
+Owns how one is run and judged. Rules: the suite's own little program, which calls the
+library, is not needed: `file` says the same; both sides use the rules (magic.mgc) that the
+recipe compiled, where the suite brings none of its own.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from conformance.area import Area, ordinary_environment
+from conformance.automake_suite import judge
+from conformance.builds import reference_key, reference_program
+from conformance.program_suite import ProgramSuite
+from conformance.suite import Outcome, Side
+from conformance.supplies import Supplies, Workplace
+
+_DRIVER = Path(__file__).with_name("file_driver.sh")
+_RULES = "share/misc/magic.mgc"
+"""Below /usr."""
+_LOG = "log"
+_TIMEOUT_SECONDS = 60.0
+
+
+class FileSuite(ProgramSuite):
+    """The tests of the tarball that the file recipe pins."""
+
+    code = ("file_suite.py", "automake_suite.py", "builds.py", _DRIVER.name)
+
+    def __init__(self, supplies: Supplies) -> None:
+        super().__init__(supplies, "file", "file")
+
+    def ingredients(self, side: Side) -> Sequence[str]:
+        """See `ProgramSuite.ingredients`."""
+        reference = reference_key(self.supplies, self.recipe) if side == "native" else ""
+        return [self.recipe.source.sha256, reference]
+
+    def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
+        """tests/, and file with its rules."""
+        source = self.supplies.unpack(self.recipe, place)
+        shutil.copytree(source / "tests", tree / "tests")
+        (program,) = self.recipe.programs
+        if side == "native":
+            reference = reference_program(self.supplies, self.recipe, program)
+            shutil.copy2(reference, tree / "file")
+            shutil.copy2(reference.parents[1] / _RULES, tree / "magic.mgc")
+        else:
+            (tree / "file").symlink_to("/usr/bin/file")
+            (tree / "magic.mgc").symlink_to(f"/usr/{_RULES}")
+        shutil.copy2(_DRIVER, tree / _DRIVER.name)
+
+    def tests(self) -> Sequence[str]:
+        """The names of the data files, without .testfile."""
+        folder = self.tree("native") / "tests"
+        return sorted(path.stem for path in folder.glob("*.testfile"))
+
+    def run_in(self, area: Area, test: str, side: Side) -> Outcome:
+        """See `ProgramSuite.run_in`."""
+        ended = area.run(
+            ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{_LOG}", test],
+            cwd=f"{area.tree}/tests",
+            env=ordinary_environment(area, cwd=f"{area.tree}/tests"),
+            timeout=_TIMEOUT_SECONDS,
+        )
+        log = area.kept().get(_LOG, b"")
+        return judge(ended.exit_code, log, ended.seconds, timed_out=ended.timed_out)

@@ -23,7 +23,7 @@ from conformance.supplies import Supplies, Workplace
 
 _FILES = ("jq.test", "man.test", "base64.test", "optional.test", "onig.test", "manonig.test")
 _SCRIPTS = ("shtest", "utf8test", "jq-f-test.sh")
-"""shtest alone runs some ten thousand commands."""
+"""shtest alone runs two thousand commands."""
 _PROGRAMS = "programs"
 _DRIVER = Path(__file__).with_name("jq_driver.sh")
 _LOG = "log"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,22 @@ def test_deep_directories_are_listed_apart(world: World, tmp_path: Path) -> None
         "/usr/share/zone/UTC",
     ]
     assert tree["links"] == [["/usr/share/zone/Zulu", "UTC"]]
+
+
+def test_a_deep_directory_that_holds_a_program_is_no_tree(world: World, tmp_path: Path) -> None:
+    files = {"usr/libexec/tool/script": b"1", "usr/libexec/other/script": b"2"}
+    recipe, entry = with_files(world, "tool", files)
+    helper = Program("helper", "helper", ("/usr/libexec/tool/helper",), False, None, "O1")
+    (entry.folder / "helper.wasm").write_bytes(b"h")
+    measured = {**entry.files, "helper.wasm": (1, hashlib.sha256(b"h").hexdigest())}
+    pair = (
+        replace(recipe, programs=(*recipe.programs, helper)),
+        replace(entry, files=measured),
+    )
+    write_image(tmp_path / "image", [pair])
+    manifest = json.loads((tmp_path / "image/manifest.json").read_text())
+    assert [file[0] for file in manifest["files"]] == ["/usr/libexec/tool/script"]
+    assert [tree["path"] for tree in manifest["trees"]] == ["/usr/libexec/other"]
 
 
 def test_two_recipes_cannot_install_one_file(world: World, tmp_path: Path) -> None:

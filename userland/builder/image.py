@@ -63,6 +63,7 @@ def write_image(image: Path, built: Iterable[tuple[Recipe, Entry]]) -> bool:
     for recipe, entry in pairs:
         contents.take(recipe, entry.folder / FILES)
     contents.check_against(programs)
+    contents.list_beside(programs)
     manifest = json.dumps(
         {
             "format": FORMAT,
@@ -149,6 +150,15 @@ class _Contents:
             return self.files, self.links
         tree = self._trees.setdefault("/".join(parts[: _TREE_DEPTH + 1]), ([], []))
         return tree
+
+    def list_beside(self, programs: Sequence[dict[str, Any]]) -> None:
+        """A directory that holds a program is known from the start, and so no tree."""
+        for program in programs:
+            for name in program["names"]:
+                root = "/".join(name.split("/")[: _TREE_DEPTH + 1])
+                files, links = self._trees.pop(root, ([], []))
+                self.files += files
+                self.links += links
 
     def trees(self) -> list[dict[str, Any]]:
         """Directories that a sandbox reads only when somebody looks into them."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from bench.programs import program_cases
 from bench.sides import SandboxSide, Side
 from wasmsand import Sandbox
 
@@ -133,4 +134,5 @@ def all_cases(*, quick: bool) -> list[Case]:
         ),
         WholeCommand("sha256sum of 100 MB", "sha256sum bulk", bulk, _write_bulk),
         WholeCommand("ls -lR of 10,000 files", "ls -lR tree > listing", bulk, _write_tree),
+        *program_cases(bulk),
     ]

@@ -11,9 +11,16 @@ from rich.console import Console
 
 from bench.cases import Case, all_cases
 from bench.memory import measure_in_fresh_process
+from bench.programs import ProgramRun
+from bench.reference import reference_folders
 from bench.report import Report, Row
 from bench.sides import NativeSide, SandboxSide, ScriptFailed, Side
+from conformance.supplies import RECIPES, ROOT
+from userland.builder.errors import BuildError
+from userland.builder.recipe import load_recipes
+from wasmsand.machine.image import image_programs
 
+_SHELL = ("bash", "coreutils")
 _VERSIONS = "echo bash $BASH_VERSION, $(sort --version | head -n 1)"
 
 
@@ -21,10 +28,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure, and print the table."""
     parser = argparse.ArgumentParser(
         prog="wasmsand bench",
-        description="Time the sandbox and the native programs of this machine side by side. "
-        "Both run the same scripts, taking turns; the table shows medians.",
+        description="Time the sandbox and native programs side by side. Both run the same "
+        "scripts, taking turns; the table shows medians. The native programs are built from the "
+        "same sources by the same compiler, which takes a while the first time.",
     )
-    parser.add_argument("--quick", action="store_true", help="fewer rounds: half a minute")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="fewer rounds, only the shell's costs, against this machine's own programs",
+    )
     parser.add_argument("--only", metavar="TEXT", help="cases whose name contains TEXT")
     parser.add_argument(
         "--no-memory", action="store_true", help="leave out the memory of idle sandboxes"
@@ -36,14 +48,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     progress = Console(stderr=True)
     cases = all_cases(quick=options.quick)
+    if options.quick and not options.only:
+        cases = [case for case in cases if not isinstance(case, ProgramRun)]
     if options.only:
         cases = [case for case in cases if options.only in case.name]
         if not cases:
             parser.error(f"no case has {options.only!r} in its name")
     counts = () if options.no_memory else (1, 10) if options.quick else (1, 10, 100)
     try:
-        report = _measure(cases, counts, progress)
-    except ScriptFailed as failure:
+        report = _measure(cases, counts, progress, reference=not options.quick)
+    except (ScriptFailed, BuildError) as failure:
         print(f"wasmsand bench: {failure}", file=sys.stderr)
         return 1
     if options.json:
@@ -55,8 +69,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _measure(cases: Sequence[Case], counts: Sequence[int], progress: Console) -> Report:
-    with SandboxSide() as sandbox, NativeSide() as native, progress.status("") as status:
+def _measure(
+    cases: Sequence[Case], counts: Sequence[int], progress: Console, *, reference: bool
+) -> Report:
+    cases = _in_image(cases, progress)
+    folders = []
+    if reference or any(isinstance(case, ProgramRun) for case in cases):
+        needed = {case.needs for case in cases if isinstance(case, ProgramRun)}
+        found = reference_folders({*needed, *_SHELL}, progress.print)
+        folders = list(found.values())
+    with SandboxSide() as sandbox, NativeSide(folders) as native, progress.status("") as status:
         rows = []
         for case in cases:
             status.update(f"measuring: {case.name}")
@@ -69,10 +91,28 @@ def _measure(cases: Sequence[Case], counts: Sequence[int], progress: Console) ->
     return Report(versions, rows, memory)
 
 
+def _in_image(cases: Sequence[Case], progress: Console) -> list[Case]:
+    """Without those of programs that were not built, which is told."""
+    recipes = load_recipes(RECIPES, ROOT)
+    built = {program.name for program in image_programs()}
+    present = {
+        name for name, recipe in recipes.items() if built & {p.name for p in recipe.programs}
+    }
+    chosen = []
+    for case in cases:
+        if isinstance(case, ProgramRun) and case.needs not in present:
+            progress.print(f"left out, {case.needs} is not in the image: {case.name}")
+        else:
+            chosen.append(case)
+    return chosen
+
+
 def _row(case: Case, sandbox: Side, native: Side) -> Row:
     times: dict[str, list[float]] = {sandbox.name: [], native.name: []}
     for side in (sandbox, native):
         case.prepare(side)
+    if isinstance(case, ProgramRun):
+        case.check((sandbox, native))
     for _ in range(case.rounds):
         for side in (sandbox, native):
             seconds = case.measure(side)

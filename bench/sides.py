@@ -1,4 +1,4 @@
-"""The two sides of every comparison: a sandbox, and the programs of this machine.
+"""The two sides of every comparison: a sandbox, and native programs.
 
 Rules: each side runs the same bash script in a directory of its own and is timed from
 Python, from the call to the collected output; a script that fails ends the benchmark.
@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
@@ -73,15 +74,18 @@ class SandboxSide:
 
 
 class NativeSide:
-    """Scripts in the host's bash, in a temporary directory."""
+    """Scripts in a native bash, in a temporary directory; programs are looked for in
+    `folders` first, and then where this machine has its own."""
 
     name = "native"
 
-    def __init__(self) -> None:
-        bash = shutil.which("bash")
+    def __init__(self, folders: Sequence[Path] = ()) -> None:
+        path = ":".join([*map(str, folders), ENVIRONMENT["PATH"]])
+        bash = shutil.which("bash", path=path)
         if bash is None:
             raise ScriptFailed("there is no native bash to compare with")
         self._bash = bash
+        self._environment = {**ENVIRONMENT, "PATH": path}
         self._directory = tempfile.TemporaryDirectory(prefix="wasmsand-bench-")
 
     def run(self, script: str) -> float:
@@ -89,7 +93,7 @@ class NativeSide:
         process = subprocess.run(
             [self._bash, "-c", script],
             cwd=self._directory.name,
-            env=ENVIRONMENT,
+            env=self._environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
@@ -100,8 +104,14 @@ class NativeSide:
         return seconds
 
     def output(self, script: str) -> str:
-        command = [self._bash, "-c", script]
-        return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True).stdout
+        return subprocess.run(
+            [self._bash, "-c", script],
+            cwd=self._directory.name,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        ).stdout
 
     def write(self, name: str, data: bytes) -> None:
         path = Path(self._directory.name, name)

@@ -150,7 +150,10 @@ def fd_advise(context: WasiContext, fd: int, offset: int, size: int, advice: int
 
 def fd_allocate(context: WasiContext, fd: int, offset: int, size: int) -> int:
     """Reserve room for a range of a file."""
-    file = context.descriptor(fd, int(Right.FD_ALLOCATE), Errno.ENODEV).file
+    descriptor = context.descriptors.get(fd)
+    inapplicable = Errno.ENODEV if descriptor.start is None else Errno.EISDIR
+    descriptor.require(int(Right.FD_ALLOCATE), inapplicable)
+    file = descriptor.file
     assert isinstance(file, RegularFile)  # or it had not the right
     assert file.node is not None
     file.require_writable()

@@ -21,7 +21,7 @@ from wasmsand.abi.wasi.context import WasiContext
 from wasmsand.abi.wasi.errno import NotCapable
 from wasmsand.abi.wasi.rights import READING, WRITING, Right
 from wasmsand.abi.wasi.structs import pack_filestat, pack_filestat_unstable
-from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.errno import Errno, KernelError, PathEscapes
 from wasmsand.kernel.files.opening import open_path, referenced_file
 from wasmsand.kernel.flags import (
     O_CREAT,
@@ -191,9 +191,12 @@ def path_link(
 def path_symlink(
     context: WasiContext, target: int, target_size: int, fd: int, path: int, size: int
 ) -> int:
-    """Make a symbolic link. What it says is not looked at until somebody follows it."""
+    """Make a symbolic link. A relative target is not looked at until somebody follows it; an
+    absolute one could never be followed from a directory that confines."""
     start = context.directory(fd, int(Right.PATH_SYMLINK))
     text, name = context.path_text(target, target_size), context.path(path, size)
+    if text.startswith(b"/") and start.confines:
+        raise PathEscapes
     context.kernel.namespace.symlink(context.credentials(), text, start, name)
     return 0
 

@@ -1,7 +1,7 @@
 """What a program is given at its start: arguments, environment, directories.
 
 Owns args_*, environ_* and fd_prestat_*. Rules: a program cannot ask for its working
-directory, so PWD always says it, whatever the environment said.
+directory, so that PWD, if the environment has it, is made to say the truth.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ _DIRECTORY_TAG = 0
 def _environment(context: WasiContext) -> tuple[bytes, ...]:
     process = context.process
     try:
-        cwd = context.kernel.namespace.path_of(process.cwd)
+        pwd = b"PWD=" + context.kernel.namespace.path_of(process.cwd)
     except KernelError:  # it was removed
         return process.environ
-    others = (entry for entry in process.environ if not entry.startswith(b"PWD="))
-    return (*others, b"PWD=" + cwd)
+    return tuple(pwd if entry.startswith(b"PWD=") else entry for entry in process.environ)
 
 
 def _write_sizes(context: WasiContext, strings: tuple[bytes, ...], count: int, size: int) -> int:

@@ -57,9 +57,7 @@ ALL: Final = (1 << 30) - 1
 
 READING: Final = int(Right.FD_READ | Right.FD_READDIR)
 """Any of them opens a file for reading."""
-WRITING: Final = int(
-    Right.FD_DATASYNC | Right.FD_WRITE | Right.FD_ALLOCATE | Right.FD_FILESTAT_SET_SIZE
-)
+WRITING: Final = int(Right.FD_WRITE | Right.FD_ALLOCATE | Right.FD_FILESTAT_SET_SIZE)
 """Any of them opens a file for writing."""
 
 _STREAM: Final = int(

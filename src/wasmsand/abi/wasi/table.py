@@ -58,7 +58,7 @@ FUNCTIONS: Final[tuple[WasiFunction, ...]] = (
     WasiFunction("clock_res_get", "ii", calls_clock.clock_res_get),
     WasiFunction("clock_time_get", "iIi", calls_clock.clock_time_get),
     WasiFunction(
-        "environ_get", "ii", calls_start.environ_get, "PWD is always the working directory"
+        "environ_get", "ii", calls_start.environ_get, "PWD, if set, is the working directory"
     ),
     WasiFunction("environ_sizes_get", "ii", calls_start.environ_sizes_get),
     WasiFunction("fd_advise", "iIIi", calls_fd.fd_advise, "accepted; nothing to advise"),

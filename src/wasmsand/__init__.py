@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         PermissionDeniedError,
         SandboxClosedError,
         SandboxError,
+        ToolError,
     )
     from wasmsand.sdk.results import CommandResult, FileInfo
     from wasmsand.sdk.sandbox import Sandbox
@@ -53,6 +54,7 @@ __all__ = [
     "Sandbox",
     "SandboxClosedError",
     "SandboxError",
+    "ToolError",
     "__version__",
 ]
 

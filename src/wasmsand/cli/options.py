@@ -1,7 +1,7 @@
 """Options that `run` and `shell` share, and what they make of them.
 
 Rules: a host file is read here and nowhere else in the command line, and only when the
-user named it.
+user named it; the directory of tools is the machine's to read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class CopiedFile:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add `--env`, `--cwd` and `--file`."""
+    """Add `--env`, `--cwd`, `--file` and `--wasm-dir`."""
     parser.add_argument(
         "--env",
         metavar="NAME=VALUE",
@@ -57,6 +57,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="copy a file of this machine into the sandbox; GUEST is relative to the "
         "working directory and defaults to the file's name (repeatable)",
     )
+    parser.add_argument(
+        "--wasm-dir",
+        metavar="DIR",
+        type=Path,
+        default=None,
+        help="make every *.wasm file of this directory a command, named by its file",
+    )
 
 
 def environment(arguments: argparse.Namespace, terminal: str | None = None) -> dict[str, str]:
@@ -68,12 +75,15 @@ def environment(arguments: argparse.Namespace, terminal: str | None = None) -> d
 @contextmanager
 def machine(arguments: argparse.Namespace, limits: Limits) -> Iterator[Machine]:
     """A machine with its working directory and files in place, closed at the end."""
-    from wasmsand.machine import ImageMissing, Machine, MachineOptions
+    from wasmsand.machine import ImageMissing, Machine, MachineOptions, ToolRejected
 
+    directory = arguments.wasm_dir.absolute() if arguments.wasm_dir is not None else None
     try:
-        machine = Machine(MachineOptions(limits=limits))
+        machine = Machine(MachineOptions(limits=limits, wasm_dir=directory))
     except ImageMissing as missing:
         raise Failure(str(missing)) from None
+    except ToolRejected as rejected:
+        raise Failure(f"--wasm-dir: {rejected}") from None
     try:
         _prepare(machine, arguments)
         yield machine

@@ -5,6 +5,7 @@ from wasmsand.machine.files import FileEntry, HostFiles
 from wasmsand.machine.image import ImageMissing, base_image, image_programs
 from wasmsand.machine.machine import Machine, MachineOptions
 from wasmsand.machine.terminal import HostTerminal
+from wasmsand.machine.tools import ToolRejected
 
 __all__ = [
     "Completed",
@@ -14,6 +15,7 @@ __all__ = [
     "ImageMissing",
     "Machine",
     "MachineOptions",
+    "ToolRejected",
     "base_image",
     "image_programs",
 ]

@@ -8,17 +8,20 @@ image is an error that says what to type.
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
 from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
+from wasmsand.machine.tools import Tool
 
 IMAGE_DIRECTORY: Final = Path(__file__).resolve().parent.parent / "_image"
 MANIFEST_FORMAT: Final = 2
+TOOL_DIRECTORY: Final = "/usr/local/bin/"
 
 
 class ImageMissing(Exception):
@@ -110,9 +113,18 @@ def base_image() -> Snapshot:
         return _base
 
 
-def _build(image: _Image) -> Snapshot:
+@lru_cache(maxsize=4)
+def image_with_tools(tools: tuple[Tool, ...]) -> Snapshot:
+    """The same tree with these tools, where they come before the image's own programs."""
+    return _build(_read_image(IMAGE_DIRECTORY), tools)
+
+
+def _build(image: _Image, tools: tuple[Tool, ...] = ()) -> Snapshot:
     builder = ImageBuilder()
     standard_tree(builder)
+    for tool in tools:
+        path = os.fsencode(TOOL_DIRECTORY + tool.name)
+        builder.add_file(path, tool.read, 0o755, size=tool.size, content_key=tool.sha256)
     for program in image.programs:
         first, *others = (name.encode() for name in program.names)
         builder.add_file(first, program.read, 0o755, size=program.size, content_key=program.sha256)

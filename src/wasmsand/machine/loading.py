@@ -136,9 +136,15 @@ class ModuleLoader:
 def _load(engine: Engine, key: str, program: Program, read: Callable[[], bytes] | None) -> Module:
     try:
         module = engine.load(key, read or program.read)
+        require_one_abi(module)
     except ModuleRejected as error:
         raise ProgramRejected(program, str(error)) from error
+    return module
+
+
+def require_one_abi(module: Module) -> None:
+    """Raise `ModuleRejected` if a module would be a program of both ABIs, whose ideas of a
+    process do not go together."""
     namespaces = {namespace for namespace, _ in module.imports}
     if _LINUX in namespaces and namespaces & _WASI:
-        raise ProgramRejected(program, "imports functions of two ABIs, `linux` and WASI")
-    return module
+        raise ModuleRejected("imports functions of two ABIs, `linux` and WASI")

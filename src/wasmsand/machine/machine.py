@@ -1,7 +1,7 @@
 """One sandbox's machine: image + kernel + engine.
 
-Owns `Machine`, from creation to close. Rules: creating one touches no disk and
-starts no thread; closing ends every process; all kernel state is guarded by `lock`.
+Owns `Machine`, from creation to close. Rules: creating one starts no thread, and touches
+no disk but for `wasm_dir`; closing ends every process; all kernel state is guarded by `lock`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import weakref
 from _thread import LockType, allocate_lock, start_new_thread
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from wasmsand.abi.wasi.table import HOST_FUNCTIONS
@@ -33,11 +34,12 @@ from wasmsand.kernel.wait import WouldBlock
 from wasmsand.machine.command import Completed, run_command
 from wasmsand.machine.files import HostFiles
 from wasmsand.machine.guest import Guest
-from wasmsand.machine.image import base_image
+from wasmsand.machine.image import base_image, image_with_tools
 from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.parking import Parker
 from wasmsand.machine.terminal import HostTerminal
 from wasmsand.machine.timers import TimerService
+from wasmsand.machine.tools import find_tools
 
 USER_ID: Final = 1000
 _USERS_GROUP: Final = 100
@@ -51,6 +53,8 @@ class MachineOptions:
 
     limits: Limits = field(default_factory=Limits)
     hostname: str = "sandbox"
+    wasm_dir: Path | None = None
+    """A directory of the host whose `*.wasm` files are commands (see `tools`)."""
 
 
 _timer_services: dict[int, TimerService] = {}
@@ -74,7 +78,10 @@ class Machine:
         engine: Engine | None = None,
     ) -> None:
         """`image` is the tree to start from (the built user space), `engine` runs the programs
-        (the one that all machines of this process share)."""
+        (the one that all machines of this process share).
+
+        Raises `ToolRejected` for what is in `wasm_dir`, whose tools an `image` does without.
+        """
         options = options or MachineOptions()
         self.lock = allocate_lock()
         self.engine: Engine = engine or default_engine()
@@ -82,7 +89,11 @@ class Machine:
         self._loader = ModuleLoader(self.engine, self.lock)
         self.identity = Identity.of(USER_ID, USER_ID, frozenset({USER_ID, _USERS_GROUP}))
         clock = Clock()
-        root = TreeFs(image or base_image(), options.limits, clock.realtime)
+        if image is None:
+            image = base_image()
+            if options.wasm_dir is not None:
+                image = image_with_tools(find_tools(options.wasm_dir, self.engine))
+        root = TreeFs(image, options.limits, clock.realtime)
         self.kernel = Kernel(root, options.limits, clock=clock, hostname=options.hostname.encode())
         self.kernel.interrupt = self.engine.interrupt
         owner = weakref.ref(self)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 _LONGEST_TIMEOUT_MS = 10**12
 """Thirty years: what is longer would overflow the host's timers."""
@@ -58,6 +59,20 @@ def guest_path(name: str, value: object, cwd: str) -> str:
     if not path:
         raise ValueError(f"{name} must not be empty")
     return posixpath.join(cwd, path)
+
+
+def host_path(name: str, value: object) -> Path | None:
+    """`value` as an absolute path of this machine; None is none."""
+    if value is None:
+        return None
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{name} must be a str, a path or None, not {_kind(value)}")
+    path = os.fspath(value)
+    if not isinstance(path, str):
+        raise TypeError(f"{name} must be a path of str, not {_kind(path)}")
+    if not path or "\0" in path:
+        raise ValueError(f"{name} must be a non-empty path without NUL characters")
+    return Path(path).absolute()
 
 
 def absolute_path(name: str, value: object) -> str:

@@ -4,6 +4,7 @@ a public exception of a kernel error.
     SandboxError
     ├── SandboxClosedError              used after kill()
     ├── ImageMissingError               the user space is not built or not installed
+    ├── ToolError                       .path: a file of wasm_dir that cannot be a tool
     ├── CommandError                    a command could not be started
     └── FileError                       .errno_name, .path
         ├── NotFoundError               ENOENT
@@ -41,6 +42,18 @@ class SandboxClosedError(SandboxError):
 
 class ImageMissingError(SandboxError):
     """The programs of the user space are not there: build them, or install a wheel."""
+
+
+class ToolError(SandboxError):
+    """A file of `wasm_dir` cannot be a tool, or the directory cannot be read. `path` is it; the
+    message says why, and names the imports that there are not."""
+
+    def __init__(self, message: str, path: str) -> None:
+        super().__init__(message, path)
+        self.path = path
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class CommandError(SandboxError):

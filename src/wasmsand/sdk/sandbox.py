@@ -7,15 +7,16 @@ reachable unless an option gives it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from types import TracebackType
 
 from wasmsand.kernel.limits import Limits
-from wasmsand.machine import ImageMissing, Machine, MachineOptions
+from wasmsand.machine import ImageMissing, Machine, MachineOptions, ToolRejected
 from wasmsand.sdk import arguments
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import HOME, Environment
-from wasmsand.sdk.errors import ImageMissingError, file_errors
+from wasmsand.sdk.errors import ImageMissingError, ToolError, file_errors
 from wasmsand.sdk.files import Files
 from wasmsand.sdk.handle import Handle
 
@@ -39,6 +40,8 @@ class Sandbox:
     - `max_output_bytes`: captured stdout and stderr of one command, each
     - `env`: environment variables, added to the built-in ones
     - `cwd`: where commands and relative paths start; made if it is missing
+    - `wasm_dir`: a directory of this machine whose `*.wasm` files are commands of the sandbox,
+      named by their files (`true-cmd.wasm` is `true`): programs for WASI preview 1
 
     A sandbox may be used from several threads.
     """
@@ -59,6 +62,7 @@ class Sandbox:
         max_output_bytes: int = _DEFAULT.max_output_bytes,
         env: Mapping[str, str] | None = None,
         cwd: str = HOME,
+        wasm_dir: str | os.PathLike[str] | None = None,
     ) -> None:
         self._timeout_ms = timeout_ms
         timeout = arguments.timeout_seconds("timeout_ms", timeout_ms)
@@ -73,11 +77,14 @@ class Sandbox:
         )
         variables = arguments.variables("env", env)
         directory = arguments.absolute_path("cwd", cwd)
+        tools = arguments.host_path("wasm_dir", wasm_dir)
 
         try:
-            machine = Machine(MachineOptions(limits=limits))
+            machine = Machine(MachineOptions(limits=limits, wasm_dir=tools))
         except ImageMissing as missing:
             raise ImageMissingError(str(missing)) from None
+        except ToolRejected as rejected:
+            raise ToolError(str(rejected), str(rejected.path)) from None
         handle = Handle(machine, directory)
         self._handle = handle
         self.env = Environment(handle, variables)

@@ -16,7 +16,17 @@ REPOSITORY = TESTS.parent
 MANIFEST = REPOSITORY / "src" / "wasmsand" / "_image" / "manifest.json"
 
 USERLAND_PLACES = frozenset(
-    {"sdk", "cli", "limits", "wheel", "machine", "programs", "conformance", "test_readme.py"}
+    {
+        "sdk",
+        "cli",
+        "limits",
+        "wheel",
+        "machine",
+        "programs",
+        "conformance",
+        "wasi",
+        "test_readme.py",
+    }  # fmt: skip
 )
 
 

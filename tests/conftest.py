@@ -16,17 +16,8 @@ REPOSITORY = TESTS.parent
 MANIFEST = REPOSITORY / "src" / "wasmsand" / "_image" / "manifest.json"
 
 USERLAND_PLACES = frozenset(
-    {
-        "sdk",
-        "cli",
-        "limits",
-        "wheel",
-        "machine",
-        "programs",
-        "conformance",
-        "wasi",
-        "test_readme.py",
-    }  # fmt: skip
+    {"sdk", "cli", "limits", "wheel", "machine", "programs", "conformance", "wasi"}
+    | {"test_readme.py"}
 )
 
 

@@ -1,0 +1,24 @@
+"""What the differential tests share: the native programs, and a place for both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.differential.native_side import native_directory
+from tests.differential.reference import needed_recipes, reference_tree
+
+
+@pytest.fixture(scope="session")
+def tree() -> Path:
+    """The native programs that all cases together need."""
+    return reference_tree(needed_recipes())
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    """Empty, the ordinary user's; its path is also where the sandbox's script runs."""
+    with native_directory() as made:
+        yield made

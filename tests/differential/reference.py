@@ -1,0 +1,88 @@
+"""The native programs that cases are compared with.
+
+Owns the reference tree: what the recipes build for this machine, laid out as in the
+sandbox (usr/bin, usr/share, ...). Rules: the builder makes what is missing, and keeps it
+by content; the tree is one that an ordinary user can read, also when the builder's cache
+belongs to root.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from tests.differential.case_files import ALWAYS_NEEDED, load_cases
+from tests.differential.generator import NEEDS
+
+REPOSITORY: Final = Path(__file__).resolve().parents[2]
+
+
+def needed_recipes() -> list[str]:
+    """Whose programs are compared."""
+    return sorted(ALWAYS_NEEDED.union(NEEDS, *(case.needs for case in load_cases())))
+
+
+def build_reference(recipes: list[str]) -> None:
+    """Build these recipes for this machine, if they are not; progress goes to the terminal."""
+    subprocess.run(_build_command(recipes), cwd=REPOSITORY, check=True)
+
+
+def reference_tree(recipes: list[str]) -> Path:
+    """A directory with the native programs and files of these recipes, built if need be."""
+    folders = _built(recipes)
+    digest = hashlib.sha256("\n".join(map(str, folders)).encode()).hexdigest()[:16]
+    tree = Path(tempfile.gettempdir()) / f"wasmsand-reference-{os.geteuid()}-{digest}"
+    if not _is_ours(tree):
+        _assemble(folders, tree)
+    return tree
+
+
+def _build_command(recipes: list[str]) -> list[str]:
+    return [sys.executable, "-m", "userland.builder", "--native", *recipes]
+
+
+def _built(recipes: list[str]) -> list[Path]:
+    """The directories that the builder prints: one for each recipe that has files."""
+    command = _build_command(recipes)
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    return [Path(line) for line in done.stdout.splitlines() if line.endswith("/files")]
+
+
+def _is_ours(tree: Path) -> bool:
+    """Whether the tree is there, and made by us: others may write to this place too."""
+    return tree.is_dir() and not tree.is_symlink() and tree.stat().st_uid == os.geteuid()
+
+
+def _assemble(folders: list[Path], tree: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="wasmsand-reference-", dir=tree.parent) as made:
+        root = Path(made) / "root"
+        root.mkdir(mode=0o755)
+        for folder in folders:  # by cp, which keeps hard links: coreutils is one of a hundred names
+            subprocess.run(["cp", "-a", f"{folder}/.", root], check=True)
+        root.chmod(0o755)
+        try:
+            root.rename(tree)
+        except OSError:  # another run was faster
+            if not _is_ours(tree):
+                raise
+
+
+def native_variables(tree: Path) -> dict[str, str]:
+    """Where the native programs find what the sandbox has at fixed places."""
+    places = {
+        "PATH": "usr/bin",
+        "GIT_EXEC_PATH": "usr/libexec/git-core",
+        "GIT_TEMPLATE_DIR": "usr/share/git-core/templates",
+        "MAGIC": "usr/share/misc/magic.mgc",
+        "TERMINFO": "usr/share/terminfo",
+        "TZDIR": "usr/share/zoneinfo",
+        "VIMRUNTIME": "usr/share/vim",
+    }
+    return {name: str(tree / place) for name, place in places.items() if (tree / place).exists()}

@@ -12,6 +12,7 @@
     bash_suite.py       GNU bash's suite
     findutils_suite.py  GNU findutils' suite, with tests for DejaGnu
     gawk_suite.py       GNU awk's suite
+    git_suite.py        git's suite
     automake_suite.py   suites of shell tests in automake's manner
     automake_suites.py  those that need no more: coreutils, diffutils, grep, sed
     runner.py           all tests of a suite on both sides, in parallel; kept outcomes

@@ -48,6 +48,8 @@ class BuildRequest:
     """Shell commands after make, as in recipes."""
     files: tuple[str, ...] = ()
     """Files and directories that the build makes and tests read."""
+    fork_through_pointers: tuple[str, ...] | None = None
+    """If the helpers fork: the recipes' field of that name."""
     makefile: str = "."
     """The directory of the Makefile that has the variables."""
     variables: tuple[str, ...] = ()
@@ -56,7 +58,8 @@ class BuildRequest:
     def facts(self) -> str:
         """What a build is found by, besides the recipe's key."""
         kept = (self.files, self.makefile, self.variables)
-        return repr((self.helpers, self.make, self.after, *kept, _LAYOUT))
+        forks = () if self.fork_through_pointers is None else self.fork_through_pointers
+        return repr((self.helpers, self.make, self.after, *kept, _LAYOUT, *forks))
 
 
 @dataclass(frozen=True)
@@ -160,8 +163,8 @@ def _variant(request: BuildRequest) -> Recipe:
             name=Path(helper).name,
             binary=helper,
             names=(Path(helper).name,),
-            fork=False,
-            fork_through_pointers=None,
+            fork=request.fork_through_pointers is not None,
+            fork_through_pointers=request.fork_through_pointers,
             optimise="O1",
         )
         for helper in request.helpers

@@ -23,6 +23,7 @@ from conformance.explanations import explanations_of, load_explanations, needles
 from conformance.file_suite import FileSuite
 from conformance.findutils_suite import FindutilsSuite
 from conformance.gawk_suite import GawkSuite
+from conformance.git_suite import GitSuite
 from conformance.jq_suite import JqSuite
 from conformance.report import update
 from conformance.runner import KeptOutcomes, run_suite
@@ -40,6 +41,7 @@ _SUITES: dict[str, Callable[[Supplies], Suite]] = {
     "file": FileSuite,
     "findutils": FindutilsSuite,
     "gawk": GawkSuite,
+    "git": GitSuite,
     "grep": automake_suites.grep_suite,
     "jq": JqSuite,
     "patch": automake_suites.patch_suite,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.explanations import Explanation, explanations_of
-from conformance.suite import Comparison, Outcome, Suite, Verdict
+from conformance.suite import SIDES, Comparison, Outcome, Suite, Verdict
 
 _MARKS = {Verdict.PASS: "pass", Verdict.FAIL: "**fail**", Verdict.SKIP: "skip"}
 _SUMMARY = "summary"
@@ -54,13 +54,14 @@ class Counts:
 
     @classmethod
     def of(cls, comparisons: Sequence[Comparison]) -> Counts:
-        """Count."""
-        passed = [c for c in comparisons if c.native.verdict is Verdict.PASS]
+        """Count: each case of a test that consists of many."""
+        verdicts = [pair for comparison in comparisons for pair in comparison.verdicts()]
+        passed = [sandbox for native, sandbox in verdicts if native is Verdict.PASS]
         return cls(
-            len(comparisons),
+            len(verdicts),
             len(passed),
-            sum(c.sandbox.verdict is Verdict.PASS for c in passed),
-            sum(c.as_native for c in comparisons),
+            passed.count(Verdict.PASS),
+            sum(sandbox in (Verdict.PASS, native) for native, sandbox in verdicts),
             round(sum(c.native.seconds for c in comparisons)),
             round(sum(c.sandbox.seconds for c in comparisons)),
         )
@@ -134,9 +135,10 @@ def section(
 
 def _verdicts(comparisons: Sequence[Comparison]) -> str:
     lines = [f"| side | {' | '.join(Verdict)} |", "|---|---:|---:|---:|"]
-    for side in ("native", "sandbox"):
-        outcomes: list[Outcome] = [getattr(comparison, side) for comparison in comparisons]
-        counts = [sum(o.verdict is verdict for o in outcomes) for verdict in Verdict]
+    pairs = [pair for comparison in comparisons for pair in comparison.verdicts()]
+    for index, side in enumerate(SIDES):
+        verdicts = [pair[index] for pair in pairs]
+        counts = [verdicts.count(verdict) for verdict in Verdict]
         lines.append(f"| {side} | {' | '.join(map(str, counts))} |")
     return "\n".join(lines)
 
@@ -177,7 +179,9 @@ def _all_tests(suite: Suite, comparisons: Sequence[Comparison]) -> str:
 
 def _verdict(outcome: Outcome) -> str:
     again = outcome.tries > 1 and outcome.verdict is Verdict.PASS
-    return _MARKS[outcome.verdict] + (" (second try)" if again else "")
+    mark = _MARKS[outcome.verdict] + (" (second try)" if again else "")
+    verdicts = list(outcome.cases.values())
+    return f"{mark} {verdicts.count(Verdict.PASS)}/{len(verdicts)}" if verdicts else mark
 
 
 # The text between two markers.

@@ -38,9 +38,13 @@ class KeptOutcomes:
         try:
             facts = json.loads((self._folders[side] / f"{test}.json").read_text("utf-8"))
             return Outcome(
-                Verdict(facts["verdict"]), facts["detail"], facts["seconds"], facts["tries"]
+                Verdict(facts["verdict"]),
+                facts["detail"],
+                facts["seconds"],
+                facts["tries"],
+                {name: Verdict(verdict) for name, verdict in facts["cases"].items()},
             )
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return None
 
     def keep(self, test: str, side: Side, outcome: Outcome) -> None:
@@ -52,6 +56,7 @@ class KeptOutcomes:
             "detail": outcome.detail,
             "seconds": round(outcome.seconds, 3),
             "tries": outcome.tries,
+            "cases": dict(outcome.cases),
         }
         fresh = path.with_suffix(f".{os.getpid()}.new")
         fresh.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")

@@ -6,8 +6,8 @@ knows a particular program.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, Protocol
 
@@ -36,6 +36,8 @@ class Outcome:
     seconds: float
     tries: int = 1
     """How often it was run until it passed or was given up."""
+    cases: Mapping[str, Verdict] = field(default_factory=dict)
+    """The verdicts within, by name, of a test that consists of many."""
 
     def __post_init__(self) -> None:
         if len(self.detail) > DETAIL_MAX:
@@ -53,8 +55,20 @@ class Comparison:
 
     @property
     def as_native(self) -> bool:
-        """The sandbox does as well as the native program, or better."""
-        return self.sandbox.verdict in (Verdict.PASS, self.native.verdict)
+        """The sandbox does as well as the native program, or better: in every case."""
+        return all(sandbox in (Verdict.PASS, native) for native, sandbox in self.verdicts())
+
+    def verdicts(self) -> Iterator[tuple[Verdict, Verdict]]:
+        """Native and sandbox, for each case; a test without cases is one case."""
+        if not self.native.cases and not self.sandbox.cases:
+            yield self.native.verdict, self.sandbox.verdict
+            return
+        # A script that ends early has not passed the rest.
+        for name in {**self.native.cases, **self.sandbox.cases}:
+            yield (
+                self.native.cases.get(name, Verdict.FAIL),
+                self.sandbox.cases.get(name, Verdict.FAIL),
+            )
 
 
 class Suite(Protocol):

@@ -1,0 +1,204 @@
+"""git's own test suite: its shell scripts for the commands that agents use.
+
+Owns which scripts are run, how, and what their TAP output means. A script is a test, and
+each of its cases is counted. Rules: the programs under test are installed ones (the
+image's, and the reference build), as the suite's GIT_TEST_INSTALLED has it; its helper
+test-tool is built for both sides; Perl, which some cases use without asking for it, is
+there on neither side, but a stand-in for the one-liners of the suite's library is.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import takewhile
+from pathlib import Path
+
+from conformance.area import Area, ordinary_environment
+from conformance.builds import BuildRequest, Built, built, reference_key, reference_program
+from conformance.program_suite import ProgramSuite
+from conformance.suite import Outcome, Side, Verdict
+from conformance.supplies import Supplies, Workplace
+
+_SCRIPTS = {
+    "init, clone": "0001 5601 5605 5606 5607 5609",
+    "config": "0007 0014 1300 1305 1306 1350",
+    "attributes, ignore, filters": "0003 0008 0020 0021 0026 0028",
+    "hash-object, cat-file, fsck": "1006 1007 1010 1450",
+    "rev-parse, refs, reflog": "1400 1401 1403 1410 1411 1500 1503 1506 1507 1508 1511",
+    "hooks": "1800 5401 5402 5403 5407 5571 7503 7504 7505",
+    "checkout, switch, restore": "2012 2014 2018 2020 2022 2023 2024 2060 2070",
+    "add": "2200 2203 3700 3703 3704",
+    "worktree": "2400 2401 2402 2403 2407",
+    "ls-files, ls-tree": "3000 3001 3004 3005 3013 3101 3104",
+    "branch": "3200 3201 3203 3204",
+    "notes": "3301 3308",
+    "rebase": "3400 3402 3403 3404 3405 3406 3407 3415 3418 3420",
+    "cherry-pick, revert": "3501 3502 3504 3505 3506 3507 3508 3510 3511",
+    "rm, mv": "3600 7001",
+    "stash": "3903 3905 3908",
+    "diff": "4000 4001 4006 4010 4011 4012 4015 4017 4020 4021 4030 4034 4035 4038 4047 4053",
+    "format-patch, am": "4014 4150 4151 4152",
+    "apply": "4100 4101 4103 4107 4108 4111 4116 4117 4124 4127 4136",
+    "rerere": "4200",
+    "shortlog, log": "4201 4202 4203 4205 4207 4208 4209 4211",
+    "merge-tree, merge-base, merge-file": "4301 6010 6403",
+    "archive, bundle": "5000 5001 6020",
+    "request-pull": "5150",
+    "pack, prune, gc, repack, maintenance": "5300 5304 6500 7700 7900",
+    "push": "5400 5406 5411 5516 5523 5528",
+    "fetch, pull, remote": "5505 5510 5513 5520 5521 5524",
+    "transport helpers": "5802 5814",
+    "rev-list": "6000 6003 6005 6006 6012",
+    "bisect": "6030",
+    "describe, for-each-ref": "6120 6300",
+    "merge": "6400 6402 6404 6406 6417 6418 6427 7600 7601 7602 7607 7608 7611",
+    "filter-branch": "7003",
+    "tag": "7004",
+    "editor, pager": "7005 7006",
+    "show, status": "7007 7060 7061 7064 7508 7512 7525",
+    "reset, clean": "7102 7104 7110 7111 7300",
+    "submodule": "7400 7401 7403 7406 7407 7413",
+    "commit": "7500 7501 7502 7507 7509",
+    "mergetool, difftool": "7610 7800",
+    "grep": "7810 7811 7815",
+    "blame": "8001 8002 8003",
+    "sparse-checkout": "1091",
+}
+"""Of t0 to t8, by command; what needs the network, signatures or Windows is not there."""
+_NOT_OF_THE_TREE = ("chainlint", "interop", "perf", "unit-tests", "t9*", "Git-SVN", "lib-gitweb*")
+_SOURCE_FOLDERS = ("contrib/workdir", "mergetools")
+"""Of the source, besides t/, what scripts use."""
+_HELPER = "t/helper/test-tool"
+_OPTIONS = "GIT-BUILD-OPTIONS"
+_TARGETS = re.compile(r"^[\w-]+$")
+_PERL = Path(__file__).with_name("git_perl.sh")
+_OPTIONS_OF_BOTH_SIDES = f"""\
+PERL_PATH="$GIT_BUILD_DIR/{_PERL.name}"
+SHELL_PATH='/bin/bash'
+TEST_SHELL_PATH='/bin/bash'
+"""
+_INSTALLED = "installed"
+_EXECUTABLES = "usr/libexec/git-core"
+_TIMEOUT_SECONDS = 400.0
+_DRIVER = Path(__file__).with_name("git_driver.sh")
+_CASE = re.compile(
+    r"(?P<failed>not )?ok (?P<number>\d+)(?P<skipped> # skip| -) (?P<title>.*?)"
+    r"(?P<reason> \((?:missing|matched|not in) .*\))?(?P<todo> # TODO known breakage.*)?"
+)
+_SKIPPED_SCRIPT = re.compile(r"^1\.\.0 # SKIP(?P<why>.*)", re.MULTILINE)
+_PLAN = re.compile(r"^1\.\.\d+$", re.MULTILINE)
+_TAIL = 3_000
+
+
+class GitSuite(ProgramSuite):
+    """Scripts of the tarball that the git recipe pins."""
+
+    code = ("git_suite.py", "builds.py", _DRIVER.name, _PERL.name)
+
+    def __init__(self, supplies: Supplies) -> None:
+        super().__init__(supplies, "git", "git")
+
+    @cached_property
+    def _built(self) -> dict[Side, Built]:
+        variables = [word for word in self.recipe.build.make if not _TARGETS.match(word)]
+        request = BuildRequest(
+            recipe=self.recipe,
+            helpers=(_HELPER,),
+            make=(*variables, _HELPER, _OPTIONS),
+            after=("make -C templates",),
+            files=(_OPTIONS, "templates/blt"),
+            # From its table of commands.
+            fork_through_pointers=("cmd_main",),
+        )
+        return {side: built(self.supplies, side, request) for side in ("native", "sandbox")}
+
+    def ingredients(self, side: Side) -> Sequence[str]:
+        """See `ProgramSuite.ingredients`."""
+        reference = reference_key(self.supplies, self.recipe) if side == "native" else ""
+        return [self._built[side].folder.name, reference]
+
+    def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
+        """The suite's files where the source has them; natively also git, as installed."""
+        source = self.supplies.unpack(self.recipe, place)
+        ignored = shutil.ignore_patterns(*_NOT_OF_THE_TREE)
+        shutil.copytree(source / "t", tree / "t", ignore=ignored, symlinks=True)
+        for folder in _SOURCE_FOLDERS:
+            shutil.copytree(source / folder, tree / folder)
+        shutil.copytree(self._built[side].folder, tree, dirs_exist_ok=True)
+        with (tree / _OPTIONS).open("a", encoding="utf-8") as options:
+            options.write(_OPTIONS_OF_BOTH_SIDES)
+        for script in (_DRIVER, _PERL):
+            shutil.copy2(script, tree / script.name)
+        if side == "native":
+            program = reference_program(self.supplies, self.recipe, self.recipe.programs[0])
+            # .../usr/bin/git
+            shutil.copytree(program.parents[2], tree / _INSTALLED, symlinks=True)
+
+    def tests(self) -> Sequence[str]:
+        """The chosen scripts, in the suite's order."""
+        numbers = sorted(number for group in _SCRIPTS.values() for number in group.split())
+        folder = self.tree("sandbox") / "t"
+        return [found.name for number in numbers for found in folder.glob(f"t{number}-*.sh")]
+
+    def run_in(self, area: Area, test: str, side: Side) -> Outcome:
+        """See `ProgramSuite.run_in`."""
+        cwd = f"{area.tree}/t"
+        installed = f"{area.tree}/{_INSTALLED}" if side == "native" else ""
+        ended = area.run(
+            ["bash", f"{area.tree}/{_DRIVER.name}", area.results, test],
+            cwd=cwd,
+            env={
+                **ordinary_environment(area, cwd=cwd),
+                "TERM": "dumb",
+                "GIT_TEST_CHAIN_LINT": "0",
+                "GIT_TEST_INSTALLED": f"{installed}/usr/bin",
+                "GIT_TEST_EXEC_PATH": f"{installed}/{_EXECUTABLES}",
+            },
+            timeout=_TIMEOUT_SECONDS,
+        )
+        kept = {name: data.decode("utf-8", "replace") for name, data in area.kept().items()}
+        outcome = judge(kept.get("tap", ""), kept.get("log", ""), ended.seconds)
+        if ended.timed_out:
+            detail = f"timed out after {ended.seconds:.0f} s\n{outcome.detail}"
+            return Outcome(Verdict.FAIL, detail, ended.seconds, cases=outcome.cases)
+        return outcome
+
+
+def judge(tap: str, log: str, seconds: float) -> Outcome:
+    """What a script's TAP says; of cases that failed, what their commands printed."""
+    if (skipped := _SKIPPED_SCRIPT.search(tap)) is not None:
+        return Outcome(Verdict.SKIP, skipped["why"].strip() + "\n", seconds)
+    cases = dict(filter(None, map(_case, tap.splitlines())))
+    complete = _PLAN.search(tap) is not None
+    failed = [name for name, verdict in cases.items() if verdict is Verdict.FAIL]
+    if complete and not failed:
+        return Outcome(Verdict.PASS, "", seconds, cases=cases)
+    parts = [_printed(name, log) for name in failed]
+    if not complete:
+        parts.append(f"ended early:\n{tap[-_TAIL:]}\n{log[-_TAIL:]}")
+    return Outcome(Verdict.FAIL, "\n".join(parts), seconds, cases=cases)
+
+
+def _case(line: str) -> tuple[str, Verdict] | None:
+    """A known breakage is as good as a pass, unless it vanished: then it is one."""
+    if (case := _CASE.fullmatch(line)) is None:
+        return None
+    if case["skipped"] != " -":
+        return f"{case['number']} - {case['title']}", Verdict.SKIP
+    name = f"{case['number']} - {case['title']}{case['reason'] or ''}"
+    return name, Verdict.FAIL if case["failed"] and not case["todo"] else Verdict.PASS
+
+
+def _printed(name: str, log: str) -> str:
+    """The part of the log from the last verdict before to the one of this case."""
+    lines = log.splitlines()
+    try:
+        end = lines.index(f"not ok {name}")
+    except ValueError:
+        return f"not ok {name}"
+    before = takewhile(lambda line: _CASE.fullmatch(line) is None, reversed(lines[:end]))
+    printed = "\n".join(reversed(list(before)))
+    return f"{printed[-_TAIL:]}\nnot ok {name}\n"

@@ -25,8 +25,9 @@ TMS: Final = Struct("<4i")
 SIGNAL_MASK_ARGUMENT: Final = Struct("<II")
 UTSNAME_FIELD: Final = 65
 
-_STATX: Final = Struct("<IIQIIIHHQQQQ" + "qII" * 4 + "IIIIQII96x")
+_STATX: Final = Struct("<II8xIIIH2xQQQ8x" + "qI4x" * 4 + "IIII112x")
 _DIRENT: Final = Struct("<QqHB")
+_DIRENT_HEAD: Final = _DIRENT.size
 _STATFS: Final = Struct("<II5Q2iIII4I4x")
 _RUSAGE: Final = Struct("<4i14i")
 _SYSINFO: Final = Struct("<i9IHHIII8x")
@@ -45,43 +46,33 @@ def pack_statx(stat: Stat) -> bytes:
     return _STATX.pack(
         STATX_BASIC_AND_BIRTH,
         blksize,
-        0,
         nlink,
         uid,
         gid,
         mode,
-        0,
         ino,
         size,
         blocks,
-        0,
         atime // SECOND,
         atime % SECOND,
-        0,
         btime // SECOND,
         btime % SECOND,
-        0,
         ctime // SECOND,
         ctime % SECOND,
-        0,
         mtime // SECOND,
         mtime % SECOND,
-        0,
         rdev >> 8 & 0xFFF,
         (rdev & 0xFF) | (rdev >> 12 & ~0xFF),
         dev >> 8 & 0xFFF,
         (dev & 0xFF) | (dev >> 12 & ~0xFF),
-        0,
-        0,
-        0,
     )
 
 
 def pack_dirent(entry: DirEntry) -> bytes:
     """struct linux_dirent64, padded to eight bytes."""
-    length = (_DIRENT.size + len(entry.name) + 1 + 7) & ~7
-    head = _DIRENT.pack(entry.ino, entry.cookie, length, entry.type >> 12)
-    return (head + entry.name).ljust(length, b"\0")
+    name, ino, kind, cookie = entry
+    length = (_DIRENT_HEAD + len(name) + 8) & ~7
+    return (_DIRENT.pack(ino, cookie, length, kind >> 12) + name).ljust(length, b"\0")
 
 
 def pack_statfs(stat: StatFs) -> bytes:

@@ -108,14 +108,16 @@ class TreeFs(TreeStore):
             found.append(DirEntry(b"..", directory.parent, S_IFDIR, 2))
         cookies, names = self._scan(ino, directory, fresh=cookie < DirectoryInode.FIRST_COOKIE)
         entries = directory.entries
+        inode_of = self._get
         for position in range(bisect_right(cookies, cookie), len(cookies)):
             if len(found) >= limit:
                 break
-            entry = entries.get(names[position])
+            name = names[position]
+            entry = entries.get(name)
             # Skip what was removed, or removed and made again, since the scan.
             if entry is not None and entry[1] == cookies[position]:
-                kind = self._get(entry[0]).mode & S_IFMT
-                found.append(DirEntry(names[position], entry[0], kind, entry[1]))
+                number, place = entry
+                found.append(DirEntry(name, number, inode_of(number).mode & S_IFMT, place))
         return found
 
     def _scan(

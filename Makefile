@@ -60,6 +60,7 @@ check: lint
 	$(PYTEST) -q -n auto -m 'not userland' $(ARGS)
 
 test: lint build
+	$(BIN)/python -m tests.differential
 	$(PYTEST) -n auto $(ARGS)
 
 bench: build

@@ -16,7 +16,7 @@ REPOSITORY = TESTS.parent
 MANIFEST = REPOSITORY / "src" / "wasmsand" / "_image" / "manifest.json"
 
 USERLAND_PLACES = frozenset(
-    {"sdk", "cli", "limits", "wheel", "machine", "programs", "conformance", "wasi"}
+    {"sdk", "cli", "limits", "wheel", "machine", "programs", "conformance", "wasi", "differential"}
     | {"test_readme.py"}
 )
 

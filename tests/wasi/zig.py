@@ -12,6 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.wasi.store import kept
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
@@ -25,7 +27,10 @@ def compiled(name: str) -> Path:
     source = PROGRAMS / f"{name}.c"
     text = source.read_bytes()
     flags = (*_FLAGS, *(_FREESTANDING if b"void _start(" in text else ()))
-    version = importlib.metadata.version("ziglang")
+    try:
+        version = importlib.metadata.version("ziglang")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.fail("there is no zig: install the development tools, pip install -e '.[dev]'")
     inputs = [text, (PROGRAMS / "expect.h").read_bytes(), version.encode(), repr(flags).encode()]
     key = hashlib.sha256(b"\0".join(inputs)).hexdigest()[:32]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from _thread import LockType
-from collections import deque
+from _thread import LockType, allocate_lock
 from collections.abc import Callable
+from functools import partial
 
 from wasmsand.abi.wasi.table import MODULE, UNSTABLE_MODULE
 from wasmsand.engine.protocol import Engine, Module, ModuleRejected
@@ -51,18 +51,18 @@ class _Load:
 
 
 class ModuleLoader:
-    """The modules of one machine's programs. All methods are called under its lock."""
+    """The modules of one machine's programs."""
 
     def __init__(self, engine: Engine, lock: LockType) -> None:
         self.engine = engine
         self._lock = lock
-        # Guarded by the lock:
+        self._compiling = allocate_lock()
+        """Held by the one that compiles; taken before the sandbox's lock, never after."""
         self._loads: dict[int, _Load] = {}
-        self._queue: deque[_Load] = deque()
-        self._working = False
+        """By process; guarded by the sandbox's lock."""
 
     def module(self, process: Process, program: Program) -> Module:
-        """The module that `process` is about to run.
+        """The module that `process` is about to run; called under the sandbox's lock.
 
         Raises `WouldBlock` until it is compiled, and `ProgramRejected`.
         """
@@ -87,35 +87,27 @@ class ModuleLoader:
             if other.done and other.process.dead:  # died before it could take it
                 del self._loads[pid]
         load = self._loads[process.pid] = _Load(process, program)
-        self._queue.append(load)
-        if not self._working:
-            self._working = True
-            self.engine.start_thread(self._work)
+        self.engine.start_thread(partial(self._work, load))
         return load
 
-    def _work(self) -> None:
+    def _work(self, load: _Load) -> None:
         """On a thread of its own, without the lock."""
-        while True:
-            with self._lock:
-                while self._queue and self._queue[0].process.dead:
-                    self._loads.pop(self._queue.popleft().process.pid, None)
-                if not self._queue:
-                    self._working = False
-                    return
-                load = self._queue.popleft()
-            module, error = None, None
-            try:
-                module = self._compiled(load.program)
-            except KernelError as failure:
-                error = failure
-            except Exception as failure:
-                log.exception("host bug while %r was loaded", load.program.path)
-                error = KernelError(Errno.ENOEXEC, str(failure))
-            with self._lock:
-                load.module, load.error, load.done = module, error, True
-                load.ended.wake()
+        module, error = None, None
+        try:
+            module = self._compiled(load)
+        except KernelError as failure:
+            error = failure
+        except Exception as failure:
+            log.exception("host bug while %r was loaded", load.program.path)
+            error = KernelError(Errno.ENOEXEC, str(failure))
+        with self._lock:
+            load.module, load.error, load.done = module, error, True
+            if load.process.dead:
+                self._loads.pop(load.process.pid, None)
+            load.ended.wake()
 
-    def _compiled(self, program: Program) -> Module:
+    def _compiled(self, load: _Load) -> Module:
+        program = load.program
         key, content = program.content_key, None
         if key is None:
             with self._lock:
@@ -130,7 +122,12 @@ class ModuleLoader:
             with self._lock:
                 return program.read()
 
-        return _load(self.engine, key, program, read)
+        if self.engine.is_compiled(key):
+            return _load(self.engine, key, program, read)
+        with self._compiling:
+            if load.process.dead:  # nobody waits for it any more
+                raise KernelError(Errno.EINTR)
+            return _load(self.engine, key, program, read)
 
 
 def _load(engine: Engine, key: str, program: Program, read: Callable[[], bytes] | None) -> Module:

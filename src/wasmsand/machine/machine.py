@@ -204,7 +204,7 @@ class Machine:
             try:
                 return self._loader.module(process, program)
             except WouldBlock as block:
-                parker.park(block.queues, deadline_ns)
+                parker.park((*block.queues, process.signal_queue), deadline_ns)
             if process.dead:
                 raise KernelError(Errno.EINTR, "the machine was closed")
             if deadline_ns is not None and self.kernel.clock.monotonic() >= deadline_ns:

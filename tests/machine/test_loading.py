@@ -1,0 +1,211 @@
+"""Programs that must be compiled first do not hold up their sandbox."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.machine.guests import (
+    EXECVE,
+    EXIT_GROUP,
+    PROGRAMS,
+    SPAWN,
+    WAIT4,
+    do,
+    program,
+    text,
+)
+from wasmsand.engine.wasmtime.bindings import wat_to_wasm
+from wasmsand.engine.wasmtime.engine import WasmtimeEngine
+from wasmsand.engine.wasmtime.module import WasmtimeModule
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.vfs import ImageBuilder, standard_tree
+from wasmsand.machine import Completed, Machine, MachineOptions
+
+pytestmark = pytest.mark.no_userland
+PATIENCE = 30.0
+SLOW = wat_to_wasm(program(do(EXIT_GROUP, 5), more="(global i32 (i32.const 4711))"))
+MISSING = wat_to_wasm(
+    '(module (import "env" "teleport" (func)) (memory (export "memory") 1)'
+    ' (func (export "_start")))'
+)
+
+
+class GatedEngine(WasmtimeEngine):
+    """Compiles `SLOW` only when the gate is open."""
+
+    def __init__(self, cache: Path) -> None:
+        super().__init__(cache_directory=cache)
+        self.gate = threading.Event()
+        self.asked = threading.Semaphore(0)
+        self.loads = 0
+
+    def load(self, key: str, read: Callable[[], bytes]) -> WasmtimeModule:
+        if key == hashlib.sha256(SLOW).hexdigest() and not self.is_compiled(key):
+            self.loads += 1
+            self.asked.release()
+            assert self.gate.wait(PATIENCE)
+        return super().load(key, read)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[GatedEngine]:
+    engine = GatedEngine(tmp_path)
+    yield engine
+    engine.gate.set()
+
+
+@pytest.fixture
+def machine(engine: GatedEngine) -> Iterator[Machine]:
+    builder = ImageBuilder()
+    standard_tree(builder)
+    become = do(EXECVE, 256, 0, 0)
+    status = "(i32.load8_u (i32.const 8193))"
+    slow_path, missing_path = text(256, "/usr/bin/slow"), text(256, "/usr/bin/missing")
+    programs = {
+        "slow": SLOW,
+        "missing": MISSING,
+        "ok": wat_to_wasm(PROGRAMS["ok"]),
+        "become": wat_to_wasm(program(become, more=slow_path)),
+        "spawn": wat_to_wasm(
+            program(SPAWN, do(WAIT4, -1, 8192, 0, 0), do(EXIT_GROUP, status), more=slow_path)
+        ),
+        "try": wat_to_wasm(program(become, do(EXIT_GROUP, 3), more=missing_path)),
+    }
+    for name, wasm in programs.items():
+        builder.add_file(b"/usr/bin/" + name.encode(), wasm, 0o755)
+    machine = Machine(MachineOptions(), image=builder.build(), engine=engine)
+    for name in ("ok", "become", "spawn"):  # only `slow` is still to be compiled
+        engine.precompile(hashlib.sha256(programs[name]).hexdigest(), programs[name])
+    yield machine
+    engine.gate.set()
+    machine.close()
+
+
+class Running:
+    """A command on a thread of its own."""
+
+    def __init__(self, machine: Machine, name: str, timeout: float | None = None) -> None:
+        self.results: list[Completed | BaseException] = []
+        self._thread = threading.Thread(target=self._run, args=(machine, name, timeout))
+        self._thread.start()
+
+    def _run(self, machine: Machine, name: str, timeout: float | None) -> None:
+        try:
+            self.results.append(run(machine, name, timeout))
+        except BaseException as error:
+            self.results.append(error)
+
+    def result(self) -> Completed:
+        self._thread.join(PATIENCE)
+        result = self.results[0]
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+
+def run(machine: Machine, name: str, timeout: float | None = None) -> Completed:
+    return machine.run([name.encode()], environ={}, cwd="/", timeout_seconds=timeout)
+
+
+@pytest.mark.parametrize("name", ["become", "spawn", "slow"], ids=["exec", "vfork", "host"])
+def test_others_go_on_while_a_program_is_compiled(
+    machine: Machine, engine: GatedEngine, name: str
+) -> None:
+    waiting = Running(machine, name)
+    assert engine.asked.acquire(timeout=PATIENCE)
+    assert run(machine, "ok").stdout == b"ok"
+    machine.files.write("/tmp/x", b"also the host's")
+    assert not waiting.results
+    engine.gate.set()
+    assert waiting.result().exit_code == 5
+
+
+def test_a_program_is_compiled_once_and_then_known(machine: Machine, engine: GatedEngine) -> None:
+    both = [Running(machine, "become"), Running(machine, "spawn")]
+    assert engine.asked.acquire(timeout=PATIENCE)
+    engine.gate.set()
+    assert [running.result().exit_code for running in both] == [5, 5]
+    assert run(machine, "slow").exit_code == 5
+    assert engine.loads == 1
+
+
+@pytest.mark.parametrize("name", ["become", "spawn", "slow"], ids=["exec", "vfork", "host"])
+def test_the_timeout_ends_the_wait_for_a_compilation(
+    machine: Machine, engine: GatedEngine, name: str
+) -> None:
+    started = time.monotonic()
+    completed = run(machine, name, timeout=0.3)
+    assert (completed.exit_code, completed.timed_out) == (124, True)
+    assert time.monotonic() - started < 10
+    assert run(machine, "ok").stdout == b"ok"
+    engine.gate.set()
+    deadline = time.monotonic() + PATIENCE
+    while not engine.is_compiled(hashlib.sha256(SLOW).hexdigest()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert run(machine, name).exit_code == 5
+
+
+def test_a_machine_that_is_closed_leaves_nobody_waiting(
+    machine: Machine, engine: GatedEngine
+) -> None:
+    waiting = [Running(machine, "become"), Running(machine, "slow")]
+    assert engine.asked.acquire(timeout=PATIENCE)
+    machine.close()
+    assert waiting[0].result().exit_code == 128 + 9
+    with pytest.raises(KernelError):
+        waiting[1].result()
+
+
+def test_programs_of_a_machine_are_compiled_one_at_a_time(
+    machine: Machine, engine: GatedEngine
+) -> None:
+    waiting = Running(machine, "become")
+    assert engine.asked.acquire(timeout=PATIENCE)
+    other = wat_to_wasm(program(do(EXIT_GROUP, 6), more="(global i32 (i32.const 12))"))
+    machine.files.write("/usr/bin/other", other, mode=0o755)
+    second = Running(machine, "other")
+    time.sleep(0.2)
+    assert not engine.is_compiled(hashlib.sha256(other).hexdigest())
+    engine.gate.set()
+    assert (waiting.result().exit_code, second.result().exit_code) == (5, 6)
+
+
+def test_the_hash_of_a_written_program_is_remembered_until_it_changes(
+    machine: Machine, engine: GatedEngine
+) -> None:
+    engine.gate.set()
+    machine.files.write("/tmp/p", SLOW, mode=0o755)
+    namespace = machine.kernel.namespace
+    node = namespace.resolve(machine.identity.credentials(), namespace.root, b"/tmp/p")
+    assert namespace.content_key(node) is None
+    assert run(machine, "/tmp/p").exit_code == 5
+    assert namespace.content_key(node) == hashlib.sha256(SLOW).hexdigest()
+    namespace.write(machine.identity.credentials(), node, 4, b"\2")
+    assert namespace.content_key(node) is None
+    with pytest.raises(KernelError, match="ENOEXEC"):
+        run(machine, "/tmp/p")
+
+
+def test_a_refused_program_says_why_on_standard_error(machine: Machine) -> None:
+    completed = run(machine, "try")
+    reason = b"/usr/bin/missing: imports what there is not: env.teleport"
+    assert (completed.stderr, completed.exit_code) == (b"wasmsand: " + reason + b"\n", 3)
+    with pytest.raises(KernelError, match=reason.decode()) as raised:
+        run(machine, "missing")
+    assert raised.value.errno is Errno.ENOEXEC
+
+
+def test_a_program_that_is_too_large_is_not_even_read(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wasmsand.machine.loading.MODULE_BYTES_MAX", 10)
+    machine.files.write("/tmp/p", SLOW + b"\0" * 10, mode=0o755)
+    with pytest.raises(KernelError, match="larger than 10 bytes"):
+        run(machine, "/tmp/p")

@@ -43,7 +43,7 @@ class Area(Protocol):
 
     @property
     def search_path(self) -> str:
-        """For PATH, after the programs under test: the system's programs, but no Perl."""
+        """For PATH, after the programs under test: the system's, without those that are hidden."""
 
     @property
     def variables(self) -> Mapping[str, str]:

@@ -2,8 +2,8 @@
 
 Owns the user and the directory. Rules: never as root (the suites say so, and the
 sandbox's user is not root either); what a test leaves running in its process group is
-ended; both sides have what tests ask for or both have it not: Perl, which the sandbox has
-not, is hidden, and UTF-8 locales, which it has, are there.
+ended; both sides have what tests ask for or both have it not: Perl and the like, which the
+sandbox has not, are hidden, and UTF-8 locales, which it has, are there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ USERS_GROUP = 100
 """To which the sandbox's user belongs besides a group of its own."""
 _SCREEN_SECONDS = 1.0
 """How long to wait for the last process to close its terminal."""
-_NO_PERL = "#!/bin/sh\necho 'perl: hidden' >&2\nexit 127\n"
+HIDDEN = ("perl", "python", "python3", "gdb", "strace", "valgrind")
+"""What tests are written in or watch programs with, and the image has not."""
+_HIDING = '#!/bin/sh\necho "$0: hidden" >&2\nexit 127\n'
 _FOLDERS = ("results", "tmp", "home", "hide")
 
 
@@ -86,9 +88,10 @@ class NativeTemplate:
         shutil.copytree(tree, self._area / "tree", symlinks=True)
         for name in _FOLDERS:
             (self._area / name).mkdir()
-        perl = self._area / "hide/perl"
-        perl.write_text(_NO_PERL, encoding="utf-8")
-        perl.chmod(0o755)
+        for name in HIDDEN:
+            hiding = self._area / "hide" / name
+            hiding.write_text(_HIDING, encoding="utf-8")
+            hiding.chmod(0o755)
         _hand_over(self._area)
 
     @contextmanager

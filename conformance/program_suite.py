@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +20,10 @@ from conformance.suite import SIDES, Outcome, Side
 from conformance.supplies import Supplies, Workplace, code_digest, product_digest
 from wasmsand.kernel.vfs import Snapshot
 
-_CODE = ("area.py", "native.py", "program_suite.py", "sandboxed.py")
+_CODE: Mapping[Side, Sequence[str]] = {
+    "native": ("area.py", "native.py"),
+    "sandbox": ("area.py", "sandboxed.py"),
+}
 _TREE = "tree"
 
 
@@ -84,7 +87,7 @@ class ProgramSuite(ABC):
 
     def key(self, side: Side) -> str:
         """See `Suite.key`."""
-        ingredients = [code_digest(*_CODE), self.tree(side).parent.name]
+        ingredients = [code_digest(*_CODE[side]), self.tree(side).parent.name]
         if side == "sandbox":
             ingredients.append(product_digest())
         return "-".join(ingredients)

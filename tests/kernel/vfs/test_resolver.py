@@ -212,3 +212,96 @@ def test_mounts_are_listed_with_their_flags(world: World) -> None:
     assert (
         world.ns.statfs(world.find(b"/with space")).flags == numbers.MS_RDONLY | numbers.MS_NOEXEC
     )
+
+
+# A tree remembers directories of earlier paths. Whatever makes a path mean something else
+# must make it forget.
+
+DEEP = b"/dir/sub/leaf/file"
+
+
+@pytest.fixture
+def deep(world: World) -> World:
+    """A path of four names that has been walked by everybody."""
+    world.mkdir(b"/dir/sub/leaf")
+    world.write(DEEP, b"old")
+    world.mkdir(b"/other")
+    world.mkdir(b"/other/leaf")
+    world.write(b"/other/leaf/file", b"new")
+    assert world.find(DEEP, USER) == world.find(DEEP)
+    return world
+
+
+def test_a_directory_that_was_renamed_is_not_found_under_its_old_name(deep: World) -> None:
+    node = deep.find(DEEP)
+    deep.rename(b"/dir/sub", b"/dir/moved")
+    with fails(Errno.ENOENT):
+        deep.find(DEEP)
+    assert deep.find(b"/dir/moved/leaf/file") == node
+
+
+def test_directories_that_changed_places_are_found_in_them(deep: World) -> None:
+    deep.rename(b"/dir/sub", b"/other", numbers.RENAME_EXCHANGE)
+    assert deep.read(DEEP) == b"new"
+
+
+def test_a_directory_made_again_is_another_one(deep: World) -> None:
+    deep.unlink(DEEP)
+    deep.rmdir(b"/dir/sub/leaf")
+    with fails(Errno.ENOENT):
+        deep.find(DEEP)
+    deep.mkdir(b"/dir/sub/leaf")
+    deep.write(DEEP, b"again")
+    assert deep.read(DEEP) == b"again"
+
+
+def test_a_directory_that_became_a_link_is_followed(deep: World) -> None:
+    deep.rename(b"/dir/sub", b"/dir/moved")
+    deep.symlink(b"/other", b"/dir/sub")
+    assert deep.read(DEEP) == b"new"
+
+
+def test_a_directory_that_was_closed_to_others_stays_closed(deep: World) -> None:
+    deep.ns.chmod(ROOT, deep.find(b"/dir/sub"), 0o700)
+    with fails(Errno.EACCES):
+        deep.find(DEEP, USER)
+    assert deep.find(DEEP) == deep.find(b"/dir/sub/leaf/file")
+
+
+def test_what_is_mounted_on_the_way_covers_what_was_there(deep: World) -> None:
+    mounted = World()
+    mounted.mkdir(b"/leaf")
+    mounted.write(b"/leaf/file", b"mounted")
+    deep.ns.mount(deep.find(b"/dir/sub"), mounted.tree)
+    assert deep.read(DEEP) == b"mounted"
+    deep.ns.unmount(mounted.tree)
+    assert deep.read(DEEP) == b"old"
+
+
+def test_a_name_that_appears_in_a_known_directory_is_found(deep: World) -> None:
+    with fails(Errno.ENOENT):
+        deep.find(b"/dir/sub/leaf/new")
+    node = deep.write(b"/dir/sub/leaf/new", b"")
+    assert deep.find(b"/dir/sub/leaf/new") == node
+    deep.unlink(b"/dir/sub/leaf/new")
+    with fails(Errno.ENOENT):
+        deep.find(b"/dir/sub/leaf/new")
+
+
+def test_a_directory_in_the_place_of_a_file_is_entered(world: World) -> None:
+    with fails(Errno.ENOTDIR):
+        world.find(b"/dir/file/name")
+    world.unlink(b"/dir/file")
+    world.mkdir(b"/dir/file")
+    node = world.write(b"/dir/file/name", b"")
+    assert world.find(b"/dir/file/name") == node
+
+
+def test_the_paths_of_many_directories_are_not_mixed_up(world: World) -> None:
+    nodes = {}
+    for number in range(5000):
+        path = b"/dir/sub/%d" % number
+        world.mkdir(path)
+        nodes[path] = world.write(path + b"/file", b"")
+    for path, node in nodes.items():
+        assert world.find(path + b"/file") == node

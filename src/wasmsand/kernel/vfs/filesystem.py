@@ -107,6 +107,15 @@ class FileSystem:
         other steps one by one, and all of them if a file system does not do this."""
         return ino, attributes
 
+    def find(self, start: int, path: bytes, covered: Container[int]) -> int | None:
+        """What `path` leads to from the directory `start`, if no step needs a closer look
+        (see `descend`); None if one does. ENOENT when the last name is not there. For
+        file systems that remember how far they got with earlier paths."""
+        return None
+
+    def mounts_changed(self) -> None:
+        """What is mounted on this file system is not what it was."""
+
     def parent(self, ino: int) -> int:
         """The directory that holds a directory; the root is its own parent."""
         raise NotImplementedError

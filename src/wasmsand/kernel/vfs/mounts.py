@@ -62,6 +62,7 @@ class MountTable:
         mount = Mount(fs, node, flags, source)
         self._register(mount)
         below.covered[node.ino] = mount
+        node.fs.mounts_changed()
 
     def unmount(self, fs: FileSystem) -> None:
         """Take a file system away; EBUSY while something is mounted inside it. Who still
@@ -73,6 +74,7 @@ class MountTable:
             raise KernelError(Errno.EBUSY)
         del self._mount_of[fs]
         del self._mount_of[mount.point.fs].covered[mount.point.ino]
+        mount.point.fs.mounts_changed()
         mount.point.fs.release(mount.point.ino)
 
     def mounts(self) -> list[Mount]:

@@ -43,6 +43,14 @@ class Resolver(MountTable):
     def resolve(self, cred: Credentials, base: Node, path: bytes, follow: bool = True) -> Node:
         """The object that `path` means. `base` is where a relative path starts; `follow`
         says whether a symbolic link at the end is followed."""
+        if not base.confines and len(path) < PATH_MAX:
+            start = self.root if path[:1] == b"/" else base
+            fs = start.fs
+            mount = self._mount_of.get(fs)
+            if mount is not None:
+                ino = fs.find(start.ino, path, mount.covered)
+                if ino is not None:
+                    return Node(fs, ino)
         walked = self._walk(cred, base, path, follow, False)
         return Node(walked[0], walked[1])
 

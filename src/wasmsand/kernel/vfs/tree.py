@@ -14,7 +14,7 @@ from collections.abc import Callable, Container
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import PERMISSION_BITS, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG
-from wasmsand.kernel.limits import LINK_MAX, Limits
+from wasmsand.kernel.limits import LINK_MAX, NAME_MAX, Limits
 from wasmsand.kernel.vfs.filesystem import Attributes
 from wasmsand.kernel.vfs.inode import (
     DirectoryInode,
@@ -28,6 +28,8 @@ from wasmsand.kernel.vfs.model import DirEntry
 from wasmsand.kernel.vfs.store import TreeStore, target_blocks
 
 _SCANS_KEPT = 16
+_KNOWN_MAX = 4096
+_NO_NAMES = (b"", b".", b"..")
 
 
 class TreeFs(TreeStore):
@@ -41,6 +43,8 @@ class TreeFs(TreeStore):
     ) -> None:
         super().__init__(base, limits, now_ns)
         self._scans: dict[int, tuple[list[int], list[bytes]]] = {}
+        # Directories that plain steps led to, by where they began and the path.
+        self._known: dict[tuple[int, bytes], int] = {}
 
     def fork(self, limits: Limits | None = None, now_ns: Callable[[], int] | None = None) -> TreeFs:
         """A second tree with the same files."""
@@ -69,7 +73,7 @@ class TreeFs(TreeStore):
         inode = attributes
         top = self._table.top
         while len(names) > keep:
-            if type(inode) is not DirectoryInode or inode.mode & 0o111 != 0o111:
+            if not isinstance(inode, DirectoryInode) or inode.mode & 0o111 != 0o111:
                 break
             entry = inode.entries.get(names[-1])
             if entry is None:
@@ -83,6 +87,58 @@ class TreeFs(TreeStore):
             names.pop()
             ino, inode = child, found
         return ino, inode
+
+    def find(self, start: int, path: bytes, covered: Container[int]) -> int | None:
+        head, _, name = path.rpartition(b"/")
+        if not head:
+            directory = start
+        else:
+            known = self._known.get((start, head))
+            if known is None:
+                known = self._learn(start, head, covered)
+                if known is None:
+                    return None
+            directory = known
+        inode = self._get(directory)
+        if not isinstance(inode, DirectoryInode) or inode.mode & 0o111 != 0o111:
+            return None
+        entry = inode.entries.get(name)
+        if entry is None:
+            if name in _NO_NAMES or len(name) > NAME_MAX:
+                return None
+            raise KernelError(Errno.ENOENT, path.decode("utf-8", "backslashreplace"))
+        child = entry[0]
+        return None if child in covered or type(self._get(child)) is SymlinkInode else child
+
+    def _learn(self, start: int, head: bytes, covered: Container[int]) -> int | None:
+        names = head.lstrip(b"/").split(b"/")
+        names.reverse()
+        directory, inode = self.descend(start, self._get(start), names, 0, covered)
+        if names or not isinstance(inode, DirectoryInode):
+            return None
+        if len(self._known) >= _KNOWN_MAX:
+            self._known.clear()
+        self._known[start, head] = directory
+        return directory
+
+    def mounts_changed(self) -> None:
+        self._known.clear()
+
+    def set_attributes(
+        self,
+        ino: int,
+        *,
+        mode: int | None = None,
+        uid: int | None = None,
+        gid: int | None = None,
+        atime_ns: int | None = None,
+        mtime_ns: int | None = None,
+    ) -> None:
+        super().set_attributes(
+            ino, mode=mode, uid=uid, gid=gid, atime_ns=atime_ns, mtime_ns=mtime_ns
+        )
+        if mode is not None and isinstance(self._get(ino), DirectoryInode):
+            self._known.clear()
 
     def parent(self, ino: int) -> int:
         return self._directory(ino).parent
@@ -204,6 +260,7 @@ class TreeFs(TreeStore):
         directory.nlink -= 1
         directory.mtime = directory.ctime = now = self._now()
         self._drop_directory(ino, now)
+        self._known.clear()
 
     def rename(self, parent: int, name: bytes, new_parent: int, new_name: bytes) -> None:
         ino = self._entry(parent, name)
@@ -218,6 +275,7 @@ class TreeFs(TreeStore):
                 and self._directory(new_parent).nlink >= LINK_MAX
             ):
                 raise KernelError(Errno.EMLINK)
+            self._known.clear()
         source, target = self._own_directory(parent), self._own_directory(new_parent)
         if target.nlink == 0:
             raise KernelError(Errno.ENOENT)
@@ -238,6 +296,7 @@ class TreeFs(TreeStore):
         source.mtime = source.ctime = target.mtime = target.ctime = now
 
     def exchange(self, parent: int, name: bytes, other_parent: int, other_name: bytes) -> None:
+        self._known.clear()
         ino, other_ino = self._entry(parent, name), self._entry(other_parent, other_name)
         first, second = self._own_directory(parent), self._own_directory(other_parent)
         now = self._now()

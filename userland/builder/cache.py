@@ -22,7 +22,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,8 +100,10 @@ class Cache:
             raise DiskFull(self.root)
         for leftover in self.work.iterdir():
             with self._try_lock(_work_lock(leftover.name)) as mine:
+                # A stray child of a killed builder may still write there: next time, then.
                 if mine:
-                    remove_tree(leftover)
+                    with suppress(OSError):
+                        remove_tree(leftover)
 
     @contextmanager
     def lock(

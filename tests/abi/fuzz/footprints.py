@@ -132,8 +132,13 @@ def unexplained_changes(
     """Addresses that changed and should not have (the first few)."""
     if after == before:
         return []
+    return changes_outside(footprint(number, words, before, result), before, after)
+
+
+def changes_outside(ranges: Ranges, before: bytes, after: bytes) -> list[int]:
+    """Addresses outside of the ranges that changed (the first few)."""
     expected = bytearray(before)
-    for start, length in footprint(number, words, before, result):
+    for start, length in ranges:
         end = min(start + length, len(expected))
         if start < end:
             expected[start:end] = after[start:end]

@@ -1,0 +1,141 @@
+"""A guest that makes every WASI call with hostile arguments cannot harm its host.
+
+WASMSAND_FUZZ_SEEDS and WASMSAND_FUZZ_FIRST are those of the fuzzing of the Linux ABI.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.abi.fuzz.footprints import changes_outside
+from tests.abi.fuzz.wasi_calls import SWEEP_SEEDS, WASI_DATA, wasi_footprint, wasi_sequence
+from tests.abi.fuzz.wasi_guest import OPS_NAME, encode, wasi_fuzz_guest
+from wasmsand.abi.wasi.table import FUNCTIONS
+from wasmsand.engine.wasmtime.bindings import wat_to_wasm
+from wasmsand.engine.wasmtime.engine import WasmtimeEngine
+from wasmsand.kernel.limits import Limits
+from wasmsand.kernel.process.identity import Identity
+from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
+from wasmsand.machine import Machine, MachineOptions
+from wasmsand.machine.guest import Guest
+
+SEEDS = int(os.environ.get("WASMSAND_FUZZ_SEEDS", SWEEP_SEEDS))
+FIRST = int(os.environ.get("WASMSAND_FUZZ_FIRST", "0"))
+CALLS_PER_SEED = 300
+SECONDS_PER_SEED = 1.0
+ERRORS = 77
+PROGRAM = b"/usr/bin/fuzz"
+NAMES = {row.handler: row.name for row in FUNCTIONS}
+
+
+@dataclass
+class Record:
+    """What the calls of all guests were seen to do."""
+
+    calls: Counter[str] = field(default_factory=Counter)
+    succeeded: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    seed: int = 0
+
+    def check(
+        self, guest: Guest, handler: Callable[..., Any], words: tuple[int, ...], call: Any
+    ) -> int:
+        """Make a call and look at what it did."""
+        name = NAMES[handler]
+        self.calls[name] += 1
+        before = bytes(guest._instance.memory())
+        result: int = call(guest, handler, *words)
+        if not isinstance(result, int) or not 0 <= result < ERRORS:
+            self._complain(name, words, f"the result is {result!r}")
+        self.succeeded[name] += not result
+        after = bytes(guest._instance.memory())
+        if after != before:
+            changed = changes_outside(wasi_footprint(name, words, before, result), before, after)
+            if changed:
+                self._complain(name, words, f"result {result}, wrote at {changed}")
+        return result
+
+    def _complain(self, name: str, words: tuple[int, ...], what: str) -> None:
+        arguments = ", ".join(f"{word:#x}" for word in words)
+        self.wrong.append(f"seed {self.seed}: {name}({arguments}): {what}")
+
+
+@pytest.fixture
+def record(monkeypatch: pytest.MonkeyPatch) -> Record:
+    """Watches every WASI call of every guest."""
+    seen = Record()
+    original = Guest.invoke
+
+    def invoke(self: Guest, handler: Callable[..., Any], *arguments: int) -> int:
+        return seen.check(self, handler, arguments, original)
+
+    monkeypatch.setattr(Guest, "invoke", invoke)
+    return seen
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> WasmtimeEngine:
+    cache: Path = tmp_path_factory.mktemp("modules")
+    return WasmtimeEngine(cache_directory=cache)
+
+
+@pytest.fixture(scope="module")
+def image() -> Snapshot:
+    builder = ImageBuilder()
+    standard_tree(builder)
+    builder.add_file(PROGRAM, wat_to_wasm(wasi_fuzz_guest(bytes(WASI_DATA.content))), 0o755)
+    return builder.build()
+
+
+def run_with_pipes(machine: Machine) -> None:
+    machine.run([PROGRAM], environ={"A": "1"}, cwd="/tmp", timeout_seconds=SECONDS_PER_SEED,
+                stdin=b"some input\n" * 100)  # fmt: skip
+
+
+def run_on_a_terminal(machine: Machine) -> None:
+    terminal = machine.open_terminal([PROGRAM, b"x"], environ={}, cwd="/tmp")
+    terminal.write(b"some input\nhalf a line")
+    terminal.wait(SECONDS_PER_SEED)
+    terminal.close()
+    with machine.lock:
+        machine.kernel.kill_all()
+
+
+@pytest.mark.parametrize("uid", [1000, 0], ids=["user", "root"])
+@pytest.mark.parametrize("run", [run_with_pipes, run_on_a_terminal], ids=["pipes", "terminal"])
+def test_hostile_calls_harm_neither_host_nor_sandbox(
+    image: Snapshot,
+    engine: WasmtimeEngine,
+    record: Record,
+    caplog: pytest.LogCaptureFixture,
+    run: Callable[[Machine], None],
+    uid: int,
+) -> None:
+    limits = Limits(fs_limit_bytes=8 << 20, max_inodes=2000, max_processes=24, max_open_files=64)
+    for record.seed in range(FIRST, FIRST + SEEDS):
+        machine = Machine(MachineOptions(limits=limits), image=image, engine=engine)
+        machine.identity = Identity.of(uid, uid)
+        calls = encode(wasi_sequence(record.seed, CALLS_PER_SEED))
+        machine.files.write("/" + OPS_NAME.decode(), calls)
+        run(machine)
+        with machine.lock:
+            machine.kernel.kill_all()
+            assert [process.pid for process in machine.kernel.processes] == [1]
+            assert not machine.kernel.pending_fifo_opens
+        machine.close()
+        assert not record.wrong
+        bugs = [entry.getMessage() for entry in caplog.records if entry.levelno >= logging.ERROR]
+        assert not bugs, f"seed {record.seed}"
+    if SEEDS >= SWEEP_SEEDS:
+        names = {row.name for row in FUNCTIONS}
+        assert names - set(record.calls) == set()
+        never = {"proc_exit", "sock_accept", "sock_recv", "sock_send", "sock_shutdown"}
+        assert names - set(record.succeeded) - never == set()

@@ -10,7 +10,6 @@ host's, not a guest's.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -83,7 +82,9 @@ class ImageBuilder:
             if part._next_ino != first + inodes or stand_in.nlink != 2 + subdirs:
                 raise ValueError(f"{path!r} holds something else than was said")
             del part._inodes[ino]
-            self._inodes.update(part._inodes)
+            # Two sandboxes may look at the same time: they read the same, and one is kept.
+            for number, inode in part._inodes.items():
+                self._inodes.setdefault(number, inode)
             directory.next_cookie = stand_in.next_cookie
             return stand_in.entries
 
@@ -173,8 +174,6 @@ class _UnreadDirectory(DirectoryInode):
     """A directory whose entries are not known before somebody asks for them."""
 
     __slots__ = ("read",)
-    # Two sandboxes may look into one image at the same time.
-    _reading = threading.Lock()
 
     def __init__(self, mode: int, uid: int, gid: int, now: int) -> None:
         self.read: Callable[[], dict[bytes, tuple[int, int]]] | None = None
@@ -183,11 +182,10 @@ class _UnreadDirectory(DirectoryInode):
     # The slot of a plain directory holds what was read.
     @property
     def entries(self) -> dict[bytes, tuple[int, int]]:
-        if self.read is not None:
-            with self._reading:
-                if self.read is not None:
-                    _PLAIN_ENTRIES.__set__(self, self.read())
-                    self.read = None
+        read = self.read
+        if read is not None:
+            _PLAIN_ENTRIES.__set__(self, read())
+            self.read = None
         known: dict[bytes, tuple[int, int]] = _PLAIN_ENTRIES.__get__(self)
         return known
 

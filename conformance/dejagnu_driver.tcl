@@ -45,6 +45,17 @@ proc findfile {name args} { return $name }
 proc clone_output {text} {}
 proc which {name} { if {[file executable $name]} { return $name } else { return 0 } }
 
+# Needs expect, which is more than Tcl.
+proc spawn {args} { return -code error "needs expect" }
+
+# Jim's open knows no permissions.
+rename open open_file
+proc open {name {access r} {permissions 0666}} {
+    set file [open_file $name $access]
+    if {$permissions != 0666} { exec chmod $permissions $name }
+    return $file
+}
+
 set verbose 0
 set base_dir [pwd]
 set FTSFIND $program
@@ -53,7 +64,11 @@ if {[catch {
     source config/unix.exp
     source $test
 } message]} {
-    fail "error: $message"
+    if {[string match "*needs expect*" $message]} {
+        untested $message
+    } else {
+        fail "error: $message"
+    }
 }
 catch ${tool}_exit
 

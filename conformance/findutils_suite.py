@@ -32,6 +32,7 @@ _TESTS = AutomakeTests(
     helpers=("tests/xargs/test-sigusr",),
     helpers_make=("all", "tests/xargs/test-sigusr"),
     setup=". ./tests/lang-default; . ./tests/envvar-check",
+    timeout_seconds=120.0,
 )
 
 

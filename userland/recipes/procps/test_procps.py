@@ -94,6 +94,16 @@ def test_time_used_is_shown(sandbox: Sandbox) -> None:
     assert sandbox.commands.run(script).stdout == "00:00:01 R\n"
 
 
+def test_uptime_is_that_of_the_sandbox(sandbox: Sandbox) -> None:
+    shown = sandbox.commands.run("uptime; uptime -p; uptime -s").stdout.splitlines()
+    assert re.fullmatch(r" \d\d:\d\d:\d\d up 0 min,  0 users?,  load average: .*", shown[0])
+    assert shown[1] == "up 0 minutes"
+    began = sandbox.commands.run(
+        "date -d @$(($(date +%s) - $(cut -d. -f1 /proc/uptime))) +%F"
+    ).stdout
+    assert shown[2].startswith(began.strip())
+
+
 def test_top_in_batch_mode(sandbox: Sandbox) -> None:
     lines = sandbox.commands.run(NAP + "nap 9; top -b -n 1; kill %1").stdout.splitlines()
     assert re.match(r"top - \d\d:\d\d:\d\d up .*load average: ", lines[0])

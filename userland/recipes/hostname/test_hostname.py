@@ -1,0 +1,30 @@
+"""hostname, without a network."""
+
+from __future__ import annotations
+
+import pytest
+
+from wasmsand import Sandbox
+
+
+@pytest.mark.parametrize(
+    ("script", "stdout"),
+    [
+        ("hostname", "sandbox\n"),
+        ("hostname -s", "sandbox\n"),
+        ("hostname -f", "sandbox\n"),
+        ("hostname -i", "127.0.1.1\n"),
+        ("domainname", "(none)\n"),
+        ("hostname -d; dnsdomainname; echo $?", "0\n"),
+        ("[ $(hostname) = $(uname -n) ] && echo same", "same\n"),
+    ],
+)
+def test_names(sandbox: Sandbox, script: str, stdout: str) -> None:
+    result = sandbox.commands.run(script)
+    assert (result.stdout, result.stderr) == (stdout, "")
+
+
+def test_only_root_may_set_it(sandbox: Sandbox) -> None:
+    result = sandbox.commands.run("hostname other; echo $?; hostname")
+    assert result.stdout == "1\nsandbox\n"
+    assert result.stderr == "hostname: you must be root to change the host name\n"

@@ -23,3 +23,11 @@ touch -d '2021-05-05 05:05:05' f; date -r f '+%F %T'; stat -c '%y %Y' f; TZ=JST-
 #: bash and awk times
 #| needs: gawk
 printf '%(%F %T %Z)T\n' 86400; TZ=EST5EDT printf '%(%F %T %Z)T\n' 1720000000; printf '%(%s)T\n' 5; (( EPOCHSECONDS > 1600000000 )) && echo now; printf '%(%Y)T\n' -1 | wc -c; TZ=JST-9 bash -c 'printf "%(%T)T\n" 0'; awk 'BEGIN{print strftime("%F %T %z", 1720000000)}'; TZ=EST5EDT awk 'BEGIN{print strftime("%F %T %Z", 1720000000), mktime("2024 07 03 05 46 40")}'
+
+#: time zones by name
+#| needs: tzdata
+for z in Europe/Berlin America/New_York Asia/Kolkata Australia/Sydney America/St_Johns Asia/Tokyo UTC Etc/GMT+5 America/Sao_Paulo Africa/Casablanca Pacific/Apia Antarctica/Troll; do for t in 0 1705000000 1720000000 1143936000 -2000000000 4102444800; do TZ=$z date -d @$t '+%F %T %Z %z'; done; done
+
+#: dates in named zones
+#| needs: tzdata findutils gawk
+TZ=Europe/Berlin date -d '2024-03-31 03:30' '+%s %Z'; TZ=Europe/Berlin date -d '2024-03-31 02:30' 2>&1; date -d 'TZ="America/New_York" 2024-07-04 12:00' -u '+%F %T'; TZ=America/New_York date -d '2024-07-04T12:00Z' '+%F %T %Z'; TZ=Asia/Tokyo printf '%(%F %T %Z)T\n' 0; touch -d '2024-01-15 12:00 UTC' f; TZ=Asia/Tokyo ls -l --time-style=+'%F %T' f | cut -d' ' -f6-; TZ=Asia/Tokyo stat -c %y f; TZ=Asia/Kolkata find f -printf '%t\n' | cut -c1-24; TZ=Europe/London awk 'BEGIN{print strftime("%F %T %Z", 1720000000)}'; TZ=Europe/Paris date -d '1 month ago 2024-03-31' +%F; for c in Asia/Tokyo Europe/London America/Los_Angeles; do echo "$c $(TZ=$c date -d '2024-02-29 00:00 UTC' '+%a %H:%M')"; done; TZ=Europe/Berlin date -d 'last sunday of' 2>&1; TZ=:Europe/Rome date -d @0 +%Z; [ -e /etc/localtime ] || true; date -d '2024-01-01 12:00 CET' -u +%T; date -d '2024-01-01 12:00 EST' -u +%T; date -d '2024-01-01 12:00 PDT' -u +%T

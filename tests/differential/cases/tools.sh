@@ -67,3 +67,11 @@ printf '1\n2\n3\n4\n5\n' > a; sed 's/3/three/' a > b; diff -u --label a --label 
 #| needs: tree
 #| ignore: stderr
 mkdir -p p/{a,b/c} p/.h; touch p/a/{1,2} p/b/c/x p/f; ln -s f p/l; chmod +x p/a/1; tree p; tree -a p; tree -L 1 p; tree -d p; tree -f -i p; tree -F p; tree --noreport p; tree -P '1*' p; tree -I 'b' p; tree -J p | head -20; tree nowhere; echo $?; tree --dirsfirst p; tree -s --si p | head -1; tree -p p | head -3; tree -r p; tree --charset=ascii p; tree -X p | head -3; tree -C p | cat -v | head -2; tree -L 0 p; echo $?; tree --du p > /dev/null; tree -Q p; tree --prune p; tree --filelimit 1 p; cd p; tree; tree a b
+
+#: file
+#| needs: file
+printf 'text\n' > t; printf 'é\n' > u; printf '#!/bin/bash\necho\n' > s; printf '\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\10\2\0\0\0' > p; printf '{"a":1}' > j; : > e; mkdir d; ln -s t l; printf 'GIF89a\1\0\1\0' > g; printf '\x7fELF\1\1\1' > elf; printf '\0asm\1\0\0\0' > w; printf 'PK\3\4\24\0' > z; printf '\x1f\x8b\10\0\0\0\0\0' > gz; printf '%%PDF-1.4\n' > pdf; printf '\xff\xfe' > x; printf '<?xml version="1.0"?>\n<a/>\n' > xml; printf '<!DOCTYPE html>\n' > h; printf 'a,b\n1,2\n3,4\n' > c; printf 'a\r\nb\r\n' > crlf; head -c 100 /dev/zero > zero; printf 'int main(void){return 0;}\n#include <stdio.h>\n' > m.c; printf 'import os\ndef f():\n  pass\n' > py; file *; file -b t; file -i t u p; file --mime-type -b j; file nowhere; echo $?; file -L l; printf 'abc' | file -; file -k p | head -2; file /dev/null; file -h l; file --mime-encoding u; file -0 t | od -c | head -1; file -F '=>' t
+
+#: less and more as pipes
+#| needs: less
+seq 3 | less; less <(echo file); seq 100 | less | tail -1; less nowhere; echo $?; printf 'é\x01\n' | less; LESS=-R less <<< $'\e[31mred\e[0m' | cat -v; less -N <<< x; seq 5 | less +3; less -F <(seq 2) <(seq 3); less --version | head -1 | cut -d' ' -f1; PAGER=less; seq 2 | $PAGER; less -? < /dev/null | head -1 | wc -l; mkdir d; less d; echo $?; printf '\0\1\2' > bin; less bin | od -c | head -1

@@ -7,6 +7,7 @@ when the programs are not built: a missing build must never look like success.
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,12 @@ USERLAND_PLACES = frozenset(
     {"sdk", "cli", "limits", "wheel", "machine", "programs", "conformance", "wasi", "differential"}
     | {"test_readme.py"}
 )
+
+# Programs that a test starts inherit what is ignored, as it is in a job that a script has
+# put into the background, and could not be interrupted.
+for _number in (signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

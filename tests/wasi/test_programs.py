@@ -109,7 +109,7 @@ def test_an_ignored_signal_stays_ignored(sandbox: Sandbox, install: Install) -> 
         ("m", 139, "Segmentation fault"),
         ("s", 139, "Segmentation fault"),
         ("c", 139, "Segmentation fault"),
-        ("d", 136, "Arithmetic exception"),
+        ("d", 136, "Floating point exception"),
     ],
     ids=["unreachable", "memory", "stack", "call", "division"],
 )

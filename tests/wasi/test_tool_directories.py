@@ -64,7 +64,7 @@ def test_a_file_that_changes_before_it_was_ever_read_is_an_io_error(tools: Path)
         os.utime(tools / "true-cmd.wasm", ns=(1, 1))
         result = sandbox.commands.run("/usr/local/bin/true")
         assert result.exit_code == 126
-        assert "I/O error" in result.stderr
+        assert "Input/output error" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -45,4 +45,4 @@ def test_mistakes_are_errors(tmp_path: Path, text: str) -> None:
 
 
 def test_there_are_cases() -> None:
-    assert len(load_cases()) >= 300
+    assert len(load_cases()) >= 320

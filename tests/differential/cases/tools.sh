@@ -75,3 +75,16 @@ printf 'text\n' > t; printf 'é\n' > u; printf '#!/bin/bash\necho\n' > s; printf
 #: less and more as pipes
 #| needs: less
 seq 3 | less; less <(echo file); seq 100 | less | tail -1; less nowhere; echo $?; printf 'é\x01\n' | less; LESS=-R less <<< $'\e[31mred\e[0m' | cat -v; less -N <<< x; seq 5 | less +3; less -F <(seq 2) <(seq 3); less --version | head -1 | cut -d' ' -f1; PAGER=less; seq 2 | $PAGER; less -? < /dev/null | head -1 | wc -l; mkdir d; less d; echo $?; printf '\0\1\2' > bin; less bin | od -c | head -1
+
+#: xxd
+#| needs: vim diffutils
+printf 'Hello\0\xff world, this is xxd\n' > b; xxd b; xxd -p b; xxd -g1 -l 8 b; xxd -s 5 -l 4 b; xxd -u -c 8 b; xxd -b -l 6 b; xxd -i b; xxd b | xxd -r | cmp - b && echo same; xxd -p b | xxd -r -p | cmp - b && echo same; echo 48656c6c6f | xxd -r -p; echo; xxd nowhere; echo $?; xxd -e -g4 -l 8 b; xxd -ps -c 4 b; printf '00000003: 41' | xxd -r | od -c; xxd -a <(head -c 100 /dev/zero); xxd -h 2>&1 | head -1; xxd -C -i -n name b; xxd -o 16 -l 4 b; xxd -E -l 8 b; xxd < /dev/null
+
+#: hexdump, column, rev, look, cal, getopt
+#| needs: util-linux
+#| ignore: stderr
+printf 'Hello\0\xff world\n' > b; hexdump b; hexdump -C b; hexdump -e '8/1 "%02x " "\n"' b; hexdump -v -e '/1 "%u\n"' -n 3 b; hexdump -x b; hexdump -s 2 -n 4 -c b; hd b | head -1; rev <<< $'abc\néà日'; printf 'a b c\nlong1 x yy\n' | column -t; printf 'a,b\nccc,d\n' | column -t -s, -o ' | '; seq 10 | column -c 20; printf 'k v\n1 2\n' | column -t -N A,B; printf 'é x\nab y\n' | column -t; column -t nowhere; echo $?; printf 'n v\nx 1\n' | column -J -t -N n,v; printf 'apple\nbanana\nbandana\n' > w; look ban w; cal 2 2024; cal -m 1 2023; getopt -o ab:c:: -l long,arg: -- -a -b x --arg=y z -cq; getopt -o a -- -z; echo $?; set -- $(getopt -o a: -- -a 1 rest); echo "$@"; printf 'col1\tcol2\nverylong\tx\n' | column -ts $'\t'; printf '1\n2\n' | column -x; cal 1752 9 2>&1 | head -3; cal 9 1752; rev b | od -c; hexdump nowhere; echo $?; colrm 2 3 <<< abcd; printf 'a\bb_\b_x\n' | col -b; expand <<< x | ul 2>&1
+
+#: which
+#| needs: which sed
+which nosuch 2> /dev/null; echo $?; which which | sed 's#.*/##'; which --version | head -1; which; echo $?; which --nosuch; echo $?

@@ -1,7 +1,7 @@
-"""Writes docs/syscalls.md from the table of system calls.
+"""Writes docs/syscalls.md and docs/wasi.md from the tables of calls of the two ABIs.
 
-`python tools/syscall_table.py` writes the file; with `--check` it only says, by exit
-status 1, that the file is not what it would write.
+`python tools/syscall_table.py` writes the files; with `--check` it only says, by exit
+status 1, that a file is not what it would write.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
 from wasmsand.abi.linux.table import SYSTEM_CALLS, Status, SystemCall  # noqa: E402
+from wasmsand.abi.wasi.table import FUNCTIONS, WasiFunction  # noqa: E402
 
 DOCUMENT = ROOT / "docs" / "syscalls.md"
+WASI_DOCUMENT = ROOT / "docs" / "wasi.md"
 
 _HEAD = """\
 # System calls
@@ -35,6 +37,25 @@ _MEANINGS = {
     Status.LIBC: "done by the libc inside the guest; answered with ENOSYS if it gets here",
     Status.ABSENT: "known, not there yet; answered with ENOSYS",
 }
+
+
+_WASI_HEAD = """\
+# Functions of WASI preview 1
+
+Made by `python tools/syscall_table.py` from `src/wasmsand/abi/wasi/table.py`; do not edit.
+
+All {count} functions of `wasi_snapshot_preview1` are there, and those of its predecessor
+`wasi_unstable`, with the layouts of that one. A program that imports any other function does
+not start; the error names the file and the import. Each function has a test program in
+`tests/wasi/programs`. How programs find their files is in
+[decision 0008](decisions/0008-wasi-preopens.md); what does not work is in
+[limitations](limitations.md).
+
+An argument's type is i32, or i64 where it is marked with an asterisk.
+
+| function | arguments | wasi_unstable | note |
+|---|---|---|---|
+"""
 
 
 def arguments_of(call: SystemCall) -> str:
@@ -60,16 +81,34 @@ def document() -> str:
     return "".join(lines)
 
 
+def _wasi_arguments(row: WasiFunction) -> str:
+    names = list(inspect.signature(row.handler).parameters)[1:]
+    marked = (
+        name.replace("_", " ") + ("*" if letter == "I" else "")
+        for name, letter in zip(names, row.parameters, strict=True)
+    )
+    return ", ".join(marked)
+
+
+def wasi_document() -> str:
+    """The text of docs/wasi.md."""
+    lines = [_WASI_HEAD.format(count=len(FUNCTIONS))]
+    for row in sorted(FUNCTIONS, key=lambda row: row.name):
+        there = "-" if not row.in_unstable else "other layout" if row.unstable else "same"
+        lines.append(f"| `{row.name}` | {_wasi_arguments(row)} | {there} | {row.note} |\n")
+    return "".join(lines)
+
+
 def main(arguments: list[str]) -> int:
-    """Write or check the file."""
-    text = document()
-    if "--check" in arguments:
-        if not DOCUMENT.is_file() or DOCUMENT.read_text("utf-8") != text:
-            print(f"{DOCUMENT.relative_to(ROOT)} is not current: run python tools/syscall_table.py")
-            return 1
-        return 0
-    DOCUMENT.write_text(text, "utf-8")
-    return 0
+    """Write or check the files."""
+    status = 0
+    for path, text in ((DOCUMENT, document()), (WASI_DOCUMENT, wasi_document())):
+        if "--check" not in arguments:
+            path.write_text(text, "utf-8")
+        elif not path.is_file() or path.read_text("utf-8") != text:
+            print(f"{path.relative_to(ROOT)} is not current: run python tools/syscall_table.py")
+            status = 1
+    return status
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def fd_fdstat_get(context: WasiContext, fd: int, result: int) -> int:
 
 def fd_fdstat_set_flags(context: WasiContext, fd: int, flags: int) -> int:
     """Change the flags, which every descriptor of the same open file shares."""
-    descriptor = context.descriptor(fd, int(Right.FD_FDSTAT_SET_FLAGS), Errno.EINVAL)
+    descriptor = context.descriptor(fd, Right.FD_FDSTAT_SET_FLAGS, Errno.EINVAL)
     file = descriptor.file
     file.flags = file.flags & ~(O_APPEND | O_NONBLOCK) | open_flags(flags)
     descriptor.sync_flags = flags & SYNC_FLAGS
@@ -94,12 +94,12 @@ def fd_filestat_get_unstable(context: WasiContext, fd: int, result: int) -> int:
 
 
 def _stat(context: WasiContext, fd: int) -> Stat:
-    return context.descriptor(fd, int(Right.FD_FILESTAT_GET), Errno.EINVAL).file.stat()
+    return context.descriptor(fd, Right.FD_FILESTAT_GET, Errno.EINVAL).file.stat()
 
 
 def fd_filestat_set_size(context: WasiContext, fd: int, size: int) -> int:
     """Cut off or extend a file."""
-    descriptor = context.descriptor(fd, int(Right.FD_FILESTAT_SET_SIZE), Errno.EINVAL)
+    descriptor = context.descriptor(fd, Right.FD_FILESTAT_SET_SIZE, Errno.EINVAL)
     file = descriptor.file
     file.require_writable()
     if size > FILE_SIZE_MAX:
@@ -114,7 +114,7 @@ def fd_filestat_set_times(
     context: WasiContext, fd: int, access: int, modified: int, flags: int
 ) -> int:
     """Set the times of an open file."""
-    descriptor = context.descriptor(fd, int(Right.FD_FILESTAT_SET_TIMES), Errno.EINVAL)
+    descriptor = context.descriptor(fd, Right.FD_FILESTAT_SET_TIMES, Errno.EINVAL)
     assert descriptor.file.node is not None
     set_times(context, descriptor.file.node, access, modified, flags)
     return 0
@@ -142,7 +142,7 @@ def set_times(context: WasiContext, node: Node, access: int, modified: int, flag
 
 def fd_advise(context: WasiContext, fd: int, offset: int, size: int, advice: int) -> int:
     """Advice about caching, of which there is none."""
-    context.descriptor(fd, int(Right.FD_ADVISE), Errno.ESPIPE)
+    context.descriptor(fd, Right.FD_ADVISE, Errno.ESPIPE)
     if advice >= _ADVICES:
         raise KernelError(Errno.EINVAL)
     return 0
@@ -152,7 +152,7 @@ def fd_allocate(context: WasiContext, fd: int, offset: int, size: int) -> int:
     """Reserve room for a range of a file."""
     descriptor = context.descriptors.get(fd)
     inapplicable = Errno.ENODEV if descriptor.start is None else Errno.EISDIR
-    descriptor.require(int(Right.FD_ALLOCATE), inapplicable)
+    descriptor.require(Right.FD_ALLOCATE, inapplicable)
     file = descriptor.file
     assert isinstance(file, RegularFile)  # or it had not the right
     assert file.node is not None
@@ -166,11 +166,11 @@ def fd_allocate(context: WasiContext, fd: int, offset: int, size: int) -> int:
 
 def fd_sync(context: WasiContext, fd: int) -> int:
     """Memory is all there is, so a file is always in sync."""
-    context.descriptor(fd, int(Right.FD_SYNC), Errno.EINVAL)
+    context.descriptor(fd, Right.FD_SYNC, Errno.EINVAL)
     return 0
 
 
 def fd_datasync(context: WasiContext, fd: int) -> int:
     """The same for the content alone."""
-    context.descriptor(fd, int(Right.FD_DATASYNC), Errno.EINVAL)
+    context.descriptor(fd, Right.FD_DATASYNC, Errno.EINVAL)
     return 0

@@ -26,11 +26,11 @@ from wasmsand.kernel.files.regular import DirectoryFile
 from wasmsand.kernel.flags import SEEK_CUR, SEEK_END, SEEK_SET
 from wasmsand.kernel.limits import FILE_SIZE_MAX, IO_CHUNK
 
-_READ: Final = int(Right.FD_READ)
-_WRITE: Final = int(Right.FD_WRITE)
-_SEEK: Final = int(Right.FD_SEEK)
-_TELL: Final = int(Right.FD_TELL)
-_READDIR: Final = int(Right.FD_READDIR)
+_READ: Final = Right.FD_READ
+_WRITE: Final = Right.FD_WRITE
+_SEEK: Final = Right.FD_SEEK
+_TELL: Final = Right.FD_TELL
+_READDIR: Final = Right.FD_READDIR
 _VECTOR: Final = Struct("<II")
 _WHENCE: Final = (SEEK_SET, SEEK_CUR, SEEK_END)
 _WHENCE_UNSTABLE: Final = (SEEK_CUR, SEEK_END, SEEK_SET)

@@ -40,10 +40,10 @@ from wasmsand.kernel.vfs import Node, Stat
 _LOOKUP_FOLLOW: Final = 1
 _OPEN_CREATE, _OPEN_DIRECTORY, _OPEN_EXCLUSIVE, _OPEN_TRUNCATE = 1, 2, 4, 8
 _OPEN_FLAGS: Final = (
-    (_OPEN_CREATE, O_CREAT, int(Right.PATH_CREATE_FILE)),
+    (_OPEN_CREATE, O_CREAT, Right.PATH_CREATE_FILE),
     (_OPEN_DIRECTORY, O_DIRECTORY, 0),
     (_OPEN_EXCLUSIVE, O_EXCL, 0),
-    (_OPEN_TRUNCATE, O_TRUNC, int(Right.PATH_FILESTAT_SET_SIZE)),
+    (_OPEN_TRUNCATE, O_TRUNC, Right.PATH_FILESTAT_SET_SIZE),
 )
 """The flag, the kernel's, and the right over the directory that it needs."""
 _FILE_MODE: Final = 0o666
@@ -74,7 +74,7 @@ def path_open(
     follow = _follow(lookup_flags)
     if flags & ~(_OPEN_CREATE | _OPEN_DIRECTORY | _OPEN_EXCLUSIVE | _OPEN_TRUNCATE):
         raise KernelError(Errno.EINVAL)
-    wanted, needed = open_flags(fd_flags) | O_NOCTTY, int(Right.PATH_OPEN)
+    wanted, needed = open_flags(fd_flags) | O_NOCTTY, Right.PATH_OPEN
     for bit, kernel_flag, right in _OPEN_FLAGS:
         if flags & bit:
             wanted |= kernel_flag
@@ -98,8 +98,8 @@ def path_open(
 
 
 def _rights_of_flags(fd_flags: int) -> int:
-    needed = int(Right.FD_DATASYNC) if fd_flags & FLAG_DSYNC else 0
-    return needed | (int(Right.FD_SYNC) if fd_flags & (FLAG_RSYNC | FLAG_SYNC) else 0)
+    needed = Right.FD_DATASYNC if fd_flags & FLAG_DSYNC else 0
+    return needed | (Right.FD_SYNC if fd_flags & (FLAG_RSYNC | FLAG_SYNC) else 0)
 
 
 def _access(base: int) -> int:
@@ -130,7 +130,7 @@ def path_filestat_get_unstable(
 
 
 def _stat(context: WasiContext, fd: int, lookup_flags: int, path: int, size: int) -> Stat:
-    start = context.directory(fd, int(Right.PATH_FILESTAT_GET))
+    start = context.directory(fd, Right.PATH_FILESTAT_GET)
     follow = _follow(lookup_flags)
     namespace = context.kernel.namespace
     node = _node(context, start, context.path(path, size), follow=follow)
@@ -151,7 +151,7 @@ def path_filestat_set_times(
     flags: int,
 ) -> int:
     """Set the times of what a path means."""
-    start = context.directory(fd, int(Right.PATH_FILESTAT_SET_TIMES))
+    start = context.directory(fd, Right.PATH_FILESTAT_SET_TIMES)
     follow = _follow(lookup_flags)
     node = _node(context, start, context.path(path, size), follow=follow)
     set_times(context, node, access, modified, flags)
@@ -160,7 +160,7 @@ def path_filestat_set_times(
 
 def path_create_directory(context: WasiContext, fd: int, path: int, size: int) -> int:
     """Make a directory."""
-    start = context.directory(fd, int(Right.PATH_CREATE_DIRECTORY))
+    start = context.directory(fd, Right.PATH_CREATE_DIRECTORY)
     name = context.path(path, size)
     context.kernel.namespace.mkdir(
         context.credentials(), start, name, _DIRECTORY_MODE, context.process.umask
@@ -179,8 +179,8 @@ def path_link(
     new_size: int,
 ) -> int:
     """Give a file another name."""
-    old_start = context.directory(old_fd, int(Right.PATH_LINK_SOURCE))
-    new_start = context.directory(new_fd, int(Right.PATH_LINK_TARGET))
+    old_start = context.directory(old_fd, Right.PATH_LINK_SOURCE)
+    new_start = context.directory(new_fd, Right.PATH_LINK_TARGET)
     follow = _follow(lookup_flags)
     old, new = context.path(old_path, old_size), context.path(new_path, new_size)
     node = _node(context, old_start, old, follow=follow)
@@ -193,7 +193,7 @@ def path_symlink(
 ) -> int:
     """Make a symbolic link. A relative target is not looked at until somebody follows it; an
     absolute one could never be followed from a directory that confines."""
-    start = context.directory(fd, int(Right.PATH_SYMLINK))
+    start = context.directory(fd, Right.PATH_SYMLINK)
     text, name = context.path_text(target, target_size), context.path(path, size)
     if text.startswith(b"/") and start.confines:
         raise PathEscapes
@@ -206,7 +206,7 @@ def path_readlink(
 ) -> int:
     """What a symbolic link says, as much of it as there is room for."""
     context.memory.require(result, 4)
-    start = context.directory(fd, int(Right.PATH_READLINK))
+    start = context.directory(fd, Right.PATH_READLINK)
     node = _node(context, start, context.path(path, size), follow=False)
     text = context.kernel.namespace.readlink(node)[: min(room, IO_CHUNK)]
     context.memory.write(buffer, text)
@@ -224,8 +224,8 @@ def path_rename(
     new_size: int,
 ) -> int:
     """Rename or move, replacing what was there."""
-    old_start = context.directory(old_fd, int(Right.PATH_RENAME_SOURCE))
-    new_start = context.directory(new_fd, int(Right.PATH_RENAME_TARGET))
+    old_start = context.directory(old_fd, Right.PATH_RENAME_SOURCE)
+    new_start = context.directory(new_fd, Right.PATH_RENAME_TARGET)
     old, new = context.path(old_path, old_size), context.path(new_path, new_size)
     context.kernel.namespace.rename(context.credentials(), old_start, old, new_start, new)
     return 0
@@ -233,13 +233,13 @@ def path_rename(
 
 def path_remove_directory(context: WasiContext, fd: int, path: int, size: int) -> int:
     """Remove an empty directory."""
-    start = context.directory(fd, int(Right.PATH_REMOVE_DIRECTORY))
+    start = context.directory(fd, Right.PATH_REMOVE_DIRECTORY)
     context.kernel.namespace.rmdir(context.credentials(), start, context.path(path, size))
     return 0
 
 
 def path_unlink_file(context: WasiContext, fd: int, path: int, size: int) -> int:
     """Remove a name that is not a directory's."""
-    start = context.directory(fd, int(Right.PATH_UNLINK_FILE))
+    start = context.directory(fd, Right.PATH_UNLINK_FILE)
     context.kernel.namespace.unlink(context.credentials(), start, context.path(path, size))
     return 0

@@ -25,8 +25,8 @@ from wasmsand.kernel.limits import PIPE_CAPACITY, POLL_FDS_MAX
 _CLOCK, _FD_READ, _FD_WRITE = range(3)
 _ABSOLUTE_TIME: Final = 1
 _HANGUP: Final = 1
-_READ_RIGHTS: Final = int(Right.POLL_FD_READWRITE | Right.FD_READ)
-_WRITE_RIGHTS: Final = int(Right.POLL_FD_READWRITE | Right.FD_WRITE)
+_READ_RIGHTS: Final = Right.POLL_FD_READWRITE | Right.FD_READ
+_WRITE_RIGHTS: Final = Right.POLL_FD_READWRITE | Right.FD_WRITE
 
 
 class _Clock(NamedTuple):

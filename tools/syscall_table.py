@@ -44,11 +44,22 @@ _WASI_HEAD = """\
 
 Made by `python tools/syscall_table.py` from `src/wasmsand/abi/wasi/table.py`; do not edit.
 
+A program built for wasm32-wasip1 by Rust, Go, Zig, C or Swift is a command of a sandbox:
+
+- `Sandbox(wasm_dir="tools")`, or `wasmsand run --wasm-dir tools`: every `tools/NAME.wasm` is
+  the command `NAME`; it is compiled before the sandbox is there, once per machine;
+- or write the module into the sandbox (`files.write("/usr/local/bin/NAME", wasm)`), make it
+  executable, and run it; it is compiled when it is first run, and then cached.
+
+It is an ordinary process: in pipelines with bash and the image's programs, with a pid,
+arguments, environment, exit code, signals with their default actions. A trap is reported as
+the shell reports a signal.
+
 All {count} functions of `wasi_snapshot_preview1` are there, and those of its predecessor
 `wasi_unstable`, with the layouts of that one. A program that imports any other function does
 not start; the error names the file and the import. Each function has a test program in
 `tests/wasi/programs`. How programs find their files is in
-[decision 0008](decisions/0008-wasi-preopens.md); what does not work is in
+[decision 0007](decisions/0007-wasi-preopens.md); what does not work is in
 [limitations](limitations.md).
 
 An argument's type is i32, or i64 where it is marked with an asterisk.

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tools.syscall_table import DOCUMENT, document
+from tools.syscall_table import DOCUMENT, WASI_DOCUMENT, document, wasi_document
 from wasmsand.abi.linux.table import HANDLERS, SYSTEM_CALLS, Status
 
 HERE = Path(__file__).resolve().parent
 
 
-def test_the_document_is_current() -> None:
+def test_the_documents_are_current() -> None:
     assert DOCUMENT.read_text("utf-8") == document(), "run python tools/syscall_table.py"
+    assert WASI_DOCUMENT.read_text("utf-8") == wasi_document(), "run python tools/syscall_table.py"
 
 
 def test_numbers_and_names_are_unique_and_sorted() -> None:

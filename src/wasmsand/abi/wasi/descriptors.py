@@ -70,12 +70,14 @@ def _start_of(file: OpenFile) -> Node | None:
 class DescriptorTable:
     """The descriptors of one program."""
 
-    __slots__ = ("_descriptors", "_fds")
+    __slots__ = ("_descriptors", "_fds", "_lowest_free")
 
     def __init__(self, fds: FdTable) -> None:
         """With the standard files, as far as the process has them."""
         self._fds = fds
         self._descriptors: dict[int, Descriptor] = {}
+        self._lowest_free = 0
+        """No number below this one is free."""
         for number in range(3):
             file = fds.find(number)
             if file is not None:
@@ -105,16 +107,17 @@ class DescriptorTable:
         applicable = right_sets.applicable(file)
         if not isinstance(file, DirectoryFile):
             inheriting = 0
-        number = 0
+        number = self._lowest_free
         while number in self._descriptors:
             number += 1
+        self._lowest_free = number + 1
         self._descriptors[number] = Descriptor(file, fd, base & applicable, inheriting)
         return number
 
     def close(self, number: int) -> None:
         """Close a descriptor and its fd."""
         descriptor = self.get(number)
-        del self._descriptors[number]
+        self._forget(number)
         self._fds.close(descriptor.fd)
 
     def renumber(self, number: int, target: int) -> None:
@@ -123,5 +126,9 @@ class DescriptorTable:
         replaced = self.get(target)
         if number != target:
             self._descriptors[target] = descriptor
-            del self._descriptors[number]
+            self._forget(number)
             self._fds.close(replaced.fd)
+
+    def _forget(self, number: int) -> None:
+        del self._descriptors[number]
+        self._lowest_free = min(number, self._lowest_free)

@@ -49,6 +49,8 @@ class AutomakeTests:
     """Programs that only the suite needs (check_PROGRAMS)."""
     helpers_make: tuple[str, ...] = ("Makefile",)
     """Arguments of make by which they are built (Makefile: nothing is)."""
+    helpers_after: tuple[str, ...] = ()
+    """Shell commands after that make."""
     config_header: str = "config.h"
     """The file of configure's findings."""
     built_files: tuple[str, ...] = ()
@@ -87,6 +89,7 @@ class AutomakeSuite(ProgramSuite):
             recipe=self.recipe,
             helpers=about.helpers,
             make=about.helpers_make,
+            after=about.helpers_after,
             files=(about.config_header, *about.built_files),
             makefile=about.makefile,
             variables=variables,

@@ -30,7 +30,7 @@ _TESTS = AutomakeTests(
     without="all_root_tests",
     extensions=(".sh", ""),
     helpers=("tests/xargs/test-sigusr",),
-    helpers_make=("all", "tests/xargs/test-sigusr"),
+    helpers_after=("make -C gl && make -C lib && make tests/xargs/test-sigusr",),
     setup=". ./tests/lang-default; . ./tests/envvar-check",
     timeout_seconds=120.0,
 )

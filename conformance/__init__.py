@@ -13,6 +13,7 @@
     findutils_suite.py  GNU findutils' suite, with tests for DejaGnu
     gawk_suite.py       GNU awk's suite
     git_suite.py        git's suite
+    exit_status.py      the verdict by an exit status
     automake_suite.py   suites of shell tests in automake's manner
     automake_suites.py  those that need no more: coreutils, diffutils, grep, sed
     runner.py           all tests of a suite on both sides, in parallel; kept outcomes

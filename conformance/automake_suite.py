@@ -1,9 +1,8 @@
 """Suites of shell tests in automake's manner: grep, sed, coreutils, ...
 
-Owns how such a test is run and judged: by its exit status, 0 passed, 77 skipped, 99 could
-not be set up, anything else failed, and the reverse for tests that the suite expects to
-fail. What is particular about a suite is an `AutomakeTests`; see `automake_suites.py`.
-Rule: tests written in Perl are left out, there is no Perl in the sandbox.
+Owns how such a test is run; it is judged by its exit status. What is particular about a
+suite is an `AutomakeTests`; see `automake_suites.py`. Rule: tests written in Perl are left
+out, there is no Perl in the sandbox.
 """
 
 from __future__ import annotations
@@ -16,17 +15,14 @@ from pathlib import Path
 
 from conformance.area import Area, ordinary_environment
 from conformance.builds import BuildRequest, Built, built, reference_key, reference_program
+from conformance.exit_status import judge
 from conformance.program_suite import ProgramSuite
-from conformance.suite import Outcome, Side, Verdict
+from conformance.suite import Outcome, Side
 from conformance.supplies import Supplies, Workplace
 from userland.builder.recipe import installed_path
 
 _DRIVER = Path(__file__).with_name("automake_driver.sh")
 _LOG = "log"
-_LOG_TAIL = 15_000
-"""Characters of a failed test's log that are kept: its end tells most."""
-_SKIPPED = 77
-_SETUP_FAILED = 99
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class AutomakeTests:
 class AutomakeSuite(ProgramSuite):
     """The shell tests that a Makefile lists."""
 
-    code: Sequence[str] = ("automake_suite.py", _DRIVER.name)
+    code: Sequence[str] = ("automake_suite.py", "exit_status.py", _DRIVER.name)
 
     def __init__(self, supplies: Supplies, tests: AutomakeTests) -> None:
         super().__init__(supplies, tests.recipe, tests.title)
@@ -184,34 +180,6 @@ class AutomakeSuite(ProgramSuite):
             "PERL": "perl",
             **self._about.environment,
         }
-
-
-def judge(
-    exit_code: int,
-    printed: bytes,
-    seconds: float,
-    *,
-    timed_out: bool = False,
-    expected_to_fail: bool = False,
-) -> Outcome:
-    """The verdict as automake has it."""
-    log = printed.decode("utf-8", "replace")[-_LOG_TAIL:]
-    if timed_out:
-        return Outcome(Verdict.FAIL, f"timed out after {seconds:.0f} s\n{log}", seconds)
-    if exit_code == _SKIPPED:
-        return Outcome(Verdict.SKIP, _reason(log), seconds)
-    if exit_code == _SETUP_FAILED:
-        return Outcome(Verdict.FAIL, f"could not be set up\n{log}", seconds)
-    if (exit_code != 0) == expected_to_fail:
-        return Outcome(Verdict.PASS, "", seconds)
-    what = "the suite expects it to fail" if expected_to_fail else f"exit status {exit_code}"
-    return Outcome(Verdict.FAIL, f"{what}\n{log}", seconds)
-
-
-def _reason(log: str) -> str:
-    """Why a test was skipped, as it said."""
-    lines = [line for line in log.splitlines() if "skipped test:" in line]
-    return lines[-1] + "\n" if lines else log
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.area import Area, ordinary_environment
-from conformance.automake_suite import judge
 from conformance.builds import reference_key, reference_program
+from conformance.exit_status import judge
 from conformance.program_suite import ProgramSuite
 from conformance.suite import Outcome, Side
 from conformance.supplies import Supplies, Workplace
@@ -26,7 +26,7 @@ _COMPARE = 'exec >"$1" 2>&1; ../bc -l "$2" </dev/null | diff -u "$2.expected" -'
 class BcSuite(ProgramSuite):
     """The programs of the tarball that the bc recipe pins."""
 
-    code = ("bc_suite.py", "automake_suite.py", "builds.py")
+    code = ("bc_suite.py", "exit_status.py", "builds.py")
 
     def __init__(self, supplies: Supplies) -> None:
         super().__init__(supplies, "bc", "GNU bc")

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.area import Area, ordinary_environment
-from conformance.automake_suite import judge
 from conformance.builds import reference_key, reference_program
+from conformance.exit_status import judge
 from conformance.program_suite import ProgramSuite
 from conformance.suite import Outcome, Side
 from conformance.supplies import Supplies, Workplace
@@ -28,7 +28,7 @@ _TIMEOUT_SECONDS = 60.0
 class FileSuite(ProgramSuite):
     """The tests of the tarball that the file recipe pins."""
 
-    code = ("file_suite.py", "automake_suite.py", "builds.py", _DRIVER.name)
+    code = ("file_suite.py", "exit_status.py", "builds.py", _DRIVER.name)
 
     def __init__(self, supplies: Supplies) -> None:
         super().__init__(supplies, "file", "file")

@@ -13,8 +13,9 @@ from functools import cached_property
 from pathlib import Path
 
 from conformance.area import Area, ordinary_environment
-from conformance.automake_suite import AutomakeSuite, AutomakeTests, judge
+from conformance.automake_suite import AutomakeSuite, AutomakeTests
 from conformance.builds import image_program, reference_program
+from conformance.exit_status import judge
 from conformance.suite import Outcome, Side
 from conformance.supplies import Supplies, Workplace
 

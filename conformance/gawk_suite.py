@@ -14,8 +14,8 @@ from functools import cached_property
 from pathlib import Path
 
 from conformance.area import Area, ordinary_environment
-from conformance.automake_suite import judge
 from conformance.builds import BuildRequest, Built, built, reference_key, reference_program
+from conformance.exit_status import judge
 from conformance.program_suite import ProgramSuite
 from conformance.suite import Outcome, Side
 from conformance.supplies import Supplies, Workplace
@@ -42,7 +42,7 @@ _TELL_COMMANDS = f"""
 class GawkSuite(ProgramSuite):
     """The tests of the tarball that the gawk recipe pins."""
 
-    code = ("gawk_suite.py", "automake_suite.py", _DRIVER.name)
+    code = ("gawk_suite.py", "exit_status.py", _DRIVER.name)
 
     def __init__(self, supplies: Supplies) -> None:
         super().__init__(supplies, "gawk", "GNU awk")

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.area import Area, ordinary_environment
-from conformance.automake_suite import judge
 from conformance.builds import reference_key, reference_program
+from conformance.exit_status import judge
 from conformance.program_suite import ProgramSuite
 from conformance.suite import Outcome, Side, Verdict
 from conformance.supplies import Supplies, Workplace
@@ -33,7 +33,7 @@ _ENDS = re.compile(r"\d+ of \d+ tests passed \(.*")
 class JqSuite(ProgramSuite):
     """The tests of the tarball that the jq recipe pins."""
 
-    code = ("jq_suite.py", "automake_suite.py", "builds.py", _DRIVER.name)
+    code = ("jq_suite.py", "exit_status.py", "builds.py", _DRIVER.name)
 
     def __init__(self, supplies: Supplies) -> None:
         super().__init__(supplies, "jq", "jq")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.automake_suite import judge
+from conformance.exit_status import judge
 from conformance.suite import Verdict
 
 pytestmark = pytest.mark.no_userland

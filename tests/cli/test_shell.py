@@ -114,9 +114,9 @@ def test_the_guest_knows_the_size_of_the_window(session: Session) -> None:
     session.expect("\r24 80\r\n")
     session.resize(50, 132)
     os.kill(session.process.pid, signal.SIGWINCH)
-    time.sleep(0.3)
-    session.type("stty size\r")
-    session.expect("\r50 132\r\n")
+    # The host hears of it in its own time.
+    session.type("until [ \"$(stty size)\" = '50 132' ]; do sleep 0.05; done; echo it grew\r")
+    session.expect("\rit grew\r\n")
 
 
 def test_line_editing_and_history(session: Session) -> None:

@@ -60,7 +60,7 @@ for name in "$@"; do
 done
 sort "$tmp/log" > "$out"
 S
-chmod +x tool.sh; ./tool.sh -v Zoe Adam; ./tool.sh -o greet.txt Bob; cat greet.txt; ./tool.sh; echo $?; ./tool.sh -o; echo $?; ./tool.sh -q; echo $?; ./tool.sh -h; bash -n tool.sh && echo syntax ok; bash -x tool.sh X 2>&1 | grep -c '^+'
+chmod +x tool.sh; ./tool.sh -v Zoe Adam; ./tool.sh -o greet.txt Bob; cat greet.txt; ./tool.sh; echo $?; ./tool.sh -o; echo $?; ./tool.sh -q; echo $?; ./tool.sh -h; bash -n tool.sh && echo syntax ok
 
 #: backs up, verifies and rotates files
 mkdir data; for i in 1 2 3; do echo "v$i" > data/f$i; done; cp -r data backup; (cd data && sha256sum *) > sums; (cd backup && sha256sum -c ../sums); echo changed > data/f2; diff -rq data backup; (cd data && sha256sum --quiet -c ../sums); for n in 3 2 1; do [ -f log.$n ] && mv log.$n log.$((n+1)); done; touch log; mv log log.1; ls log*; find data -type f -print0 | sort -z | xargs -0 md5sum | md5sum; rsync=1; cp -u data/f2 backup/; diff -r data backup && echo synced; find backup -type f -size -4c | sort; du -b data/f2 | cut -f1

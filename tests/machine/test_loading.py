@@ -155,12 +155,14 @@ def test_the_timeout_ends_the_wait_for_a_compilation(
 def test_a_machine_that_is_closed_leaves_nobody_waiting(
     machine: Machine, engine: GatedEngine
 ) -> None:
-    waiting = [Running(machine, "become"), Running(machine, "slow")]
+    guest = Running(machine, "become")
     assert engine.asked.acquire(timeout=PATIENCE)
+    host = Running(machine, "slow")
+    time.sleep(0.2)
     machine.close()
-    assert waiting[0].result().exit_code == 128 + 9
+    assert guest.result().exit_code == 128 + 9
     with pytest.raises(KernelError):
-        waiting[1].result()
+        host.result()
 
 
 def test_programs_of_a_machine_are_compiled_one_at_a_time(

@@ -90,7 +90,8 @@ def test_many_writers_take_turns(sandbox: Sandbox, mode: str) -> None:
 def test_a_lock_is_waited_for_or_told(sandbox: Sandbox, mode: str) -> None:
     script = """
     mkfifo commands
-    sqlite3 t.db < commands > held &
+    # With a timeout of its own: whoever waits for the lock looks at the file now and then.
+    sqlite3 -cmd '.timeout 20000' t.db < commands > held &
     exec 5> commands
     echo "BEGIN IMMEDIATE; INSERT INTO t VALUES (1, 'first'); SELECT 'held';" >&5
     until grep -qs held held; do sleep 0.01; done

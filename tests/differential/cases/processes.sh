@@ -8,7 +8,7 @@ ps -o comm= -p $$; ps -o ppid= -p $BASHPID | tr -d ' ' | grep -c '^[0-9]*$'; ps 
 
 #: pgrep and pkill of children
 #| ignore: stderr
-sleep 31.7 & sleep 31.8 & sleep 0.5; pgrep -P $$ sleep | wc -l; pgrep -P $$ -f 'sleep 31.7' | wc -l; pgrep -P $$ -c sleep; pkill -P $$ -f 31.7; wait -n; echo $?; pgrep -P $$ -a sleep | cut -d' ' -f2-; pkill -P $$ sleep; wait; pgrep -P $$ sleep; echo $?; pgrep; echo $?; pkill -NOSUCH x; echo $?; pidof nosuchprogram; echo $?
+sleep 31.7 & sleep 31.8 & sleep 0.5; pgrep -P $$ sleep | wc -l; pgrep -P $$ -f '^sleep 31.7' | wc -l; pgrep -P $$ -c sleep; pkill -P $$ -f '^sleep 31.7'; wait -n; echo $?; pgrep -P $$ -a sleep | cut -d' ' -f2-; pkill -P $$ sleep; wait; pgrep -P $$ sleep; echo $?; pgrep; echo $?; pkill -NOSUCH x; echo $?; pidof nosuchprogram; echo $?
 
 #: locks with flock
 #| ignore: stderr
@@ -21,7 +21,7 @@ setsid -w echo new session; setsid -w sh -c 'exit 3'; echo $?; nice -n 3 nice; n
 
 #: a tree of processes ends with its leader
 #| ignore: stderr
-bash -c 'sleep 20 & echo $! > pid; sleep 20' & p=$!; sleep 0.2; kill $p; wait $p 2>/dev/null; echo $?; kill -0 $(cat pid) && echo child lives; kill $(cat pid); rm pid; set -m; (sleep 20 & sleep 20) & sleep 0.1; kill -- -$!; wait $! 2>/dev/null; echo $?; pgrep -P $$ | wc -l; set +m; timeout 0.2 bash -c 'sleep 20 & wait'; echo $?; (exec -a renamed sleep 0.3) & sleep 0.1; ps -o args= -p $!; wait
+bash -c 'sleep 20 & echo $! > pid; sleep 20' & p=$!; sleep 0.5; kill $p; wait $p 2>/dev/null; echo $?; kill -0 $(cat pid) && echo child lives; kill $(cat pid); rm pid; set -m; (sleep 20 & sleep 20) & sleep 0.5; kill -- -$!; wait $! 2>/dev/null; echo $?; pgrep -P $$ > kids; wc -l < kids; rm kids; set +m; timeout 0.2 bash -c 'sleep 20 & wait'; echo $?; (exec -a renamed sleep 3) & sleep 0.5; ps -o args= -p $!; wait
 
 #: proc files of oneself
 #| needs: grep sed gawk

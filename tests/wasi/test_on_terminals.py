@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 
@@ -24,52 +25,68 @@ def machine() -> Iterator[Machine]:
     machine.close()
 
 
-def read_until(terminal: HostTerminal, wanted: bytes) -> bytes:
-    shown = b""
-    deadline = time.monotonic() + PATIENCE
-    while wanted not in shown:
-        assert time.monotonic() < deadline, shown
-        shown += terminal.read()
-    return shown
+class Screen:
+    """What a terminal has shown; read by a thread of its own, so that a test can give up."""
+
+    def __init__(self, terminal: HostTerminal) -> None:
+        self.terminal = terminal
+        self._shown = bytearray()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        while data := self.terminal.read():
+            self._shown += data
+
+    def shows(self, wanted: bytes, times: int = 1) -> bool:
+        """Wait until `wanted` was shown so often; then forget all that was shown."""
+        deadline = time.monotonic() + PATIENCE
+        while self._shown.count(wanted) < times:
+            assert time.monotonic() < deadline, f"{wanted!r} is not in {bytes(self._shown)!r}"
+            time.sleep(0.005)
+        self._shown.clear()
+        return True
+
+    def type(self, keys: bytes) -> None:
+        self.terminal.write(keys)
+
+
+def open_shell(machine: Machine) -> Screen:
+    shell = [b"/bin/bash", b"--norc", b"--noediting", b"-i"]
+    screen = Screen(machine.open_terminal(shell, environ=ENVIRONMENT, cwd="/tmp"))
+    assert screen.shows(b"> ")
+    return screen
 
 
 def test_a_terminal_is_one_to_the_c_library(machine: Machine) -> None:
-    terminal = machine.open_terminal([b"libc"], environ=ENVIRONMENT, cwd="/tmp")
-    assert b"a terminal: 1 1" in read_until(terminal, b"PWD")
-    assert terminal.wait(PATIENCE) == 0
+    screen = Screen(machine.open_terminal([b"libc"], environ=ENVIRONMENT, cwd="/tmp"))
+    assert screen.shows(b"a terminal: 1 1")
+    assert screen.terminal.wait(PATIENCE) == 0
 
 
 def test_keys_stop_continue_and_end_it(machine: Machine) -> None:
-    shell = [b"/bin/bash", b"--norc", b"--noediting", b"-i"]
-    terminal = machine.open_terminal(shell, environ=ENVIRONMENT, cwd="/tmp")
-    read_until(terminal, b"> ")
-    terminal.write(b"copy\n")
-    terminal.write(b"hello\n")
-    read_until(terminal, b"hello\r\nhello\r\n")
-    terminal.write(b"\x1a")
-    read_until(terminal, b"Stopped")
-    terminal.write(b"jobs; fg\n")
-    read_until(terminal, b"copy\r\n")
-    terminal.write(b"again\n")
-    read_until(terminal, b"again\r\nagain\r\n")
-    terminal.write(b"\x03")
-    read_until(terminal, b"> ")
-    terminal.write(b"echo $?; exit 7\n")
-    read_until(terminal, b"130")
-    assert terminal.wait(PATIENCE) == 7
+    screen = open_shell(machine)
+    screen.type(b"copy\n")
+    screen.type(b"hello\n")
+    assert screen.shows(b"hello", times=2)  # as it was typed, and copied
+    screen.type(b"\x1a")
+    assert screen.shows(b"Stopped")
+    screen.type(b"fg\n")
+    screen.type(b"again\n")
+    assert screen.shows(b"again", times=2)
+    screen.type(b"\x03")
+    assert screen.shows(b"> ")
+    screen.type(b"echo $?; exit 7\n")
+    assert screen.shows(b"130")
+    assert screen.terminal.wait(PATIENCE) == 7
 
 
 def test_in_the_background_it_is_stopped_when_it_reads(machine: Machine) -> None:
-    shell = [b"/bin/bash", b"--norc", b"--noediting", b"-i"]
-    terminal = machine.open_terminal(shell, environ=ENVIRONMENT, cwd="/tmp")
-    read_until(terminal, b"> ")
-    terminal.write(b"copy &\n")
-    terminal.write(b"sleep 0.5; jobs\n")
-    read_until(terminal, b"Stopped")
-    terminal.write(b"fg\n")
-    time.sleep(0.2)
-    terminal.write(b"now\n")
-    read_until(terminal, b"now\r\nnow\r\n")
-    terminal.write(b"\x04")
-    read_until(terminal, b"> ")
-    terminal.close()
+    screen = open_shell(machine)
+    screen.type(b"copy & sleep 1; jobs\n")
+    assert screen.shows(b"Stopped")
+    screen.type(b"fg\n")
+    screen.type(b"now\n")
+    assert screen.shows(b"now", times=2)
+    screen.type(b"\x04")
+    assert screen.shows(b"> ")
+    screen.terminal.close()

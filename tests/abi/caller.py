@@ -94,7 +94,7 @@ class PythonEngine:
     def offer(self, functions: Sequence[HostFunction]) -> None:
         pass
 
-    def load(self, key: str, read: Callable[[], bytes]) -> PythonModule:
+    def load(self, key: str, read: Callable[[], bytes], *, transient: bool = False) -> PythonModule:
         if read() != WASM:
             raise ModuleRejected("not a module that tests use")
         return PythonModule()

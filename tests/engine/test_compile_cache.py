@@ -13,6 +13,7 @@ import pytest
 from tests.engine.guests import program
 from tests.engine.hosts import Host, key_of
 from wasmsand.engine.protocol import ModuleRejected
+from wasmsand.engine.wasmtime import compile_cache
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.compile_cache import default_directory
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
@@ -208,3 +209,62 @@ def test_the_directory_is_chosen_by_the_environment(
     assert default_directory() == tmp_path / "b" / "wasmsand" / "modules"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert default_directory() == tmp_path / "c" / ".cache" / "wasmsand" / "modules"
+
+
+def other_module(number: int) -> bytes:
+    return wat_to_wasm(program("nop", more=f"(global i32 (i32.const {number}))"))
+
+
+def load_transient(engine: WasmtimeEngine, wasm: bytes) -> None:
+    engine.load(key_of(wasm), lambda: wasm, transient=True)
+
+
+def test_transient_modules_are_kept_apart_and_found_again(
+    new_engine: Callable[[], WasmtimeEngine], tmp_path: Path
+) -> None:
+    load_transient(new_engine(), WASM)
+    assert [path.name for path in entries(tmp_path)] == ["guests"]
+    assert (tmp_path / "modules" / "guests").stat().st_mode & 0o077 == 0
+    engine = new_engine()
+    assert engine.is_compiled(KEY)
+    run(engine, never)
+
+
+def test_the_least_recently_used_transient_modules_are_dropped(
+    new_engine: Callable[[], WasmtimeEngine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compile_cache, "TRANSIENT_ENTRIES_MAX", 3)
+    run(new_engine(), Source(WASM))  # of the user space: it stays
+    modules = [other_module(number) for number in range(5)]
+    for number, wasm in enumerate(modules):
+        load_transient(new_engine(), wasm)
+        os.utime(next((tmp_path / "modules/guests").glob(f"{key_of(wasm)}*")), (number, number))
+        if number == 2:
+            assert new_engine().is_compiled(key_of(modules[0]))  # used just now
+    engine = new_engine()
+    assert [engine.is_compiled(key_of(wasm)) for wasm in modules] == [
+        True,
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert engine.is_compiled(KEY)
+
+
+def test_transient_modules_have_a_limit_of_bytes(
+    new_engine: Callable[[], WasmtimeEngine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compile_cache, "TRANSIENT_BYTES_MAX", 1)
+    for number in range(3):
+        load_transient(new_engine(), other_module(number))
+    assert len(list((tmp_path / "modules/guests").iterdir())) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
+def test_transient_modules_that_others_could_have_written_are_not_used(
+    new_engine: Callable[[], WasmtimeEngine], tmp_path: Path
+) -> None:
+    load_transient(new_engine(), WASM)
+    (tmp_path / "modules" / "guests").chmod(0o777)
+    assert not new_engine().is_compiled(KEY)

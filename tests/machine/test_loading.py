@@ -30,6 +30,7 @@ from wasmsand.machine import Completed, Machine, MachineOptions
 pytestmark = pytest.mark.no_userland
 PATIENCE = 30.0
 SLOW = wat_to_wasm(program(do(EXIT_GROUP, 5), more="(global i32 (i32.const 4711))"))
+KEYED = wat_to_wasm(program("nop", more="(global i32 (i32.const 815))"))
 MISSING = wat_to_wasm(
     '(module (import "env" "teleport" (func)) (memory (export "memory") 1)'
     ' (func (export "_start")))'
@@ -45,12 +46,14 @@ class GatedEngine(WasmtimeEngine):
         self.asked = threading.Semaphore(0)
         self.loads = 0
 
-    def load(self, key: str, read: Callable[[], bytes]) -> WasmtimeModule:
+    def load(
+        self, key: str, read: Callable[[], bytes], *, transient: bool = False
+    ) -> WasmtimeModule:
         if key == hashlib.sha256(SLOW).hexdigest() and not self.is_compiled(key):
             self.loads += 1
             self.asked.release()
             assert self.gate.wait(PATIENCE)
-        return super().load(key, read)
+        return super().load(key, read, transient=transient)
 
 
 @pytest.fixture
@@ -79,6 +82,7 @@ def machine(engine: GatedEngine) -> Iterator[Machine]:
     }
     for name, wasm in programs.items():
         builder.add_file(b"/usr/bin/" + name.encode(), wasm, 0o755)
+    builder.add_file(b"/usr/bin/keyed", KEYED, 0o755, content_key=hashlib.sha256(KEYED).hexdigest())
     machine = Machine(MachineOptions(), image=builder.build(), engine=engine)
     for name in ("ok", "become", "spawn"):  # only `slow` is still to be compiled
         engine.precompile(hashlib.sha256(programs[name]).hexdigest(), programs[name])
@@ -195,6 +199,24 @@ def test_the_hash_of_a_written_program_is_remembered_until_it_changes(
         run(machine, "/tmp/p")
 
 
+def test_what_guests_write_is_cached_apart_from_the_image(
+    machine: Machine, engine: GatedEngine, tmp_path: Path
+) -> None:
+    engine.gate.set()
+    namespace = machine.kernel.namespace
+    image = namespace.resolve(machine.identity.credentials(), namespace.root, b"/usr/bin/keyed")
+    assert namespace.is_of_image(image)
+    assert run(machine, "keyed").exit_code == 0
+    machine.files.write("/tmp/p", SLOW, mode=0o755)
+    for _ in range(2):
+        assert run(machine, "/tmp/p").exit_code == 5
+    node = namespace.resolve(machine.identity.credentials(), namespace.root, b"/tmp/p")
+    assert not namespace.is_of_image(node)
+    assert [path.name[:64] for path in (tmp_path / "guests").iterdir()] == [
+        hashlib.sha256(SLOW).hexdigest()
+    ]
+
+
 def test_a_refused_program_says_why_on_standard_error(machine: Machine) -> None:
     completed = run(machine, "try")
     reason = b"/usr/bin/missing: imports what there is not: env.teleport"
@@ -211,3 +233,18 @@ def test_a_program_that_is_too_large_is_not_even_read(
     machine.files.write("/tmp/p", SLOW + b"\0" * 10, mode=0o755)
     with pytest.raises(KernelError, match="larger than 10 bytes"):
         run(machine, "/tmp/p")
+
+
+def test_a_program_that_changes_while_it_waits_is_refused(
+    machine: Machine, engine: GatedEngine
+) -> None:
+    machine.files.write("/tmp/p", SLOW, mode=0o755)
+    waiting = Running(machine, "/tmp/p")
+    assert engine.asked.acquire(timeout=PATIENCE)
+    namespace = machine.kernel.namespace
+    with machine.lock:
+        node = namespace.resolve(machine.identity.credentials(), namespace.root, b"/tmp/p")
+        namespace.write(machine.identity.credentials(), node, 8, b"\xff")
+    engine.gate.set()
+    with pytest.raises(KernelError, match="was changed while it was loaded"):
+        waiting.result()

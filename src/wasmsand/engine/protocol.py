@@ -147,9 +147,10 @@ class Engine(Protocol):
     def offer(self, functions: Sequence[HostFunction]) -> None:
         """Let guests import these from now on. Offering them again does nothing."""
 
-    def load(self, key: str, read: Callable[[], bytes]) -> Module:
+    def load(self, key: str, read: Callable[[], bytes], *, transient: bool = False) -> Module:
         """The module with this content key (hex sha256 of its bytes): from memory, from the
-        compiled-module cache, or compiled from `read()` and then cached.
+        compiled-module cache, or compiled from `read()` and then cached. For `transient` ones,
+        which guests can make without end, there is a part of the cache that is bounded.
 
         Raises `ModuleRejected`, also when it imports what there is not.
         """

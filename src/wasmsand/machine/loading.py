@@ -56,8 +56,10 @@ class ModuleLoader:
     def __init__(self, engine: Engine, lock: LockType) -> None:
         self.engine = engine
         self._lock = lock
+        # Held by the one that hashes, and by the one that compiles, so that no more than two
+        # programs are in the host's memory. Taken before the sandbox's lock, never after.
+        self._hashing = allocate_lock()
         self._compiling = allocate_lock()
-        """Held by the one that compiles; taken before the sandbox's lock, never after."""
         self._loads: dict[int, _Load] = {}
         """By process; guarded by the sandbox's lock."""
 
@@ -108,19 +110,14 @@ class ModuleLoader:
 
     def _compiled(self, load: _Load) -> Module:
         program = load.program
-        key, content = program.content_key, None
-        if key is None:
-            with self._lock:
-                content = program.read()
-            key = hashlib.sha256(content).hexdigest()
-            with self._lock:
-                program.keep_key(key)
+        key = program.content_key or self._hash(program)
 
         def read() -> bytes:
-            if content is not None:
-                return content
             with self._lock:
-                return program.read()
+                content = program.read()
+            if hashlib.sha256(content).hexdigest() != key:
+                raise ProgramRejected(program, "was changed while it was loaded")
+            return content
 
         if self.engine.is_compiled(key):
             return _load(self.engine, key, program, read)
@@ -129,10 +126,19 @@ class ModuleLoader:
                 raise KernelError(Errno.EINTR)
             return _load(self.engine, key, program, read)
 
+    def _hash(self, program: Program) -> str:
+        with self._hashing:
+            with self._lock:
+                content = program.read()
+            key = hashlib.sha256(content).hexdigest()
+        with self._lock:
+            program.keep_key(key)
+        return key
+
 
 def _load(engine: Engine, key: str, program: Program, read: Callable[[], bytes] | None) -> Module:
     try:
-        module = engine.load(key, read or program.read)
+        module = engine.load(key, read or program.read, transient=not program.of_image)
         require_one_abi(module)
     except ModuleRejected as error:
         raise ProgramRejected(program, str(error)) from error

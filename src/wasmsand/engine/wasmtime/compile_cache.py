@@ -4,7 +4,9 @@ Owns the cache directory. Rules: an entry's name is the module's content key and
 engine's fingerprint; an entry appears whole or not at all (written beside, flushed, then
 renamed), so any number of processes may write at once; an entry is machine code that we
 will run, so a directory that others can write to is not used. Where there is no usable
-directory, modules live in memory only, and one warning says so.
+directory, modules live in memory only, and one warning says so. Transient entries, of modules
+that guests made, are in a directory of their own, where the least recently used are dropped:
+guests can neither fill the disk nor push out the entries of the user space.
 """
 
 from __future__ import annotations
@@ -17,6 +19,10 @@ import tempfile
 from pathlib import Path
 
 VARIABLE = "WASMSAND_CACHE"
+TRANSIENT_BYTES_MAX = 1 << 30
+TRANSIENT_ENTRIES_MAX = 256
+_TRANSIENT = "guests"
+_SUFFIX = ".cwasm"
 
 logger = logging.getLogger("wasmsand.engine")
 
@@ -41,23 +47,29 @@ class CompileCache:
         """The file that should hold this module, if it is there."""
         path = self._path(key)
         if not path.is_file():
-            return None
-        if reason := self._distrust():
+            path = self._transient_path(key)
+            if not path.is_file():
+                return None
+        if reason := self._distrust(path.parent):
             self._warn(reason)
             return None
+        if path.parent != self._directory:
+            with contextlib.suppress(OSError):
+                os.utime(path)  # used just now
         return path
 
-    def store(self, key: str, content: bytes) -> Path | None:
+    def store(self, key: str, content: bytes, *, transient: bool = False) -> Path | None:
         """Write an entry, replacing an old one; None if there is nowhere to write."""
-        path = self._path(key)
+        path = self._transient_path(key) if transient else self._path(key)
         temporary: str | None = None
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if reason := self._distrust():
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            if reason := self._distrust(path.parent):
                 self._warn(reason)
                 return None
             descriptor, temporary = tempfile.mkstemp(
-                dir=self._directory, prefix=f".{key[:8]}-", suffix=".tmp"
+                dir=path.parent, prefix=f".{key[:8]}-", suffix=".tmp"
             )
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
@@ -70,25 +82,45 @@ class CompileCache:
                     os.unlink(temporary)
             self._warn(str(error))
             return None
+        if transient:
+            self._drop_oldest(path)
         return path
 
+    def _drop_oldest(self, newest: Path) -> None:
+        """Bring the transient entries back to their limits. Whoever has one open keeps it."""
+        found = []
+        for entry in newest.parent.glob(f"*{_SUFFIX}"):
+            with contextlib.suppress(OSError):  # another process may drop it too
+                status = entry.stat()
+                found.append((status.st_mtime_ns, status.st_size, entry))
+        found.sort(reverse=True)
+        room, entries = TRANSIENT_BYTES_MAX, TRANSIENT_ENTRIES_MAX
+        for _, size, entry in found:
+            room, entries = room - size, entries - 1
+            if (room < 0 or entries < 0) and entry != newest:
+                self.discard(entry)
+
     def discard(self, path: Path) -> None:
-        """Remove a damaged entry, if possible."""
+        """Remove an entry, if possible."""
         with contextlib.suppress(OSError):
             path.unlink()
 
     def _path(self, key: str) -> Path:
-        return self._directory / f"{key}-{self._fingerprint}.cwasm"
+        return self._directory / f"{key}-{self._fingerprint}{_SUFFIX}"
 
-    def _distrust(self) -> str | None:
-        """Why files of the directory must not be run, if so."""
+    def _transient_path(self, key: str) -> Path:
+        return self._directory / _TRANSIENT / f"{key}-{self._fingerprint}{_SUFFIX}"
+
+    def _distrust(self, directory: Path) -> str | None:
+        """Why files of a directory must not be run, if so."""
         if os.name != "posix":
             return None
-        status = self._directory.stat()
-        if status.st_uid not in (0, os.geteuid()):
-            return f"{self._directory} belongs to another user"
-        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            return f"others may write to {self._directory}"
+        for checked in {directory, self._directory}:
+            status = checked.stat()
+            if status.st_uid not in (0, os.geteuid()):
+                return f"{checked} belongs to another user"
+            if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                return f"others may write to {checked}"
         return None
 
     def _warn(self, reason: str) -> None:

@@ -74,7 +74,9 @@ class WasmtimeEngine:
         """Let guests import these from now on."""
         self._runtime.imports.offer(functions)
 
-    def load(self, key: str, read: Callable[[], bytes]) -> WasmtimeModule:
+    def load(
+        self, key: str, read: Callable[[], bytes], *, transient: bool = False
+    ) -> WasmtimeModule:
         """The module with this content key: from memory, from the cache, or compiled."""
         module = self._recall(key)
         if module is not None:
@@ -87,7 +89,8 @@ class WasmtimeEngine:
             with turn:
                 module = self._recall(key)
                 if module is None:
-                    module = self._remember(key, self._open(key) or self._compile(key, read()))
+                    compiled = self._open(key) or self._compile(key, read(), transient)
+                    module = self._remember(key, compiled)
                 return module
         finally:
             with self._lock:
@@ -144,7 +147,7 @@ class WasmtimeEngine:
             self._cache.discard(path)
             return None
 
-    def _compile(self, key: str, wasm: bytes) -> CData:
+    def _compile(self, key: str, wasm: bytes, transient: bool) -> CData:
         if hashlib.sha256(wasm).hexdigest() != key:
             raise ValueError(f"the bytes of module {key} have another hash")
         level = logging.WARNING if len(wasm) >= _SLOW_TO_COMPILE else logging.INFO
@@ -154,7 +157,7 @@ class WasmtimeEngine:
         started = time.monotonic()
         compiled = compile_module(self._runtime.engine, wasm)
         logger.info("compiled module %s... in %.2f s", key[:12], time.monotonic() - started)
-        if self._cache.store(key, serialise(compiled)) is None:
+        if self._cache.store(key, serialise(compiled), transient=transient) is None:
             return compiled
         # The file's pages are shared by all processes; those of `compiled` are not.
         return self._open(key) or compiled

@@ -42,6 +42,8 @@ class Program:
     environ: tuple[bytes, ...]
     content_key: str | None
     """sha256 of the file when it is known; else the content must be hashed."""
+    of_image: bool
+    """Whether the content is the image's; else a guest, or a user of the host, wrote it."""
     size: int
     read: Callable[[], bytes]
     keep_key: Callable[[str], None]
@@ -78,6 +80,7 @@ def find_program(
                 argv,
                 environ,
                 namespace.content_key(node),
+                namespace.is_of_image(node),
                 stat.size,
                 _reader(kernel, node, stat.size),
                 _key_keeper(kernel, node, stat),

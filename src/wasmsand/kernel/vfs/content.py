@@ -68,7 +68,16 @@ class ImageData:
 class FileContent:
     """Size and bytes of one file."""
 
-    __slots__ = ("blocks", "chunks", "image", "image_end", "key", "private", "size")
+    __slots__ = (
+        "blocks",
+        "chunks",
+        "image",
+        "image_end",
+        "key",
+        "key_of_image",
+        "private",
+        "size",
+    )
 
     def __init__(self, image: ImageData | None = None, key: str | None = None) -> None:
         self.size = image.size if image else 0
@@ -79,6 +88,9 @@ class FileContent:
         self.image = image
         self.image_end = self.size
         self.key = key
+        """The hash of the content, until that changes; None if nobody has given it."""
+        self.key_of_image = key is not None
+        """Whether the image gave the key: the content is the host's, not a guest's."""
 
     def fork(self) -> FileContent:
         """A content with the same bytes; both share chunks, and only the copy may be
@@ -91,6 +103,7 @@ class FileContent:
         twin.image = self.image
         twin.image_end = self.image_end
         twin.key = self.key
+        twin.key_of_image = self.key_of_image
         return twin
 
     # Reading.

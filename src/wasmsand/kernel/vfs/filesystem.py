@@ -165,6 +165,10 @@ class FileSystem:
     def set_content_key(self, ino: int, key: str) -> None:
         """Keep the hash of the content until it changes."""
 
+    def is_of_image(self, ino: int) -> bool:
+        """Whether the content, which has a hash, is as an image builder gave it."""
+        return False
+
     def fd_reference(self, ino: int) -> tuple[int, int] | None:
         """(pid, fd) when the inode stands for an open descriptor that lives in no file
         system: what a magic link to a pipe leads to."""

@@ -110,6 +110,10 @@ class NodeOperations(Resolver):
         did, and the file was not written since."""
         return node.fs.content_key(node.ino)
 
+    def is_of_image(self, node: Node) -> bool:
+        """Whether a file's content is as the image has it, and hashed there."""
+        return node.fs.is_of_image(node.ino)
+
     def keep_content_key(self, node: Node, key: str, read_at: Stat) -> None:
         """Remember the hash of what was read when `read_at` was the file's metadata; does
         nothing if the file has changed since, or is gone."""
@@ -121,7 +125,7 @@ class NodeOperations(Resolver):
             read_at.ctime_ns,
             read_at.mtime_ns,
             read_at.size,
-        ):
+        ) and not node.fs.is_of_image(node.ino):
             node.fs.set_content_key(node.ino, key)
 
     def fd_reference(self, node: Node) -> tuple[int, int] | None:

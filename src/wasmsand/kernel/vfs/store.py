@@ -215,7 +215,13 @@ class TreeStore(FileSystem):
 
     def set_content_key(self, ino: int, key: str) -> None:
         # Also where layers share the content: it is as true for them.
-        self._file(ino).content.key = key
+        content = self._file(ino).content
+        content.key = key
+        content.key_of_image = False
+
+    def is_of_image(self, ino: int) -> bool:
+        inode = self._get(ino)
+        return type(inode) is FileInode and bool(inode.content.key) and inode.content.key_of_image
 
     def _file(self, ino: int) -> FileInode:
         inode = self._get(ino)

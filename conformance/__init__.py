@@ -9,13 +9,18 @@
     supplies.py         tarballs, compilers, things made once: kept in the build cache
     builds.py           what a suite needs of a built tree, on either side
     program_suite.py    what all suites of programs do alike
+    exit_status.py      the verdict by an exit status
+    automake_suite.py   suites of shell tests in automake's manner
+    automake_suites.py  those that need no more: coreutils, diffutils, grep, gzip, patch, sed, xz
     bash_suite.py       GNU bash's suite
+    bc_suite.py         GNU bc's suite
+    file_suite.py       file's suite
     findutils_suite.py  GNU findutils' suite, with tests for DejaGnu
     gawk_suite.py       GNU awk's suite
     git_suite.py        git's suite
-    exit_status.py      the verdict by an exit status
-    automake_suite.py   suites of shell tests in automake's manner
-    automake_suites.py  those that need no more: coreutils, diffutils, grep, sed
+    jq_suite.py         jq's suite
+    quickjs_suite.py    QuickJS's suite
+    tar_suite.py        GNU tar's suite
     runner.py           all tests of a suite on both sides, in parallel; kept outcomes
     explanations.py     why a test differs: reads explanations.toml
     report.py           the document

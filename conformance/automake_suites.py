@@ -57,6 +57,48 @@ _PATCH = AutomakeTests(
     extensions=("",),
 )
 
+_GZIP_SCRIPTS = (
+    *("gunzip", "gzexe", "zcat", "zcmp", "zdiff", "zegrep", "zfgrep", "zforce", "zgrep"),
+    *("zless", "zmore", "znew"),
+)
+_GZIP = AutomakeTests(
+    recipe="gzip",
+    title="GNU gzip",
+    sources=("tests",),
+    makefile="tests",
+    extensions=("",),
+    helpers_make=_GZIP_SCRIPTS,
+    config_header="lib/config.h",
+    built_files=_GZIP_SCRIPTS,
+    setup="export LC_ALL=C GZIP_TEST_NAME=$test",
+    environment={"built_programs": " ".join(["gzip", *_GZIP_SCRIPTS]), "GREP": "grep"},
+    # One test compresses 4 GB.
+    timeout_seconds=240.0,
+)
+
+_XZ_PROGRAMS = tuple(
+    f"tests/test_{name}"
+    for name in (
+        *("bcj_exact_size", "block_header", "check", "filter_flags", "filter_str", "hardware"),
+        *("index", "index_hash", "lzip_decoder", "memlimit", "microlzma", "stream_flags", "vli"),
+    )
+)
+_XZ = AutomakeTests(
+    recipe="xz",
+    title="XZ Utils",
+    sources=("tests",),
+    makefile="tests",
+    extensions=("", ".sh"),
+    helpers=("tests/create_compress_files", *_XZ_PROGRAMS),
+    helpers_make=("check", "TESTS="),
+    built_files=("src/scripts/xzdiff", "src/scripts/xzgrep"),
+    # Most tests are programs, and no shell is to read them.
+    setup="""case $test in
+        *.sh | test_compress_*) ;;
+        *) "./$test"; exit ;;
+    esac""",
+)
+
 _COREUTILS_SETUP = """
     . ./tests/lang-default
     . ./tests/envvar-check
@@ -99,6 +141,11 @@ def grep_suite(supplies: Supplies) -> AutomakeSuite:
     return AutomakeSuite(supplies, _GREP)
 
 
+def gzip_suite(supplies: Supplies) -> AutomakeSuite:
+    """GNU gzip and its scripts."""
+    return AutomakeSuite(supplies, _GZIP)
+
+
 def patch_suite(supplies: Supplies) -> AutomakeSuite:
     """GNU patch."""
     return AutomakeSuite(supplies, _PATCH)
@@ -107,3 +154,8 @@ def patch_suite(supplies: Supplies) -> AutomakeSuite:
 def sed_suite(supplies: Supplies) -> AutomakeSuite:
     """GNU sed."""
     return AutomakeSuite(supplies, _SED)
+
+
+def xz_suite(supplies: Supplies) -> AutomakeSuite:
+    """XZ Utils: the library's tests and the programs' ones."""
+    return AutomakeSuite(supplies, _XZ)

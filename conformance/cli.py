@@ -25,10 +25,12 @@ from conformance.findutils_suite import FindutilsSuite
 from conformance.gawk_suite import GawkSuite
 from conformance.git_suite import GitSuite
 from conformance.jq_suite import JqSuite
+from conformance.quickjs_suite import QuickjsSuite
 from conformance.report import update
 from conformance.runner import KeptOutcomes, run_suite
 from conformance.suite import SIDES, Comparison, Outcome, Side, Suite, Verdict
 from conformance.supplies import ROOT, Supplies
+from conformance.tar_suite import TarSuite
 from userland.builder.cache import default_root
 from userland.builder.errors import BuildError
 
@@ -43,9 +45,13 @@ _SUITES: dict[str, Callable[[Supplies], Suite]] = {
     "gawk": GawkSuite,
     "git": GitSuite,
     "grep": automake_suites.grep_suite,
+    "gzip": automake_suites.gzip_suite,
     "jq": JqSuite,
     "patch": automake_suites.patch_suite,
+    "quickjs": QuickjsSuite,
     "sed": automake_suites.sed_suite,
+    "tar": TarSuite,
+    "xz": automake_suites.xz_suite,
 }
 
 _DESCRIPTION = """\

@@ -8,6 +8,7 @@ memory) and of the network.
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Sequence
 from functools import cached_property
@@ -31,6 +32,8 @@ _TIMEOUT_SECONDS = 60.0
 _DRIVER = Path(__file__).with_name("gawk_driver.sh")
 _LOG = "log"
 _COMMANDS = "test/commands"
+_MAKEFILE = "test/Makefile"
+"""Some tests read it, for want of a better text."""
 _TELL_COMMANDS = f"""
     mkdir {_COMMANDS} && cd test &&
     for test in $(make -s --eval='tell: ; @echo {" ".join(f"$({name})" for name in _LISTS)}' tell)
@@ -55,7 +58,7 @@ class GawkSuite(ProgramSuite):
             helpers=(),
             make=("Makefile",),
             after=(_TELL_COMMANDS,),
-            files=(_COMMANDS,),
+            files=(_COMMANDS, _MAKEFILE),
             makefile="test",
             variables=_LISTS,
         )
@@ -70,6 +73,7 @@ class GawkSuite(ProgramSuite):
         """test/ with the tests, and gawk where a build has it."""
         source = self.supplies.unpack(self.recipe, place)
         shutil.copytree(source / "test", tree / "test")
+        shutil.copy2(self._built.folder / _MAKEFILE, tree / _MAKEFILE)
         (program,) = self.recipe.programs
         if side == "native":
             shutil.copy2(reference_program(self.supplies, self.recipe, program), tree / "gawk")
@@ -103,6 +107,6 @@ def separate_shells(commands: str) -> str:
     for line in commands.splitlines():
         command.append(line)
         if not line.endswith("\\"):
-            script.append("(\n" + "\n".join(command) + "\n)\n")
+            script.append(shlex.join(["bash", "-c", "\n".join(command)]) + "\n")
             command = []
     return "".join(script)

@@ -15,11 +15,14 @@ from typing import ClassVar
 
 from conformance.area import Ended
 from wasmsand.kernel.errno import KernelError
+from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, Snapshot, TreeFs
-from wasmsand.machine import Machine
+from wasmsand.machine import Machine, MachineOptions
 from wasmsand.machine.terminal import HostTerminal
 
 _FOLDER = "/tmp/suite"
+_OPTIONS = MachineOptions(limits=Limits(fs_limit_bytes=1 << 30))
+"""Tests expect a disk of an ordinary size: some write hundreds of megabytes."""
 
 
 class SandboxArea:
@@ -61,7 +64,7 @@ class SandboxArea:
 @contextmanager
 def sandbox_area(image: Snapshot) -> Iterator[SandboxArea]:
     """An area in a new machine with the image of `image_with`."""
-    machine = Machine(image=image)
+    machine = Machine(_OPTIONS, image=image)
     try:
         _mount_second_file_system(machine)
         yield SandboxArea(machine)

@@ -17,7 +17,19 @@ REPOSITORY = TESTS.parent
 MANIFEST = REPOSITORY / "src" / "wasmsand" / "_image" / "manifest.json"
 
 USERLAND_PLACES = frozenset(
-    {"sdk", "cli", "limits", "wheel", "machine", "programs", "conformance", "wasi", "differential"}
+    {
+        "sdk",
+        "cli",
+        "rpc",
+        "line",
+        "limits",
+        "wheel",
+        "machine",
+        "programs",
+        "conformance",
+        "wasi",
+        "differential",
+    }
     | {"test_readme.py"}
 )
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from wasmsand import __version__
-from wasmsand.cli import delegated, doctor, run, shell
+from wasmsand.cli import delegated, doctor, rpc, run, shell
 from wasmsand.cli.failure import EXIT_FAILURE, Failure
 
 _DESCRIPTION = """\
@@ -27,6 +27,7 @@ examples:
   wasmsand run 'sort | uniq -c' < names.txt   standard input goes in, output comes out
   wasmsand run --file data.csv 'wc -l data.csv'
   wasmsand shell                              an interactive bash; exit or Ctrl-D ends it
+  wasmsand rpc                                JSON-RPC on standard input and output
   wasmsand doctor                             is everything in place? what to do if not
 
 'wasmsand COMMAND --help' explains one command. From Python:
@@ -58,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"wasmsand {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (run, shell, doctor):
+    for command in (run, shell, rpc, doctor):
         command.add_parser(subparsers)
     delegated.add_parsers(subparsers)
     return parser

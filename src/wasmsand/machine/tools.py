@@ -8,6 +8,7 @@ machine that has it, so that no command waits for it; a file that cannot be a pr
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import threading
@@ -28,9 +29,10 @@ _SPECIAL_NAMES: Final = {"true-cmd": "true", "false-cmd": "false"}
 class ToolRejected(Exception):
     """A file of the directory, or the directory itself, cannot be used."""
 
-    def __init__(self, path: Path, reason: str) -> None:
+    def __init__(self, path: Path, reason: str, errno_name: str = "ENOEXEC") -> None:
         super().__init__(f"{path}: {reason}")
         self.path = path
+        self.errno_name = errno_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,8 @@ def find_tools(directory: Path, engine: Engine) -> tuple[Tool, ...]:
         tools = [_tool(path) for path in paths if path.is_file()]
     except OSError as error:
         path = Path(error.filename) if error.filename else directory
-        raise ToolRejected(path, error.strerror or "cannot be read") from None
+        name = errno.errorcode.get(error.errno or errno.EIO, "EIO")
+        raise ToolRejected(path, error.strerror or "cannot be read", name) from None
     found: dict[str, Tool] = {}
     for tool in tools:
         twin = found.setdefault(tool.name, tool)

@@ -46,11 +46,13 @@ class ImageMissingError(SandboxError):
 
 class ToolError(SandboxError):
     """A file of `wasm_dir` cannot be a tool, or the directory cannot be read. `path` is it; the
-    message says why, and names the imports that there are not."""
+    message says why, and names the imports that there are not. `errno_name` is the cause:
+    `"ENOEXEC"` for a file that is no program, else what reading it met."""
 
-    def __init__(self, message: str, path: str) -> None:
-        super().__init__(message, path)
+    def __init__(self, message: str, path: str, errno_name: str = "ENOEXEC") -> None:
+        super().__init__(message, path, errno_name)
         self.path = path
+        self.errno_name = errno_name
 
     def __str__(self) -> str:
         return str(self.args[0])

@@ -84,7 +84,7 @@ class Sandbox:
         except ImageMissing as missing:
             raise ImageMissingError(str(missing)) from None
         except ToolRejected as rejected:
-            raise ToolError(str(rejected), str(rejected.path)) from None
+            raise ToolError(str(rejected), str(rejected.path), rejected.errno_name) from None
         handle = Handle(machine, directory)
         self._handle = handle
         self.env = Environment(handle, variables)

@@ -1,0 +1,54 @@
+"""`wasmsand rpc`: one sandbox for a program in any language, by JSON-RPC on standard input
+and output."""
+
+from __future__ import annotations
+
+import argparse
+
+from wasmsand.cli.failure import Failure
+
+_EXAMPLE = """\
+example, with one request per line:
+  {"jsonrpc":"2.0","id":1,"method":"create","params":{"wasmDir":null}}
+  {"jsonrpc":"2.0","id":2,"method":"run","params":{"command":"echo hello"}}
+  {"jsonrpc":"2.0","id":3,"method":"kill"}
+
+The reference is docs/protocols/json-rpc.md.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `rpc`."""
+    parser = subparsers.add_parser(
+        "rpc",
+        help="serve one sandbox by JSON-RPC 2.0 on standard input and output",
+        description="Serve one sandbox by JSON-RPC 2.0: a request is a line on standard input, "
+        "its response a line on standard output. Ends after `kill`, or when standard input does.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--max-line-bytes",
+        metavar="N",
+        type=_positive,
+        default=None,
+        help="refuse requests that are longer (default: 402653184, which holds a file of 256 MiB)",
+    )
+    parser.set_defaults(execute=execute)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Serve until the end."""
+    from wasmsand.rpc.server import serve_stdio
+    from wasmsand.wire.lines import MAX_LINE_BYTES
+
+    try:
+        return serve_stdio(arguments.max_line_bytes or MAX_LINE_BYTES)
+    except OSError as error:
+        raise Failure(f"standard input or output: {error.strerror}") from None
+
+
+def _positive(word: str) -> int:
+    if not word.isdecimal() or int(word) == 0:
+        raise argparse.ArgumentTypeError(f"{word!r} is not a positive number")
+    return int(word)

@@ -1,0 +1,114 @@
+"""Parameters of a call, read by name and type.
+
+Rules: whatever is wrong is `RpcError` -32602 and names the parameter; a value is never
+converted silently, but a whole number may be written as JSON likes (1e3, 1000.0); what only
+the sandbox can judge (is it a path?) is left to it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable
+
+from wasmsand.rpc.protocol import INVALID_PARAMS, RpcError
+
+
+def invalid(message: str) -> RpcError:
+    """The error of a bad parameter."""
+    return RpcError(INVALID_PARAMS, f"Invalid params: {message}")
+
+
+class Params:
+    """The params of one request."""
+
+    def __init__(self, values: dict[str, object]) -> None:
+        self._values = values
+
+    def check_names(self, required: Iterable[str], optional: Iterable[str]) -> None:
+        """Every required one is there, and none that nobody knows."""
+        for name in required:
+            if name not in self._values:
+                raise invalid(f"{name} is missing")
+        known = [*required, *optional]
+        for name in self._values:
+            if name not in known:
+                names = ", ".join(known) or "none"
+                raise invalid(f"{name[:80]!r} is not a parameter of this method (it has: {names})")
+
+    def has(self, name: str) -> bool:
+        """Whether it is there and not null."""
+        return self._values.get(name) is not None
+
+    def text(self, name: str) -> str:
+        """A string."""
+        value = self._values.get(name)
+        if not isinstance(value, str):
+            raise self._wrong(name, "a string")
+        return value
+
+    def flag(self, name: str) -> bool:
+        """True or false; false if it is not there."""
+        value = self._values.get(name, False)
+        if not isinstance(value, bool):
+            raise self._wrong(name, "true or false")
+        return value
+
+    def number(self, name: str) -> float:
+        """Any number."""
+        value = self._values.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self._wrong(name, "a number")
+        return value
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """A whole number; `default`, if there is one, when it is not there."""
+        if default is not None and not self.has(name):
+            return default
+        value = self.number(name)
+        if value != int(value):
+            raise self._wrong(name, "a whole number")
+        return int(value)
+
+    def data(self, name: str) -> bytes:
+        """Bytes, which are in base64."""
+        text = self.text(name)
+        try:
+            return base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise invalid(f"{name} must be base64: {error}") from None
+
+    def variables(self, name: str) -> dict[str, str]:
+        """An object of strings."""
+        value = self._values.get(name)
+        if not isinstance(value, dict):
+            raise self._wrong(name, "an object of strings")
+        for key, item in value.items():
+            if not isinstance(item, str):
+                raise invalid(f"{name}.{key[:80]} must be a string, not {_kind(item)}")
+        return value
+
+    def command(self, name: str) -> str | list[str]:
+        """A script for the shell, or a program and its arguments."""
+        value = self._values.get(name)
+        if isinstance(value, list) and all(isinstance(word, str) for word in value):
+            return value
+        if not isinstance(value, str):
+            raise self._wrong(name, "a string or an array of strings")
+        return value
+
+    def _wrong(self, name: str, wanted: str) -> RpcError:
+        return invalid(f"{name} must be {wanted}, not {_kind(self._values.get(name))}")
+
+
+def _kind(value: object) -> str:
+    """JSON's word for the type of `value`."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, int | float):
+        return f"the number {value}"
+    if isinstance(value, str):
+        return "a string"
+    return "an array" if isinstance(value, list) else "an object"

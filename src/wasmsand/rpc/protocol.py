@@ -1,0 +1,89 @@
+"""JSON-RPC 2.0 itself: requests, responses, errors, batches.
+
+Rules: what a peer sends is checked here, once; a request that is a notification is never
+answered, whatever becomes of it; one that cannot be understood is answered with the id null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+SANDBOX_ERROR: Final = 1
+"""The sandbox refused: the message begins with the name of an errno."""
+
+RequestId = str | int | float | None
+
+
+class RpcError(Exception):
+    """A failure that the peer is told. `data` is more of it, for programs."""
+
+    def __init__(self, code: int, message: str, data: Mapping[str, object] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call."""
+
+    id: RequestId
+    method: str
+    params: dict[str, object]
+    is_notification: bool
+
+
+def request_of(value: object) -> Request:
+    """`value` as a request. Raises `RpcError` (-32600, or -32602 for params by position)."""
+    if not isinstance(value, dict):
+        raise RpcError(INVALID_REQUEST, "Invalid Request: not an object")
+    if value.get("jsonrpc") != "2.0":
+        raise RpcError(INVALID_REQUEST, 'Invalid Request: jsonrpc must be "2.0"')
+    method = value.get("method")
+    if not isinstance(method, str):
+        raise RpcError(INVALID_REQUEST, "Invalid Request: method must be a string")
+    params = value.get("params", {})
+    if isinstance(params, list):
+        raise RpcError(INVALID_PARAMS, "Invalid params: they are passed by name, in an object")
+    if not isinstance(params, dict):
+        raise RpcError(INVALID_REQUEST, "Invalid Request: params must be an object")
+    if not is_id(value.get("id")):
+        raise RpcError(INVALID_REQUEST, "Invalid Request: id must be a string, a number or null")
+    return Request(value.get("id"), method, params, "id" not in value)
+
+
+def is_id(value: object) -> bool:
+    """Whether JSON-RPC allows `value` as an id."""
+    return value is None or (isinstance(value, str | int | float) and not isinstance(value, bool))
+
+
+def id_of(value: object) -> RequestId:
+    """The id to answer to when `value` is no good request: its own if it has one."""
+    found = value.get("id") if isinstance(value, dict) else None
+    return found if is_id(found) else None
+
+
+def success(request_id: RequestId, result: object) -> dict[str, object]:
+    """The response of a call that worked."""
+    return {"jsonrpc": "2.0", "id": request_id, "result": result}
+
+
+def failure(request_id: RequestId, error: RpcError) -> dict[str, object]:
+    """The response of a call that did not."""
+    body: dict[str, object] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        body["data"] = error.data
+    return {"jsonrpc": "2.0", "id": request_id, "error": body}
+
+
+def notification(method: str, params: Mapping[str, object]) -> dict[str, object]:
+    """A message that wants no answer."""
+    return {"jsonrpc": "2.0", "method": method, "params": params}

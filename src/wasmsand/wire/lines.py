@@ -1,0 +1,47 @@
+"""Lines of bounded length from a stream.
+
+Rules: never more than the limit (and one buffer) is held; a longer line is skipped to its
+end, so that the lines after it are read as usual; a last line without newline counts.
+"""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+MAX_LINE_BYTES = 384 * 1024 * 1024
+"""The default limit: a file that fills the default file system, in base64, fits."""
+
+_SKIP_BYTES = 1024 * 1024
+
+
+class LineTooLong(Exception):
+    """A line had more bytes than allowed, and was skipped."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"a line is longer than {limit} bytes")
+        self.limit = limit
+
+
+class LineReader:
+    """Reads one line after another."""
+
+    def __init__(self, stream: BinaryIO, limit: int = MAX_LINE_BYTES) -> None:
+        self._stream = stream
+        self._limit = limit
+
+    def next(self) -> bytes | None:
+        """The next line without its newline; None at the end of the stream.
+
+        Raises `LineTooLong` for a line that is, after skipping it.
+        """
+        line = self._stream.readline(self._limit + 1)
+        if not line:
+            return None
+        if line.endswith(b"\n"):
+            return line[:-1]
+        if len(line) <= self._limit:
+            return line  # the stream ended
+        while rest := self._stream.readline(_SKIP_BYTES):
+            if rest.endswith(b"\n"):
+                break
+        raise LineTooLong(self._limit)

@@ -1,0 +1,59 @@
+"""Only JSON is JSON, and any bytes at all are either a value or `BadJson`."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from wasmsand.wire import strict_json
+from wasmsand.wire.strict_json import BadJson
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, 0, -1, 1.5, 10**30, "é\u2028\ud800\0", [], {}, {"a": [1, {"b": ""}]}]
+)
+def test_what_is_encoded_is_one_line_of_ascii_and_decodes_to_the_same(value: object) -> None:
+    line = strict_json.encode(value)
+    assert line.isascii()
+    assert line.count(b"\n") == 1
+    assert line.endswith(b"\n")
+    assert strict_json.decode(line) == value
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_what_json_has_not_is_not_encoded(value: float) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        strict_json.encode(value)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_broken_lines_are_refused_in_one_way(seed: int) -> None:
+    chance = random.Random(seed)
+    line = bytearray(b'{"jsonrpc":"2.0","id":[1.5e3,-2,"\\u00e9\\ud83d\xc3\xa9"],"a":null}')
+    for _ in range(chance.randrange(1, 6)):
+        position = chance.randrange(len(line))
+        match chance.randrange(4):
+            case 0:
+                line[position] = chance.randrange(256)
+            case 1:
+                del line[position : position + chance.randrange(1, 9)]
+            case 2:
+                line[position:position] = chance.choice((b"[", b"{", b"9", b"\xff", b"NaN", b'"'))
+            case _:
+                line[position:position] = line[: chance.randrange(20)]
+        if not line:
+            break
+    try:
+        value = strict_json.decode(bytes(line))
+    except BadJson:
+        return
+    assert json.loads(line.decode()) == value
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":', b'[{"a":'])
+def test_nesting_of_any_depth_is_survived(opening: bytes) -> None:
+    for depth in (100_000, 1_000_000):
+        with pytest.raises(BadJson):
+            strict_json.decode(opening * depth)

@@ -69,6 +69,9 @@ class PythonInstance:
     def exported_address(self, name: str) -> int | None:
         return _FLAG if name == "__signal_flag" else None
 
+    def exported_variables(self) -> dict[str, int]:
+        return {}
+
     def call(self, name: str) -> None:
         raise AssertionError("a test computes nothing, so it is never interrupted")
 

@@ -44,6 +44,21 @@ def test_a_program_learns_its_arguments_and_environment(sandbox: Sandbox) -> Non
     assert caller.errno("startup_fill", len(caller.space) - size + 1, size) is Errno.EFAULT
 
 
+@pytest.mark.syscalls("checkpoint")
+def test_only_the_maker_of_an_image_can_store_a_process(caller: Caller) -> None:
+    assert caller.ok("checkpoint", 0) == 0
+    assert caller.errno("checkpoint", 1) is Errno.ENOSYS
+    assert caller.errno("checkpoint", 2) is Errno.EINVAL
+    stored: list[bytes] = []
+    caller.kernel.checkpoint_reached = lambda process, memory, variables: stored.append(
+        bytes(memory)
+    )
+    assert caller.ok("checkpoint", 0) == 1
+    with pytest.raises(ProcessEnded):
+        caller.call("checkpoint", 1)
+    assert stored == [bytes(caller.space)]
+
+
 @pytest.mark.syscalls("execve")
 def test_exec_replaces_the_program_and_keeps_the_process(caller: Caller) -> None:
     caller.open(b"kept", O_RDWR | O_CREAT)

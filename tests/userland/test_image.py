@@ -180,3 +180,35 @@ def test_list_of_licences_says_where_sources_come_from(world: World, tmp_path: P
     write_image(tmp_path / "image", [built(world, "tool", b"x")])
     text = (tmp_path / "image/LICENCES.md").read_text()
     assert f"| tool | 1.0 | MIT | tool | tool_1.0.orig.tar.gz | `{'a' * 64}` |" in text
+
+
+def test_a_stored_program_has_its_names_and_the_plain_one_another(
+    world: World, tmp_path: Path
+) -> None:
+    recipe, entry = built(world, "tool", b"plain")
+    programs = (replace(recipe.programs[0], plain="/usr/lib/tool/plain"),)
+    recipe = replace(recipe, programs=programs)
+    _, stored = built(world, "tool", b"stored one")
+    image = tmp_path / "image"
+    with world.cache.scratch("plain") as scratch:
+        (scratch / "tool.wasm").write_bytes(b"plain")
+        plain = replace(entry, folder=scratch)
+        assert write_image(image, [(recipe, plain)], {"tool": stored})
+    found = json.loads((image / "manifest.json").read_text())["programs"]
+    assert [(module["file"], module["names"]) for module in found] == [
+        ("tool.wasm", ["/usr/bin/tool", "/usr/bin/tool2"]),
+        ("tool-plain.wasm", ["/usr/lib/tool/plain"]),
+    ]
+    assert (image / "tool.wasm").read_bytes() == b"stored one"
+    assert (image / "tool-plain.wasm").read_bytes() == b"plain"
+
+
+def test_a_program_that_could_not_be_stored_has_all_its_names(world: World, tmp_path: Path) -> None:
+    recipe, entry = built(world, "tool", b"plain")
+    programs = (replace(recipe.programs[0], plain="/usr/lib/tool/plain"),)
+    image = tmp_path / "image"
+    assert write_image(image, [(replace(recipe, programs=programs), entry)])
+    found = json.loads((image / "manifest.json").read_text())["programs"]
+    assert [module["names"] for module in found] == [
+        ["/usr/bin/tool", "/usr/bin/tool2", "/usr/lib/tool/plain"]
+    ]

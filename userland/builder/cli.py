@@ -26,6 +26,7 @@ from userland.builder.errors import BuildError, Interrupted
 from userland.builder.image import compile_ahead, write_image
 from userland.builder.jobserver import JobServer
 from userland.builder.keys import recipe_keys
+from userland.builder.preinitialise import store_programs
 from userland.builder.progress import Progress, progress_on, seconds_text
 from userland.builder.recipe import Recipe, load_recipes, with_dependencies
 from userland.builder.schedule import build_recipes
@@ -204,7 +205,7 @@ def _build(
             entries |= _make(chosen, keys, again, cache, commands, target, progress, options.jobs)
         if not options.native:
             built = [(recipes[name], entry) for name, entry in entries.items() if entry is not None]
-            _install(options.image, built, progress)
+            _install(options.image, built, cache, progress)
     if options.native:
         for name in chosen:
             entry = entries[name]
@@ -233,10 +234,13 @@ def _make(
         server.close()
 
 
-def _install(image: Path, built: list[tuple[Recipe, Entry]], progress: Progress) -> None:
+def _install(
+    image: Path, built: list[tuple[Recipe, Entry]], cache: Cache, progress: Progress
+) -> None:
     progress.add("image", "")
+    stored = store_programs(built, cache, lambda step: progress.step("image", step))
     progress.step("image", "write")
-    changed = write_image(image, built)
+    changed = write_image(image, built, stored)
     compiled = compile_ahead(image, lambda step: progress.step("image", step))
     progress.end("image", "built" if changed or compiled else "cached", "")
 

@@ -18,7 +18,8 @@ import importlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,17 +44,23 @@ _Link = tuple[str, str]
 _Tree = tuple[list[_File], list[_Link]]
 
 
-def write_image(image: Path, built: Iterable[tuple[Recipe, Entry]]) -> bool:
-    """Make `image` hold exactly these programs and files; False if it did already."""
+def write_image(
+    image: Path,
+    built: Iterable[tuple[Recipe, Entry]],
+    stored: Mapping[str, Entry] | None = None,
+) -> bool:
+    """Make `image` hold exactly these programs and files; False if it did already.
+
+    `stored` are programs as they are at their checkpoint, by name (see `preinitialise`).
+    """
     pairs = sorted(built, key=lambda pair: pair[0].name)
-    programs = [
-        _describe(recipe, program, entry) for recipe, entry in pairs for program in recipe.programs
-    ]
-    modules = {
-        program.file: entry.folder / program.file
-        for recipe, entry in pairs
-        for program in recipe.programs
-    }
+    programs: list[dict[str, Any]] = []
+    modules: dict[str, Path] = {}
+    for recipe, entry in pairs:
+        for program in recipe.programs:
+            for module in _modules(program, entry, stored or {}):
+                programs.append(_describe(recipe, module))
+                modules[module.file] = module.entry.folder / program.file
     licences = {
         recipe.name: entry.folder / LICENCES
         for recipe, entry in pairs
@@ -96,17 +103,43 @@ def write_image(image: Path, built: Iterable[tuple[Recipe, Entry]]) -> bool:
     return True
 
 
-def _describe(recipe: Recipe, program: Program, entry: Entry) -> dict[str, Any]:
-    size, digest = entry.files[program.file]
+@dataclass(frozen=True)
+class _Module:
+    """One module of the image: a program, or one of the two that a stored program is."""
+
+    name: str
+    program: Program
+    entry: Entry
+    names: tuple[str, ...]
+
+    @property
+    def file(self) -> str:
+        return f"{self.name}.wasm"
+
+
+def _modules(program: Program, entry: Entry, stored: Mapping[str, Entry]) -> list[_Module]:
+    names = tuple(installed_path(name) for name in program.names)
+    if program.plain is None:
+        return [_Module(program.name, program, entry, names)]
+    if program.name not in stored:
+        return [_Module(program.name, program, entry, (*names, program.plain))]
+    return [
+        _Module(program.name, program, stored[program.name], names),
+        _Module(f"{program.name}-plain", program, entry, (program.plain,)),
+    ]
+
+
+def _describe(recipe: Recipe, module: _Module) -> dict[str, Any]:
+    size, digest = module.entry.files[module.program.file]
     return {
-        "name": program.name,
+        "name": module.name,
         "version": recipe.version,
         "licence": recipe.licence,
         "source": recipe.origin,
-        "file": program.file,
+        "file": module.file,
         "sha256": digest,
         "size": size,
-        "names": [installed_path(name) for name in program.names],
+        "names": list(module.names),
     }
 
 

@@ -53,6 +53,9 @@ class Program:
     """The functions whose calls through pointers may lead to a fork; None: all may."""
     optimise: Optimise
     """The wasm-opt level after linking."""
+    plain: str | None = None
+    """For a program that is stored at its checkpoint, so that it starts there: the path of the
+    module that starts from nothing."""
 
     @property
     def file(self) -> str:
@@ -91,7 +94,7 @@ class Build:
     answers: tuple[tuple[str, str], ...] = ()
     """Cache variables that configure cannot find out when cross-compiling."""
     variables: tuple[tuple[str, str], ...] = ()
-    """Environment of every step."""
+    """Environment of every step: the recipe's, and RECIPE, its folder."""
     cflags: tuple[str, ...] = ()
     ldflags: tuple[str, ...] = ()
     guest_cflags: tuple[str, ...] = ()
@@ -286,7 +289,10 @@ def _build(table: _Table, folder: Path, root: Path) -> Build:
         needs=table.table("needs", {}).remaining_strings(),
         configure=table.strings("configure", ()),
         answers=table.table("answers", {}).remaining_strings(),
-        variables=table.table("variables", {}).remaining_strings(),
+        variables=(
+            *table.table("variables", {}).remaining_strings(),
+            ("RECIPE", str(folder)),
+        ),
         cflags=table.strings("cflags", ()),
         ldflags=table.strings("ldflags", ()),
         guest_cflags=table.strings("guest_cflags", ()),
@@ -324,6 +330,7 @@ def _program(table: _Table) -> Program:
         fork=table.take("fork", bool, False),
         fork_through_pointers=table.optional_strings("fork_through_pointers"),
         optimise=optimise,  # type: ignore[arg-type]  # checked above
+        plain=table.image_path("plain") if table.has("plain") else None,
     )
     for installed in program.names:
         path = installed_path(installed)
@@ -385,6 +392,7 @@ def _check_installed_names(recipes: Iterable[Recipe]) -> None:
     owner: dict[str, str] = {}
     for recipe in recipes:
         claims = [installed_path(name) for program in recipe.programs for name in program.names]
+        claims += [program.plain for program in recipe.programs if program.plain is not None]
         claims += [file.path for file in recipe.files] + [link.path for link in recipe.links]
         for path in claims:
             if path in owner:

@@ -1,4 +1,4 @@
-"""Reading a WebAssembly module's imports, exports and sections.
+"""Reading a WebAssembly module: its sections, imports and exports.
 
 Just enough of the binary format to inspect what was built; nothing is executed.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from userland.builder.errors import BadModule
 
-_MAGIC = b"\0asm\1\0\0\0"
+MAGIC = b"\0asm\1\0\0\0"
 _CUSTOM, _IMPORT, _EXPORT = 0, 2, 7
 _FUNCTION, _TABLE, _MEMORY, _GLOBAL, _TAG = range(5)
 
@@ -23,7 +23,9 @@ class ModuleSummary:
     custom_sections: frozenset[str]
 
 
-class _Reader:
+class Reader:
+    """Reads a part of a module, from front to back."""
+
     def __init__(self, data: bytes, start: int, end: int) -> None:
         self._data = data
         self._at = start
@@ -31,14 +33,33 @@ class _Reader:
 
     @property
     def done(self) -> bool:
+        """Whether nothing is left."""
         return self._at >= self._end
 
     def byte(self) -> int:
+        """The next byte."""
         if self.done:
             raise BadModule("the module ends in the middle of a section")
         value = self._data[self._at]
         self._at += 1
         return value
+
+    @property
+    def position(self) -> int:
+        """Where the next byte is."""
+        return self._at
+
+    def between(self, start: int) -> bytes:
+        """What was read since `position` was `start`."""
+        return self._data[start : self._at]
+
+    def rest(self) -> bytes:
+        """Everything from here on, which stays to be read."""
+        return self._data[self._at : self._end]
+
+    def skip(self, count: int) -> None:
+        """Pass over bytes."""
+        self._at += count
 
     def number(self) -> int:
         """A LEB128 number. Those of 64 bits are only skipped, so signs do not matter."""
@@ -50,24 +71,36 @@ class _Reader:
             if byte < 0x80:
                 return value
 
+    def signed_number(self) -> int:
+        """A signed LEB128 number."""
+        value = shift = 0
+        while True:
+            byte = self.byte()
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value - (1 << shift) if byte & 0x40 else value
+
     def name(self) -> str:
+        """A length and so many bytes of UTF-8."""
         length = self.number()
         self._at += length
         return self._data[self._at - length : self._at].decode()
 
-    def section(self) -> tuple[int, _Reader]:
+    def section(self) -> tuple[int, Reader]:
+        """A section's number, and a reader of its content."""
         kind = self.byte()
         size = self.number()
-        body = _Reader(self._data, self._at, min(self._at + size, self._end))
+        body = Reader(self._data, self._at, min(self._at + size, self._end))
         self._at += size
         return kind, body
 
 
 def summarise(data: bytes) -> ModuleSummary:
     """The summary of a module; `BadModule` if it is none."""
-    if not data.startswith(_MAGIC):
+    if not data.startswith(MAGIC):
         raise BadModule("not a WebAssembly module")
-    reader = _Reader(data, len(_MAGIC), len(data))
+    reader = Reader(data, len(MAGIC), len(data))
     imports: list[tuple[str, str]] = []
     exports: set[str] = set()
     custom: set[str] = set()
@@ -87,7 +120,7 @@ def summarise(data: bytes) -> ModuleSummary:
     return ModuleSummary(tuple(imports), frozenset(exports), frozenset(custom))
 
 
-def _skip_type(body: _Reader) -> None:
+def _skip_type(body: Reader) -> None:
     """Pass over an import's type."""
     kind = body.byte()
     if kind == _FUNCTION:
@@ -107,7 +140,8 @@ def _skip_type(body: _Reader) -> None:
         raise BadModule(f"unknown kind of import: {kind}")
 
 
-def _skip_limits(body: _Reader) -> None:
+def _skip_limits(body: Reader) -> None:
+    """Pass over the limits of a memory or a table."""
     has_maximum = body.byte() & 1
     body.number()
     if has_maximum:

@@ -114,6 +114,9 @@ class Instance(Protocol):
     def exported_address(self, name: str) -> int | None:
         """The value of an exported immutable i32 global (a C variable's address)."""
 
+    def exported_variables(self) -> dict[str, int]:
+        """The values of all exported mutable i32 globals, unsigned."""
+
     def call(self, name: str) -> None:
         """Call an exported function `() -> ()`, from inside `HostCalls.tick` too.
 

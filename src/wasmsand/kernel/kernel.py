@@ -8,7 +8,8 @@ learns by the hooks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno, KernelError
@@ -82,6 +83,14 @@ class Kernel:
         """Hook: `fire_timers` is to be called at this monotonic time."""
         self.process_ended: Callable[[Process], None] = _ignore_process
         """Hook: a process has become a zombie (or is gone already)."""
+
+        self.random: Callable[[int], bytes] = os.urandom
+        """Where guests' random bytes come from."""
+        self.checkpoint_reached: Callable[[Process, memoryview, Mapping[str, int]], None] | None = (
+            None
+        )
+        """Hook: a process has prepared itself and wants to be stored, with this memory and
+        these variables. None: this kernel stores nothing."""
 
         self.init = self._make_init()
         self._mount_proc()

@@ -1,13 +1,16 @@
 """One sandbox's life: options to image, kernel and engine; run, capture, timeout."""
 
+from wasmsand.machine.checkpoint import Checkpoint, CheckpointFailed, run_to_checkpoint
 from wasmsand.machine.command import Completed
 from wasmsand.machine.files import FileEntry, HostFiles
-from wasmsand.machine.image import ImageMissing, base_image, image_programs
+from wasmsand.machine.image import ImageMissing, base_image, image_at, image_programs
 from wasmsand.machine.machine import Machine, MachineOptions
 from wasmsand.machine.terminal import HostTerminal
 from wasmsand.machine.tools import ToolRejected
 
 __all__ = [
+    "Checkpoint",
+    "CheckpointFailed",
     "Completed",
     "FileEntry",
     "HostFiles",
@@ -17,5 +20,7 @@ __all__ = [
     "MachineOptions",
     "ToolRejected",
     "base_image",
+    "image_at",
     "image_programs",
+    "run_to_checkpoint",
 ]

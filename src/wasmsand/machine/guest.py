@@ -391,6 +391,14 @@ class Guest(CallContext):
             return self._end_embryo()
         raise ProcessEnded
 
+    def store(self) -> int:
+        """checkpoint: the memory is the program's from its next start on."""
+        reached = self.kernel.checkpoint_reached
+        if reached is None:
+            raise KernelError(Errno.ENOSYS)
+        reached(self.process, self._instance.memory(), self._instance.exported_variables())
+        return self.end(0)
+
     def begin_embryo(self) -> None:
         """vfork: act for a new child until exec or exit."""
         if self._embryo_parent is not None:

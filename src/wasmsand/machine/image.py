@@ -113,6 +113,11 @@ def base_image() -> Snapshot:
         return _base
 
 
+def image_at(directory: Path) -> Snapshot:
+    """The tree of another directory that the builder has written."""
+    return _build(_read_image(directory))
+
+
 @lru_cache(maxsize=4)
 def image_with_tools(tools: tuple[Tool, ...]) -> Snapshot:
     """The same tree with these tools, where they come before the image's own programs."""

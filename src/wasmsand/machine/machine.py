@@ -76,9 +76,10 @@ class Machine:
         *,
         image: Snapshot | None = None,
         engine: Engine | None = None,
+        clock: Clock | None = None,
     ) -> None:
         """`image` is the tree to start from (the built user space), `engine` runs the programs
-        (the one that all machines of this process share).
+        (the one that all machines of this process share), `clock` tells them the time.
 
         Raises `ToolRejected` for what is in `wasm_dir`, whose tools an `image` does without.
         """
@@ -88,7 +89,7 @@ class Machine:
         self.engine.offer(HOST_FUNCTIONS)
         self._loader = ModuleLoader(self.engine, self.lock)
         self.identity = Identity.of(USER_ID, USER_ID, frozenset({USER_ID, _USERS_GROUP}))
-        clock = Clock()
+        clock = clock or Clock()
         if image is None:
             image = base_image()
             if options.wasm_dir is not None:

@@ -34,6 +34,7 @@ from wasmsand.kernel.process.signals import Signal, SignalInfo
 
 _CLONE_VM: Final = 0x100
 _CLONE_VFORK: Final = 0x4000
+_CHECKPOINT_ASK, _CHECKPOINT_STORE = range(2)
 _COUNTS: Final = Struct("<II")
 _P_ALL, _P_PID, _P_PGID = range(3)
 _PR_GET_DUMPABLE: Final = 3
@@ -61,6 +62,16 @@ def startup_fill(context: CallContext, address: int, size: int) -> int:
         raise KernelError(Errno.ERANGE)
     context.memory.write(address, block)
     return 0
+
+
+def checkpoint(context: CallContext, action: int) -> int:
+    """Is this start to be stored (0), or: store it now (1), which never returns. Only the maker
+    of an image stores programs; anybody else gets 0 and ENOSYS."""
+    if action == _CHECKPOINT_ASK:
+        return int(context.kernel.checkpoint_reached is not None)
+    if action != _CHECKPOINT_STORE:
+        raise KernelError(Errno.EINVAL)
+    return context.store()
 
 
 def _string_array(context: CallContext, address: int) -> tuple[bytes, ...]:

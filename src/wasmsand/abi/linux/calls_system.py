@@ -5,7 +5,6 @@ Owns the calls about the system and its resources.
 
 from __future__ import annotations
 
-import os
 from typing import Final
 
 from wasmsand.abi.linux.context import CallContext, signed
@@ -66,7 +65,7 @@ def getrandom(context: CallContext, address: int, count: int, flags: int) -> int
         raise KernelError(Errno.EINVAL)
     count = min(count, IO_CHUNK)
     context.memory.require(address, count)
-    context.memory.write(address, os.urandom(count))
+    context.memory.write(address, context.kernel.random(count))
     return count
 
 

@@ -59,6 +59,10 @@ class CallContext(ProcessContext):
         """vfork: until exec or exit the caller's calls act on a new child."""
         raise NotImplementedError
 
+    def store(self) -> int:
+        """Hand the caller's memory to whoever makes an image of it, and end; or ENOSYS."""
+        raise NotImplementedError
+
     def lower_signal_flag(self) -> None:
         """No handler is left to run."""
         raise NotImplementedError

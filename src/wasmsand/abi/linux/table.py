@@ -243,6 +243,14 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
         status=Status.FULL,
         note="our own: leave a handler",
     ),
+    _call(
+        1004,
+        "checkpoint",
+        1,
+        calls_process.checkpoint,
+        status=Status.FULL,
+        note="our own: a program that prepared itself is stored, when an image is made",
+    ),
 )
 
 

@@ -7,7 +7,6 @@ ignored.
 
 from __future__ import annotations
 
-import os
 from typing import Final
 
 from wasmsand.abi.wasi.context import WasiContext
@@ -53,7 +52,7 @@ def random_get(context: WasiContext, address: int, size: int) -> int:
     process = context.process
     done = process.call_done
     step = min(size - done, IO_CHUNK)
-    context.memory.write(address + done, os.urandom(step))
+    context.memory.write(address + done, context.kernel.random(step))
     if done + step < size:
         process.call_done = done + step
         raise WouldBlock((), deadline=0)

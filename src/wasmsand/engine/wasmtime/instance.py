@@ -141,6 +141,13 @@ class WasmtimeInstance:
             values[name] = self._read_global(self._export(name))
         return values[name]
 
+    def exported_variables(self) -> dict[str, int]:
+        """The values of all exported mutable i32 globals."""
+        return {
+            name: self._read_global(self._export(name))
+            for name in sorted(self._module.exports.variables)
+        }
+
     def close(self) -> None:
         """Free everything; idempotent."""
         if self._depth:

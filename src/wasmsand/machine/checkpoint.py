@@ -1,0 +1,131 @@
+"""Storing a program that has prepared itself, so that later starts begin there.
+
+Owns the run of a program up to its checkpoint, and what it may not hold then. Rules: the
+run depends on nothing but the image: time stands still, and random numbers are always the
+same; whatever the kernel keeps for a process (open files, signal actions, children) is not
+in its memory and would be missing after a start, so a process that has any is refused; the
+output that a program wrote is missing as well, so there must be none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+
+from wasmsand.engine.protocol import Engine
+from wasmsand.kernel.clock import Clock
+from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.signals import Signal
+from wasmsand.kernel.vfs import Snapshot
+from wasmsand.machine.machine import Machine
+
+_DIRECTORY = "/"
+_EPOCH_NS = 1_000_000_000_000_000_000
+"""What the time is during such a run: somewhen in 2001."""
+_UMASK = 0o022
+_STANDARD_FILES = frozenset({0, 1, 2})
+_PATIENCE_SECONDS = 120.0
+_SHOWN_BYTES = 2000
+
+
+class CheckpointFailed(Exception):
+    """The program cannot be stored; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A prepared program."""
+
+    memory: bytes
+    variables: Mapping[str, int]
+    """The values of the exported mutable globals."""
+
+
+def run_to_checkpoint(
+    path: str,
+    environ: Mapping[str, str],
+    *,
+    image: Snapshot,
+    module: bytes | None = None,
+    engine: Engine | None = None,
+) -> Checkpoint:
+    """Run the program until it calls `checkpoint`; raises `CheckpointFailed`.
+
+    `module` is what the file `path` is to hold, if not what the image has.
+    """
+    machine = Machine(image=image, engine=engine, clock=Clock(lambda: _EPOCH_NS, lambda: _EPOCH_NS))
+    stored: list[Checkpoint] = []
+    obstacles: list[str] = []
+
+    def reached(process: Process, memory: memoryview, variables: Mapping[str, int]) -> None:
+        obstacles.extend(_obstacles(machine, process))
+        stored.append(Checkpoint(bytes(memory), dict(variables)))
+
+    machine.kernel.random = _predictable()
+    machine.kernel.checkpoint_reached = reached
+    try:
+        if module is not None:
+            machine.files.write(path, module, mode=0o755)
+        completed = machine.run(
+            [path.encode()], environ=environ, cwd=_DIRECTORY, timeout_seconds=_PATIENCE_SECONDS
+        )
+    finally:
+        machine.close()
+    printed = (completed.stdout + completed.stderr)[:_SHOWN_BYTES].decode("utf-8", "replace")
+    if completed.timed_out:
+        raise CheckpointFailed(f"{path} reached no checkpoint in {_PATIENCE_SECONDS:.0f} s")
+    if not stored:
+        raise CheckpointFailed(
+            f"{path} ended with {completed.exit_code} before it reached a checkpoint: {printed}"
+        )
+    if printed:
+        obstacles.append(f"it has written: {printed}")
+    if obstacles:
+        raise CheckpointFailed(f"{path} cannot be stored: {'; '.join(obstacles)}")
+    return stored[0]
+
+
+def _obstacles(machine: Machine, process: Process) -> list[str]:
+    """What the process has in the kernel, and a fresh one has not."""
+    kernel, signals = machine.kernel, process.signals
+    found = []
+    if further := sorted(set(process.fds) - _STANDARD_FILES):
+        found.append(f"open files: {', '.join(map(str, further))}")
+    if missing := sorted(_STANDARD_FILES - set(process.fds)):
+        found.append(f"closed standard files: {', '.join(map(str, missing))}")
+    if process.cwd != kernel.namespace.root:
+        found.append("another working directory")
+    if process.umask != _UMASK:
+        found.append(f"umask {process.umask:03o}")
+    if handled := signals.caught_set() | signals.ignored_set():
+        found.append(f"signal actions: {_signal_names(handled)}")
+    if signals.mask:
+        found.append(f"blocked signals: {_signal_names(signals.mask)}")
+    if signals.pending:
+        found.append(f"pending signals: {_signal_names(signals.pending)}")
+    if process.children or process.parent is not kernel.init:
+        found.append("child processes")
+    if process.real_timer_deadline:
+        found.append("a timer")
+    return found
+
+
+def _signal_names(signals: int) -> str:
+    return ", ".join(signal.name for signal in Signal if signals >> (signal - 1) & 1)
+
+
+def _predictable() -> Callable[[int], bytes]:
+    """A source of bytes that look random and are always the same."""
+    blocks = (hashlib.sha256(number.to_bytes(8, "little")).digest() for number in count())
+    rest = bytearray()
+
+    def take(size: int) -> bytes:
+        while len(rest) < size:
+            rest.extend(next(blocks))
+        taken = bytes(rest[:size])
+        del rest[:size]
+        return taken
+
+    return take

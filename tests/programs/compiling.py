@@ -1,0 +1,31 @@
+"""Compiling C programs by the sysroot that `make build` left in the cache."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from userland.builder.cache import Cache, default_root
+from userland.builder.commands import Commands
+from userland.builder.finish import finish_program
+from userland.builder.recipe import Program
+from userland.builder.wasm_module import summarise
+from userland.builder.wasm_opt import ensure_wasm_opt
+
+
+def compiled(sources: Sequence[Path], sysroot: Path, folder: Path, *flags: str) -> bytes:
+    """The finished module of these sources; `folder` is for what comes between."""
+    linked, finished = folder / "linked", folder / "finished.wasm"
+    subprocess.run([sysroot / "bin/wasm-cc", "-O1", *flags, *sources, "-o", linked], check=True)
+    forks = ("linux", "fork") in summarise(linked.read_bytes()).imports
+    name = sources[0].stem
+    program = Program(name, "linked", (name,), forks, None, "O1")
+    wasm_opt = ensure_wasm_opt(Cache(default_root()), Commands(), print)
+
+    def run(arguments: Sequence[str]) -> str:
+        command = [*wasm_opt.command, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    finish_program(program, linked, finished, run)
+    return finished.read_bytes()

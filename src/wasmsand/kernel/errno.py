@@ -87,9 +87,13 @@ class KernelError(Exception):
     """A system call failed. `detail` is for people: a path, or the option to change."""
 
     def __init__(self, errno: Errno, detail: str = "") -> None:
-        super().__init__(f"{errno.name}: {detail}" if detail else errno.name)
+        # No message yet: most errors are for the guest, who gets the number.
+        super().__init__(errno, detail)
         self.errno = errno
         self.detail = detail
+
+    def __str__(self) -> str:
+        return f"{self.errno.name}: {self.detail}" if self.detail else self.errno.name
 
 
 class PathEscapes(KernelError):

@@ -55,8 +55,7 @@ def open_path(
     reference = namespace.fd_reference(node)
     if reference is not None:
         return _reopen(kernel, process, *reference, kept)
-    stat = namespace.stat(node)
-    kind = stat.mode & S_IFMT
+    kind = node.fs.attributes(node.ino).mode & S_IFMT
     if kind == S_IFREG:
         return RegularFile(kept, namespace, node, credentials)
     if kind == S_IFDIR:
@@ -64,7 +63,7 @@ def open_path(
     if kind == S_IFIFO:
         return _open_fifo(kernel, process, node, kept)
     if kind == S_IFCHR:
-        return _open_device(kernel, process, node, stat.rdev, flags)
+        return _open_device(kernel, process, node, namespace.stat(node).rdev, flags)
     raise KernelError(Errno.ENXIO if kind == S_IFBLK else Errno.EOPNOTSUPP)
 
 

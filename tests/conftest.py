@@ -21,6 +21,8 @@ USERLAND_PLACES = frozenset(
         "sdk",
         "cli",
         "rpc",
+        "llm_tools",
+        "mcp",
         "line",
         "limits",
         "wheel",

@@ -1,0 +1,30 @@
+"""A sandbox as tools for language models, for any framework or none.
+
+    from wasmsand import Sandbox
+    from wasmsand.tools import SandboxTools
+
+    with Sandbox() as sandbox:
+        tools = SandboxTools(sandbox)
+        schemas = tools.anthropic()             # or tools.openai()
+        tools.handle("sandbox_run", {"command": "echo hi"})
+
+`definitions.py` has the tools and their words, `actions.py` what they do, `schemas.py` the
+forms for model APIs, `adapters/` those for agent frameworks. The MCP server has the same
+tools.
+"""
+
+from __future__ import annotations
+
+from wasmsand.tools.definitions import TOOLS, ToolDefinition
+from wasmsand.tools.dispatch import TOOL_ERRORS, SandboxTools, UnknownTool
+from wasmsand.tools.parameters import InvalidToolInput, Parameter
+
+__all__ = [
+    "TOOLS",
+    "TOOL_ERRORS",
+    "InvalidToolInput",
+    "Parameter",
+    "SandboxTools",
+    "ToolDefinition",
+    "UnknownTool",
+]

@@ -1,0 +1,201 @@
+"""What each tool does to a sandbox.
+
+Rules: input is checked already, by the tool's definition; the result is plain JSON. A
+failure of the sandbox passes through as the exception it is. A tool's action has the
+tool's name, without the prefix.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import posixpath
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wasmsand.sdk.errors import CommandError, SandboxError
+from wasmsand.sdk.results import CommandResult
+from wasmsand.sdk.sandbox import Sandbox
+from wasmsand.tools import definitions
+from wasmsand.tools.editing import replace
+from wasmsand.tools.output import SavedOutputs, head_and_tail
+from wasmsand.tools.parameters import InvalidToolInput
+
+OutputHook = Callable[[str], None]
+
+
+class ProgramMissing(SandboxError):
+    """The sandbox has not the program that a tool needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workbench:
+    """What an action works with."""
+
+    sandbox: Sandbox
+    outputs: SavedOutputs
+    output_limit: int
+    """Characters of one text that a model is given."""
+    on_output: OutputHook | None = None
+    """Gets output of a command as it comes, on the calling thread."""
+
+
+def run(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """`sandbox_run`."""
+    return _command(bench, given["command"], given)
+
+
+def python(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """`sandbox_python`."""
+    try:
+        return _command(bench, ["python3", "-c", given["code"]], given)
+    except CommandError as error:
+        if error.errno_name != "ENOENT":
+            raise
+        raise ProgramMissing(
+            "python3 is not among the programs of this sandbox's image; "
+            "use sandbox_run and its programs (`ls /usr/bin` lists them)"
+        ) from None
+
+
+def read_file(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """`sandbox_read_file`."""
+    content = bench.sandbox.files.read(given["path"])
+    wants_lines = given["offset"] is not None or given["limit"] is not None
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        if wants_lines:
+            raise InvalidToolInput(
+                f"{given['path']} is not UTF-8 text, so offset and limit, which count lines, "
+                "mean nothing; use sandbox_run with xxd or strings"
+            ) from None
+        return _binary(content, bench.output_limit)
+    lines = text.splitlines(keepends=True)
+    first = (given["offset"] or 1) - 1
+    if first and first >= len(lines):
+        raise InvalidToolInput(f"offset is {first + 1}, and the file has {len(lines)} lines")
+    last = len(lines) if given["limit"] is None else first + given["limit"]
+    wanted = "".join(lines[first:last]) if wants_lines else text
+    return {
+        "content": wanted[: bench.output_limit],
+        "encoding": "utf-8",
+        "size": len(content),
+        "total_lines": len(lines),
+        "truncated": len(wanted) > bench.output_limit,
+    }
+
+
+def write_file(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """`sandbox_write_file`."""
+    content: str | bytes = given["content"]
+    if given["encoding"] == "base64":
+        try:
+            content = base64.b64decode(given["content"], validate=True)
+        except (binascii.Error, ValueError):
+            raise InvalidToolInput("content is not valid base64, and encoding says so") from None
+    bench.sandbox.files.write(given["path"], content)
+    return {"path": given["path"], "size": bench.sandbox.files.stat(given["path"]).size}
+
+
+def list_files(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """`sandbox_list_files`."""
+    entries = bench.sandbox.files.list(given["path"])
+    shown = entries[: definitions.MAX_LISTED_FILES]
+    return {
+        "path": given["path"],
+        "entries": [
+            {
+                "name": entry.name,
+                "type": entry.type,
+                "size": entry.size,
+                "mode": f"{entry.mode:04o}",
+            }
+            for entry in shown
+        ],
+        "truncated": len(entries) > len(shown),
+    }
+
+
+def edit_file(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """`sandbox_edit_file`."""
+    files, path = bench.sandbox.files, given["path"]
+    changed, count = replace(
+        files.read(path),
+        given["old_string"],
+        given["new_string"],
+        replace_all=given["replace_all"],
+        path=path,
+    )
+    files.write(path, changed)
+    return {"path": path, "replacements": count}
+
+
+ACTIONS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], dict[str, Any]]] = {
+    definitions.RUN.name: run,
+    definitions.PYTHON.name: python,
+    definitions.READ_FILE.name: read_file,
+    definitions.WRITE_FILE.name: write_file,
+    definitions.LIST_FILES.name: list_files,
+    definitions.EDIT_FILE.name: edit_file,
+}
+
+
+def _command(
+    bench: Workbench, command: str | Sequence[str], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    result = bench.sandbox.commands.run(
+        command,
+        stdin=given["stdin"],
+        cwd=given["cwd"],
+        env=given["env"],
+        timeout_ms=given["timeout_ms"],
+        on_stdout=bench.on_output,
+        on_stderr=bench.on_output,
+    )
+    described: dict[str, Any] = {
+        "exit_code": result.exit_code,
+        "stdout": _output(bench, result.stdout, result.stdout_bytes, "stdout"),
+        "stderr": _output(bench, result.stderr, result.stderr_bytes, "stderr"),
+        "execution_time_ms": round(result.execution_time_ms),
+    }
+    if note := _note(result):
+        described["note"] = note
+    return described
+
+
+def _note(result: CommandResult) -> str | None:
+    """What is special about the way it ended."""
+    if result.truncated:
+        return "it was ended because it printed more than the sandbox's max_output_bytes"
+    if result.timed_out:
+        return "it was ended because its time was over; give a longer timeout_ms if it needs it"
+    return None
+
+
+def _output(bench: Workbench, text: str, content: bytes, kind: str) -> str:
+    if len(text) <= bench.output_limit:
+        return text
+    path = bench.outputs.save(content, kind)
+    where = f"all of it is in {path}" if path else "it was not saved: the file system is full"
+    return head_and_tail(text, bench.output_limit, where)
+
+
+def _binary(content: bytes, output_limit: int) -> dict[str, Any]:
+    # Base64 is a third longer than what it stands for.
+    part = content[: output_limit // 4 * 3]
+    return {
+        "content": base64.b64encode(part).decode("ascii"),
+        "encoding": "base64",
+        "size": len(content),
+        "truncated": len(part) < len(content),
+    }
+
+
+def has_program(sandbox: Sandbox, name: str) -> bool:
+    """Whether one of the sandbox's usual directories holds the program `name`."""
+    return any(
+        sandbox.files.exists(posixpath.join(directory, name))
+        for directory in ("/usr/local/bin", "/usr/bin", "/bin")
+    )

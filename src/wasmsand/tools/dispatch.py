@@ -1,0 +1,123 @@
+"""`SandboxTools`: a sandbox as a set of tools for a model.
+
+Owns the way from a tool's name and input to a JSON result, and the one place that makes an
+error that a model can read of an exception. Rules: `handle` never raises for anything that
+a model sent or the sandbox said; a bug of ours passes through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from wasmsand.sdk.errors import CommandError, FileError, SandboxClosedError, SandboxError
+from wasmsand.sdk.sandbox import Sandbox
+from wasmsand.tools import schemas
+from wasmsand.tools.actions import ACTIONS, OutputHook, ProgramMissing, Workbench, has_program
+from wasmsand.tools.definitions import BY_NAME, TOOLS, ToolDefinition
+from wasmsand.tools.output import SavedOutputs
+from wasmsand.tools.parameters import kind_of
+
+DEFAULT_OUTPUT_LIMIT = 30_000
+_SMALLEST_OUTPUT_LIMIT = 100
+
+
+class UnknownTool(ValueError):
+    """There is no tool of this name, or this set of tools leaves it out."""
+
+
+TOOL_ERRORS = (ValueError, SandboxError)
+"""What a call of a tool may raise: a value that it cannot take (`InvalidToolInput`,
+`UnknownTool`, a path with a NUL character), and what the sandbox says."""
+
+
+class SandboxTools:
+    """One sandbox's tools.
+
+        tools = SandboxTools(sandbox)
+        model_api.create(..., tools=tools.anthropic())
+        tools.handle("sandbox_run", {"command": "ls | wc -l"})
+
+    - `sandbox`: stays the caller's to kill
+    - `only`: names of the tools to offer; all of them if left out. A tool whose program
+      the image lacks is never offered.
+    - `output_limit`: characters of one output or file that a model is given at once
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        *,
+        only: Collection[str] | None = None,
+        output_limit: int = DEFAULT_OUTPUT_LIMIT,
+    ) -> None:
+        if isinstance(output_limit, bool) or not isinstance(output_limit, int):
+            raise TypeError(f"output_limit must be an int, not {kind_of(output_limit)}")
+        if output_limit < _SMALLEST_OUTPUT_LIMIT:
+            raise ValueError(
+                f"output_limit must be at least {_SMALLEST_OUTPUT_LIMIT}, not {output_limit}"
+            )
+        if only is not None:
+            for name in only:
+                if name not in BY_NAME:
+                    raise UnknownTool(f"only: no tool {name!r}; there are: {', '.join(BY_NAME)}")
+        self._sandbox = sandbox
+        self._offered = tuple(tool for tool in TOOLS if only is None or tool.name in only)
+        self._outputs = SavedOutputs(sandbox)
+        self._output_limit = output_limit
+
+    @property
+    def definitions(self) -> tuple[ToolDefinition, ...]:
+        """The tools that can be used in this sandbox."""
+        return tuple(
+            tool
+            for tool in self._offered
+            if tool.program is None or has_program(self._sandbox, tool.program)
+        )
+
+    def openai(self, *, api: schemas.OpenAIApi = "chat") -> list[dict[str, Any]]:
+        """The tools as OpenAI's APIs want them: `"chat"` completions or `"responses"`."""
+        return schemas.openai(self.definitions, api=api)
+
+    def anthropic(self) -> list[dict[str, Any]]:
+        """The tools as Anthropic's Messages API wants them."""
+        return schemas.anthropic(self.definitions)
+
+    def handle(self, tool_name: str, input: object) -> dict[str, Any]:
+        """Do what a model asked for, and return what to tell it, as plain JSON.
+
+        What went wrong is `{"error": {"code": ..., "message": ...}}`: the code is an errno's
+        name as `ENOENT`, or `UNKNOWN_TOOL`, `INVALID_INPUT`, `PROGRAM_MISSING`,
+        `SANDBOX_CLOSED`, `SANDBOX_ERROR`.
+        """
+        try:
+            return self.call(tool_name, input)
+        except TOOL_ERRORS as error:
+            return {"error": {"code": error_code(error), "message": str(error)}}
+
+    def call(
+        self, tool_name: str, input: object, *, on_output: OutputHook | None = None
+    ) -> dict[str, Any]:
+        """As `handle`, but what went wrong is raised (see `TOOL_ERRORS`). `on_output` gets
+        what a command prints, as it comes, on the calling thread."""
+        tool = next((tool for tool in self._offered if tool.name == tool_name), None)
+        if tool is None:
+            names = ", ".join(tool.name for tool in self._offered)
+            raise UnknownTool(f"there is no tool {tool_name!r:.80}; there are: {names}")
+        bench = Workbench(self._sandbox, self._outputs, self._output_limit, on_output)
+        return ACTIONS[tool.name](bench, tool.checked(input))
+
+
+def error_code(error: Exception) -> str:
+    """A short name for what went wrong, for programs."""
+    if isinstance(error, FileError | CommandError):
+        return error.errno_name
+    if isinstance(error, SandboxClosedError):
+        return "SANDBOX_CLOSED"
+    if isinstance(error, ProgramMissing):
+        return "PROGRAM_MISSING"
+    if isinstance(error, SandboxError):
+        return "SANDBOX_ERROR"
+    if isinstance(error, UnknownTool):
+        return "UNKNOWN_TOOL"
+    return "INVALID_INPUT"

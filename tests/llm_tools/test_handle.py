@@ -1,0 +1,215 @@
+"""Each tool does what its description says, and returns plain JSON."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from wasmsand import Sandbox
+from wasmsand.tools import SandboxTools, UnknownTool
+from wasmsand.tools.actions import has_program
+
+
+def test_run_has_the_shape_that_was_promised(tools: SandboxTools, sandbox: Sandbox) -> None:
+    sandbox.files.write("sales_q1.csv", "")
+    sandbox.files.write("sales_q2.csv", "")
+    result = tools.handle(
+        "sandbox_run", {"command": "find /home/user -name '*.csv' | sort | head -5"}
+    )
+    milliseconds = result.pop("execution_time_ms")
+    assert isinstance(milliseconds, int)
+    assert milliseconds >= 0
+    assert result == {
+        "exit_code": 0,
+        "stdout": "/home/user/sales_q1.csv\n/home/user/sales_q2.csv\n",
+        "stderr": "",
+    }
+
+
+def test_a_command_that_fails_is_a_result(tools: SandboxTools) -> None:
+    result = tools.handle("sandbox_run", {"command": "echo out; echo err >&2; exit 3"})
+    assert (result["exit_code"], result["stdout"], result["stderr"]) == (3, "out\n", "err\n")
+
+
+def test_run_takes_input_directory_and_variables(tools: SandboxTools) -> None:
+    result = tools.handle(
+        "sandbox_run",
+        {"command": "pwd; echo $A; cat", "stdin": "in\n", "cwd": "/tmp", "env": {"A": "b"}},
+    )
+    assert result["stdout"] == "/tmp\nb\nin\n"
+
+
+def test_a_timeout_is_a_result_with_a_note(tools: SandboxTools) -> None:
+    result = tools.handle("sandbox_run", {"command": "echo first; sleep 60", "timeout_ms": 300})
+    assert result["exit_code"] == 124
+    assert result["stdout"] == "first\n"
+    assert "longer timeout_ms" in result["note"]
+
+
+def test_too_much_output_is_a_result_with_a_note() -> None:
+    with Sandbox(max_output_bytes=10_000) as sandbox:
+        result = SandboxTools(sandbox).handle("sandbox_run", {"command": "yes"})
+    assert "max_output_bytes" in result["note"]
+
+
+def test_null_means_left_out(tools: SandboxTools) -> None:
+    result = tools.handle(
+        "sandbox_run", {"command": "pwd", "cwd": None, "env": None, "timeout_ms": None}
+    )
+    assert result["stdout"] == "/home/user\n"
+
+
+def test_a_whole_number_with_a_point_is_an_integer(tools: SandboxTools) -> None:
+    assert tools.handle("sandbox_run", {"command": ":", "timeout_ms": 5000.0})["exit_code"] == 0
+
+
+def test_python_runs_or_says_that_the_image_has_none(tools: SandboxTools, sandbox: Sandbox) -> None:
+    result = tools.handle("sandbox_python", {"code": "print(6 * 7)"})
+    offered = [tool.name for tool in tools.definitions]
+    if has_program(sandbox, "python3"):
+        assert result["stdout"] == "42\n"
+        assert "sandbox_python" in offered
+    else:
+        assert result["error"]["code"] == "PROGRAM_MISSING"
+        assert "python3 is not among the programs" in result["error"]["message"]
+        assert "sandbox_python" not in offered
+
+
+def test_long_output_is_cut_and_saved_whole(sandbox: Sandbox) -> None:
+    tools = SandboxTools(sandbox, output_limit=1000)
+    result = tools.handle("sandbox_run", {"command": "seq 10000; seq 10000 >&2"})
+    for kind in ("stdout", "stderr"):
+        text = result[kind]
+        assert len(text) < 1200
+        assert text.startswith("1\n2\n3\n")
+        assert text.endswith("9999\n10000\n")
+        path = text.split("all of it is in ")[1].split(" ...]")[0]
+        assert sandbox.files.read(path) == b"".join(b"%d\n" % n for n in range(1, 10001))
+
+
+def test_the_sixteen_last_outputs_are_kept(sandbox: Sandbox) -> None:
+    tools = SandboxTools(sandbox, output_limit=100)
+    for _ in range(20):
+        tools.handle("sandbox_run", {"command": "seq 1000"})
+    names = {entry.name for entry in sandbox.files.list("/tmp/tool-output")}
+    assert names == {f"{number}.stdout" for number in range(5, 21)}
+
+
+def test_a_full_file_system_is_said_in_the_cut() -> None:
+    with Sandbox(fs_limit_bytes=50_000) as sandbox:
+        tools = SandboxTools(sandbox, output_limit=1000)
+        result = tools.handle("sandbox_run", {"command": "seq 100000"})
+    assert "it was not saved: the file system is full" in result["stdout"]
+
+
+def test_write_then_read(tools: SandboxTools) -> None:
+    assert tools.handle("sandbox_write_file", {"path": "a/b.txt", "content": "é\n"}) == {
+        "path": "a/b.txt",
+        "size": 3,
+    }
+    assert tools.handle("sandbox_read_file", {"path": "a/b.txt"}) == {
+        "content": "é\n",
+        "encoding": "utf-8",
+        "size": 3,
+        "total_lines": 1,
+        "truncated": False,
+    }
+
+
+def test_bytes_travel_as_base64(tools: SandboxTools) -> None:
+    data = bytes(range(256))
+    text = base64.b64encode(data).decode()
+    tools.handle("sandbox_write_file", {"path": "x", "content": text, "encoding": "base64"})
+    result = tools.handle("sandbox_read_file", {"path": "x"})
+    assert result == {"content": text, "encoding": "base64", "size": 256, "truncated": False}
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ({"offset": 2, "limit": 2}, "2\n3\n"),
+        ({"offset": 9}, "9\n10\n"),
+        ({"limit": 1}, "1\n"),
+        ({"offset": 10, "limit": 100}, "10\n"),
+    ],
+)
+def test_read_by_lines(
+    tools: SandboxTools, sandbox: Sandbox, lines: dict[str, int], expected: str
+) -> None:
+    sandbox.files.write("n", "".join(f"{n}\n" for n in range(1, 11)))
+    result = tools.handle("sandbox_read_file", {"path": "n", **lines})
+    assert (result["content"], result["total_lines"]) == (expected, 10)
+
+
+def test_a_long_file_is_cut(sandbox: Sandbox) -> None:
+    sandbox.files.write("long", "x" * 500)
+    sandbox.files.write("bytes", b"\xff" * 500)
+    tools = SandboxTools(sandbox, output_limit=100)
+    result = tools.handle("sandbox_read_file", {"path": "long"})
+    assert (result["content"], result["size"], result["truncated"]) == ("x" * 100, 500, True)
+    result = tools.handle("sandbox_read_file", {"path": "bytes"})
+    assert result["truncated"]
+    assert base64.b64decode(result["content"]) == b"\xff" * 75
+
+
+def test_list_files(tools: SandboxTools, sandbox: Sandbox) -> None:
+    sandbox.files.write("b", "12")
+    sandbox.commands.run("mkdir d; chmod 600 b; ln -s b l")
+    result = tools.handle("sandbox_list_files", {})
+    assert [(e["name"], e["type"], e["mode"]) for e in result["entries"]][:2] == [
+        ("b", "file", "0600"),
+        ("d", "dir", "0755"),
+    ]
+    assert result["entries"][0]["size"] == 2
+    assert not result["truncated"]
+
+
+def test_a_long_listing_is_cut(tools: SandboxTools, sandbox: Sandbox) -> None:
+    sandbox.commands.run("mkdir d; cd d; touch $(seq 1001)")
+    result = tools.handle("sandbox_list_files", {"path": "d"})
+    assert (len(result["entries"]), result["truncated"]) == (1000, True)
+
+
+def test_edit_replaces_one_text_and_keeps_the_mode(tools: SandboxTools, sandbox: Sandbox) -> None:
+    sandbox.files.write("s.sh", "echo one\r\necho two\n")
+    sandbox.commands.run("chmod 755 s.sh")
+    result = tools.handle(
+        "sandbox_edit_file", {"path": "s.sh", "old_string": "two", "new_string": "2"}
+    )
+    assert result == {"path": "s.sh", "replacements": 1}
+    assert sandbox.files.read("s.sh") == b"echo one\r\necho 2\n"
+    assert sandbox.files.stat("s.sh").mode == 0o755
+
+
+def test_only_named_tools_are_offered(sandbox: Sandbox) -> None:
+    tools = SandboxTools(sandbox, only=["sandbox_run"])
+    assert [tool["name"] for tool in tools.anthropic()] == ["sandbox_run"]
+    error = tools.handle("sandbox_read_file", {"path": "/etc/passwd"})["error"]
+    assert error["code"] == "UNKNOWN_TOOL"
+    with pytest.raises(UnknownTool, match="no tool 'sandbox_fly'"):
+        SandboxTools(sandbox, only=["sandbox_fly"])
+
+
+def test_call_streams_output_and_raises(tools: SandboxTools) -> None:
+    seen: list[str] = []
+    tools.call("sandbox_run", {"command": "echo a; echo b >&2"}, on_output=seen.append)
+    assert sorted("".join(seen).split()) == ["a", "b"]
+    with pytest.raises(UnknownTool):
+        tools.call("nothing", {})
+
+
+def test_every_result_is_json(tools: SandboxTools) -> None:
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("sandbox_run", {"command": "printf '\\377'"}),
+        ("sandbox_write_file", {"path": "a", "content": "x"}),
+        ("sandbox_read_file", {"path": "a"}),
+        ("sandbox_list_files", {"path": "/"}),
+        ("sandbox_edit_file", {"path": "a", "old_string": "x", "new_string": "y"}),
+        ("sandbox_read_file", {"path": "/nowhere"}),
+    ]
+    for name, given in calls:
+        result = tools.handle(name, given)
+        assert json.loads(json.dumps(result)) == result

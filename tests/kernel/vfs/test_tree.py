@@ -241,6 +241,14 @@ def test_links_of_a_directory_are_two_and_its_subdirectories() -> None:
     assert [world.ns.stat(world.find(d)).nlink for d in (b"/d", b"/e")] == [2, 3]
 
 
+def test_files_ask_to_be_read_in_large_pieces() -> None:
+    world = World()
+    world.write(b"/file", b"x")
+    stat = world.ns.stat(world.find(b"/file"))
+    assert (stat.blksize, stat.blocks) == (65536, 8)
+    assert world.ns.stat(world.find(b"/")).blksize == 4096
+
+
 def test_too_many_links_give_emlink() -> None:
     world = World(limits=Limits(max_inodes=LINK_MAX + 10))
     node = world.write(b"/a", b"")

@@ -13,7 +13,11 @@ from typing import NamedTuple
 from wasmsand.kernel.flags import S_IFDIR, S_IFMT
 
 BLOCK_SIZE = 4096
-"""The unit of allocation, and what st_blksize says."""
+"""The unit of allocation."""
+
+TRANSFER_SIZE = 65536
+"""What st_blksize says of regular files: how much to read or write at once. A system call
+costs far more than on Linux, and awk, cmp and diff read as much as they are told here."""
 
 
 @dataclass(frozen=True, slots=True)

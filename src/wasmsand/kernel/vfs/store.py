@@ -22,7 +22,7 @@ from wasmsand.kernel.vfs.inode import (
     SymlinkInode,
 )
 from wasmsand.kernel.vfs.layers import ROOT_INO, InodeTable, Snapshot
-from wasmsand.kernel.vfs.model import BLOCK_SIZE, Stat, StatFs
+from wasmsand.kernel.vfs.model import BLOCK_SIZE, TRANSFER_SIZE, Stat, StatFs
 from wasmsand.kernel.vfs.space import Space, blocks_of
 
 TREE_MAGIC = 0x01021994
@@ -90,7 +90,9 @@ class TreeStore(FileSystem):
     def stat(self, ino: int) -> Stat:
         inode = self._get(ino)
         rdev = 0
+        block_size = BLOCK_SIZE
         if type(inode) is FileInode:
+            block_size = TRANSFER_SIZE
             size = inode.content.size
             blocks = inode.content.stat_blocks()
         elif isinstance(inode, DirectoryInode):
@@ -110,7 +112,7 @@ class TreeStore(FileSystem):
             inode.gid,
             rdev,
             size,
-            BLOCK_SIZE,
+            block_size,
             blocks,
             inode.atime,
             inode.mtime,

@@ -175,7 +175,8 @@ def run_between(machine: Machine, name: str, source: str, target: str) -> float:
         taken = open_path(machine.kernel, opener, root, target.encode(), flags, 0o644)
         machine.kernel.exit(opener, 0)
     before = time.process_time()
-    machine.start_process((name.encode(),), (), b"/tmp", (given, taken, taken), ended.set)
+    files = {0: given, 1: taken, 2: taken}
+    machine.start_process((name.encode(),), (), b"/tmp", files, ended.set)
     ended.wait()
     return time.process_time() - before
 

@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
     from wasmsand.sdk.errors import (
         AlreadyExistsError,
         CommandError,
@@ -32,14 +33,40 @@ if TYPE_CHECKING:
         SandboxError,
         ToolError,
     )
-    from wasmsand.sdk.results import CommandResult, FileInfo
+    from wasmsand.sdk.options import SandboxOptions
+    from wasmsand.sdk.results import CommandResult, FileInfo, ProcessInfo, Usage
     from wasmsand.sdk.sandbox import Sandbox
 
 __version__ = "0.1.0"
 
+_MODULES = {
+    "command_handle": ("CommandHandle", "OutputChunk"),
+    "errors": (
+        "AlreadyExistsError",
+        "CommandError",
+        "DirectoryNotEmptyError",
+        "FileError",
+        "ImageMissingError",
+        "InvalidPathError",
+        "IsDirectoryError",
+        "NoSpaceError",
+        "NotDirectoryError",
+        "NotFoundError",
+        "PermissionDeniedError",
+        "SandboxClosedError",
+        "SandboxError",
+        "ToolError",
+    ),
+    "options": ("SandboxOptions",),
+    "results": ("CommandResult", "FileInfo", "ProcessInfo", "Usage"),
+    "sandbox": ("Sandbox",),
+}
+"""Where in `wasmsand.sdk` each public name is."""
+
 __all__ = [
     "AlreadyExistsError",
     "CommandError",
+    "CommandHandle",
     "CommandResult",
     "DirectoryNotEmptyError",
     "FileError",
@@ -50,27 +77,26 @@ __all__ = [
     "NoSpaceError",
     "NotDirectoryError",
     "NotFoundError",
+    "OutputChunk",
     "PermissionDeniedError",
+    "ProcessInfo",
     "Sandbox",
     "SandboxClosedError",
     "SandboxError",
+    "SandboxOptions",
     "ToolError",
+    "Usage",
     "__version__",
 ]
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "Sandbox":
-        module = import_module("wasmsand.sdk.sandbox")
-    elif name in ("CommandResult", "FileInfo"):
-        module = import_module("wasmsand.sdk.results")
-    else:
-        module = import_module("wasmsand.sdk.errors")
-    value = getattr(module, name)
-    globals()[name] = value
-    return value
+    for module, names in _MODULES.items():
+        if name in names:
+            value = getattr(import_module(f"wasmsand.sdk.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -92,8 +92,16 @@ CALLS: list[tuple[Callable[[Any], object], type[Exception], str]] = [
     (lambda s: s.files.read(b"/etc"), TypeError, "path must be a str or a path, not bytes"),
     (lambda s: s.files.read(""), ValueError, "path must not be empty"),
     (lambda s: s.files.read("a\0"), ValueError, "path must not contain a NUL"),
-    (lambda s: s.files.write("a", None), TypeError, "data must be bytes or str, not None"),
-    (lambda s: s.files.write("a", 5), TypeError, "data must be bytes or str, not int"),
+    (
+        lambda s: s.files.write("a", None),
+        TypeError,
+        "data must be bytes, str or a binary file, not None",
+    ),
+    (
+        lambda s: s.files.write("a", 5),
+        TypeError,
+        "data must be bytes, str or a binary file, not int",
+    ),
     (
         lambda s: s.files.write("a", "\ud800"),
         ValueError,

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from wasmsand.cli.failure import Failure
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import Limits
-from wasmsand.sdk.environment import HOME, command_environment
+from wasmsand.sdk.environment import command_environment
+from wasmsand.sdk.options import HOME
 
 if TYPE_CHECKING:
     from wasmsand.machine import Machine

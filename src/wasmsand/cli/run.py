@@ -17,7 +17,8 @@ from wasmsand.cli import options
 from wasmsand.cli.failure import Failure
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import Limits
-from wasmsand.sdk.commands import SHELL, TIMEOUT_EXIT_CODE
+from wasmsand.sdk.commands import SHELL
+from wasmsand.sdk.output import TIMEOUT_EXIT_CODE
 
 _BROKEN_PIPE_EXIT_CODE = 141
 """128 + SIGPIPE, as a shell reports it."""

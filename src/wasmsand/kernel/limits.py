@@ -19,6 +19,8 @@ PIPE_CAPACITY = 64 * KIB
 PIPE_ATOMIC_WRITE = 4096
 FULL_PIPES_MAX = 512
 """Pipes of one sandbox that have the whole capacity; further ones hold PIPE_ATOMIC_WRITE."""
+HOST_CHANNEL_CAPACITY = 256 * KIB
+"""Output of a started command that waits for the host to read it."""
 IO_MAX = 0x7FFF_F000
 """Most bytes that one read or write moves (Linux: MAX_RW_COUNT)."""
 IO_CHUNK = 1 * MIB

@@ -3,8 +3,10 @@
 from wasmsand.machine.checkpoint import Checkpoint, CheckpointFailed, run_to_checkpoint
 from wasmsand.machine.command import Completed
 from wasmsand.machine.files import FileEntry, HostFiles
+from wasmsand.machine.hosted import HostedEnd, HostProcess
 from wasmsand.machine.image import ImageMissing, base_image, image_at, image_programs
 from wasmsand.machine.machine import Machine, MachineOptions
+from wasmsand.machine.processes import ProcessEntry, list_processes, send_signal
 from wasmsand.machine.terminal import HostTerminal
 from wasmsand.machine.tools import ToolRejected
 
@@ -14,13 +16,18 @@ __all__ = [
     "Completed",
     "FileEntry",
     "HostFiles",
+    "HostProcess",
     "HostTerminal",
+    "HostedEnd",
     "ImageMissing",
     "Machine",
     "MachineOptions",
+    "ProcessEntry",
     "ToolRejected",
     "base_image",
     "image_at",
     "image_programs",
+    "list_processes",
     "run_to_checkpoint",
+    "send_signal",
 ]

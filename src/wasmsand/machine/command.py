@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_EXIT_CODE: Final = 124
 _COMPILING: Final = b"wasmsand: the program was still being compiled; try again\n"
-_LINGER_SECONDS: Final = 0.05
+LINGER_SECONDS: Final = 0.05
 """How long to wait, after the process ended, for others that still hold its output: a
 process substitution ends a moment later than the shell that started it."""
 
@@ -101,6 +101,7 @@ def run_command(
     timeout_seconds: float | None,
     on_stdout: Callable[[bytes], None] | None,
     on_stderr: Callable[[bytes], None] | None,
+    on_started: Callable[[int], None] | None,
 ) -> Completed:
     """Start `argv`, wait for it, gather its output."""
     began = time.perf_counter()
@@ -117,7 +118,7 @@ def run_command(
             argv,
             environ,
             cwd,
-            (source, capture.stdout, capture.stderr),
+            {0: source, 1: capture.stdout, 2: capture.stderr},
             capture.ended.set,
             deadline_ns=deadline_ns,
         )
@@ -126,9 +127,11 @@ def run_command(
         return Completed(b"", _COMPILING, TIMEOUT_EXIT_CODE, True, False, seconds)
     job = process.job
     try:
+        if on_started is not None:
+            on_started(job)
         timed_out = not capture.ended.wait(timeout_seconds)
         if not timed_out and not capture.overflowed and not capture.closed.is_set():
-            capture.closed.wait(_LINGER_SECONDS)
+            capture.closed.wait(LINGER_SECONDS)
     except BaseException:  # the caller gave up (Ctrl-C): so does its command
         machine.end_job(job)
         raise
@@ -138,17 +141,11 @@ def run_command(
     with machine.lock:
         stdout, stderr = bytes(capture.stdout.captured), bytes(capture.stderr.captured)
         capture.stdout.closed = capture.stderr.closed = True
-        limits = machine.kernel.limits
-        if job in machine.kernel.out_of_memory_jobs:
-            machine.kernel.out_of_memory_jobs.discard(job)
-            notices.append(
-                f"out of memory ({limits.memory_limit_bytes} bytes), a process was ended; "
-                "raise memory_limit_bytes"
-            )
+    notices += memory_notices(machine, job)
     if capture.overflowed:
         notices.append(
-            f"output limit of {limits.max_output_bytes} bytes reached, command ended; "
-            "raise max_output_bytes"
+            f"output limit of {machine.kernel.limits.max_output_bytes} bytes reached, command "
+            "ended; raise max_output_bytes"
         )
     stderr += b"".join(f"wasmsand: {notice}\n".encode() for notice in notices)
     if timed_out:
@@ -160,6 +157,19 @@ def run_command(
     return Completed(
         stdout, stderr, exit_code, timed_out, capture.overflowed, time.perf_counter() - began
     )
+
+
+def memory_notices(machine: Machine, job: int) -> list[str]:
+    """What to tell of a command of which a process was ended for memory."""
+    with machine.lock:
+        kernel = machine.kernel
+        if job not in kernel.out_of_memory_jobs:
+            return []
+        kernel.out_of_memory_jobs.discard(job)
+        return [
+            f"out of memory ({kernel.limits.memory_limit_bytes} bytes), a process was ended; "
+            "raise memory_limit_bytes"
+        ]
 
 
 def end_background_jobs(machine: Machine) -> list[str]:

@@ -7,6 +7,8 @@ write replaces the file's content in one step or leaves what was there.
 
 from __future__ import annotations
 
+import builtins
+import posixpath
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import S_IFDIR, S_IFLNK, S_IFMT, S_IFREG
 from wasmsand.kernel.vfs import ROOT, Node, Stat
+from wasmsand.machine import trees
 
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
@@ -26,7 +29,6 @@ _TYPES: Final = {
     0o020000: "device",
     0o140000: "socket",
 }
-_LIST_STEP: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class FileEntry:
     size: int
     mode: int
     mtime_ns: int
+    path: str
+    """The absolute path that it was found by."""
 
 
 class HostFiles:
@@ -51,17 +55,13 @@ class HostFiles:
     def _resolve(self, path: str, *, follow: bool = True) -> Node:
         return self._namespace.resolve(ROOT, self._namespace.root, _bytes(path), follow=follow)
 
-    def _entry(self, name: str, stat: Stat) -> FileEntry:
-        kind = _TYPES.get(stat.mode & S_IFMT, "device")
-        size = 0 if kind == "dir" else stat.size
-        return FileEntry(name, kind, size, stat.mode & 0o7777, stat.mtime_ns)
-
-    def read(self, path: str) -> bytes:
-        """The content of a file."""
+    def read(self, path: str, offset: int = 0, count: int | None = None) -> bytes:
+        """The content of a file, or a part of it."""
         with self._lock:
             node = self._resolve(path)
             self._require_regular(node, path)
-            return self._namespace.read(node, 0, self._namespace.size(node))
+            rest = max(0, self._namespace.size(node) - offset)
+            return self._namespace.read(node, offset, rest if count is None else min(count, rest))
 
     def _require_regular(self, node: Node, path: str) -> None:
         kind = self._namespace.stat(node).mode & S_IFMT
@@ -70,26 +70,48 @@ class HostFiles:
         if kind != S_IFREG:
             raise KernelError(Errno.EINVAL, f"not a regular file: {path}")
 
-    def write(
-        self, path: str, data: bytes, *, mode: int = 0o644, make_parents: bool = True
-    ) -> None:
+    def write(self, path: str, data: bytes, *, mode: int | None = None) -> None:
         """Replace the content of a file, making it (and its directories) if need be.
 
-        An existing file keeps its mode and owner; a symbolic link is followed.
+        An existing file keeps its owner, and its mode unless one is given; a symbolic link is
+        followed.
         """
         with self._lock:
-            if make_parents:
-                self._make_parents(path)
+            node = self._find_or_make_parents(path)
+            if node is None:
+                self._replace(path, None, data, 0o644 if mode is None else mode)
+                return
+            self._require_regular(node, path)
+            old_mode = self._namespace.stat(node).mode & 0o7777
+            self._replace(path, node, data, old_mode)
+            if mode is not None and mode != old_mode:
+                self._namespace.chmod(ROOT, self._resolve(path), mode)
+
+    def _find_or_make_parents(self, path: str) -> Node | None:
+        """The file at a path, or None, and then the directories above it are there."""
+        try:
+            return self._resolve(path)
+        except KernelError as error:
+            if error.errno is not Errno.ENOENT:
+                raise
+        self._make_parents(path)
+        return None
+
+    def append(self, path: str, data: bytes) -> None:
+        """Add to the end of a file, making it (and its directories) if need be: all of `data`
+        or nothing."""
+        with self._lock:
+            node = self._find_or_make_parents(path)
+            if node is None:
+                self._replace(path, None, data, 0o644)
+                return
+            self._require_regular(node, path)
+            size = self._namespace.size(node)
             try:
-                node = self._resolve(path)
-            except KernelError as error:
-                if error.errno is not Errno.ENOENT:
-                    raise
-                node = None
-            if node is not None:
-                self._require_regular(node, path)
-                mode = self._namespace.stat(node).mode & 0o7777
-            self._replace(path, node, data, mode)
+                self._write_all(node, data, size)
+            except KernelError:
+                self._namespace.resize(ROOT, node, size)
+                raise
 
     def _replace(self, path: str, node: Node | None, data: bytes, mode: int) -> None:
         """Write beside the file first, so that a full disk leaves the old content."""
@@ -134,11 +156,11 @@ class HostFiles:
             self._write_all(node, old)
             raise
 
-    def _write_all(self, node: Node, data: bytes) -> None:
+    def _write_all(self, node: Node, data: bytes, offset: int = 0) -> None:
         done = 0
         view = memoryview(data)
         while done < len(data):
-            done += self._namespace.write(ROOT, node, done, view[done:])
+            done += self._namespace.write(ROOT, node, offset + done, view[done:])
 
     def _make_parents(self, path: str) -> None:
         parent = _bytes(path).rstrip(b"/").rpartition(b"/")[0]
@@ -176,49 +198,75 @@ class HostFiles:
     def list(self, path: str) -> list[FileEntry]:
         """The entries of a directory, by name."""
         with self._lock:
-            node = self._resolve(path)
-            if self._namespace.stat(node).mode & S_IFMT != S_IFDIR:
-                raise KernelError(Errno.ENOTDIR, path)
-            entries = []
-            cookie = 0
-            while step := self._namespace.readdir(node, cookie, _LIST_STEP):
-                cookie = step[-1].cookie
-                for item in step:
-                    if item.name not in (b".", b".."):
-                        child = self._namespace.resolve(ROOT, node, item.name, follow=False)
-                        name = item.name.decode("utf-8", "surrogateescape")
-                        entries.append(self._entry(name, self._namespace.stat(child)))
-            return sorted(entries, key=lambda entry: entry.name)
+            found = trees.entries(self._namespace, self._directory(path))
+            stats = [(name, self._namespace.stat(node)) for name, node in found]
+        return [_entry(path, name, stat) for name, stat in stats]
+
+    def tree(self, path: str) -> builtins.list[FileEntry]:
+        """Everything below a directory: each directory before its entries, sorted by name."""
+        with self._lock:
+            found = list(trees.walk(self._namespace, self._directory(path)))
+        return [_entry(path, entry.path, entry.stat) for entry in found]
+
+    def _directory(self, path: str) -> Node:
+        node = self._resolve(path)
+        if self._namespace.stat(node).mode & S_IFMT != S_IFDIR:
+            raise KernelError(Errno.ENOTDIR, path)
+        return node
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
         """Remove a file or an empty directory; with `recursive` a whole tree."""
+        where = _bytes(path)
         with self._lock:
-            self._remove(_bytes(path), recursive)
+            root = self._namespace.root
+            node = self._namespace.resolve(ROOT, root, where, follow=False)
+            if self._namespace.stat(node).mode & S_IFMT != S_IFDIR:
+                self._namespace.unlink(ROOT, root, where)
+                return
+            if recursive:
+                trees.remove_below(self._namespace, node)
+            self._namespace.rmdir(ROOT, root, where)
 
-    def _remove(self, path: bytes, recursive: bool) -> None:
-        root = self._namespace.root
-        node = self._namespace.resolve(ROOT, root, path, follow=False)
-        if self._namespace.stat(node).mode & S_IFMT != S_IFDIR:
-            self._namespace.unlink(ROOT, root, path)
-            return
-        if recursive:
-            while True:
-                names = [
-                    entry.name
-                    for entry in self._namespace.readdir(node, 0, _LIST_STEP)
-                    if entry.name not in (b".", b"..")
-                ]
-                if not names:
-                    break
-                for name in names:
-                    self._remove(path.rstrip(b"/") + b"/" + name, True)
-        self._namespace.rmdir(ROOT, root, path)
-
-    def stat(self, path: str) -> FileEntry:
-        """A file's type, size, mode and time; a symbolic link is followed."""
+    def rename(self, source: str, target: str) -> None:
+        """As rename(2)."""
         with self._lock:
-            stat = self._namespace.stat(self._resolve(path))
-        return self._entry(path.rstrip("/").rpartition("/")[2] or "/", stat)
+            root = self._namespace.root
+            self._namespace.rename(ROOT, root, _bytes(source), root, _bytes(target))
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy a file, a link or a tree to the path `target`, with modes."""
+        with self._lock:
+            identity = self._machine.identity
+            self._make_parents(target)
+            top = self._resolve(source, follow=False)
+            trees.copy(self._namespace, top, _bytes(target), identity.uid, identity.gid)
+
+    def chmod(self, path: str, mode: int) -> None:
+        """Set permission bits; a symbolic link is followed."""
+        with self._lock:
+            self._namespace.chmod(ROOT, self._resolve(path), mode)
+
+    def symlink(self, target: str, path: str) -> None:
+        """Make a symbolic link."""
+        with self._lock:
+            self._make_parents(path)
+            root, identity = self._namespace.root, self._machine.identity
+            node = self._namespace.symlink(ROOT, _bytes(target), root, _bytes(path))
+            self._namespace.chown(ROOT, node, identity.uid, identity.gid)
+
+    def read_link(self, path: str) -> str:
+        """What a symbolic link holds."""
+        with self._lock:
+            node = self._resolve(path, follow=False)
+            if self._namespace.stat(node).mode & S_IFMT != S_IFLNK:
+                raise KernelError(Errno.EINVAL, f"not a symbolic link: {path}")
+            return self._namespace.readlink(node).decode("utf-8", "surrogateescape")
+
+    def stat(self, path: str, *, follow: bool = True) -> FileEntry:
+        """A file's type, size, mode and time."""
+        with self._lock:
+            stat = self._namespace.stat(self._resolve(path, follow=follow))
+        return _entry(path, b"", stat)
 
     def exists(self, path: str) -> bool:
         """Whether a path leads to something."""
@@ -229,6 +277,16 @@ class HostFiles:
                 return False
             raise
         return True
+
+
+def _entry(base: str, relative: bytes, stat: Stat) -> FileEntry:
+    path = base
+    if relative:
+        path = posixpath.join(base, relative.decode("utf-8", "surrogateescape"))
+    name = path.rstrip("/").rpartition("/")[2] or "/"
+    kind = _TYPES.get(stat.mode & S_IFMT, "device")
+    size = 0 if kind == "dir" else stat.size
+    return FileEntry(name, kind, size, stat.mode & 0o7777, stat.mtime_ns, path)
 
 
 def _bytes(path: str) -> bytes:

@@ -34,11 +34,12 @@ from wasmsand.kernel.wait import WouldBlock
 from wasmsand.machine.command import Completed, run_command
 from wasmsand.machine.files import HostFiles
 from wasmsand.machine.guest import Guest
+from wasmsand.machine.hosted import HostProcess
 from wasmsand.machine.image import base_image, image_with_tools
 from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.parking import Parker
 from wasmsand.machine.terminal import HostTerminal
-from wasmsand.machine.timers import TimerService
+from wasmsand.machine.timers import TimerOwner, TimerService
 from wasmsand.machine.tools import find_tools
 
 USER_ID: Final = 1000
@@ -131,8 +132,10 @@ class Machine:
         timeout_seconds: float | None = None,
         on_stdout: Callable[[bytes], None] | None = None,
         on_stderr: Callable[[bytes], None] | None = None,
+        on_started: Callable[[int], None] | None = None,
     ) -> Completed:
-        """Run a program to its end and capture what it prints."""
+        """Run a program to its end and capture what it prints. `on_started` gets its job (see
+        `end_job`) when it runs."""
         return run_command(
             self,
             tuple(argv),
@@ -142,6 +145,30 @@ class Machine:
             timeout_seconds,
             on_stdout,
             on_stderr,
+            on_started,
+        )
+
+    def start(
+        self,
+        argv: Sequence[bytes],
+        *,
+        environ: Mapping[str, str],
+        cwd: str,
+        stdin: bytes | None = None,
+        extra_inputs: Sequence[int] = (),
+        extra_outputs: Sequence[int] = (),
+        timeout_seconds: float | None = None,
+    ) -> HostProcess:
+        """Run a program with streams to and from it. Without `stdin` that is one of them."""
+        return HostProcess(
+            self,
+            tuple(argv),
+            _environment(environ),
+            _bytes(cwd),
+            stdin,
+            extra_inputs,
+            extra_outputs,
+            timeout_seconds,
         )
 
     def open_terminal(
@@ -161,13 +188,13 @@ class Machine:
         argv: tuple[bytes, ...],
         environ: tuple[bytes, ...],
         cwd: bytes,
-        files: tuple[OpenFile, OpenFile, OpenFile],
+        files: Mapping[int, OpenFile],
         on_end: Callable[[], None],
         *,
         terminal: Terminal | None = None,
         deadline_ns: int | None = None,
     ) -> Process:
-        """Start a program with these standard files; `on_end` is called under the lock.
+        """Start a program with these files, by descriptor; `on_end` is called under the lock.
 
         Raises `TimeoutError` if it is still being compiled at `deadline_ns`.
         """
@@ -188,7 +215,7 @@ class Machine:
             except (ModuleRejected, MemoryError) as error:
                 kernel.exit(process, Signal.SIGKILL)
                 raise KernelError(Errno.ENOMEM, str(error)) from error
-            for number, file in enumerate(files):
+            for number, file in files.items():
                 process.fds.replace(number, file)
             if terminal is not None:
                 take_terminal(process, terminal)
@@ -233,6 +260,10 @@ class Machine:
         """End every process of a command."""
         with self.lock:
             self.kernel.kill_job(job)
+
+    def call_at(self, owner: TimerOwner, when_ns: int) -> None:
+        """Have `owner.fire_timers` called at `when_ns` of the monotonic clock."""
+        _timer_service(self.engine).arm(owner, when_ns)
 
     def fire_timers(self) -> int | None:
         """Called by the timer service."""

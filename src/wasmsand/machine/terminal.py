@@ -41,9 +41,15 @@ class HostTerminal:
             )
             self._terminal.rows, self._terminal.columns = rows, columns
             file = TerminalFile(self._terminal, O_RDWR)
+        files = dict.fromkeys((0, 1, 2), file)
         try:
             self._process: Process = machine.start_process(
-                argv, environ, cwd, (file, file, file), self._end, terminal=self._terminal
+                argv,
+                environ,
+                cwd,
+                files,
+                self._end,
+                terminal=self._terminal,
             )
         except KernelError:
             with machine.lock:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
+_LAST_SIGNAL = 64
+_READ_STEP = 1024 * 1024
 _LONGEST_TIMEOUT_MS = 10**12
 """Thirty years: what is longer would overflow the host's timers."""
 
@@ -48,6 +49,13 @@ def text(name: str, value: object) -> str:
     return value
 
 
+def non_empty_text(name: str, value: object) -> str:
+    """`value` as text that is not empty."""
+    if not text(name, value):
+        raise ValueError(f"{name} must not be empty")
+    return str(value)
+
+
 def guest_path(name: str, value: object, cwd: str) -> str:
     """`value` as an absolute path in the sandbox; a relative one starts at `cwd`.
 
@@ -61,18 +69,16 @@ def guest_path(name: str, value: object, cwd: str) -> str:
     return posixpath.join(cwd, path)
 
 
-def host_path(name: str, value: object) -> Path | None:
-    """`value` as an absolute path of this machine; None is none."""
-    if value is None:
-        return None
+def host_path(name: str, value: object) -> str:
+    """`value` as an absolute path of this machine."""
     if not isinstance(value, str | os.PathLike):
-        raise TypeError(f"{name} must be a str, a path or None, not {_kind(value)}")
+        raise TypeError(f"{name} must be a str or a path, not {_kind(value)}")
     path = os.fspath(value)
     if not isinstance(path, str):
         raise TypeError(f"{name} must be a path of str, not {_kind(path)}")
     if not path or "\0" in path:
         raise ValueError(f"{name} must be a non-empty path without NUL characters")
-    return Path(path).absolute()
+    return os.path.abspath(path)
 
 
 def absolute_path(name: str, value: object) -> str:
@@ -95,19 +101,53 @@ def content(name: str, value: object) -> bytes:
     raise TypeError(f"{name} must be bytes or str, not {_kind(value)}")
 
 
-def command_line(command: object, shell: tuple[str, ...]) -> list[bytes]:
+def content_or_file(name: str, value: object, limit: int) -> bytes:
+    """`value` as bytes; a binary file is read to its end, or until it is too long to be
+    written, which whoever writes it will find."""
+    read = getattr(value, "read", None)
+    if read is None:
+        if not isinstance(value, str | bytes | bytearray | memoryview):
+            raise TypeError(f"{name} must be bytes, str or a binary file, not {_kind(value)}")
+        return content(name, value)
+    pieces, room = [], limit + 1
+    while room > 0 and (piece := read(min(room, _READ_STEP))):
+        if not isinstance(piece, bytes | bytearray | memoryview):
+            raise TypeError(f"{name} must be a file opened in binary mode ('rb')")
+        pieces.append(bytes(piece))
+        room -= len(piece)
+    return b"".join(pieces)
+
+
+def command_line(command: object, shell: tuple[str, ...]) -> tuple[str, ...]:
     """The argument vector of `command`: a str is given to `shell`, a sequence is run as
     it stands."""
     if isinstance(command, str):
-        return [_encoded(word) for word in (*shell, text("command", command))]
+        return (*shell, text("command", command))
     if isinstance(command, bytes | bytearray) or not isinstance(command, Sequence):
         raise TypeError(f"command must be a str or a sequence of str, not {_kind(command)}")
     if not command:
         raise ValueError("command must name a program, and is an empty sequence")
-    words = [text(f"command[{index}]", word) for index, word in enumerate(command)]
+    words = tuple(text(f"command[{index}]", word) for index, word in enumerate(command))
     if not words[0]:
         raise ValueError("command[0] must name a program, and is empty")
-    return [_encoded(word) for word in words]
+    return words
+
+
+def file_mode(name: str, value: object) -> int:
+    """`value` as permission bits."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an int, not {_kind(value)}")
+    if not 0 <= value <= 0o7777:
+        raise ValueError(f"{name} must be from 0 to 0o7777, not {value:#o}")
+    return value
+
+
+def signal_number(name: str, value: object) -> int:
+    """`value` as the number of a signal."""
+    number = positive_integer(name, value)
+    if number > _LAST_SIGNAL:
+        raise ValueError(f"{name} must be at most {_LAST_SIGNAL}, not {number}")
+    return number
 
 
 def variable_name(value: object) -> str:

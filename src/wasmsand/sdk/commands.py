@@ -7,34 +7,31 @@ variables do not.
 
 from __future__ import annotations
 
+import builtins
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Final
 
 from wasmsand.sdk import arguments
+from wasmsand.sdk.attachment import Attachment
+from wasmsand.sdk.backend import CommandRequest
+from wasmsand.sdk.command_handle import CommandHandle
 from wasmsand.sdk.environment import Environment, command_environment
-from wasmsand.sdk.errors import command_errors
-from wasmsand.sdk.handle import Handle
-from wasmsand.sdk.results import CommandResult
-from wasmsand.sdk.streaming import BytesSink, TextSink, run_with_callbacks
+from wasmsand.sdk.output import Collector, TextSink, command_result
+from wasmsand.sdk.results import CommandResult, ProcessInfo
 
-if TYPE_CHECKING:
-    from wasmsand.machine import Completed
-
-SHELL = ("/bin/bash", "-c")
-TIMEOUT_EXIT_CODE = 124
-"""What GNU `timeout` returns when the time is over."""
+SHELL: Final = ("/bin/bash", "-c")
 
 
 class Commands:
     """Run programs in one sandbox."""
 
-    def __init__(
-        self, handle: Handle, environment: Environment, timeout_seconds: float | None
-    ) -> None:
-        self._handle = handle
+    def __init__(self, attachment: Attachment, environment: Environment) -> None:
+        self._attachment = attachment
         self._environment = environment
-        self._timeout_seconds = timeout_seconds
+        self._timeout_seconds = arguments.timeout_seconds(
+            "timeout_ms", attachment.options.timeout_ms
+        )
 
     def run(
         self,
@@ -49,10 +46,14 @@ class Commands:
     ) -> CommandResult:
         """Run `command` to its end and return what it printed.
 
+            result = sandbox.commands.run("sort | uniq -c", stdin="b\\na\\nb\\n")
+            result.stdout, result.exit_code
+
         A str is a script for bash; a sequence is a program, found by PATH, and its
         arguments, with no shell between. `env` is added to the sandbox's variables for
         this command; `cwd` and `timeout_ms` replace the sandbox's own. `on_stdout` and
-        `on_stderr` get text as it is printed, on the calling thread.
+        `on_stderr` get text as it is printed, on the calling thread; what they raise ends
+        the command, and leaves `run`.
 
         The result is there when the command has ended. A process that it left in the
         background goes on; what that prints later is dropped.
@@ -61,54 +62,74 @@ class Commands:
         exit code 124, `command timed out` on stderr and what was printed until then.
         The sandbox goes on working.
         """
-        machine = self._handle.machine
-        argv = arguments.command_line(command, SHELL)
-        payload = b"" if stdin is None else arguments.content("stdin", stdin)
-        extra = arguments.variables("env", env)
-        directory = self._handle.cwd
-        if cwd is not None:
-            directory = arguments.guest_path("cwd", cwd, self._handle.cwd)
+        backend = self._attachment.backend
         timeout = self._timeout_seconds
         if timeout_ms is not None:
             timeout = arguments.timeout_seconds("timeout_ms", timeout_ms)
+        request = self._request(command, b"" if stdin is None else stdin, env, cwd, timeout)
         arguments.callback("on_stdout", on_stdout)
         arguments.callback("on_stderr", on_stderr)
-
-        def start(out: BytesSink | None, err: BytesSink | None) -> Completed:
-            return machine.run(
-                argv,
-                environ=command_environment(self._environment.chosen(), extra, cwd=directory),
-                cwd=directory,
-                stdin=payload,
-                timeout_seconds=timeout,
-                on_stdout=out,
-                on_stderr=err,
-            )
-
-        with command_errors(argv[0].decode("utf-8", "replace")):
-            if on_stdout is None and on_stderr is None:
-                completed = start(None, None)
-            else:
-                completed = run_with_callbacks(start, on_stdout, on_stderr)
+        if on_stdout is None and on_stderr is None:
+            result = command_result(backend.run(request))
+        else:
+            process = backend.start(request)
+            collector = Collector(process, self._attachment.options.max_output_bytes)
+            try:
+                result = collector.collect(on_stdout, on_stderr)
+            except BaseException:  # the caller gave up: so does its command
+                process.kill()
+                raise
         # Killed meanwhile: what the command printed until then is not a result.
-        self._handle.check_open()
-        return _result(completed)
+        self._attachment.check_open()
+        return result
 
+    def start(
+        self,
+        command: str | Sequence[str],
+        *,
+        stdin: bytes | str | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        timeout_ms: float | None = None,
+    ) -> CommandHandle:
+        """Start `command` and return while it runs.
 
-def _result(completed: Completed) -> CommandResult:
-    exit_code, stderr = completed.exit_code, completed.stderr
-    if completed.timed_out:
-        exit_code = TIMEOUT_EXIT_CODE
-        if stderr and not stderr.endswith(b"\n"):
-            stderr += b"\n"
-        stderr += b"command timed out\n"
-    return CommandResult(
-        stdout=completed.stdout.decode("utf-8", "replace"),
-        stderr=stderr.decode("utf-8", "replace"),
-        exit_code=exit_code,
-        execution_time_ms=completed.seconds * 1000,
-        stdout_bytes=completed.stdout,
-        stderr_bytes=stderr,
-        timed_out=completed.timed_out,
-        truncated=completed.truncated,
-    )
+            with sandbox.commands.start("cat -n") as cat:
+                cat.write_stdin("hello\\n")
+                cat.close_stdin()
+                print(cat.wait().stdout)
+
+        Arguments are those of `run`, with two differences. Without `stdin` the command's
+        input is open until `close_stdin`. Without `timeout_ms` there is no time limit: the
+        sandbox's own is for commands that somebody waits for.
+
+        A command whose output nobody reads waits when a buffer (256 KiB) is full, as at a
+        pipe.
+        """
+        backend = self._attachment.backend
+        timeout = arguments.timeout_seconds("timeout_ms", timeout_ms)
+        process = backend.start(self._request(command, stdin, env, cwd, timeout))
+        return CommandHandle(self._attachment, process, command)
+
+    def list(self) -> builtins.list[ProcessInfo]:
+        """Every process that there is in the sandbox, by pid: those of commands, and those
+        that commands left in the background.
+
+            [process.argv for process in sandbox.commands.list()]
+        """
+        return self._attachment.backend.processes()
+
+    def _request(
+        self, command: object, stdin: object, env: object, cwd: object, timeout: float | None
+    ) -> CommandRequest:
+        argv = arguments.command_line(command, SHELL)
+        payload = None if stdin is None else arguments.content("stdin", stdin)
+        extra = arguments.variables("env", env)
+        directory = self._attachment.cwd
+        if cwd is not None:
+            directory = arguments.guest_path("cwd", cwd, directory)
+        environ = command_environment(self._environment.chosen(), extra, cwd=directory)
+        return CommandRequest(argv, environ, directory, timeout, payload)
+
+    def __repr__(self) -> str:
+        return f"<Commands of {self._attachment!r}>"

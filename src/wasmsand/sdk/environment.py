@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wasmsand.sdk import arguments
-from wasmsand.sdk.handle import Handle
-
-HOME = "/home/user"
+from wasmsand.sdk.attachment import Attachment
+from wasmsand.sdk.options import HOME
 
 BASE_VARIABLES: Mapping[str, str] = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -40,30 +39,30 @@ class Environment:
     Those that a command exports itself end with the command.
     """
 
-    def __init__(self, handle: Handle, initial: Mapping[str, str]) -> None:
-        self._handle = handle
+    def __init__(self, attachment: Attachment, initial: Mapping[str, str]) -> None:
+        self._attachment = attachment
         self._variables = dict(initial)
 
     def set(self, name: str, value: str) -> None:
         """Give every later command the variable `name`."""
-        self._handle.check_open()
+        self._attachment.check_open()
         self._variables[arguments.variable_name(name)] = arguments.text("value", value)
 
     def get(self, name: str) -> str | None:
         """The value that was set for `name`, or the built-in one, or None."""
-        self._handle.check_open()
+        self._attachment.check_open()
         return self.all().get(arguments.variable_name(name))
 
     def unset(self, name: str) -> None:
         """Forget what was set for `name`; a built-in variable gets its built-in value
         back. It is no error if nothing was set."""
-        self._handle.check_open()
+        self._attachment.check_open()
         self._variables.pop(arguments.variable_name(name), None)
 
     def all(self) -> dict[str, str]:
         """A copy of every variable that a command would see."""
-        self._handle.check_open()
-        return command_environment(self._variables, cwd=self._handle.cwd)
+        self._attachment.check_open()
+        return command_environment(self._variables, cwd=self._attachment.cwd)
 
     def chosen(self) -> dict[str, str]:
         """A copy of the variables that were set, without the built-in ones."""

@@ -5,8 +5,8 @@ a public exception of a kernel error.
     ├── SandboxClosedError              used after kill()
     ├── ImageMissingError               the user space is not built or not installed
     ├── ToolError                       .path: a file of wasm_dir that cannot be a tool
-    ├── CommandError                    a command could not be started
-    └── FileError                       .errno_name, .path
+    ├── CommandError                    .errno_name: a command cannot be started or written to
+    └── FileError                       .errno_name, .path, .errno
         ├── NotFoundError               ENOENT
         ├── AlreadyExistsError          EEXIST
         ├── NotDirectoryError           ENOTDIR
@@ -36,6 +36,21 @@ class SandboxError(Exception):
     """Base of everything a sandbox raises."""
 
 
+class _Errno:
+    """A failure that has one of Linux's errors as its cause."""
+
+    errno_name: str
+    args: tuple[object, ...]
+
+    @property
+    def errno(self) -> int:
+        """The number that Linux has for `errno_name`, as 2 for ENOENT. 0 if it has none."""
+        return int(Errno.__members__.get(self.errno_name, 0))
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class SandboxClosedError(SandboxError):
     """The sandbox was killed; create a new one."""
 
@@ -58,28 +73,23 @@ class ToolError(SandboxError):
         return str(self.args[0])
 
 
-class CommandError(SandboxError):
-    """A command could not be started at all. `errno_name` is its cause, as `"ENOEXEC"`."""
+class CommandError(_Errno, SandboxError):
+    """A command could not be started, or is not there to be written to. `errno_name` is the
+    cause, as `"ENOEXEC"`, and `errno` its number."""
 
     def __init__(self, message: str, errno_name: str) -> None:
         super().__init__(message, errno_name)
         self.errno_name = errno_name
 
-    def __str__(self) -> str:
-        return str(self.args[0])
 
-
-class FileError(SandboxError):
+class FileError(_Errno, SandboxError):
     """An operation on a file failed. `errno_name` is Linux's name for the cause, as
-    `"ENOENT"`; `path` is the path that was given."""
+    `"ENOENT"`, and `errno` its number; `path` is the path that was given."""
 
     def __init__(self, message: str, errno_name: str, path: str) -> None:
         super().__init__(message, errno_name, path)
         self.errno_name = errno_name
         self.path = path
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 class NotFoundError(FileError):
@@ -114,19 +124,19 @@ class InvalidPathError(FileError):
     """The path cannot be used: too long, or symbolic links that never end."""
 
 
-_FILE_ERRORS: dict[Errno, type[FileError]] = {
-    Errno.ENOENT: NotFoundError,
-    Errno.EEXIST: AlreadyExistsError,
-    Errno.ENOTDIR: NotDirectoryError,
-    Errno.EISDIR: IsDirectoryError,
-    Errno.ENOTEMPTY: DirectoryNotEmptyError,
-    Errno.EACCES: PermissionDeniedError,
-    Errno.EPERM: PermissionDeniedError,
-    Errno.EROFS: PermissionDeniedError,
-    Errno.ENOSPC: NoSpaceError,
-    Errno.EINVAL: InvalidPathError,
-    Errno.ENAMETOOLONG: InvalidPathError,
-    Errno.ELOOP: InvalidPathError,
+_FILE_ERRORS: dict[str, type[FileError]] = {
+    "ENOENT": NotFoundError,
+    "EEXIST": AlreadyExistsError,
+    "ENOTDIR": NotDirectoryError,
+    "EISDIR": IsDirectoryError,
+    "ENOTEMPTY": DirectoryNotEmptyError,
+    "EACCES": PermissionDeniedError,
+    "EPERM": PermissionDeniedError,
+    "EROFS": PermissionDeniedError,
+    "ENOSPC": NoSpaceError,
+    "EINVAL": InvalidPathError,
+    "ENAMETOOLONG": InvalidPathError,
+    "ELOOP": InvalidPathError,
 }
 
 _DESCRIPTIONS: dict[Errno, str] = {
@@ -148,6 +158,8 @@ _DESCRIPTIONS: dict[Errno, str] = {
     Errno.ENOEXEC: "not a program this sandbox can run",
     Errno.ENOMEM: "out of memory; raise memory_limit_bytes",
     Errno.EAGAIN: "too many processes; raise max_processes",
+    Errno.EPIPE: "nobody reads this input any more",
+    Errno.ESRCH: "no such process",
 }
 
 
@@ -164,14 +176,18 @@ def _message(error: KernelError, subject: str) -> str:
     return f"{error.errno.name}: {description}: {subject}"
 
 
+def file_error(message: str, errno_name: str, path: str) -> FileError:
+    """The exception for an errno about `path`; `message` starts with the errno's name."""
+    return _FILE_ERRORS.get(errno_name, FileError)(message, errno_name, path)
+
+
 @contextmanager
 def file_errors(path: str) -> Iterator[None]:
     """Make public exceptions of what the kernel raises about `path`."""
     try:
         yield
     except KernelError as error:
-        kind = _FILE_ERRORS.get(error.errno, FileError)
-        raise kind(_message(error, path), error.errno.name, path) from None
+        raise file_error(_message(error, path), error.errno.name, path) from None
 
 
 @contextmanager

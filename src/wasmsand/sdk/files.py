@@ -1,8 +1,8 @@
 """Files of a sandbox, from outside: `sandbox.files`.
 
-Rules: paths are the guest's, never the host's; permissions do not bind the host, and
-what it makes belongs to the sandbox's user; every failure is a `FileError` with its
-errno and path.
+Rules: paths are the guest's, unless an argument is called `host_...`; permissions do not bind
+the host, and what it makes belongs to the sandbox's user; every failure is a `FileError` with
+its errno and path.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ from __future__ import annotations
 import builtins
 import os
 import posixpath
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import BinaryIO, Final
 
 from wasmsand.sdk import arguments
-from wasmsand.sdk.errors import file_errors
-from wasmsand.sdk.handle import Handle
+from wasmsand.sdk.attachment import Attachment
+from wasmsand.sdk.errors import FileError
+from wasmsand.sdk.globbing import matcher
 from wasmsand.sdk.results import FileInfo
 
-if TYPE_CHECKING:
-    from wasmsand.machine import FileEntry
+_CHUNK: Final = 1024 * 1024
+
+GuestPath = str | os.PathLike[str]
 
 
 class Files:
@@ -27,70 +30,196 @@ class Files:
     A relative path starts at the sandbox's working directory.
     """
 
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
+    def __init__(self, attachment: Attachment) -> None:
+        self._attachment = attachment
 
-    def read(self, path: str | os.PathLike[str]) -> bytes:
-        """The whole content of a file."""
+    # Content.
+
+    def read(self, path: GuestPath) -> bytes:
+        """The whole content of a file.
+
+        sandbox.files.read("/etc/hostname")
+        """
+        return self._attachment.backend.read_file(self._path(path))
+
+    def read_text(self, path: GuestPath, *, encoding: str = "utf-8", errors: str = "strict") -> str:
+        """The whole content of a file as text, decoded as `bytes.decode` does.
+
+        sandbox.files.read_text("notes.md")
+        """
+        return self.read(path).decode(encoding, errors)
+
+    def read_stream(self, path: GuestPath, *, chunk_size: int = _CHUNK) -> Iterator[bytes]:
+        """The content of a file in pieces of `chunk_size` bytes, for one that is large.
+
+            with open("copy.bin", "wb") as copy:
+                copy.writelines(sandbox.files.read_stream("large.bin"))
+
+        A file that is written meanwhile may be seen half old and half new.
+        """
         guest = self._path(path)
-        with file_errors(guest):
-            return self._handle.machine.files.read(guest)
+        size = arguments.positive_integer("chunk_size", chunk_size)
+        # Here, not in the generator: a file that is not there is an error of this call.
+        first = self._attachment.backend.read_file(guest, 0, size)
+        return self._pieces(guest, first, size)
 
-    def write(self, path: str | os.PathLike[str], data: bytes | str) -> None:
-        """Make or replace a file; text is encoded as UTF-8, missing directories are made.
+    def _pieces(self, guest: str, piece: bytes, size: int) -> Iterator[bytes]:
+        offset = 0
+        while piece:
+            yield piece
+            offset += len(piece)
+            piece = self._attachment.backend.read_file(guest, offset, size)
+
+    def write(self, path: GuestPath, data: bytes | str | BinaryIO) -> None:
+        """Make or replace a file; missing directories are made.
+
+            sandbox.files.write("src/main.c", "int main(void) { return 0; }\\n")
+            with open("photo.jpg", "rb") as photo:
+                sandbox.files.write("photo.jpg", photo)
+
+        Text is encoded as UTF-8; a binary file object is read to its end. A file that is
+        there keeps its mode and owner. It is replaced in one step: whoever has it open goes
+        on with the old content, and a failure leaves what was there.
 
         Raises `NoSpaceError`, and changes nothing, if it would not fit `fs_limit_bytes`.
         """
         guest = self._path(path)
-        payload = arguments.content("data", data)
-        with file_errors(guest):
-            self._handle.machine.files.write(guest, payload)
+        limit = self._attachment.options.fs_limit_bytes
+        payload = arguments.content_or_file("data", data, limit)
+        self._attachment.backend.write_file(guest, payload)
 
-    def list(self, path: str | os.PathLike[str] = ".") -> builtins.list[FileInfo]:
-        """The entries of a directory, sorted by name, without `.` and `..`."""
+    def append(self, path: GuestPath, data: bytes | str) -> None:
+        """Add to the end of a file, which is made if it is missing; all of `data` or nothing.
+
+        sandbox.files.append("log.txt", "one more line\\n")
+        """
         guest = self._path(path)
-        with file_errors(guest):
-            entries = self._handle.machine.files.list(guest)
-        return sorted((_info(entry) for entry in entries), key=lambda info: info.name)
+        self._attachment.backend.append_file(guest, arguments.content("data", data))
 
-    def mkdir(self, path: str | os.PathLike[str]) -> None:
-        """Make a directory and those above it. Raises `AlreadyExistsError` if the path
-        exists."""
+    # Directories.
+
+    def list(
+        self, path: GuestPath = ".", *, recursive: bool = False, glob: str | None = None
+    ) -> builtins.list[FileInfo]:
+        """The entries of a directory, sorted by name, without `.` and `..`.
+
+            sandbox.files.list("src", recursive=True, glob="*.py")
+
+        With `recursive` also all that is below; links to directories are not followed. `glob`
+        chooses: a pattern without a slash is matched with names, one with a slash with paths
+        below `path`; `*` and `?` stand for anything but a slash, `**` for any directories.
+        """
         guest = self._path(path)
-        above = posixpath.dirname(guest.rstrip("/"))
-        with file_errors(guest):
-            self._handle.machine.files.mkdir(above or "/", parents=True)
-            self._handle.machine.files.mkdir(guest, parents=False)
+        wanted = None if glob is None else matcher(arguments.text("glob", glob))
+        entries = self._attachment.backend.list_directory(guest, recursive=bool(recursive))
+        if wanted is None:
+            return entries
+        start = len(guest.rstrip("/")) + 1
+        return [entry for entry in entries if wanted(entry.path[start:])]
 
-    def rm(self, path: str | os.PathLike[str], *, recursive: bool = False) -> None:
+    def mkdir(self, path: GuestPath, *, parents: bool = True, exist_ok: bool = False) -> None:
+        """Make a directory, and with `parents` those above it.
+
+            sandbox.files.mkdir("a/b/c")
+
+        Raises `AlreadyExistsError` if the path exists; with `exist_ok` a directory may.
+        """
+        guest = self._path(path)
+        backend = self._attachment.backend
+        if parents and exist_ok:
+            backend.make_directory(guest, parents=True)
+            return
+        if parents:
+            backend.make_directory(posixpath.dirname(guest.rstrip("/")) or "/", parents=True)
+        try:
+            backend.make_directory(guest, parents=False)
+        except FileError as error:
+            if not (exist_ok and error.errno_name == "EEXIST") or self.stat(path).type != "dir":
+                raise
+
+    def rm(self, path: GuestPath, *, recursive: bool = False, missing_ok: bool = False) -> None:
         """Remove a file or an empty directory; with `recursive`, a directory with all it
-        holds."""
+        holds. With `missing_ok` it is no error if there is nothing.
+
+        sandbox.files.rm("build", recursive=True)
+        """
         guest = self._path(path)
-        with file_errors(guest):
-            self._handle.machine.files.remove(guest, recursive=bool(recursive))
+        try:
+            self._attachment.backend.remove(guest, recursive=bool(recursive))
+        except FileError as error:
+            if not missing_ok or error.errno_name != "ENOENT":
+                raise
 
-    def stat(self, path: str | os.PathLike[str]) -> FileInfo:
-        """What is at a path; symbolic links are followed."""
+    # Names.
+
+    def rename(self, source: GuestPath, target: GuestPath) -> None:
+        """Give a file or directory another path. A file, or an empty directory, that is at
+        `target` is replaced.
+
+        sandbox.files.rename("draft.txt", "final.txt")
+        """
+        guest = self._path(source, "source")
+        self._attachment.backend.rename(guest, self._path(target, "target"))
+
+    def copy(self, source: GuestPath, target: GuestPath) -> None:
+        """Copy a file, or a directory with all it holds, to the path `target`.
+
+            sandbox.files.copy("project", "backup/project")
+
+        Modes are kept, links are copied as links, missing directories are made. A file at
+        `target` is replaced; a directory there gets the entries of a directory `source`.
+        """
+        guest = self._path(source, "source")
+        self._attachment.backend.copy(guest, self._path(target, "target"))
+
+    def symlink(self, target: str, path: GuestPath) -> None:
+        """Make `path` a symbolic link that holds `target`, which need not exist.
+
+        sandbox.files.symlink("releases/2", "current")
+        """
         guest = self._path(path)
-        with file_errors(guest):
-            return _info(self._handle.machine.files.stat(guest))
+        self._attachment.backend.symlink(arguments.non_empty_text("target", target), guest)
 
-    def exists(self, path: str | os.PathLike[str]) -> bool:
-        """Whether `stat` would find something."""
+    def readlink(self, path: GuestPath) -> str:
+        """What a symbolic link holds. Raises `InvalidPathError` for anything else.
+
+        sandbox.files.readlink("current")
+        """
+        return self._attachment.backend.read_link(self._path(path))
+
+    # Metadata.
+
+    def stat(self, path: GuestPath, *, follow: bool = True) -> FileInfo:
+        """What is at a path; symbolic links are followed, unless `follow` is false.
+
+        sandbox.files.stat("data.csv").size
+        """
+        return self._attachment.backend.stat(self._path(path), follow=bool(follow))
+
+    def exists(self, path: GuestPath) -> bool:
+        """Whether `stat` would find something.
+
+        sandbox.files.exists("data.csv")
+        """
+        try:
+            self.stat(path)
+        except FileError as error:
+            if error.errno_name in ("ENOENT", "ENOTDIR", "ELOOP"):
+                return False
+            raise
+        return True
+
+    def chmod(self, path: GuestPath, mode: int) -> None:
+        """Set the permission bits; a symbolic link is followed.
+
+        sandbox.files.chmod("run.sh", 0o755)
+        """
         guest = self._path(path)
-        with file_errors(guest):
-            return self._handle.machine.files.exists(guest)
+        self._attachment.backend.chmod(guest, arguments.file_mode("mode", mode))
 
-    def _path(self, path: object) -> str:
-        self._handle.check_open()
-        return arguments.guest_path("path", path, self._handle.cwd)
+    def _path(self, path: object, name: str = "path") -> str:
+        self._attachment.check_open()
+        return arguments.guest_path(name, path, self._attachment.cwd)
 
-
-def _info(entry: FileEntry) -> FileInfo:
-    return FileInfo(
-        name=entry.name,
-        type=entry.type,
-        size=entry.size,
-        mode=entry.mode,
-        mtime_ns=entry.mtime_ns,
-    )
+    def __repr__(self) -> str:
+        return f"<Files of {self._attachment!r}>"

@@ -38,3 +38,36 @@ class FileInfo:
     """Permission bits, as 0o644."""
     mtime_ns: int = 0
     """When the content last changed, in nanoseconds since 1970."""
+    path: str = ""
+    """The absolute path that it was found by."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessInfo:
+    """One process of a sandbox."""
+
+    pid: int
+    parent_pid: int
+    command_pid: int
+    """The process that the host started, and that this one descends from (or is)."""
+    argv: tuple[str, ...]
+    state: str
+    """One letter, as `ps` shows it: R running, S sleeping, T stopped, Z ended."""
+    memory_bytes: int
+    cpu_time_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a sandbox uses, each beside its limit."""
+
+    fs_bytes: int
+    fs_limit_bytes: int
+    inodes: int
+    max_inodes: int
+    processes: int
+    max_processes: int
+    memory_bytes: int
+    memory_limit_bytes: int
+    cpu_time_ms: float
+    """Of all processes since the sandbox was created."""

@@ -1,8 +1,7 @@
 """`Sandbox`: one computer, from creation to `kill()`.
 
-Owns the options and their defaults as users see them (the numbers are those of
-`wasmsand.kernel.limits`). Rules: everything is keyword-only; nothing of the host is
-reachable unless an option gives it.
+Owns the constructor as users see it. Rules: everything is keyword-only; nothing of the host is
+reachable unless an option gives it; whatever a sandbox does goes through its `Backend`.
 """
 
 from __future__ import annotations
@@ -10,21 +9,23 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from types import TracebackType
+from typing import Final
 
-from wasmsand.kernel.limits import Limits
-from wasmsand.machine import ImageMissing, Machine, MachineOptions, ToolRejected
 from wasmsand.sdk import arguments
+from wasmsand.sdk.attachment import Attachment
+from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.commands import Commands
-from wasmsand.sdk.environment import HOME, Environment
-from wasmsand.sdk.errors import ImageMissingError, ToolError, file_errors
+from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.files import Files
-from wasmsand.sdk.handle import Handle
+from wasmsand.sdk.opening import Isolation, connect_backend, open_backend
+from wasmsand.sdk.options import HOME, SandboxOptions
+from wasmsand.sdk.results import Usage
 
-_DEFAULT = Limits()
+_DEFAULT: Final = SandboxOptions()
 
 
 class Sandbox:
-    """A Linux-like computer of its own, in this process.
+    """A Linux-like computer of its own.
 
         with Sandbox() as sandbox:
             sandbox.files.write("a.txt", "hello\\n")
@@ -42,18 +43,23 @@ class Sandbox:
     - `cwd`: where commands and relative paths start; made if it is missing
     - `wasm_dir`: a directory of this machine whose `*.wasm` files are commands of the sandbox,
       named by their files (`true-cmd.wasm` is `true`): programs for WASI preview 1
+    - `isolation`: `"none"` runs it in this process, `"process"` in one of its own, behind the
+      same API
 
-    A sandbox may be used from several threads.
+    A sandbox may be used from several threads. One that nobody holds any more is ended.
     """
 
     commands: Commands
+    """Run programs."""
     files: Files
+    """Read and write files without running a program."""
     env: Environment
+    """Environment variables that every later command gets."""
 
     def __init__(
         self,
         *,
-        timeout_ms: float | None = 30_000,
+        timeout_ms: float | None = _DEFAULT.timeout_ms,
         fs_limit_bytes: int = _DEFAULT.fs_limit_bytes,
         max_inodes: int = _DEFAULT.max_inodes,
         memory_limit_bytes: int = _DEFAULT.memory_limit_bytes,
@@ -63,43 +69,76 @@ class Sandbox:
         env: Mapping[str, str] | None = None,
         cwd: str = HOME,
         wasm_dir: str | os.PathLike[str] | None = None,
+        isolation: Isolation = "none",
     ) -> None:
-        self._timeout_ms = timeout_ms
-        timeout = arguments.timeout_seconds("timeout_ms", timeout_ms)
-        positive = arguments.positive_integer
-        limits = Limits(
-            fs_limit_bytes=positive("fs_limit_bytes", fs_limit_bytes),
-            max_inodes=positive("max_inodes", max_inodes),
-            memory_limit_bytes=positive("memory_limit_bytes", memory_limit_bytes),
-            max_processes=positive("max_processes", max_processes),
-            max_open_files=positive("max_open_files", max_open_files),
-            max_output_bytes=positive("max_output_bytes", max_output_bytes),
+        options = SandboxOptions(
+            timeout_ms=timeout_ms,
+            fs_limit_bytes=fs_limit_bytes,
+            max_inodes=max_inodes,
+            memory_limit_bytes=memory_limit_bytes,
+            max_processes=max_processes,
+            max_open_files=max_open_files,
+            max_output_bytes=max_output_bytes,
+            env={} if env is None else env,
+            cwd=cwd,
+            wasm_dir=None if wasm_dir is None else arguments.host_path("wasm_dir", wasm_dir),
         )
-        variables = arguments.variables("env", env)
-        directory = arguments.absolute_path("cwd", cwd)
-        tools = arguments.host_path("wasm_dir", wasm_dir)
+        self._attach(open_backend(options, isolation), options)
 
-        try:
-            machine = Machine(MachineOptions(limits=limits, wasm_dir=tools))
-        except ImageMissing as missing:
-            raise ImageMissingError(str(missing)) from None
-        except ToolRejected as rejected:
-            raise ToolError(str(rejected), str(rejected.path), rejected.errno_name) from None
-        handle = Handle(machine, directory)
-        self._handle = handle
-        self.env = Environment(handle, variables)
-        self.files = Files(handle)
-        self.commands = Commands(handle, self.env, timeout)
-        if directory != HOME and not self.files.exists(directory):
-            with file_errors(directory):
-                machine.files.mkdir(directory)
+    @classmethod
+    def connect(
+        cls, url: str, *, token: str | None = None, options: SandboxOptions | None = None
+    ) -> Sandbox:
+        """A new sandbox of the server at `url` (see `wasmsand serve`), behind the same API.
+
+            with Sandbox.connect("http://127.0.0.1:8000", token="...") as sandbox:
+                sandbox.commands.run("uname -a")
+
+        `token` is what the server was told to ask for; `options` are those of the constructor.
+        """
+        options = _DEFAULT if options is None else options
+        backend = connect_backend(arguments.text("url", url), token, options)
+        return cls.from_backend(backend, options)
+
+    @classmethod
+    def from_backend(cls, backend: Backend, options: SandboxOptions | None = None) -> Sandbox:
+        """A sandbox on a `Backend` of your own (see `wasmsand.sdk.backend`)."""
+        sandbox = cls.__new__(cls)
+        sandbox._attach(backend, _DEFAULT if options is None else options)
+        return sandbox
+
+    def _attach(self, backend: Backend, options: SandboxOptions) -> None:
+        attachment = Attachment(backend, options)
+        self._attachment = attachment
+        self.env = Environment(attachment, options.env)
+        self.files = Files(attachment)
+        self.commands = Commands(attachment, self.env)
+        if options.cwd != HOME:
+            try:
+                backend.make_directory(options.cwd)
+            except BaseException:
+                backend.close()
+                raise
+
+    @property
+    def options(self) -> SandboxOptions:
+        """What the sandbox was made from."""
+        return self._attachment.options
+
+    def usage(self) -> Usage:
+        """What the sandbox uses now, each beside its limit.
+
+        usage = sandbox.usage()
+        usage.fs_bytes, usage.fs_limit_bytes, usage.processes, usage.cpu_time_ms
+        """
+        return self._attachment.backend.usage()
 
     def kill(self) -> None:
         """End every process and drop every file. Calling it again does nothing."""
-        self._handle.close()
+        self._attachment.close()
 
     def __enter__(self) -> Sandbox:
-        self._handle.check_open()
+        self._attachment.check_open()
         return self
 
     def __exit__(
@@ -111,6 +150,6 @@ class Sandbox:
         self.kill()
 
     def __repr__(self) -> str:
-        if self._handle.closed:
+        if self._attachment.closed:
             return "<Sandbox killed>"
-        return f"<Sandbox cwd={self._handle.cwd!r} timeout_ms={self._timeout_ms}>"
+        return f"<Sandbox cwd={self.options.cwd!r} timeout_ms={self.options.timeout_ms}>"

@@ -1,0 +1,53 @@
+"""The processes of a sandbox, as the host sees and signals them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.process.delivery import kill
+from wasmsand.kernel.process.table import INIT_PID
+
+if TYPE_CHECKING:
+    from wasmsand.machine.machine import Machine
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessEntry:
+    """One process."""
+
+    pid: int
+    parent_pid: int
+    job: int
+    argv: tuple[bytes, ...]
+    state: str
+    memory_bytes: int
+    cpu_ns: int
+
+
+def list_processes(machine: Machine) -> list[ProcessEntry]:
+    """Every process but the kernel's own init, by pid."""
+    with machine.lock:
+        entries = [
+            ProcessEntry(
+                process.pid,
+                process.parent.pid if process.parent is not None else 0,
+                process.job,
+                process.argv,
+                process.state.value,
+                process.memory_bytes,
+                process.usage.user_ns + process.usage.system_ns,
+            )
+            for process in machine.kernel.processes
+            if process.pid != INIT_PID
+        ]
+    return sorted(entries, key=lambda entry: entry.pid)
+
+
+def send_signal(machine: Machine, pid: int, number: int) -> None:
+    """As kill(2) by root, to one process."""
+    if pid <= INIT_PID:
+        raise KernelError(Errno.ESRCH, f"pid {pid}")
+    with machine.lock:
+        kill(machine.kernel, machine.kernel.init, pid, number)

@@ -1,0 +1,229 @@
+"""`Backend`: the one seam between the API and whatever runs the sandbox.
+
+Owns the small set of operations that `Sandbox` and its parts are written on, and the plain
+values that travel through it. A backend is a machine in this process (`local`), one in a
+process of its own, or one behind a server: another backend, never another API.
+
+What the API does above the seam, so that no backend need: checks of arguments, the defaults
+of a sandbox (variables, working directory, timeout), text and its decoding, globs, host
+directories. What a backend gets is complete and checked; what it returns is bytes and
+numbers.
+
+Rules for who writes one:
+
+- Paths are absolute paths in the sandbox. A `str` may hold surrogate escapes, for bytes that
+  are not UTF-8 (PEP 383).
+- Methods block, and may be called from any thread, several at a time.
+- Failures are the exceptions of `errors`: `file_error` makes the right one of a message, an
+  errno and a path, `CommandError` is for commands, so that they are alike from every
+  backend. A backend whose other side is gone raises `SandboxClosedError`.
+- `close` is idempotent, and ends what other threads wait for. A backend that nobody holds any
+  more frees by itself what it holds.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
+
+STDIN, STDOUT, STDERR = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRequest:
+    """A program to run: everything that it gets."""
+
+    argv: tuple[str, ...]
+    """The program, found by the PATH of `environ` unless it has a slash, and its arguments."""
+    environ: Mapping[str, str]
+    """The whole environment."""
+    cwd: str
+    timeout_seconds: float | None = None
+    """When every process of the command is killed."""
+    stdin: bytes | None = b""
+    """All of its standard input. None, for `Backend.start` only: the descriptor is a stream,
+    written by `BackendProcess.write`."""
+    extra_inputs: tuple[int, ...] = ()
+    """For `Backend.start`: further descriptors that the host writes to."""
+    extra_outputs: tuple[int, ...] = ()
+    """For `Backend.start`: further descriptors whose output is read, beside 1 and 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended."""
+
+    exit_code: int
+    """0-255; 128 plus the signal's number if a signal ended it; 124 on a timeout."""
+    timed_out: bool
+    seconds: float
+    notices: tuple[str, ...] = ()
+    """What the sandbox did to the command, for its user: `out of memory (...); raise ...`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """What a command that ran to its end left behind."""
+
+    ended: Ended
+    stdout: bytes
+    stderr: bytes
+    truncated: bool
+    """Whether output reached max_output_bytes, which ended the command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a command wrote to one of its output descriptors."""
+
+    fd: int
+    data: bytes
+
+
+class Cancellation:
+    """A way to give up a `Backend.run` from another thread."""
+
+    __slots__ = ("_act", "_lock", "cancelled")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # Guarded by the lock:
+        self._act: Callable[[], None] | None = None
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        """End the command: now, or as soon as it has started."""
+        with self._lock:
+            self.cancelled = True
+            act, self._act = self._act, None
+        if act is not None:
+            act()
+
+    def on_cancel(self, act: Callable[[], None]) -> None:
+        """For the backend: how to end the command. Called at once if that is wanted already."""
+        with self._lock:
+            if not self.cancelled:
+                self._act = act
+                return
+        act()
+
+
+class BackendProcess(Protocol):
+    """A command that runs, with streams to it and from it.
+
+    Output is one sequence over all descriptors, in the order in which it was written. A
+    bounded amount waits for its reader; then the command does, as at a full pipe. Output of a
+    process object that nobody holds any more is dropped.
+    """
+
+    @property
+    def pid(self) -> int:
+        """Of the process that was started."""
+
+    def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
+        """Everything that was written since the last call; waits until there is something.
+
+        Empty when there will be no more: the process has ended, and what it printed was read.
+        Raises `TimeoutError` when nothing came in time.
+        """
+
+    def write(self, data: bytes, fd: int = STDIN) -> None:
+        """Write to an input; waits while the command does not read.
+
+        Raises `CommandError` (EPIPE) if nobody will ever read it, EBADF if it was closed.
+        """
+
+    def close_input(self, fd: int = STDIN) -> None:
+        """The end of an input; idempotent."""
+
+    def wait(self, timeout_seconds: float | None = None) -> Ended | None:
+        """Wait for the end of the process, and not for its output to be read. None when it
+        still runs after `timeout_seconds` (0 asks without waiting)."""
+
+    def kill(self) -> None:
+        """End every process of the command; idempotent."""
+
+
+class Backend(Protocol):
+    """One sandbox, as the API needs it."""
+
+    # Commands.
+
+    def run(self, request: CommandRequest, cancellation: Cancellation | None = None) -> Completed:
+        """Run a command to its end. Raises `CommandError` if it cannot be started."""
+
+    def start(self, request: CommandRequest) -> BackendProcess:
+        """Start a command, and return while it runs."""
+
+    def processes(self) -> list[ProcessInfo]:
+        """The processes that there are, by pid."""
+
+    def signal(self, pid: int, number: int) -> None:
+        """Send a signal. Raises `CommandError`: ESRCH for a process that is not there."""
+
+    def usage(self) -> Usage:
+        """What the sandbox uses of its limits."""
+
+    # Files.
+
+    def read_file(self, path: str, offset: int = 0, count: int | None = None) -> bytes:
+        """`count` bytes of a regular file from `offset` on, or all of them; fewer at its end."""
+
+    def write_file(self, path: str, data: bytes, *, mode: int | None = None) -> None:
+        """Make or replace a regular file, in one step: a failure leaves what was there.
+
+        Missing directories are made. Without `mode` an existing file keeps its own.
+        """
+
+    def append_file(self, path: str, data: bytes) -> None:
+        """Add to the end of a regular file, which is made if it is missing, with the
+        directories above it. All of `data`, or nothing."""
+
+    def list_directory(self, path: str, *, recursive: bool = False) -> list[FileInfo]:
+        """The entries of a directory, or of the tree below it, in the order of their paths.
+        Symbolic links are not followed below `path`."""
+
+    def make_directory(self, path: str, *, parents: bool = True) -> None:
+        """Make a directory. With `parents` also those above it, and an existing one is fine."""
+
+    def remove(self, path: str, *, recursive: bool = False) -> None:
+        """Remove a file or an empty directory, with `recursive` a whole tree."""
+
+    def rename(self, source: str, target: str) -> None:
+        """As rename(2): a file or an empty directory at `target` is replaced."""
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy a file, a link or a whole tree to the path `target`, with modes.
+
+        Missing directories are made. A file at `target` is replaced; a directory there gets
+        the entries of a directory `source`.
+        """
+
+    def stat(self, path: str, *, follow: bool = True) -> FileInfo:
+        """What is at a path."""
+
+    def chmod(self, path: str, mode: int) -> None:
+        """Set permission bits; a symbolic link is followed."""
+
+    def symlink(self, target: str, path: str) -> None:
+        """Make a symbolic link that holds `target`, which need not exist."""
+
+    def read_link(self, path: str) -> str:
+        """What a symbolic link holds."""
+
+    def export_tar(self, path: str) -> Iterator[bytes]:
+        """The tree below `path`, or one file, as pieces of a tar archive (PAX, not compressed)
+        with names relative to `path`."""
+
+    def import_tar(self, path: str, pieces: Iterable[bytes]) -> None:
+        """Unpack a tar archive (plain, gzip, bzip2 or xz) below the directory `path`, which is
+        made. Nothing is written outside `path`, whatever names and links the archive has."""
+
+    # Life.
+
+    def close(self) -> None:
+        """End every process and drop every file."""

@@ -1,0 +1,145 @@
+"""`CommandHandle`: a command that runs, from `commands.start`.
+
+Rules: reading blocks the calling thread and nothing else; several threads may use one handle,
+as one that writes and one that reads; a handle that is dropped leaves its command running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Final, Literal
+
+from wasmsand.sdk import arguments
+from wasmsand.sdk.attachment import Attachment
+from wasmsand.sdk.backend import STDERR, STDOUT, BackendProcess
+from wasmsand.sdk.output import Collector, TextDecoder, TextSink
+from wasmsand.sdk.results import CommandResult
+
+_NAMES: Final[dict[int, Literal["stdout", "stderr"]]] = {STDOUT: "stdout", STDERR: "stderr"}
+
+
+@dataclass(frozen=True, slots=True)
+class OutputChunk:
+    """A piece of what a command printed."""
+
+    stream: Literal["stdout", "stderr"]
+    text: str
+    """The characters that are complete now; may be empty."""
+    data: bytes = field(repr=False)
+    """The bytes as they were written."""
+
+
+class CommandHandle:
+    """One command that was started: talk to it, wait for it, end it."""
+
+    def __init__(
+        self, attachment: Attachment, process: BackendProcess, command: str | Sequence[str]
+    ) -> None:
+        self._attachment = attachment
+        self._process = process
+        self._command = command
+        self._collector = Collector(process, attachment.options.max_output_bytes)
+        self._decoder = TextDecoder()
+        self._result: CommandResult | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process id in the sandbox; `kill PID` there works."""
+        return self._process.pid
+
+    def __iter__(self) -> Iterator[OutputChunk]:
+        """Output as it is printed, on both streams, in the order in which it was written.
+
+            for chunk in sandbox.commands.start("ping-pong", stdin=""):
+                print(chunk.stream, chunk.text)
+
+        Ends when the command has ended. What was taken here is not in the result of `wait`.
+        """
+        while True:
+            self._attachment.check_open()
+            outputs = self._process.read()
+            for output in outputs:
+                yield OutputChunk(_NAMES[output.fd], self._decoder.decode(output), output.data)
+            if not outputs:
+                break
+        self._attachment.check_open()
+        for fd, name in _NAMES.items():
+            if rest := self._decoder.rest(fd):  # of a character that was never completed
+                yield OutputChunk(name, rest, b"")
+
+    def write_stdin(self, data: bytes | str) -> None:
+        """Write to the command's input; text is encoded as UTF-8. Waits while the command does
+        not read.
+
+        Raises `CommandError`: EPIPE if it has ended or closed its input, EBADF after
+        `close_stdin`, or if `stdin` was given to `start`.
+        """
+        self._attachment.check_open()
+        self._process.write(arguments.content("data", data))
+
+    def close_stdin(self) -> None:
+        """The end of the command's input. Calling it again does nothing."""
+        self._attachment.check_open()
+        self._process.close_input()
+
+    def wait(
+        self,
+        *,
+        timeout_ms: float | None = None,
+        on_stdout: TextSink | None = None,
+        on_stderr: TextSink | None = None,
+    ) -> CommandResult:
+        """Wait for the end, and return what was printed and not taken by iterating.
+
+        Raises `TimeoutError` when the command still runs after `timeout_ms`; it goes on, and
+        may be waited for again. The input stays open: a command that reads to its end needs
+        `close_stdin` first.
+        """
+        self._attachment.check_open()
+        timeout = arguments.timeout_seconds("timeout_ms", timeout_ms)
+        arguments.callback("on_stdout", on_stdout)
+        arguments.callback("on_stderr", on_stderr)
+        if self._result is None:
+            self._result = self._collector.collect(on_stdout, on_stderr, timeout)
+            self._attachment.check_open()
+        return self._result
+
+    def poll(self) -> int | None:
+        """The exit code, or None while the command runs."""
+        self._attachment.check_open()
+        ended = self._process.wait(0)
+        return None if ended is None else ended.exit_code
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, as 2 (SIGINT) or 15 (SIGTERM), to the command's first process.
+
+        Raises `CommandError` (ESRCH) if it has ended.
+        """
+        backend = self._attachment.backend
+        backend.signal(self.pid, arguments.signal_number("number", number))
+
+    def kill(self) -> None:
+        """End every process of the command, also those that it left in the background.
+        Calling it again does nothing."""
+        if not self._attachment.closed:
+            self._process.kill()
+
+    def __enter__(self) -> CommandHandle:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.kill()
+
+    def __repr__(self) -> str:
+        if self._attachment.closed:
+            return f"<CommandHandle pid={self.pid} of a killed sandbox>"
+        exit_code = self.poll()
+        state = "running" if exit_code is None else f"exit_code={exit_code}"
+        return f"<CommandHandle pid={self.pid} {state} {self._command!r}>"

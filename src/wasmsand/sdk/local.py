@@ -1,0 +1,247 @@
+"""`LocalBackend`: a sandbox that is a machine of this process.
+
+Rules: nothing but this module of the SDK knows the machine; whatever the kernel raises
+becomes a public exception here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from wasmsand.machine import (
+    FileEntry,
+    HostProcess,
+    ImageMissing,
+    Machine,
+    MachineOptions,
+    ProcessEntry,
+    ToolRejected,
+    list_processes,
+    send_signal,
+)
+from wasmsand.sdk.backend import (
+    STDIN,
+    BackendProcess,
+    Cancellation,
+    CommandRequest,
+    Completed,
+    Ended,
+    Output,
+)
+from wasmsand.sdk.errors import ImageMissingError, ToolError, command_errors, file_errors
+from wasmsand.sdk.options import SandboxOptions
+from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
+
+
+class LocalProcess:
+    """A program of the machine, as a `BackendProcess`."""
+
+    def __init__(self, process: HostProcess, program: str) -> None:
+        self._process = process
+        self._program = program
+
+    @property
+    def pid(self) -> int:
+        """See `BackendProcess`."""
+        return self._process.pid
+
+    def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
+        """See `BackendProcess`."""
+        return tuple(Output(fd, data) for fd, data in self._process.read(timeout_seconds))
+
+    def write(self, data: bytes, fd: int = STDIN) -> None:
+        """See `BackendProcess`."""
+        with command_errors(self._program):
+            self._process.write(data, fd)
+
+    def close_input(self, fd: int = STDIN) -> None:
+        """See `BackendProcess`."""
+        self._process.close_input(fd)
+
+    def wait(self, timeout_seconds: float | None = None) -> Ended | None:
+        """See `BackendProcess`."""
+        end = self._process.wait(timeout_seconds)
+        if end is None:
+            return None
+        return Ended(end.exit_code, end.timed_out, end.seconds, end.notices)
+
+    def kill(self) -> None:
+        """See `BackendProcess`."""
+        self._process.kill()
+
+
+class LocalBackend:
+    """A machine, as a `Backend`."""
+
+    def __init__(self, options: SandboxOptions) -> None:
+        """Raises `ImageMissingError`, and `ToolError` for what is in `wasm_dir`."""
+        tools = None if options.wasm_dir is None else Path(options.wasm_dir)
+        try:
+            self._machine = Machine(MachineOptions(limits=options.limits(), wasm_dir=tools))
+        except ImageMissing as missing:
+            raise ImageMissingError(str(missing)) from None
+        except ToolRejected as rejected:
+            raise ToolError(str(rejected), str(rejected.path), rejected.errno_name) from None
+        self._files = self._machine.files
+
+    # Commands.
+
+    def run(self, request: CommandRequest, cancellation: Cancellation | None = None) -> Completed:
+        """See `Backend`."""
+        machine = self._machine
+
+        def started(job: int) -> None:
+            if cancellation is not None:
+                cancellation.on_cancel(lambda: machine.end_job(job))
+
+        with command_errors(request.argv[0]):
+            completed = machine.run(
+                [_bytes(word) for word in request.argv],
+                environ=request.environ,
+                cwd=request.cwd,
+                stdin=request.stdin or b"",
+                timeout_seconds=request.timeout_seconds,
+                on_started=started,
+            )
+        ended = Ended(completed.exit_code, completed.timed_out, completed.seconds)
+        return Completed(ended, completed.stdout, completed.stderr, completed.truncated)
+
+    def start(self, request: CommandRequest) -> BackendProcess:
+        """See `Backend`."""
+        program = request.argv[0]
+        with command_errors(program):
+            process = self._machine.start(
+                [_bytes(word) for word in request.argv],
+                environ=request.environ,
+                cwd=request.cwd,
+                stdin=request.stdin,
+                extra_inputs=request.extra_inputs,
+                extra_outputs=request.extra_outputs,
+                timeout_seconds=request.timeout_seconds,
+            )
+        return LocalProcess(process, program)
+
+    def processes(self) -> list[ProcessInfo]:
+        """See `Backend`."""
+        return [_process_info(entry) for entry in list_processes(self._machine)]
+
+    def signal(self, pid: int, number: int) -> None:
+        """See `Backend`."""
+        with command_errors(f"process {pid}"):
+            send_signal(self._machine, pid, number)
+
+    def usage(self) -> Usage:
+        """See `Backend`."""
+        machine = self._machine
+        with machine.lock:
+            kernel = machine.kernel
+            limits, space, cpu = kernel.limits, kernel.root.space, kernel.usage()
+            return Usage(
+                fs_bytes=space.used_bytes,
+                fs_limit_bytes=limits.fs_limit_bytes,
+                inodes=space.used_inodes,
+                max_inodes=limits.max_inodes,
+                processes=len(kernel.processes) - 1,
+                max_processes=limits.max_processes,
+                memory_bytes=kernel.memory_used(),
+                memory_limit_bytes=limits.memory_limit_bytes,
+                cpu_time_ms=(cpu.user_ns + cpu.system_ns) / 1e6,
+            )
+
+    # Files.
+
+    def read_file(self, path: str, offset: int = 0, count: int | None = None) -> bytes:
+        """See `Backend`."""
+        with file_errors(path):
+            return self._files.read(path, offset, count)
+
+    def write_file(self, path: str, data: bytes, *, mode: int | None = None) -> None:
+        """See `Backend`."""
+        with file_errors(path):
+            self._files.write(path, data, mode=mode)
+
+    def append_file(self, path: str, data: bytes) -> None:
+        """See `Backend`."""
+        with file_errors(path):
+            self._files.append(path, data)
+
+    def list_directory(self, path: str, *, recursive: bool = False) -> list[FileInfo]:
+        """See `Backend`."""
+        with file_errors(path):
+            entries = self._files.tree(path) if recursive else self._files.list(path)
+        return [_info(entry) for entry in entries]
+
+    def make_directory(self, path: str, *, parents: bool = True) -> None:
+        """See `Backend`."""
+        with file_errors(path):
+            self._files.mkdir(path, parents=parents)
+
+    def remove(self, path: str, *, recursive: bool = False) -> None:
+        """See `Backend`."""
+        with file_errors(path):
+            self._files.remove(path, recursive=recursive)
+
+    def rename(self, source: str, target: str) -> None:
+        """See `Backend`."""
+        with file_errors(source):
+            self._files.rename(source, target)
+
+    def copy(self, source: str, target: str) -> None:
+        """See `Backend`."""
+        with file_errors(source):
+            self._files.copy(source, target)
+
+    def stat(self, path: str, *, follow: bool = True) -> FileInfo:
+        """See `Backend`."""
+        with file_errors(path):
+            return _info(self._files.stat(path, follow=follow))
+
+    def chmod(self, path: str, mode: int) -> None:
+        """See `Backend`."""
+        with file_errors(path):
+            self._files.chmod(path, mode)
+
+    def symlink(self, target: str, path: str) -> None:
+        """See `Backend`."""
+        with file_errors(path):
+            self._files.symlink(target, path)
+
+    def read_link(self, path: str) -> str:
+        """See `Backend`."""
+        with file_errors(path):
+            return self._files.read_link(path)
+
+    def export_tar(self, path: str) -> Iterator[bytes]:
+        """See `Backend`."""
+        raise NotImplementedError
+
+    def import_tar(self, path: str, pieces: Iterable[bytes]) -> None:
+        """See `Backend`."""
+        raise NotImplementedError
+
+    # Life.
+
+    def close(self) -> None:
+        """See `Backend`."""
+        self._machine.close()
+
+
+def _info(entry: FileEntry) -> FileInfo:
+    return FileInfo(entry.name, entry.type, entry.size, entry.mode, entry.mtime_ns, entry.path)
+
+
+def _process_info(entry: ProcessEntry) -> ProcessInfo:
+    return ProcessInfo(
+        pid=entry.pid,
+        parent_pid=entry.parent_pid,
+        command_pid=entry.job,
+        argv=tuple(word.decode("utf-8", "surrogateescape") for word in entry.argv),
+        state=entry.state,
+        memory_bytes=entry.memory_bytes,
+        cpu_time_ms=entry.cpu_ns / 1e6,
+    )
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

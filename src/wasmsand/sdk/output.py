@@ -1,0 +1,119 @@
+"""Output of a command on its way to the caller: decoding, collecting, the limit.
+
+Rules: characters are never cut, however the command writes its bytes; a callback runs on the
+thread that waits for the command and while no lock is held, so it may use the sandbox.
+"""
+
+from __future__ import annotations
+
+import codecs
+import time
+from collections.abc import Callable
+
+from wasmsand.sdk.backend import STDERR, STDOUT, BackendProcess, Completed, Ended, Output
+from wasmsand.sdk.results import CommandResult
+
+TextSink = Callable[[str], None]
+TIMEOUT_EXIT_CODE = 124
+"""What GNU `timeout` returns when the time is over."""
+_KILLED_EXIT_CODE = 137
+
+
+class TextDecoder:
+    """UTF-8 in pieces; invalid bytes are replaced."""
+
+    def __init__(self) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")
+        self._decoders = {STDOUT: decoder("replace"), STDERR: decoder("replace")}
+
+    def decode(self, output: Output) -> str:
+        """The characters that are complete now."""
+        return self._decoders[output.fd].decode(output.data)
+
+    def rest(self, fd: int) -> str:
+        """What an unfinished character becomes at the end."""
+        return self._decoders[fd].decode(b"", True)
+
+
+class Collector:
+    """What a command has printed so far, each stream up to `limit` bytes."""
+
+    def __init__(self, process: BackendProcess, limit: int) -> None:
+        self._process = process
+        self._limit = limit
+        self._kept = {STDOUT: bytearray(), STDERR: bytearray()}
+        self._decoder = TextDecoder()
+        self._truncated = False
+
+    def collect(
+        self,
+        on_stdout: TextSink | None = None,
+        on_stderr: TextSink | None = None,
+        timeout_seconds: float | None = None,
+    ) -> CommandResult:
+        """Read to the end. Raises `TimeoutError` when that has not come after
+        `timeout_seconds`; what came is kept for the next call."""
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        sinks = {STDOUT: on_stdout, STDERR: on_stderr}
+        while outputs := self._process.read(_seconds_until(deadline)):
+            for output in outputs:
+                text = self._decoder.decode(self._keep(output))
+                sink = sinks[output.fd]
+                if sink is not None and text:
+                    sink(text)
+        for fd, sink in sinks.items():
+            if sink is not None and (text := self._decoder.rest(fd)):
+                sink(text)
+        return self.result()
+
+    def _keep(self, output: Output) -> Output:
+        """The part of `output` that is within the limit; past it the command is ended."""
+        kept = self._kept[output.fd]
+        room = self._limit - len(kept)
+        if len(output.data) > room:
+            output = Output(output.fd, output.data[:room])
+            if not self._truncated:
+                self._truncated = True
+                self._process.kill()
+        kept += output.data
+        return output
+
+    def result(self) -> CommandResult:
+        """What the command did; its output has ended."""
+        ended = self._process.wait()
+        assert ended is not None, "wait() without a time limit waits"
+        notices = list(ended.notices)
+        if self._truncated:
+            notices.append(
+                f"output limit of {self._limit} bytes reached, command ended; "
+                "raise max_output_bytes"
+            )
+            ended = Ended(_KILLED_EXIT_CODE, False, ended.seconds)
+        stderr = bytes(self._kept[STDERR]) + b"".join(
+            f"wasmsand: {notice}\n".encode() for notice in notices
+        )
+        completed = Completed(ended, bytes(self._kept[STDOUT]), stderr, self._truncated)
+        return command_result(completed)
+
+
+def _seconds_until(deadline: float | None) -> float | None:
+    return None if deadline is None else max(0.0, deadline - time.monotonic())
+
+
+def command_result(completed: Completed) -> CommandResult:
+    """The public result of a command."""
+    ended, stderr = completed.ended, completed.stderr
+    if ended.timed_out:
+        if stderr and not stderr.endswith(b"\n"):
+            stderr += b"\n"
+        stderr += b"command timed out\n"
+    return CommandResult(
+        stdout=completed.stdout.decode("utf-8", "replace"),
+        stderr=stderr.decode("utf-8", "replace"),
+        exit_code=TIMEOUT_EXIT_CODE if ended.timed_out else ended.exit_code,
+        execution_time_ms=ended.seconds * 1000,
+        stdout_bytes=completed.stdout,
+        stderr_bytes=stderr,
+        timed_out=ended.timed_out,
+        truncated=completed.truncated,
+    )

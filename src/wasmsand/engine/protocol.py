@@ -111,6 +111,19 @@ class Instance(Protocol):
         """Bytes at the low end of memory that are the C stack, mostly never touched: the
         first value of `__stack_pointer`."""
 
+    def new_thread(self, stack_pointer: int, argument: int) -> Instance:
+        """Another thread of this program, in the same memory: its `run` calls the exported
+        `__thread_start(argument)` with this stack pointer. Only one of a program's instances
+        may run or be called at a time; the first one's memory stays until all are closed.
+
+        Raises `ModuleRejected` if the program has no threads, `MemoryError` when the host has
+        no room.
+        """
+
+    def catch_up(self) -> None:
+        """Needed before a thread goes on after others of the program have run: see the memory
+        as large as they left it."""
+
     def exported_address(self, name: str) -> int | None:
         """The value of an exported immutable i32 global (a C variable's address)."""
 

@@ -94,6 +94,25 @@ typedef uintptr_t (*fork_callback_t)(uintptr_t, uintptr_t, fork_values_t *);
 typedef uintptr_t (*function_callback_t)(uintptr_t, uintptr_t, function_values_t *);
 typedef uintptr_t (*epoch_callback_t)(uintptr_t, uintptr_t, uint64_t *);
 
+/* A memory that the host provides. */
+typedef uintptr_t (*get_memory_callback_t)(uintptr_t, size_t *size, size_t *capacity);
+typedef uintptr_t (*grow_memory_callback_t)(uintptr_t, size_t size);
+typedef void (*memory_finalizer_t)(uintptr_t);
+typedef struct {
+    uintptr_t env;
+    get_memory_callback_t get_memory;
+    grow_memory_callback_t grow_memory;
+    memory_finalizer_t finalizer;
+} wasmtime_linear_memory_t;
+typedef uintptr_t (*new_memory_callback_t)(
+    uintptr_t, uintptr_t type, size_t minimum, size_t maximum, size_t reserved, size_t guard,
+    wasmtime_linear_memory_t *);
+typedef struct {
+    uintptr_t env;
+    new_memory_callback_t new_memory;
+    uintptr_t finalizer;
+} wasmtime_memory_creator_t;
+
 /* Of the C library on 64-bit Linux, glibc and musl alike; not wasmtime's. */
 typedef struct {
     uintptr_t handler;
@@ -115,6 +134,7 @@ void wasmtime_config_parallel_compilation_set(wasm_config_t *, bool);
 void wasmtime_config_memory_may_move_set(wasm_config_t *, bool);
 void wasmtime_config_memory_init_cow_set(wasm_config_t *, bool);
 void wasmtime_config_shared_memory_set(wasm_config_t *, bool);
+void wasmtime_config_host_memory_creator_set(wasm_config_t *, const wasmtime_memory_creator_t *);
 void wasmtime_config_wasm_threads_set(wasm_config_t *, bool);
 void wasmtime_config_wasm_tail_call_set(wasm_config_t *, bool);
 void wasmtime_config_wasm_reference_types_set(wasm_config_t *, bool);
@@ -145,6 +165,8 @@ void wasm_trap_delete(wasm_trap_t *);
 wasmtime_error_t *wasmtime_module_new(wasm_engine_t *, const char *, size_t, wasmtime_module_t **);
 wasmtime_error_t *wasmtime_module_deserialize_file(
     wasm_engine_t *, const char *, wasmtime_module_t **);
+wasmtime_error_t *wasmtime_module_deserialize(
+    wasm_engine_t *, const char *, size_t, wasmtime_module_t **);
 wasmtime_error_t *wasmtime_module_serialize(wasmtime_module_t *, wasm_byte_vec_t *);
 void wasmtime_module_delete(wasmtime_module_t *);
 void wasmtime_module_imports(const wasmtime_module_t *, wasm_importtype_vec_t *);

@@ -64,6 +64,13 @@ def serialise(module: CData) -> bytes:
     return take_bytes(content)
 
 
+def load_compiled(engine: CData, content: bytes) -> CData:
+    """A `wasmtime_module_t *` from what `serialise` gave."""
+    module = ffi.new("wasmtime_module_t **")
+    check(lib.wasmtime_module_deserialize(engine, content, len(content), module))
+    return ffi.gc(module[0], lib.wasmtime_module_delete)
+
+
 def open_compiled(engine: CData, path: Path) -> CData:
     """A `wasmtime_module_t *` mapped from a file that `serialise` wrote.
 

@@ -44,8 +44,9 @@ class EngineSettings:
     """Modules kept loaded although nobody uses them."""
 
 
-def new_engine(settings: EngineSettings) -> CData:
-    """A `wasm_engine_t *` that frees itself."""
+def new_engine(settings: EngineSettings, memory_creator: CData = NULL) -> CData:
+    """A `wasm_engine_t *` that frees itself. With a `wasmtime_memory_creator_t *` it gets its
+    memories from there; it can still open what an engine without one compiled."""
     config = lib.wasm_config_new()
     lib.wasmtime_config_async_stack_size_set(config, settings.guest_stack_bytes + MIB)
     lib.wasmtime_config_max_wasm_stack_set(config, settings.guest_stack_bytes)
@@ -79,6 +80,8 @@ def new_engine(settings: EngineSettings) -> CData:
     ):
         getattr(lib, f"wasmtime_config_wasm_{feature}_set")(config, False)
     lib.wasmtime_config_shared_memory_set(config, False)
+    if memory_creator:
+        lib.wasmtime_config_host_memory_creator_set(config, memory_creator)
     return ffi.gc(lib.wasm_engine_new_with_config(config), lib.wasm_engine_delete)
 
 

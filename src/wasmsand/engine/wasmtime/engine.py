@@ -29,6 +29,7 @@ from wasmsand.engine.wasmtime.fault_handlers import FaultHandlers
 from wasmsand.engine.wasmtime.imports import ImportTable
 from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.engine.wasmtime.runtime import Runtime
+from wasmsand.engine.wasmtime.shared_memory import MemorySharing
 from wasmsand.engine.wasmtime.threads import ThreadPool
 
 logger = logging.getLogger("wasmsand.engine")
@@ -52,15 +53,17 @@ class WasmtimeEngine:
         settings = settings or EngineSettings()
         self.tick_seconds = settings.tick_seconds
         engine = new_engine(settings)
+        self._cache = CompileCache(cache_directory or default_directory(), fingerprint(engine))
+        ticker = EpochTicker(engine, settings.tick_seconds)
         self._runtime = Runtime(
             settings=settings,
             engine=engine,
             imports=ImportTable(engine),
-            ticker=EpochTicker(engine, settings.tick_seconds),
+            ticker=ticker,
             threads=ThreadPool(settings.thread_stack_bytes, settings.idle_thread_seconds),
             fault_handlers=FaultHandlers(),
+            sharing=MemorySharing(settings, ticker, self._cache),
         )
-        self._cache = CompileCache(cache_directory or default_directory(), fingerprint(engine))
         self._lock = threading.Lock()
         # Guarded by the lock:
         self._loaded: weakref.WeakValueDictionary[str, WasmtimeModule] = (

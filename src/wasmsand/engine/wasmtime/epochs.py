@@ -18,10 +18,10 @@ _SLOWEST = 8
 
 
 class EpochTicker:
-    """Advances one engine's epoch every `seconds` while guests run."""
+    """Advances the epoch of an engine, and of its second for threads, while guests run."""
 
     def __init__(self, engine: CData, seconds: float) -> None:
-        self._engine = engine
+        self._engines: tuple[CData, ...] = (engine,)
         self._seconds = seconds
         self._wanted = threading.Event()
         self._start_lock = threading.Lock()
@@ -39,9 +39,14 @@ class EpochTicker:
         """A guest noticed the epoch, so some guest computes."""
         self._noticed = True
 
+    def add(self, engine: CData) -> None:
+        """Advance this engine's epoch as well."""
+        self._engines = (*self._engines, engine)
+
     def advance(self) -> None:
         """Make every guest that computes call its epoch callback now."""
-        lib.wasmtime_engine_increment_epoch(self._engine)
+        for engine in self._engines:
+            lib.wasmtime_engine_increment_epoch(engine)
 
     def _start(self) -> None:
         with self._start_lock:

@@ -9,10 +9,10 @@ ends the instance, also when it happened in a nested call; nothing of C is touch
 
 from __future__ import annotations
 
-from _thread import get_ident
+from _thread import allocate_lock, get_ident
 from typing import TYPE_CHECKING
 
-from wasmsand.engine.protocol import HostCalls
+from wasmsand.engine.protocol import HostCalls, Instance
 from wasmsand.engine.wasmtime import hostcalls
 from wasmsand.engine.wasmtime.bindings import NULL, CData, check, ffi, lib
 from wasmsand.engine.wasmtime.fork import Asyncify, Phase
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from wasmsand.engine.wasmtime.module import WasmtimeModule
 
 WASM_PAGE = 65536
-_STACK_POINTER = "__stack_pointer"
+STACK_POINTER = "__stack_pointer"
 _NESTED_CALLS_MAX = 16
 """Signal handlers interrupting each other; deeper ones have to wait."""
 _NEVER = 1 << 40
 _I32 = 0
+_sharing = allocate_lock()
+"""Guards who uses whose memory."""
 
 
 class InstantiationFailed(Exception):
@@ -36,7 +38,9 @@ class InstantiationFailed(Exception):
 class WasmtimeInstance:
     """One running program; see `protocol.Instance`."""
 
-    def __init__(self, module: WasmtimeModule, prepared: CData, memory_limit: int) -> None:
+    def __init__(
+        self, module: WasmtimeModule, prepared: CData, memory_limit: int, engine: CData
+    ) -> None:
         runtime = module.runtime
         self._module = module
         self._memory_limit = memory_limit
@@ -48,10 +52,10 @@ class WasmtimeInstance:
         self.nested = 0
         """How many `call`s are under way."""
         self._started = self._ended = self._closed = False
+        self._threads = 0
+        self._close_wanted = False
         self.asyncify = Asyncify(self) if module.forks else None
-        self._store = ffi.gc(
-            lib.wasmtime_store_new(runtime.engine, NULL, NULL), lib.wasmtime_store_delete
-        )
+        self._store = ffi.gc(lib.wasmtime_store_new(engine, NULL, NULL), lib.wasmtime_store_delete)
         self._context = lib.wasmtime_store_context(self._store)
         lib.wasmtime_store_limiter(
             self._store,
@@ -88,14 +92,24 @@ class WasmtimeInstance:
         before = self._enter()
         self._started = True
         try:
-            if self.asyncify is not None:
-                self.asyncify.resume_copy()
-            self.invoke("_start")
-            while self.asyncify is not None and self.asyncify.start_returned():
-                self.invoke("_start")
+            self._run_to_the_end()
         finally:
             self._ended = True
             self._leave(before)
+
+    def _run_to_the_end(self) -> None:
+        if self.asyncify is not None:
+            self.asyncify.resume_copy()
+        self.invoke("_start")
+        while self.asyncify is not None and self.asyncify.start_returned():
+            self.invoke("_start")
+
+    def new_thread(self, stack_pointer: int, argument: int) -> Instance:
+        """See `protocol.Instance`."""
+        return self._module.start_thread(self, stack_pointer, argument)
+
+    def catch_up(self) -> None:
+        """See `protocol.Instance`: all growth is this one's own."""
 
     def call(self, name: str) -> None:
         """Call an exported function `() -> ()`, from inside `HostCalls.tick` too.
@@ -154,6 +168,26 @@ class WasmtimeInstance:
             raise RuntimeError("the instance is running: let it end first")
         if self._closed:
             return
+        with _sharing:
+            if self._threads:  # the last of them does it
+                self._close_wanted = True
+                return
+        self._free()
+
+    def thread_began(self) -> None:
+        """Another instance uses this one's memory."""
+        with _sharing:
+            self._threads += 1
+
+    def thread_closed(self) -> None:
+        """It does so no more."""
+        with _sharing:
+            self._threads -= 1
+            last = not self._threads and self._close_wanted
+        if last:
+            self._free()
+
+    def _free(self) -> None:
         self._closed = True
         # Whoever kept a view gets a ValueError, not another guest's memory.
         for view in self._views:
@@ -232,13 +266,13 @@ class WasmtimeInstance:
 
     def stack_pointer(self) -> int | None:
         """The C stack pointer, if the module exports it."""
-        if _STACK_POINTER not in self._module.exports.variables:
+        if STACK_POINTER not in self._module.exports.variables:
             return None
-        return self._read_global(self._export(_STACK_POINTER))
+        return self._read_global(self._export(STACK_POINTER))
 
     def set_stack_pointer(self, address: int) -> None:
         """Set the C stack pointer, which the module exports."""
-        export = self._export(_STACK_POINTER)  # must outlive the pointer into it
+        export = self._export(STACK_POINTER)  # must outlive the pointer into it
         variable = ffi.addressof(export.of, "global")
         check(lib.wasmtime_global_set(self._context, variable, _i32(address)))
 

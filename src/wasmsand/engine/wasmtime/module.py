@@ -13,9 +13,16 @@ from typing import NamedTuple
 from wasmsand.engine.protocol import ModuleRejected
 from wasmsand.engine.wasmtime.bindings import CData, WasmtimeError, ffi, lib, name_of
 from wasmsand.engine.wasmtime.fork import ASYNCIFY_FUNCTIONS
+from wasmsand.engine.wasmtime.guest_thread import THREAD_START, WasmtimeThread
 from wasmsand.engine.wasmtime.imports import FORK_IMPORT
-from wasmsand.engine.wasmtime.instance import WASM_PAGE, InstantiationFailed, WasmtimeInstance
+from wasmsand.engine.wasmtime.instance import (
+    STACK_POINTER,
+    WASM_PAGE,
+    InstantiationFailed,
+    WasmtimeInstance,
+)
 from wasmsand.engine.wasmtime.runtime import Runtime
+from wasmsand.engine.wasmtime.shared_memory import ThreadModule
 
 _FUNCTION, _GLOBAL, _MEMORY = 0, 1, 3
 """Kinds of exports, as the C API numbers their types."""
@@ -50,10 +57,11 @@ class WasmtimeModule:
         """Values of `exports.constants`, once an instance has looked them up."""
         self.stack_reserve: int | None = None
         """The C stack pointer that an instance begins with, once there was one."""
-        self._module = module
+        self.compiled = module
         self._prepared: CData | None = None
         self._prepare_lock = threading.Lock()
         self._instantiated = False
+        self._for_threads: ThreadModule | None = None
 
     def instantiate(self, memory_limit: int) -> WasmtimeInstance:
         """A fresh instance whose memory cannot grow past `memory_limit` bytes."""
@@ -65,7 +73,7 @@ class WasmtimeModule:
                 f"{memory_limit}; raise memory_limit_bytes"
             )
         try:
-            instance = WasmtimeInstance(self, prepared, memory_limit)
+            instance = WasmtimeInstance(self, prepared, memory_limit, self.runtime.engine)
         except InstantiationFailed as failure:
             if self._instantiated:  # it did work before: the host ran out of something
                 raise MemoryError(f"no room for another guest: {failure}") from None
@@ -74,6 +82,23 @@ class WasmtimeModule:
         if self.stack_reserve is None:
             self.stack_reserve = instance.stack_pointer() or 0
         return instance
+
+    def start_thread(
+        self, first: WasmtimeInstance, stack_pointer: int, argument: int
+    ) -> WasmtimeThread:
+        """See `protocol.Instance.new_thread`."""
+        if self.exports.functions.get(THREAD_START) != 1:
+            raise ModuleRejected(f"exports no function `{THREAD_START}` of the right type")
+        if STACK_POINTER not in self.exports.variables:
+            raise ModuleRejected(f"exports no variable `{STACK_POINTER}`")
+        with self._prepare_lock:
+            if self._for_threads is None:
+                initial_bytes = (self.exports.memory_pages or 0) * WASM_PAGE
+                self._for_threads = self.runtime.sharing.open(self, initial_bytes)
+        try:
+            return WasmtimeThread(self, self._for_threads, first, stack_pointer, argument)
+        except InstantiationFailed as failure:
+            raise MemoryError(f"no room for another thread: {failure}") from None
 
     def check(self) -> None:
         """Raise `ModuleRejected` unless this can be instantiated, memory permitting."""
@@ -85,7 +110,7 @@ class WasmtimeModule:
         with self._prepare_lock:
             if self._prepared is None:
                 try:
-                    self._prepared = self.runtime.imports.prepare(self._module)
+                    self._prepared = self.runtime.imports.prepare(self.compiled)
                 except WasmtimeError as error:
                     raise ModuleRejected(str(error)) from None
             return self._prepared

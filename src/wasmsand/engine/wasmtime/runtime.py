@@ -9,6 +9,7 @@ from wasmsand.engine.wasmtime.config import EngineSettings
 from wasmsand.engine.wasmtime.epochs import EpochTicker
 from wasmsand.engine.wasmtime.fault_handlers import FaultHandlers
 from wasmsand.engine.wasmtime.imports import ImportTable
+from wasmsand.engine.wasmtime.shared_memory import MemorySharing
 from wasmsand.engine.wasmtime.threads import ThreadPool
 
 
@@ -22,3 +23,4 @@ class Runtime:
     ticker: EpochTicker
     threads: ThreadPool
     fault_handlers: FaultHandlers
+    sharing: MemorySharing

@@ -1,0 +1,82 @@
+"""A further thread of a program: an instance that runs in another one's memory.
+
+Owns `WasmtimeThread`. Rules: it has its own stack, globals and function table, and the first
+instance's memory; who asks for the memory is answered by the first instance.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wasmsand.engine.wasmtime.bindings import ffi
+from wasmsand.engine.wasmtime.instance import WasmtimeInstance
+from wasmsand.engine.wasmtime.shared_memory import (
+    MemoryHandover,
+    SharedMemory,
+    ThreadModule,
+    read_again,
+)
+
+if TYPE_CHECKING:
+    from wasmsand.engine.wasmtime.module import WasmtimeModule
+
+THREAD_START = "__thread_start"
+_EAGAIN = 11
+
+
+class WasmtimeThread(WasmtimeInstance):
+    """One thread of a program; see `protocol.Instance.new_thread`."""
+
+    def __init__(
+        self,
+        module: WasmtimeModule,
+        ready: ThreadModule,
+        first: WasmtimeInstance,
+        stack_pointer: int,
+        argument: int,
+    ) -> None:
+        shared = SharedMemory(first, ready.scratch, ready.scratch_size)
+        self._first = first
+        self._argument = argument
+        with MemoryHandover(shared):
+            # The first instance's limit is the one that counts.
+            super().__init__(module, ready.prepared, 1 << 32, module.runtime.sharing.engine)
+        self.asyncify = None  # only the first thread can fork
+        shared.leave_scratch()
+        self.memory_base = first.memory_base
+        first.thread_began()
+        self._seen_size = 0
+        self.catch_up()
+        self.set_stack_pointer(stack_pointer)
+
+    def _run_to_the_end(self) -> None:
+        self.invoke(THREAD_START, self._argument)
+
+    def new_thread(self, stack_pointer: int, argument: int) -> WasmtimeThread:
+        """Another thread of the same program."""
+        return self._module.start_thread(self._first, stack_pointer, argument)
+
+    def catch_up(self) -> None:
+        """See the memory as large as the other threads left it."""
+        size = self._first.memory_size()
+        if size != self._seen_size:
+            read_again(self._context, ffi.addressof(self._memory_export.of, "memory"))
+            self._seen_size = size
+
+    def memory(self) -> memoryview:
+        """The memory of the program."""
+        return self._first.memory()
+
+    def memory_size(self) -> int:
+        """Bytes of linear memory."""
+        return self._first.memory_size()
+
+    def fork_called(self, buffer: int) -> int:
+        """fork would have to copy this thread's frames under the name of the first one's."""
+        return -_EAGAIN
+
+    def close(self) -> None:
+        """Free all but the memory, which is the first instance's."""
+        if not self._closed:
+            super().close()
+            self._first.thread_closed()

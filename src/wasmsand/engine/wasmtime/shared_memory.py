@@ -1,0 +1,186 @@
+"""Memories that several instances share: what a guest's threads run on.
+
+Owns the second C engine, whose memories are those of instances of the first, and the way a
+memory gets from one to the other. wasmtime has shared memories of its own, but those lose
+the copy-on-write images by which programs start, and need atomic instructions everywhere.
+Instead a thread's instance has, by wasmtime's interface for memories of the host, the very
+addresses of the first instance's memory. Rules: only one instance of a memory runs at a
+time (the machine sees to it); the first one owns the memory, so it is closed last; growth
+is always the first one's.
+
+The second engine has the settings of the first, so it opens the same compiled files. Two
+facts of the supported release are used (a test of each is in `tests/engine`): making an
+instance fills its memory with the module's data, so while it is made it has a scratch area,
+whose size is no multiple of a page, because wasmtime would ask for a copy-on-write image
+otherwise; and growing by nothing makes wasmtime ask for address and size again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+import threading
+from typing import TYPE_CHECKING
+
+from wasmsand.engine.wasmtime.bindings import CData, WasmtimeError, check, ffi, lib
+from wasmsand.engine.wasmtime.compile_cache import CompileCache
+from wasmsand.engine.wasmtime.compiler import load_compiled, open_compiled, serialise
+from wasmsand.engine.wasmtime.config import EngineSettings, new_engine
+from wasmsand.engine.wasmtime.epochs import EpochTicker
+from wasmsand.engine.wasmtime.imports import ImportTable
+
+if TYPE_CHECKING:
+    from wasmsand.engine.wasmtime.instance import WasmtimeInstance
+    from wasmsand.engine.wasmtime.module import WasmtimeModule
+
+_CAPACITY = 1 << 32
+"""Address space that wasmtime reserves for every 32-bit memory."""
+
+
+class SharedMemory:
+    """The memory of `first`, as another instance has it."""
+
+    __slots__ = ("_scratch", "_scratch_size", "first")
+
+    def __init__(self, first: WasmtimeInstance, scratch: CData, scratch_size: int) -> None:
+        self.first = first
+        self._scratch: CData | None = scratch
+        self._scratch_size = scratch_size
+
+    def leave_scratch(self) -> None:
+        """The instance is made: from now on this is the memory of the first one."""
+        self._scratch = None
+
+    def place(self) -> tuple[int, int]:
+        """Address and size."""
+        if self._scratch is not None:
+            return int(ffi.cast("uintptr_t", self._scratch)), self._scratch_size
+        return int(ffi.cast("uintptr_t", self.first.memory_base)), self.first.memory_size()
+
+
+class ThreadModule:
+    """A module in the second engine, ready to make instances, and their scratch area."""
+
+    __slots__ = ("_area", "compiled", "prepared", "scratch", "scratch_size")
+
+    def __init__(self, compiled: CData, prepared: CData, initial_bytes: int) -> None:
+        self.compiled = compiled
+        self.prepared = prepared
+        self.scratch_size = initial_bytes + 1
+        # Every instance writes the same bytes there, and none reads them.
+        self._area = mmap.mmap(-1, self.scratch_size)
+        self.scratch: CData = ffi.from_buffer(self._area)
+
+
+class MemorySharing:
+    """Makes instances whose memory is that of another one."""
+
+    def __init__(self, settings: EngineSettings, ticker: EpochTicker, cache: CompileCache) -> None:
+        self._settings = settings
+        self._ticker = ticker
+        self._cache = cache
+        self._start_lock = threading.Lock()
+        self._engine: CData | None = None
+        self._imports: ImportTable | None = None
+
+    @property
+    def engine(self) -> CData:
+        """The second engine."""
+        assert self._engine is not None  # who asks has a module of it
+        return self._engine
+
+    def open(self, module: WasmtimeModule, initial_bytes: int) -> ThreadModule:
+        """The module for threads; compiled by the first engine."""
+        with self._start_lock:
+            if self._engine is None or self._imports is None:
+                self._engine = new_engine(self._settings, _CREATOR)
+                self._imports = ImportTable(self._engine)
+                self._ticker.add(self._engine)
+        compiled = self._open_file(module.key)
+        if compiled is None:
+            compiled = load_compiled(self._engine, serialise(module.compiled))
+        return ThreadModule(compiled, self._imports.prepare(compiled), initial_bytes)
+
+    def _open_file(self, key: str) -> CData | None:
+        path = self._cache.find(key)
+        try:
+            return None if path is None else open_compiled(self._engine, path)
+        except WasmtimeError:
+            return None
+
+
+class MemoryHandover:
+    """Gives the next memory that wasmtime wants, on this host thread, to be `memory`."""
+
+    def __init__(self, memory: SharedMemory) -> None:
+        self._memory = memory
+
+    def __enter__(self) -> None:
+        _wanted.memory = self._memory
+
+    def __exit__(self, *_: object) -> None:
+        _wanted.memory = None
+
+
+class _Wanted(threading.local):
+    memory: SharedMemory | None = None
+
+
+_wanted = _Wanted()
+_memories: dict[int, SharedMemory] = {}
+_numbers = itertools.count(1)
+
+
+def _failure(message: str) -> int:
+    return int(ffi.cast("uintptr_t", lib.wasmtime_error_new(message.encode())))
+
+
+@ffi.callback("new_memory_callback_t")  # type: ignore[untyped-decorator]  # cffi has no types
+def _new_memory(
+    environment: int,
+    kind: int,
+    minimum: int,
+    maximum: int,
+    reserved: int,
+    guard: int,
+    result: CData,
+) -> int:
+    memory = _wanted.memory
+    if memory is None:
+        return _failure("a thread can have only one memory, the program's own")
+    _wanted.memory = None
+    number = next(_numbers)
+    _memories[number] = memory
+    result.env = number
+    result.get_memory = _get_memory
+    result.grow_memory = _grow_memory
+    result.finalizer = _forget_memory
+    return 0
+
+
+@ffi.callback("get_memory_callback_t")  # type: ignore[untyped-decorator]
+def _get_memory(number: int, size: CData, capacity: CData) -> int:
+    address, size[0] = _memories[number].place()
+    capacity[0] = _CAPACITY
+    return address
+
+
+@ffi.callback("grow_memory_callback_t")  # type: ignore[untyped-decorator]
+def _grow_memory(number: int, size: int) -> int:
+    if _memories[number].first.grow_memory(size):
+        return 0
+    return _failure("the memory cannot grow")
+
+
+@ffi.callback("memory_finalizer_t")  # type: ignore[untyped-decorator]
+def _forget_memory(number: int) -> None:
+    _memories.pop(number, None)
+
+
+_CREATOR: CData = ffi.new("wasmtime_memory_creator_t *")
+_CREATOR.new_memory = _new_memory
+
+
+def read_again(context: CData, memory: CData) -> None:
+    """Make wasmtime ask for the address and size of a memory of the host."""
+    check(lib.wasmtime_memory_grow(context, memory, 0, ffi.new("uint64_t *")))

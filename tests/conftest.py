@@ -21,6 +21,7 @@ USERLAND_PLACES = frozenset(
         "sdk",
         "cli",
         "rpc",
+        "http",
         "llm_tools",
         "mcp",
         "line",

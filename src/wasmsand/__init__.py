@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from wasmsand.sdk.errors import (
         AlreadyExistsError,
         CommandError,
+        ConnectionLostError,
         DirectoryNotEmptyError,
         FileError,
         ImageMissingError,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         PermissionDeniedError,
         SandboxClosedError,
         SandboxError,
+        ServerError,
         ToolError,
     )
     from wasmsand.sdk.options import SandboxOptions
@@ -44,6 +46,7 @@ _MODULES = {
     "errors": (
         "AlreadyExistsError",
         "CommandError",
+        "ConnectionLostError",
         "DirectoryNotEmptyError",
         "FileError",
         "ImageMissingError",
@@ -55,6 +58,7 @@ _MODULES = {
         "PermissionDeniedError",
         "SandboxClosedError",
         "SandboxError",
+        "ServerError",
         "ToolError",
     ),
     "options": ("SandboxOptions",),
@@ -68,6 +72,7 @@ __all__ = [
     "CommandError",
     "CommandHandle",
     "CommandResult",
+    "ConnectionLostError",
     "DirectoryNotEmptyError",
     "FileError",
     "FileInfo",
@@ -84,6 +89,7 @@ __all__ = [
     "SandboxClosedError",
     "SandboxError",
     "SandboxOptions",
+    "ServerError",
     "ToolError",
     "Usage",
     "__version__",

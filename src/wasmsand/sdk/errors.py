@@ -3,6 +3,8 @@ a public exception of a kernel error.
 
     SandboxError
     ├── SandboxClosedError              used after kill()
+    │   └── ConnectionLostError         the server of a sandbox does not answer any more
+    ├── ServerError                     .code, .status: a server refuses a request
     ├── ImageMissingError               the user space is not built or not installed
     ├── ToolError                       .path: a file of wasm_dir that cannot be a tool
     ├── CommandError                    .errno_name: a command cannot be started or written to
@@ -53,6 +55,24 @@ class _Errno:
 
 class SandboxClosedError(SandboxError):
     """The sandbox was killed; create a new one."""
+
+
+class ConnectionLostError(SandboxClosedError):
+    """The server that has the sandbox is gone or cannot be reached. One that was started again
+    has lost its sandboxes; after a failure of the network the sandbox may still be there."""
+
+
+class ServerError(SandboxError):
+    """A server refuses a request: no or another token, a quota, too much to do. `code` says
+    which, as `"quota_exceeded"`, and `status` is that of HTTP."""
+
+    def __init__(self, message: str, code: str, status: int) -> None:
+        super().__init__(message, code, status)
+        self.code = code
+        self.status = status
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class ImageMissingError(SandboxError):

@@ -1,0 +1,237 @@
+"""The ASGI application: one request, from its header to its answer.
+
+Owns the order of the checks: is the server at its end, may this browser, may this token,
+may it now, is the body what the route says, is the sandbox there. Rules: whatever goes
+wrong is the one shape of errors; a bug is logged here and says nothing to the client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route as StarletteRoute
+
+from wasmsand.http.failures import ApiFailure, failure_of
+from wasmsand.http.routing import AnyRoute, Call
+from wasmsand.http.service import Service, log
+from wasmsand.http.tokens import Token
+from wasmsand.wire import strict_json
+
+_JSON = "application/json"
+_MAX_PARAMETERS = 16
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def application(service: Service, routes: Sequence[AnyRoute]) -> Starlette:
+    """The server's application."""
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        async with service.running():
+            yield
+
+    async def not_routed(_request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        if status == 405:
+            failure = ApiFailure(405, "method_not_allowed", "this path has other methods")
+        else:
+            failure = ApiFailure(404, "no_such_route", "there is no such path; see /openapi.json")
+        headers = error.headers if isinstance(error, HTTPException) else None
+        return _failed(service, failure, headers)
+
+    return Starlette(
+        routes=[
+            StarletteRoute(
+                route.path,
+                _endpoint(service, route),
+                methods=[route.method],
+            )
+            for route in routes
+        ],
+        lifespan=lifespan,
+        exception_handlers={404: not_routed, 405: not_routed},
+    )
+
+
+def json_response(value: object, status: int = 200) -> Response:
+    """`value`, a message or a dataclass, as JSON."""
+    content = strict_json.encode(msgspec.to_builtins(value))
+    return Response(content, status, media_type=_JSON)
+
+
+def _endpoint(service: Service, route: AnyRoute) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        began = time.perf_counter()
+        try:
+            response = await _answer(service, route, request)
+        except ClientDisconnect:
+            response = Response(status_code=499)  # nobody reads it; the metrics do
+        except Exception as error:
+            response = _failed(service, _failure(error, route))
+        service.metrics.requests.labels(route.method, route.path, response.status_code).inc()
+        service.metrics.request_seconds.labels(route.method, route.path).observe(
+            time.perf_counter() - began
+        )
+        return response
+
+    return answer
+
+
+async def _answer(service: Service, route: AnyRoute, request: Request) -> Response:
+    owner = _admit(service, route, request)
+    query = _parameters(route, request)
+    with ExitStack() as held:
+        # The sandbox first: a client that uploads to one that is gone hears it at once.
+        entry = None
+        if route.has_sandbox:
+            entry = service.registry.find(owner, request.path_params["sandbox"])
+            held.enter_context(service.registry.use(entry))
+        body = None
+        if route.body is not None:
+            grow = held.enter_context(service.buffer())
+            body = await _body(service, route, request, grow)
+        value = await route.handler(Call(service, request, owner, query, body, entry))
+    return value if isinstance(value, Response) else json_response(value, route.status)
+
+
+def _admit(service: Service, route: AnyRoute, request: Request) -> Token:
+    """Whose request this is. Raises if it may not come in."""
+    if service.tokens.is_open:
+        _refuse_browsers(request)
+    owner = service.tokens.authenticate(request.headers.get("authorization"))
+    if owner is None:
+        if not route.public:
+            raise ApiFailure(
+                401,
+                "unauthorized",
+                "the token is missing or unknown; send `Authorization: Bearer TOKEN`",
+            )
+        return Token("public", b"")
+    if service.draining and not route.public:
+        raise ApiFailure(
+            503, "shutting_down", "the server is shutting down; use another", retry_after=5
+        )
+    if not route.public:
+        service.quotas.count_request(owner)
+    return owner
+
+
+def _refuse_browsers(request: Request) -> None:
+    """A page of the web must not use a server that asks for no token: its requests have an
+    Origin, or, if a name was made to lead here, a Host that is not ours."""
+    host = request.url.hostname or ""
+    if "origin" in request.headers or host not in _LOOPBACK_NAMES:
+        raise ApiFailure(
+            403,
+            "forbidden",
+            "a server without tokens answers local programs only, not pages of a browser or "
+            f"other host names ({host[:64]!r}); start it with --tokens-file",
+        )
+
+
+def _parameters(route: AnyRoute, request: Request) -> Any:
+    text = request.scope["query_string"].decode("latin-1")
+    try:
+        # Bytes that are not UTF-8 stay what they are: names of files may hold them.
+        pairs = parse_qsl(
+            text,
+            keep_blank_values=True,
+            errors="surrogateescape",
+            max_num_fields=_MAX_PARAMETERS,
+        )
+    except ValueError:
+        raise ApiFailure(400, "bad_request", "too many parameters") from None
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        raise ApiFailure(400, "invalid_value", "a parameter is given twice")
+    if route.query is None:
+        if values:
+            raise ApiFailure(400, "invalid_value", f"unknown parameter {next(iter(values))[:64]!r}")
+        return None
+    return _converted(values, route.query, strict=False)
+
+
+async def _body(
+    service: Service, route: AnyRoute, request: Request, grow: Callable[[int], None]
+) -> Any:
+    settings = service.settings
+    if route.body is bytes:
+        return await _received(request, settings.max_upload_bytes, "max-upload", service, grow)
+    data = await _received(request, settings.max_json_bytes, "max-json", service, grow)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if data and kind != _JSON:
+        raise ApiFailure(
+            415, "unsupported_media_type", f"the body must be {_JSON}, not {kind[:64] or 'nothing'}"
+        )
+    try:
+        value = strict_json.decode(data) if data else {}
+    except strict_json.BadJson as error:
+        raise ApiFailure(400, "bad_json", str(error)) from None
+    return _converted(value, route.body, strict=True)
+
+
+async def _received(
+    request: Request, limit: int, option: str, service: Service, grow: Callable[[int], None]
+) -> bytes:
+    """The whole body, if it has at most `limit` bytes and comes in time."""
+    too_large = ApiFailure(
+        413,
+        "body_too_large",
+        f"the body is larger than {limit} bytes; send less, or start the server with a larger "
+        f"--{option}",
+    )
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > limit:
+        raise too_large
+    pieces, size = [], 0
+    try:
+        async with asyncio.timeout(service.settings.body_seconds):
+            async for piece in request.stream():
+                size += len(piece)
+                if size > limit:
+                    raise too_large
+                grow(len(piece))
+                pieces.append(piece)
+    except TimeoutError:
+        raise ApiFailure(
+            408, "timeout", f"the body took longer than {service.settings.body_seconds:g} seconds"
+        ) from None
+    return b"".join(pieces)
+
+
+def _converted(value: object, kind: Any, *, strict: bool) -> Any:
+    try:
+        return msgspec.convert(value, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        raise ApiFailure(400, "invalid_value", str(error)) from None
+
+
+def _failure(error: Exception, route: AnyRoute) -> ApiFailure:
+    failure = failure_of(error)
+    if failure is None:
+        log.error("bug in %s %s", route.method, route.path, exc_info=error)
+        failure = ApiFailure(500, "internal", "a bug of the server; its log says more")
+    return failure
+
+
+def _failed(service: Service, failure: ApiFailure, headers: Any = None) -> Response:
+    response = json_response(failure.body(), failure.status)
+    if headers:
+        response.headers.update(headers)
+    if failure.retry_after is not None:
+        response.headers["Retry-After"] = str(max(1, round(failure.retry_after)))
+    if failure.status == 401:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    if failure.status in (401, 403, 429, 503):
+        service.metrics.refused.labels(failure.code).inc()
+    return response

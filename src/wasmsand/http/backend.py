@@ -1,0 +1,214 @@
+"""`HttpBackend`: a sandbox of a server, as a backend of the SDK.
+
+Owns `open_http_backend`, which `Sandbox.connect` calls. Rules: one operation is one
+request; the server's exceptions are raised here as they were there; a sandbox that this
+process forgets is killed, and one that it can no longer reach expires on the server.
+"""
+
+from __future__ import annotations
+
+import base64
+import weakref
+from _thread import start_new_thread
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from wasmsand.http.answers import ended_of, exact_bytes, object_of
+from wasmsand.http.remote_process import RemoteProcess
+from wasmsand.http.transport import Exchange, Transport
+from wasmsand.sdk.backend import BackendProcess, Cancellation, CommandRequest, Completed, Ended
+from wasmsand.sdk.errors import SandboxError
+from wasmsand.sdk.options import LIMIT_NAMES, SandboxOptions
+from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
+
+_MARGIN_SECONDS = 30.0
+"""How much longer than its command a request may take."""
+
+
+def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> HttpBackend:
+    """A new sandbox of the server at `url`. Raises `ServerError` and `ConnectionLostError`."""
+    if options.wasm_dir is not None:
+        raise ValueError("wasm_dir is a directory of this machine, which the server cannot read")
+    transport = Transport(url, token)
+    wanted: dict[str, object] = {name: getattr(options, name) for name in LIMIT_NAMES}
+    # Variables, directory and timeout are kept on this side.
+    state = object_of(transport.ask("POST", "/v1/sandboxes", value=wanted))
+    return HttpBackend(transport, str(state["id"]))
+
+
+class HttpBackend:
+    """One sandbox of a server."""
+
+    def __init__(self, transport: Transport, identity: str) -> None:
+        self.id = identity
+        self._transport = transport
+        self._path = f"/v1/sandboxes/{identity}"
+        self._finalizer = weakref.finalize(self, _abandon, transport, self._path)
+        # At the interpreter's end nothing is sent: the sandbox expires.
+        self._finalizer.atexit = False
+
+    # Commands.
+
+    def run(self, request: CommandRequest, cancellation: Cancellation | None = None) -> Completed:
+        """See `Backend`."""
+        exchange = Exchange()
+        if cancellation is not None:
+            # The server ends the command of a client that goes away.
+            cancellation.on_cancel(exchange.break_off)
+        seconds = request.timeout_seconds
+        try:
+            answer = self._transport.ask(
+                "POST",
+                f"{self._path}/run",
+                value=_wanted(request),
+                seconds=None if seconds is None else seconds + _MARGIN_SECONDS,
+                exchange=exchange,
+            )
+        except SandboxError:
+            if exchange.broken:
+                return Completed(Ended(137, False, 0.0), b"", b"", False)
+            raise
+        outcome = object_of(answer)
+        return Completed(
+            ended_of(outcome),
+            exact_bytes(outcome.get("stdout"), outcome.get("stdout_base64")),
+            exact_bytes(outcome.get("stderr"), outcome.get("stderr_base64")),
+            bool(outcome["truncated"]),
+        )
+
+    def start(self, request: CommandRequest) -> BackendProcess:
+        """See `Backend`."""
+        wanted = _wanted(request)
+        wanted["open_stdin"] = request.stdin is None
+        wanted["inputs"] = request.extra_inputs
+        wanted["outputs"] = request.extra_outputs
+        state = self._post("/commands", wanted)
+        return RemoteProcess(self._transport, f"{self._path}/commands/{state['id']}", state["pid"])
+
+    def processes(self) -> list[ProcessInfo]:
+        """See `Backend`."""
+        return [
+            ProcessInfo(**{**item, "argv": tuple(item["argv"])})
+            for item in self._get("/processes")["processes"]
+        ]
+
+    def signal(self, pid: int, number: int) -> None:
+        """See `Backend`."""
+        self._post(f"/processes/{pid}/signal", {"signal": number})
+
+    def usage(self) -> Usage:
+        """See `Backend`."""
+        return Usage(**self._get("/usage"))
+
+    # Files.
+
+    def read_file(self, path: str, offset: int = 0, count: int | None = None) -> bytes:
+        """See `Backend`."""
+        query: dict[str, object] = {"path": path}
+        if offset:
+            query["offset"] = offset
+        if count is not None:
+            query["count"] = count
+        return self._transport.ask("GET", f"{self._path}/files", query=query)
+
+    def write_file(self, path: str, data: bytes, *, mode: int | None = None) -> None:
+        """See `Backend`."""
+        query: dict[str, object] = {"path": path}
+        if mode is not None:
+            query["mode"] = mode
+        self._transport.ask("PUT", f"{self._path}/files", query=query, content=data)
+
+    def append_file(self, path: str, data: bytes) -> None:
+        """See `Backend`."""
+        self._transport.ask(
+            "POST", f"{self._path}/files/append", query={"path": path}, content=data
+        )
+
+    def list_directory(self, path: str, *, recursive: bool = False) -> list[FileInfo]:
+        """See `Backend`."""
+        answer = self._get("/files/list", path=path, recursive=_word(recursive))
+        return [FileInfo(**item) for item in answer["entries"]]
+
+    def make_directory(self, path: str, *, parents: bool = True) -> None:
+        """See `Backend`."""
+        self._post("/files/mkdir", {"path": path, "parents": parents})
+
+    def remove(self, path: str, *, recursive: bool = False) -> None:
+        """See `Backend`."""
+        query = {"path": path, "recursive": _word(recursive)}
+        self._transport.ask("DELETE", f"{self._path}/files", query=query)
+
+    def rename(self, source: str, target: str) -> None:
+        """See `Backend`."""
+        self._post("/files/rename", {"source": source, "target": target})
+
+    def copy(self, source: str, target: str) -> None:
+        """See `Backend`."""
+        self._post("/files/copy", {"source": source, "target": target})
+
+    def stat(self, path: str, *, follow: bool = True) -> FileInfo:
+        """See `Backend`."""
+        return FileInfo(**self._get("/files/stat", path=path, follow=_word(follow)))
+
+    def chmod(self, path: str, mode: int) -> None:
+        """See `Backend`."""
+        self._post("/files/chmod", {"path": path, "mode": mode})
+
+    def symlink(self, target: str, path: str) -> None:
+        """See `Backend`."""
+        self._post("/files/symlink", {"path": path, "target": target})
+
+    def read_link(self, path: str) -> str:
+        """See `Backend`."""
+        return str(self._get("/files/link", path=path)["target"])
+
+    def export_tar(self, path: str) -> Iterator[bytes]:
+        """See `Backend`."""
+        return self._transport.ask_pieces("GET", f"{self._path}/files/tar", query={"path": path})
+
+    def import_tar(self, path: str, pieces: Iterable[bytes]) -> None:
+        """See `Backend`."""
+        self._transport.ask("PUT", f"{self._path}/files/tar", query={"path": path}, content=pieces)
+
+    # Life.
+
+    def close(self) -> None:
+        """See `Backend`."""
+        if self._finalizer.detach() is not None:
+            _kill(self._transport, self._path)
+
+    def _get(self, part: str, **query: object) -> dict[str, Any]:
+        return object_of(self._transport.ask("GET", self._path + part, query=query))
+
+    def _post(self, part: str, value: Mapping[str, object]) -> dict[str, Any]:
+        return object_of(self._transport.ask("POST", self._path + part, value=value))
+
+
+def _wanted(request: CommandRequest) -> dict[str, object]:
+    seconds = request.timeout_seconds
+    wanted: dict[str, object] = {
+        "command": request.argv,
+        "environ": dict(request.environ),
+        "cwd": request.cwd,
+        "timeout_ms": None if seconds is None else seconds * 1000,
+    }
+    if request.stdin:
+        wanted["stdin_base64"] = base64.b64encode(request.stdin).decode("ascii")
+    return wanted
+
+
+def _word(flag: bool) -> str:
+    return "true" if flag else "false"
+
+
+def _kill(transport: Transport, path: str) -> None:
+    try:
+        transport.ask("DELETE", path)
+    except SandboxError:
+        pass  # it is gone already, or will expire
+    transport.close()
+
+
+def _abandon(transport: Transport, path: str) -> None:
+    """Nobody holds the sandbox any more. The collector must not wait for a network."""
+    start_new_thread(_kill, (transport, path))

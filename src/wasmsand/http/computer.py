@@ -1,0 +1,134 @@
+"""One sandbox of the server: its backend, and what the SDK keeps on its side of the seam.
+
+Owns the variables and the working directory that clients without an SDK rely on, and the
+commands that were started. Rules: everything that comes from a client is checked here by
+the SDK's own checks, so that an argument is refused with the same words everywhere; the
+backend's calls block and belong on threads, everything else is for the event loop.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from msgspec import UnsetType
+
+from wasmsand.http.failures import ApiFailure
+from wasmsand.http.messages import RunCommand, StartCommand
+from wasmsand.http.started import Started
+from wasmsand.sdk import arguments
+from wasmsand.sdk.attachment import Attachment
+from wasmsand.sdk.backend import Backend, BackendProcess, CommandRequest
+from wasmsand.sdk.commands import SHELL
+from wasmsand.sdk.environment import Environment, command_environment
+from wasmsand.sdk.local import LocalBackend
+from wasmsand.sdk.options import HOME, SandboxOptions
+
+MAX_STARTED = 64
+"""Started commands of one sandbox that are remembered; those that ended make room."""
+
+
+class Computer:
+    """A sandbox in this process."""
+
+    def __init__(self, options: SandboxOptions, max_command_seconds: float) -> None:
+        self.options = options
+        self._longest = max_command_seconds
+        self._attachment = Attachment(LocalBackend(options), options)
+        self.env = Environment(self._attachment, options.env)
+        self._started: dict[str, Started] = {}
+        if options.cwd != HOME:
+            self.backend.make_directory(options.cwd)
+
+    @property
+    def backend(self) -> Backend:
+        """What runs it. Raises `SandboxClosedError` after `kill`."""
+        return self._attachment.backend
+
+    def kill(self) -> None:
+        """End every process and drop every file; idempotent."""
+        self._attachment.close()
+
+    def path(self, value: str, name: str = "path") -> str:
+        """`value` as an absolute path in the sandbox."""
+        return arguments.guest_path(name, value, self.options.cwd)
+
+    def command_request(self, wanted: RunCommand) -> CommandRequest:
+        """What a client wants to run, complete and checked."""
+        argv = arguments.command_line(wanted.command, SHELL)
+        cwd = self.options.cwd if wanted.cwd is None else self.path(wanted.cwd, "cwd")
+        if wanted.environ is not None and wanted.env is not None:
+            raise ValueError("env and environ exclude each other")
+        if wanted.environ is not None:
+            environ = arguments.variables("environ", wanted.environ)
+        else:
+            extra = arguments.variables("env", wanted.env)
+            environ = command_environment(self.env.chosen(), extra, cwd=cwd)
+        if wanted.stdin is not None and wanted.stdin_base64 is not None:
+            raise ValueError("stdin and stdin_base64 exclude each other")
+        stdin: bytes | None = wanted.stdin_base64 or b""
+        if wanted.stdin is not None:
+            stdin = arguments.content("stdin", wanted.stdin)
+        inputs: tuple[int, ...] = ()
+        outputs: tuple[int, ...] = ()
+        if isinstance(wanted, StartCommand):
+            inputs, outputs = tuple(wanted.inputs), tuple(wanted.outputs)
+            if len({0, 1, 2, *inputs, *outputs}) != 3 + len(inputs) + len(outputs):
+                raise ValueError("inputs and outputs must be different numbers above 2")
+            if wanted.open_stdin:
+                if stdin:
+                    raise ValueError("open_stdin and stdin exclude each other")
+                stdin = None
+        return CommandRequest(
+            argv=argv,
+            environ=environ,
+            cwd=cwd,
+            timeout_seconds=self._timeout(wanted.timeout_ms),
+            stdin=stdin,
+            extra_inputs=inputs,
+            extra_outputs=outputs,
+        )
+
+    def _timeout(self, given: float | UnsetType | None) -> float:
+        milliseconds = self.options.timeout_ms if isinstance(given, UnsetType) else given
+        seconds = arguments.timeout_seconds("timeout_ms", milliseconds)
+        return self._longest if seconds is None else min(seconds, self._longest)
+
+    def make_room(self) -> None:
+        """Before a command is started: forget those that ended, if there are many. Raises
+        `too_many_commands`."""
+        for started in list(self._started.values()):
+            if len(self._started) < MAX_STARTED:
+                return
+            if started.process.wait(0) is not None:
+                self.forget(started)
+        if len(self._started) >= MAX_STARTED:
+            raise ApiFailure(
+                429,
+                "too_many_commands",
+                f"{MAX_STARTED} started commands run in this sandbox; end one, or use another",
+            )
+
+    def remember(self, process: BackendProcess) -> Started:
+        """Make a started command known by an id."""
+        started = Started(f"cmd-{secrets.token_hex(8)}", process)
+        self._started[started.id] = started
+        return started
+
+    def find_started(self, identity: str) -> Started:
+        """A started command by its id. Raises `command_not_found`."""
+        started = self._started.get(identity)
+        if started is None:
+            raise ApiFailure(
+                404,
+                "command_not_found",
+                f"there is no started command {identity[:64]!r}: it was forgotten, or never was",
+            )
+        return started
+
+    def all_started(self) -> list[Started]:
+        """The commands that are remembered, the oldest first."""
+        return list(self._started.values())
+
+    def forget(self, started: Started) -> None:
+        """Remember a started command no longer."""
+        self._started.pop(started.id, None)

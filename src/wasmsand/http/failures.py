@@ -1,0 +1,84 @@
+"""The one shape of errors: which exception is which status and code, and back again.
+
+    {"error": {"code": "not_found", "errno": "ENOENT", "message": "...", "path": "/x"}}
+
+Owns the table of codes; the server makes a body of an exception by it, the client
+(`answers`) the same exception of the body. Rules: standard library and the SDK's exceptions
+only, since the client is made of nothing else; `errno` and `path` are null where they do not apply;
+an exception that is not in the table is a bug of the server, and its text stays there.
+"""
+
+from __future__ import annotations
+
+from wasmsand.sdk import errors as sdk
+
+
+class ApiFailure(Exception):
+    """An answer that is an error."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        errno: str | None = None,
+        path: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.errno = errno
+        self.path = path
+        self.retry_after = retry_after
+        """Seconds after which a second try may succeed."""
+
+    def body(self) -> dict[str, dict[str, str | None]]:
+        """The JSON of it."""
+        return {
+            "error": {
+                "code": self.code,
+                "errno": self.errno,
+                "message": self.message,
+                "path": self.path,
+            }
+        }
+
+
+EXCEPTIONS: tuple[tuple[type[Exception], int, str], ...] = (
+    (sdk.NotFoundError, 404, "not_found"),
+    (sdk.AlreadyExistsError, 409, "already_exists"),
+    (sdk.NotDirectoryError, 409, "not_directory"),
+    (sdk.IsDirectoryError, 409, "is_directory"),
+    (sdk.DirectoryNotEmptyError, 409, "directory_not_empty"),
+    (sdk.PermissionDeniedError, 403, "permission_denied"),
+    (sdk.NoSpaceError, 507, "no_space"),
+    (sdk.InvalidPathError, 400, "invalid_path"),
+    (sdk.FileError, 409, "file_error"),
+    (sdk.CommandError, 422, "command_error"),
+    (sdk.SandboxClosedError, 410, "sandbox_closed"),
+    (sdk.ImageMissingError, 500, "image_missing"),
+    (ValueError, 400, "invalid_value"),
+)
+"""The first that fits counts: an exception stands before what it is derived from."""
+
+GONE = frozenset({"sandbox_closed", "sandbox_not_found"})
+"""Codes that mean that a sandbox which was there is not any more."""
+
+
+def failure_of(error: Exception) -> ApiFailure | None:
+    """The answer that `error` is; None if it is a bug."""
+    if isinstance(error, ApiFailure):
+        return error
+    for kind, status, code in EXCEPTIONS:
+        if isinstance(error, kind):
+            return ApiFailure(
+                status,
+                code,
+                str(error),
+                errno=getattr(error, "errno_name", None),
+                path=getattr(error, "path", None),
+            )
+    return None

@@ -1,0 +1,1 @@
+"""What each route does: one family per file. `routes.py` lists them all."""

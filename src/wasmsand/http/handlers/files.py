@@ -1,0 +1,188 @@
+"""Files: what `sandbox.files` does, as requests. Contents are bodies, as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import islice
+from typing import Any
+
+from starlette.responses import Response
+
+from wasmsand.http.messages import (
+    ChangeMode,
+    Done,
+    FileList,
+    FilePath,
+    LinkTarget,
+    ListDirectory,
+    MakeDirectory,
+    MakeLink,
+    ReadFile,
+    RemoveFile,
+    StatFile,
+    TwoPaths,
+    WriteFile,
+)
+from wasmsand.http.routing import Call
+from wasmsand.http.streaming import Emit, Streaming
+from wasmsand.sdk import arguments
+from wasmsand.sdk.results import FileInfo
+
+BYTES = "application/octet-stream"
+TAR = "application/x-tar"
+_PIECE = 256 * 1024
+"""Bytes that are handed to the connection at once."""
+_TAR_PIECES = 16
+"""Pieces of an archive that are made in one visit to a thread."""
+
+
+async def read(call: Call[ReadFile, None]) -> Response:
+    """`GET /v1/sandboxes/{sandbox}/files`"""
+    computer, query = call.entry.computer, call.query
+    path = computer.path(query.path)
+    data = await call.service.in_file_thread(
+        lambda: computer.backend.read_file(path, query.offset, query.count)
+    )
+    if len(data) <= _PIECE:
+        return Response(data, media_type=BYTES)
+
+    async def send(emit: Emit) -> None:
+        view = memoryview(data)
+        for begin in range(0, len(data), _PIECE):
+            await emit(bytes(view[begin : begin + _PIECE]))
+
+    with ExitStack() as held:
+        held.enter_context(call.service.registry.use(call.entry))
+        size = {"Content-Length": str(len(data))}
+        return Streaming(send, BYTES, held=held.pop_all(), headers=size)
+
+
+async def write(call: Call[WriteFile, bytes]) -> Done:
+    """`PUT /v1/sandboxes/{sandbox}/files`"""
+    computer = call.entry.computer
+    path = computer.path(call.query.path)
+    return await _done(
+        call, lambda: computer.backend.write_file(path, call.body, mode=call.query.mode)
+    )
+
+
+async def append(call: Call[FilePath, bytes]) -> Done:
+    """`POST /v1/sandboxes/{sandbox}/files/append`"""
+    computer = call.entry.computer
+    path = computer.path(call.query.path)
+    return await _done(call, lambda: computer.backend.append_file(path, call.body))
+
+
+async def remove(call: Call[RemoveFile, None]) -> Done:
+    """`DELETE /v1/sandboxes/{sandbox}/files`"""
+    computer = call.entry.computer
+    path = computer.path(call.query.path)
+    return await _done(call, lambda: computer.backend.remove(path, recursive=call.query.recursive))
+
+
+async def stat(call: Call[StatFile, None]) -> FileInfo:
+    """`GET /v1/sandboxes/{sandbox}/files/stat`"""
+    computer = call.entry.computer
+    path = computer.path(call.query.path)
+    return await call.service.in_file_thread(
+        lambda: computer.backend.stat(path, follow=call.query.follow)
+    )
+
+
+async def listing(call: Call[ListDirectory, None]) -> FileList:
+    """`GET /v1/sandboxes/{sandbox}/files/list`"""
+    computer = call.entry.computer
+    path = computer.path(call.query.path)
+    entries = await call.service.in_file_thread(
+        lambda: computer.backend.list_directory(path, recursive=call.query.recursive)
+    )
+    return FileList(entries=entries)
+
+
+async def mkdir(call: Call[None, MakeDirectory]) -> Done:
+    """`POST /v1/sandboxes/{sandbox}/files/mkdir`"""
+    computer = call.entry.computer
+    path = computer.path(call.body.path)
+    return await _done(
+        call, lambda: computer.backend.make_directory(path, parents=call.body.parents)
+    )
+
+
+async def rename(call: Call[None, TwoPaths]) -> Done:
+    """`POST /v1/sandboxes/{sandbox}/files/rename`"""
+    computer = call.entry.computer
+    source, target = _two_paths(call)
+    return await _done(call, lambda: computer.backend.rename(source, target))
+
+
+async def copy(call: Call[None, TwoPaths]) -> Done:
+    """`POST /v1/sandboxes/{sandbox}/files/copy`"""
+    computer = call.entry.computer
+    source, target = _two_paths(call)
+    return await _done(call, lambda: computer.backend.copy(source, target))
+
+
+async def chmod(call: Call[None, ChangeMode]) -> Done:
+    """`POST /v1/sandboxes/{sandbox}/files/chmod`"""
+    computer = call.entry.computer
+    path = computer.path(call.body.path)
+    return await _done(call, lambda: computer.backend.chmod(path, call.body.mode))
+
+
+async def symlink(call: Call[None, MakeLink]) -> Done:
+    """`POST /v1/sandboxes/{sandbox}/files/symlink`"""
+    computer = call.entry.computer
+    path, target = computer.path(call.body.path), arguments.text("target", call.body.target)
+    return await _done(call, lambda: computer.backend.symlink(target, path))
+
+
+async def read_link(call: Call[FilePath, None]) -> LinkTarget:
+    """`GET /v1/sandboxes/{sandbox}/files/link`"""
+    computer = call.entry.computer
+    path = computer.path(call.query.path)
+    target = await call.service.in_file_thread(lambda: computer.backend.read_link(path))
+    return LinkTarget(target=target)
+
+
+async def export_tar(call: Call[FilePath, None]) -> Streaming:
+    """`GET /v1/sandboxes/{sandbox}/files/tar`"""
+    service, computer = call.service, call.entry.computer
+    path = computer.path(call.query.path)
+    pieces: Iterator[bytes] = iter(())
+
+    def begin() -> bytes:
+        # The first piece is made before the answer begins: a path that is not there is a 404.
+        nonlocal pieces
+        pieces = iter(computer.backend.export_tar(path))
+        return b"".join(islice(pieces, 1))
+
+    first = await service.in_file_thread(begin)
+
+    async def send(emit: Emit) -> None:
+        data = first
+        while data:
+            await emit(data)
+            data = await service.in_file_thread(lambda: b"".join(islice(pieces, _TAR_PIECES)))
+
+    with ExitStack() as held:
+        held.enter_context(service.registry.use(call.entry))
+        return Streaming(send, TAR, held=held.pop_all())
+
+
+async def import_tar(call: Call[FilePath, bytes]) -> Done:
+    """`PUT /v1/sandboxes/{sandbox}/files/tar`"""
+    computer = call.entry.computer
+    path = computer.path(call.query.path)
+    return await _done(call, lambda: computer.backend.import_tar(path, (call.body,)))
+
+
+def _two_paths(call: Call[None, TwoPaths]) -> tuple[str, str]:
+    computer = call.entry.computer
+    source = computer.path(call.body.source, "source")
+    return source, computer.path(call.body.target, "target")
+
+
+async def _done(call: Call[Any, Any], work: Callable[[], None]) -> Done:
+    await call.service.in_file_thread(work)
+    return Done()

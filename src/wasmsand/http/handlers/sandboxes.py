@@ -1,0 +1,100 @@
+"""Sandboxes: create, list, look at, kill; their variables and usage."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+
+from wasmsand.http.computer import Computer
+from wasmsand.http.messages import (
+    ChangeVariables,
+    CreateSandbox,
+    Killed,
+    SandboxList,
+    SandboxState,
+    Variables,
+)
+from wasmsand.http.registry import Entry
+from wasmsand.http.routing import Call
+from wasmsand.http.service import Service
+from wasmsand.sdk import arguments
+from wasmsand.sdk.options import SandboxOptions
+from wasmsand.sdk.results import Usage
+
+
+async def create(call: Call[None, CreateSandbox]) -> SandboxState:
+    """`POST /v1/sandboxes`"""
+    service, settings, wanted = call.service, call.service.settings, call.body
+    options = _options(wanted)
+    entry = await service.registry.create(
+        call.owner,
+        lambda: service.in_file_thread(lambda: Computer(options, settings.max_command_seconds)),
+        reserved_bytes=options.memory_limit_bytes + options.fs_limit_bytes,
+        idle_seconds=min(wanted.idle_seconds or settings.idle_seconds, settings.idle_seconds),
+        lifetime_seconds=min(
+            wanted.lifetime_seconds or settings.lifetime_seconds, settings.lifetime_seconds
+        ),
+    )
+    service.metrics.sandboxes_created.labels(call.owner.name).inc()
+    return _state(service, entry)
+
+
+def _options(wanted: CreateSandbox) -> SandboxOptions:
+    given = {
+        name: value
+        for name in SandboxOptions.__dataclass_fields__
+        if not isinstance(value := getattr(wanted, name, UNSET), UnsetType)
+    }
+    return SandboxOptions(**given)
+
+
+async def listing(call: Call[None, None]) -> SandboxList:
+    """`GET /v1/sandboxes`"""
+    owned = call.service.registry.owned(call.owner)
+    return SandboxList(sandboxes=[_state(call.service, entry) for entry in owned])
+
+
+async def state(call: Call[None, None]) -> SandboxState:
+    """`GET /v1/sandboxes/{sandbox}`"""
+    return _state(call.service, call.entry)
+
+
+def _state(service: Service, entry: Entry) -> SandboxState:
+    options = entry.computer.options
+    return SandboxState(
+        id=entry.id,
+        created_at=entry.created,
+        expires_in_seconds=service.registry.seconds_left(entry),
+        cwd=options.cwd,
+        timeout_ms=options.timeout_ms,
+    )
+
+
+async def kill(call: Call[None, None]) -> Killed:
+    """`DELETE /v1/sandboxes/{sandbox}`"""
+    entry = call.entry
+    if call.service.registry.take(entry):
+        call.service.metrics.sandboxes_ended.labels("killed").inc()
+        await call.service.in_file_thread(entry.computer.kill)
+    return Killed()
+
+
+async def usage(call: Call[None, None]) -> Usage:
+    """`GET /v1/sandboxes/{sandbox}/usage`"""
+    return await call.service.in_file_thread(call.entry.computer.backend.usage)
+
+
+async def variables(call: Call[None, None]) -> Variables:
+    """`GET /v1/sandboxes/{sandbox}/env`"""
+    return Variables(env=call.entry.computer.env.all())
+
+
+async def change_variables(call: Call[None, ChangeVariables]) -> Variables:
+    """`PATCH /v1/sandboxes/{sandbox}/env`"""
+    environment = call.entry.computer.env
+    # Checked first: all of it is done, or nothing.
+    arguments.variables("set", call.body.set)
+    for name in [arguments.variable_name(name) for name in call.body.unset]:
+        environment.unset(name)
+    for name, value in call.body.set.items():
+        environment.set(name, value)
+    return Variables(env=environment.all())

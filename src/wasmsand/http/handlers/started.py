@@ -1,0 +1,116 @@
+"""Commands that go on between requests: start, read, write, wait, end; and all processes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wasmsand.http.failures import ApiFailure
+from wasmsand.http.handlers.commands import command_end
+from wasmsand.http.messages import (
+    CommandState,
+    Done,
+    InputDescriptor,
+    OutputBatch,
+    ProcessList,
+    ReadOutput,
+    SendSignal,
+    StartCommand,
+    StartedCommands,
+    WaitCommand,
+)
+from wasmsand.http.routing import Call
+from wasmsand.http.started import Started
+from wasmsand.sdk.backend import Ended
+
+LONGEST_WAIT_MS = 20_000
+"""Of one request: a client that wants more asks again, and so learns that the server lives."""
+
+
+async def start(call: Call[None, StartCommand]) -> CommandState:
+    """`POST /v1/sandboxes/{sandbox}/commands`"""
+    computer = call.entry.computer
+    request = computer.command_request(call.body)
+    computer.make_room()
+    with call.service.quotas.running_command(call.owner):
+        process = await call.service.in_command_thread(lambda: computer.backend.start(request))
+    return _state(computer.remember(process), None)
+
+
+async def listing(call: Call[None, None]) -> StartedCommands:
+    """`GET /v1/sandboxes/{sandbox}/commands`"""
+
+    def states() -> list[CommandState]:
+        return [
+            _state(started, started.process.wait(0))
+            for started in call.entry.computer.all_started()
+        ]
+
+    return StartedCommands(commands=await call.service.in_file_thread(states))
+
+
+async def wait(call: Call[WaitCommand, None]) -> CommandState:
+    """`GET /v1/sandboxes/{sandbox}/commands/{command}`"""
+    started = _named(call)
+    seconds = min(call.query.wait_ms, LONGEST_WAIT_MS) / 1000
+    with call.service.quotas.running_command(call.owner):
+        ended = await call.service.in_command_thread(lambda: started.process.wait(seconds))
+    return _state(started, ended)
+
+
+async def output(call: Call[ReadOutput, None]) -> OutputBatch:
+    """`GET /v1/sandboxes/{sandbox}/commands/{command}/output`"""
+    started = _named(call)
+    seconds = min(call.query.wait_ms, LONGEST_WAIT_MS) / 1000
+    with call.service.quotas.running_command(call.owner):
+        return await started.batch(call.query.after, seconds, call.service.in_command_thread)
+
+
+async def write_input(call: Call[InputDescriptor, bytes]) -> Done:
+    """`POST /v1/sandboxes/{sandbox}/commands/{command}/input`"""
+    process = _named(call).process
+    with call.service.quotas.running_command(call.owner):
+        await call.service.in_command_thread(lambda: process.write(call.body, call.query.fd))
+    return Done()
+
+
+async def close_input(call: Call[InputDescriptor, None]) -> Done:
+    """`DELETE /v1/sandboxes/{sandbox}/commands/{command}/input`"""
+    process = _named(call).process
+    await call.service.in_file_thread(lambda: process.close_input(call.query.fd))
+    return Done()
+
+
+async def kill(call: Call[None, None]) -> Done:
+    """`POST /v1/sandboxes/{sandbox}/commands/{command}/kill`"""
+    await call.service.in_file_thread(_named(call).process.kill)
+    return Done()
+
+
+async def forget(call: Call[None, None]) -> Done:
+    """`DELETE /v1/sandboxes/{sandbox}/commands/{command}`"""
+    call.entry.computer.forget(_named(call))
+    return Done()
+
+
+async def processes(call: Call[None, None]) -> ProcessList:
+    """`GET /v1/sandboxes/{sandbox}/processes`"""
+    backend = call.entry.computer.backend
+    return ProcessList(processes=await call.service.in_file_thread(backend.processes))
+
+
+async def signal(call: Call[None, SendSignal]) -> Done:
+    """`POST /v1/sandboxes/{sandbox}/processes/{pid}/signal`"""
+    backend, word = call.entry.computer.backend, call.part("pid")
+    if not word.isdecimal() or len(word) > 10:
+        raise ApiFailure(400, "invalid_value", f"a pid is a number, not {word[:64]!r}")
+    await call.service.in_file_thread(lambda: backend.signal(int(word), call.body.signal))
+    return Done()
+
+
+def _named(call: Call[Any, Any]) -> Started:
+    return call.entry.computer.find_started(call.part("command"))
+
+
+def _state(started: Started, ended: Ended | None) -> CommandState:
+    end = None if ended is None else command_end(ended)
+    return CommandState(id=started.id, pid=started.process.pid, end=end)

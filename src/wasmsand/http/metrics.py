@@ -1,0 +1,92 @@
+"""Numbers for Prometheus: `GET /metrics`.
+
+Owns the names of the metrics. Rules: a label has few values (a route's pattern, never a
+path or an id; a token's name, never its text); gauges are read when they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class Metrics:
+    """The metrics of one server."""
+
+    def __init__(self) -> None:
+        # Without it each counter has a second series that nobody asks for.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        GCCollector(registry=self._registry)
+        self.requests = Counter(
+            "wasmsand_http_requests",
+            "Requests that were answered.",
+            ("method", "route", "status"),
+            registry=self._registry,
+        )
+        self.request_seconds = Histogram(
+            "wasmsand_http_request_seconds",
+            "From a request's header to the end of its answer.",
+            ("method", "route"),
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self.refused = Counter(
+            "wasmsand_http_refused",
+            "Requests that were refused to protect the server or by a quota.",
+            ("code",),
+            registry=self._registry,
+        )
+        self.sandboxes_created = Counter(
+            "wasmsand_sandboxes_created",
+            "Sandboxes that were created.",
+            ("token",),
+            registry=self._registry,
+        )
+        self.sandboxes_ended = Counter(
+            "wasmsand_sandboxes_ended",
+            "Sandboxes that ended: killed by a client, expired, at the server's end.",
+            ("cause",),
+            registry=self._registry,
+        )
+        self.commands = Counter(
+            "wasmsand_commands",
+            "Commands that ended.",
+            ("outcome",),
+            registry=self._registry,
+        )
+        self.command_seconds = Histogram(
+            "wasmsand_command_seconds",
+            "How long commands took.",
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+
+    def gauge(self, name: str, description: str, value: Callable[[], float]) -> None:
+        """Add a number that is read by calling `value`."""
+        Gauge(name, description, registry=self._registry).set_function(value)
+
+    def count_command(self, exit_code: int, timed_out: bool, seconds: float) -> None:
+        """A command ended."""
+        outcome = "timeout" if timed_out else "failure" if exit_code else "success"
+        self.commands.labels(outcome).inc()
+        self.command_seconds.observe(seconds)
+
+    def text(self) -> bytes:
+        """Everything, in Prometheus's text form."""
+        return generate_latest(self._registry)

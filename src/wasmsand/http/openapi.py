@@ -1,0 +1,111 @@
+"""The OpenAPI document, made from the table of routes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from wasmsand.http.messages import FailureBody
+from wasmsand.http.routing import AnyRoute
+
+_JSON = "application/json"
+_BYTES = "application/octet-stream"
+_REFERENCE = "#/components/schemas/{name}"
+_DESCRIPTION = (
+    "Sandboxes over HTTP. An error is always the schema FailureBody: `code` is for programs, "
+    "`errno` is Linux's name of the cause if it has one, `message` is for people."
+)
+
+
+def document(routes: Sequence[AnyRoute], version: str) -> bytes:
+    """The document, as JSON."""
+    types = {_key(kind): kind for route in routes for kind in _json_types(route)}
+    types[_key(FailureBody)] = FailureBody
+    references, components = msgspec.json.schema_components(
+        list(types.values()), ref_template=_REFERENCE
+    )
+    schemas = dict(zip(types, references, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(
+            route, schemas, components
+        )
+    return json.dumps(
+        {
+            "openapi": "3.1.0",
+            "info": {"title": "wasmsand", "version": version, "description": _DESCRIPTION},
+            "paths": paths,
+            "components": {
+                "schemas": components,
+                "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            },
+        }
+    ).encode("ascii")
+
+
+def _json_types(route: AnyRoute) -> list[Any]:
+    given = [route.query, route.body, route.answer]
+    return [
+        kind for kind in given if kind is not None and kind is not bytes and type(kind) is not str
+    ]
+
+
+def _key(kind: Any) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _operation(
+    route: AnyRoute, schemas: Mapping[str, Any], components: Mapping[str, Any]
+) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "summary": route.summary,
+        "operationId": _identity(route),
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            for name in re.findall(r"{(\w+)}", route.path)
+        ],
+        "responses": {
+            str(route.status): {"description": "Done", "content": _content(route, schemas)},
+            "default": {
+                "description": "What is wrong",
+                "content": {_JSON: {"schema": schemas[_key(FailureBody)]}},
+            },
+        },
+        "security": [] if route.public else [{"token": []}],
+    }
+    if route.query is not None:
+        operation["parameters"] += _parameters(components[route.query.__name__])
+    if route.body is bytes:
+        operation["requestBody"] = {"required": True, "content": {_BYTES: {}}}
+    elif route.body is not None:
+        content = {_JSON: {"schema": schemas[_key(route.body)]}}
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
+
+
+def _identity(route: AnyRoute) -> str:
+    words = [word for word in re.split(r"[/.]", route.path) if word and "{" not in word]
+    named = "one" if route.path.endswith("}") else ""
+    return "_".join([route.method.lower(), *words, *([named] if named else [])])
+
+
+def _content(route: AnyRoute, schemas: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(route.answer, str):
+        content: dict[str, Any] = {route.answer.partition(";")[0]: {}}
+    else:
+        content = {_JSON: {"schema": schemas[_key(route.answer)]}}
+    if route.also is not None:
+        content[route.also] = {"schema": {"type": "string"}}
+    return content
+
+
+def _parameters(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+    required = schema.get("required", ())
+    return [
+        {"name": name, "in": "query", "required": name in required, "schema": field}
+        for name, field in schema["properties"].items()
+    ]

@@ -1,0 +1,122 @@
+"""What each token holds, and what it may still take.
+
+Rules: used on the event loop only, so there is no lock; a thing is reserved before it is
+made; a refusal is 429 (this token has enough) or 503 (the server has), says which option
+to raise, and, if waiting helps, how long.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from wasmsand.http.failures import ApiFailure
+from wasmsand.http.tokens import Token
+
+
+@dataclass(slots=True)
+class Share:
+    """What one token holds now."""
+
+    allowance: float
+    """Requests that may come at once: grows by the quota's rate, up to a second's worth."""
+    counted: float
+    """When `allowance` was computed."""
+    sandboxes: int = 0
+    bytes: int = 0
+    running_commands: int = 0
+
+
+class Quotas:
+    """The shares of all tokens."""
+
+    def __init__(self, max_sandboxes: int, clock: Callable[[], float] = time.monotonic) -> None:
+        """`max_sandboxes`: of all tokens together."""
+        self._max_sandboxes = max_sandboxes
+        self._clock = clock
+        self._shares: dict[str, Share] = {}
+        self._sandboxes = 0
+
+    def share(self, owner: Token) -> Share:
+        """What `owner` holds."""
+        share = self._shares.get(owner.name)
+        if share is None:
+            share = Share(_burst(owner), self._clock())
+            self._shares[owner.name] = share
+        return share
+
+    def count_request(self, owner: Token) -> None:
+        """Take one request from the rate of `owner`. Raises `rate_limited`."""
+        share, rate, now = self.share(owner), owner.quota.requests_per_second, self._clock()
+        share.allowance = min(_burst(owner), share.allowance + (now - share.counted) * rate)
+        share.counted = now
+        if share.allowance < 1:
+            raise ApiFailure(
+                429,
+                "rate_limited",
+                f"more than {rate:g} requests per second; slow down, or raise "
+                f"requests_per_second of {owner.name}",
+                retry_after=(1 - share.allowance) / rate,
+            )
+        share.allowance -= 1
+
+    @contextmanager
+    def running_command(self, owner: Token) -> Iterator[None]:
+        """While a command of `owner` runs or waits for its turn. Raises `quota_exceeded`."""
+        share, most = self.share(owner), owner.quota.max_running_commands
+        if share.running_commands >= most:
+            raise ApiFailure(
+                429,
+                "quota_exceeded",
+                f"{most} commands run already; wait for one, or raise max_running_commands "
+                f"of {owner.name}",
+                retry_after=1,
+            )
+        share.running_commands += 1
+        try:
+            yield
+        finally:
+            share.running_commands -= 1
+
+    def reserve_sandbox(self, owner: Token, size: int) -> None:
+        """Take a sandbox that may grow to `size`. Raises `quota_exceeded` or `server_full`."""
+        share, quota = self.share(owner), owner.quota
+        if share.sandboxes >= quota.max_sandboxes:
+            raise ApiFailure(
+                429,
+                "quota_exceeded",
+                f"{quota.max_sandboxes} sandboxes exist already; kill one, or raise "
+                f"max_sandboxes of {owner.name}",
+            )
+        if share.bytes + size > quota.max_memory_bytes:
+            raise ApiFailure(
+                429,
+                "quota_exceeded",
+                f"a sandbox of {size} bytes (memory_limit_bytes + fs_limit_bytes) beside "
+                f"{share.bytes} is more than {quota.max_memory_bytes}; ask for less, kill one, "
+                f"or raise max_memory_bytes of {owner.name}",
+            )
+        if self._sandboxes >= self._max_sandboxes:
+            raise ApiFailure(
+                503,
+                "server_full",
+                f"the server holds {self._max_sandboxes} sandboxes; try later, or start it with "
+                "a larger --max-sandboxes",
+                retry_after=5,
+            )
+        share.sandboxes += 1
+        share.bytes += size
+        self._sandboxes += 1
+
+    def release_sandbox(self, owner: Token, size: int) -> None:
+        """Give back what `reserve_sandbox` took."""
+        share = self.share(owner)
+        share.sandboxes -= 1
+        share.bytes -= size
+        self._sandboxes -= 1
+
+
+def _burst(owner: Token) -> float:
+    return max(1.0, owner.quota.requests_per_second)

@@ -1,0 +1,136 @@
+"""The sandboxes that live: whose they are, and when they expire.
+
+Owns every sandbox of the server, from `create` to its end. Rules: used on the event loop
+only, so there is no lock; a sandbox of another token does not exist; one that is in use
+does not expire for idleness, but does by its age.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from wasmsand.http.computer import Computer
+from wasmsand.http.failures import ApiFailure
+from wasmsand.http.quotas import Quotas
+from wasmsand.http.tokens import Token
+
+
+@dataclass(slots=True)
+class Entry:
+    """One sandbox and what the server knows of it."""
+
+    id: str
+    owner: Token
+    computer: Computer
+    reserved_bytes: int
+    idle_seconds: float
+    created: float
+    """By the clock on the wall, for people."""
+    ends: float
+    """When it is killed for its age, by the monotonic clock."""
+    last_used: float
+    uses: int = 0
+    """Requests that use it now."""
+
+    def expires_in(self, now: float) -> float:
+        """Seconds until it ends if nobody uses it any more."""
+        idle_end = now + self.idle_seconds if self.uses else self.last_used + self.idle_seconds
+        return max(0.0, min(idle_end, self.ends) - now)
+
+
+class Registry:
+    """All sandboxes of a server."""
+
+    def __init__(self, quotas: Quotas, clock: Callable[[], float] = time.monotonic) -> None:
+        self._quotas = quotas
+        self._clock = clock
+        self._entries: dict[str, Entry] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    async def create(
+        self,
+        owner: Token,
+        make: Callable[[], Awaitable[Computer]],
+        *,
+        reserved_bytes: int,
+        idle_seconds: float,
+        lifetime_seconds: float,
+    ) -> Entry:
+        """A new sandbox, made by `make`. Raises `quota_exceeded` or `server_full`."""
+        self._quotas.reserve_sandbox(owner, reserved_bytes)
+        try:
+            computer = await make()
+        except BaseException:
+            self._quotas.release_sandbox(owner, reserved_bytes)
+            raise
+        now = self._clock()
+        entry = Entry(
+            id=f"sbx-{secrets.token_hex(12)}",
+            owner=owner,
+            computer=computer,
+            reserved_bytes=reserved_bytes,
+            idle_seconds=idle_seconds,
+            created=time.time(),
+            ends=now + lifetime_seconds,
+            last_used=now,
+        )
+        self._entries[entry.id] = entry
+        return entry
+
+    def owned(self, owner: Token) -> list[Entry]:
+        """The sandboxes of `owner`, the oldest first."""
+        return [entry for entry in self._entries.values() if entry.owner.name == owner.name]
+
+    def find(self, owner: Token, identity: str) -> Entry:
+        """A sandbox by its id. Raises `sandbox_not_found`."""
+        entry = self._entries.get(identity)
+        if entry is None or entry.owner.name != owner.name:
+            raise ApiFailure(
+                404,
+                "sandbox_not_found",
+                f"there is no sandbox {identity[:64]!r}: it was killed, it expired, or the server "
+                "was started again; create a new one",
+            )
+        return entry
+
+    @contextmanager
+    def use(self, entry: Entry) -> Iterator[None]:
+        """While a request uses a sandbox, it does not become idle."""
+        entry.uses += 1
+        try:
+            yield
+        finally:
+            entry.uses -= 1
+            entry.last_used = self._clock()
+
+    def seconds_left(self, entry: Entry) -> float:
+        """Until `entry` ends if nobody uses it any more."""
+        return entry.expires_in(self._clock())
+
+    def take(self, entry: Entry) -> bool:
+        """Forget a sandbox, for the caller to kill it; False if somebody else did."""
+        if self._entries.pop(entry.id, None) is None:
+            return False
+        self._quotas.release_sandbox(entry.owner, entry.reserved_bytes)
+        return True
+
+    def take_expired(self) -> list[Entry]:
+        """Forget those whose time is over, for the caller to kill them."""
+        now = self._clock()
+        over = [entry for entry in self._entries.values() if entry.expires_in(now) <= 0]
+        for entry in over:
+            self.take(entry)
+        return over
+
+    def take_all(self) -> list[Entry]:
+        """Forget all, for the caller to kill them."""
+        entries = list(self._entries.values())
+        for entry in entries:
+            self.take(entry)
+        return entries

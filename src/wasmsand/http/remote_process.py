@@ -1,0 +1,103 @@
+"""A started command of a server's sandbox, as the SDK's `BackendProcess`.
+
+Rules: waiting is done by the server, for a bounded time per request, so that a server
+that is gone is noticed; a batch of output that was asked for is kept by the server until
+the next is.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from _thread import start_new_thread
+from typing import Any, Final
+
+from wasmsand.http.answers import ended_of, exact_bytes, object_of
+from wasmsand.http.transport import Transport
+from wasmsand.sdk.backend import STDIN, Ended, Output
+from wasmsand.sdk.errors import SandboxError
+
+_POLL_SECONDS: Final = 20.0
+
+
+class RemoteProcess:
+    """A command that a server runs."""
+
+    def __init__(self, transport: Transport, path: str, pid: int) -> None:
+        self._transport = transport
+        self._path = path
+        self._pid = pid
+        self._reading = threading.Lock()
+        # Guarded by the lock:
+        self._number = 0
+        weakref.finalize(self, _forget, transport, path).atexit = False
+
+    @property
+    def pid(self) -> int:
+        """See `BackendProcess`."""
+        return self._pid
+
+    def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
+        """See `BackendProcess`."""
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        with self._reading:
+            while True:
+                step = _step(deadline)
+                batch = self._get("/output", after=self._number, wait_ms=step * 1000)
+                fresh = batch["number"] != self._number
+                self._number = batch["number"]
+                if fresh or batch["ended"]:
+                    return tuple(
+                        Output(piece["fd"], exact_bytes(piece.get("text"), piece.get("base64")))
+                        for piece in batch["pieces"]
+                    )
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise TimeoutError
+
+    def write(self, data: bytes, fd: int = STDIN) -> None:
+        """See `BackendProcess`."""
+        # No time limit: the command may take its own time to read.
+        self._transport.ask(
+            "POST", f"{self._path}/input", query={"fd": fd}, content=data, seconds=None
+        )
+
+    def close_input(self, fd: int = STDIN) -> None:
+        """See `BackendProcess`."""
+        self._transport.ask("DELETE", f"{self._path}/input", query={"fd": fd})
+
+    def wait(self, timeout_seconds: float | None = None) -> Ended | None:
+        """See `BackendProcess`."""
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        while True:
+            end = self._get("", wait_ms=_step(deadline) * 1000)["end"]
+            if end is not None:
+                return ended_of(end)
+            if deadline is not None and time.monotonic() >= deadline:
+                return None
+
+    def kill(self) -> None:
+        """See `BackendProcess`."""
+        self._transport.ask("POST", f"{self._path}/kill")
+
+    def _get(self, part: str, **query: object) -> dict[str, Any]:
+        return object_of(self._transport.ask("GET", self._path + part, query=query))
+
+
+def _step(deadline: float | None) -> float:
+    """How long one request waits."""
+    if deadline is None:
+        return _POLL_SECONDS
+    return max(0.0, min(_POLL_SECONDS, deadline - time.monotonic()))
+
+
+def _forget(transport: Transport, path: str) -> None:
+    """Nobody reads it any more. The collector must not wait for a network."""
+
+    def ask() -> None:
+        try:
+            transport.ask("DELETE", path)
+        except SandboxError:
+            pass  # the sandbox is gone, and the command with it
+
+    start_new_thread(ask, ())

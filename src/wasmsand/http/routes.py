@@ -1,0 +1,215 @@
+"""The one table of routes.
+
+Routing, the checks of what comes in, and the OpenAPI document are made from it, so that
+they cannot differ. Rules: a new request is a row here and a handler; a path that names a
+`{sandbox}` is answered for its owner only.
+"""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from wasmsand.http import messages as m
+from wasmsand.http.handlers import commands, files, sandboxes, server, started
+from wasmsand.http.metrics import CONTENT_TYPE
+from wasmsand.http.openapi import document
+from wasmsand.http.routing import AnyRoute, Call, Route
+from wasmsand.http.streaming import EVENT_STREAM
+from wasmsand.sdk.results import FileInfo, Usage
+
+_SANDBOX = "/v1/sandboxes/{sandbox}"
+_COMMAND = _SANDBOX + "/commands/{command}"
+
+
+async def _openapi(call: Call[None, None]) -> Response:
+    content = document(ROUTES, call.service.settings.version)
+    return Response(content, media_type="application/json")
+
+
+ROUTES: tuple[AnyRoute, ...] = (
+    # The server.
+    Route("GET", "/healthz", server.health, "Is the server well?", m.Health, public=True),
+    Route("GET", "/openapi.json", _openapi, "This document", "application/json", public=True),
+    Route("GET", "/metrics", server.metrics, "Numbers for Prometheus", CONTENT_TYPE),
+    # Sandboxes.
+    Route(
+        "POST",
+        "/v1/sandboxes",
+        sandboxes.create,
+        "Create a sandbox",
+        m.SandboxState,
+        body=m.CreateSandbox,
+        status=201,
+    ),
+    Route("GET", "/v1/sandboxes", sandboxes.listing, "List your sandboxes", m.SandboxList),
+    Route("GET", _SANDBOX, sandboxes.state, "Look at a sandbox", m.SandboxState),
+    Route("DELETE", _SANDBOX, sandboxes.kill, "Kill a sandbox and drop its files", m.Killed),
+    Route("GET", _SANDBOX + "/usage", sandboxes.usage, "What it uses of its limits", Usage),
+    Route("GET", _SANDBOX + "/env", sandboxes.variables, "Every variable", m.Variables),
+    Route(
+        "PATCH",
+        _SANDBOX + "/env",
+        sandboxes.change_variables,
+        "Set variables, and forget settings",
+        m.Variables,
+        body=m.ChangeVariables,
+    ),
+    # Commands.
+    Route(
+        "POST",
+        _SANDBOX + "/run",
+        commands.run,
+        "Run a command to its end",
+        m.CommandOutcome,
+        body=m.RunCommand,
+        also=EVENT_STREAM,
+    ),
+    Route(
+        "POST",
+        _SANDBOX + "/commands",
+        started.start,
+        "Start a command that goes on",
+        m.CommandState,
+        body=m.StartCommand,
+        status=201,
+    ),
+    Route("GET", _SANDBOX + "/commands", started.listing, "Started commands", m.StartedCommands),
+    Route(
+        "GET",
+        _COMMAND,
+        started.wait,
+        "Look at a started command, or wait for its end",
+        m.CommandState,
+        query=m.WaitCommand,
+    ),
+    Route("DELETE", _COMMAND, started.forget, "Forget a started command; it goes on", m.Done),
+    Route("POST", _COMMAND + "/kill", started.kill, "End a started command", m.Done),
+    Route(
+        "GET",
+        _COMMAND + "/output",
+        started.output,
+        "The next output of a started command",
+        m.OutputBatch,
+        query=m.ReadOutput,
+    ),
+    Route(
+        "POST",
+        _COMMAND + "/input",
+        started.write_input,
+        "Write to an input of a started command",
+        m.Done,
+        query=m.InputDescriptor,
+        body=bytes,
+    ),
+    Route(
+        "DELETE",
+        _COMMAND + "/input",
+        started.close_input,
+        "End an input of a started command",
+        m.Done,
+        query=m.InputDescriptor,
+    ),
+    Route("GET", _SANDBOX + "/processes", started.processes, "All processes", m.ProcessList),
+    Route(
+        "POST",
+        _SANDBOX + "/processes/{pid}/signal",
+        started.signal,
+        "Send a signal to a process",
+        m.Done,
+        body=m.SendSignal,
+    ),
+    # Files.
+    Route("GET", _SANDBOX + "/files", files.read, "Read a file", files.BYTES, query=m.ReadFile),
+    Route(
+        "PUT",
+        _SANDBOX + "/files",
+        files.write,
+        "Make or replace a file",
+        m.Done,
+        query=m.WriteFile,
+        body=bytes,
+    ),
+    Route(
+        "DELETE",
+        _SANDBOX + "/files",
+        files.remove,
+        "Remove a file or directory",
+        m.Done,
+        query=m.RemoveFile,
+    ),
+    Route(
+        "POST",
+        _SANDBOX + "/files/append",
+        files.append,
+        "Add to the end of a file",
+        m.Done,
+        query=m.FilePath,
+        body=bytes,
+    ),
+    Route(
+        "GET", _SANDBOX + "/files/stat", files.stat, "What is at a path", FileInfo, query=m.StatFile
+    ),
+    Route(
+        "GET",
+        _SANDBOX + "/files/list",
+        files.listing,
+        "Entries of a directory",
+        m.FileList,
+        query=m.ListDirectory,
+    ),
+    Route(
+        "POST",
+        _SANDBOX + "/files/mkdir",
+        files.mkdir,
+        "Make a directory",
+        m.Done,
+        body=m.MakeDirectory,
+    ),
+    Route(
+        "POST", _SANDBOX + "/files/rename", files.rename, "Rename or move", m.Done, body=m.TwoPaths
+    ),
+    Route(
+        "POST", _SANDBOX + "/files/copy", files.copy, "Copy a file or tree", m.Done, body=m.TwoPaths
+    ),
+    Route(
+        "POST",
+        _SANDBOX + "/files/chmod",
+        files.chmod,
+        "Set permission bits",
+        m.Done,
+        body=m.ChangeMode,
+    ),
+    Route(
+        "POST",
+        _SANDBOX + "/files/symlink",
+        files.symlink,
+        "Make a symbolic link",
+        m.Done,
+        body=m.MakeLink,
+    ),
+    Route(
+        "GET",
+        _SANDBOX + "/files/link",
+        files.read_link,
+        "What a symbolic link holds",
+        m.LinkTarget,
+        query=m.FilePath,
+    ),
+    Route(
+        "GET",
+        _SANDBOX + "/files/tar",
+        files.export_tar,
+        "A tree as a tar archive",
+        files.TAR,
+        query=m.FilePath,
+    ),
+    Route(
+        "PUT",
+        _SANDBOX + "/files/tar",
+        files.import_tar,
+        "Unpack a tar archive (plain, gzip, bzip2 or xz)",
+        m.Done,
+        query=m.FilePath,
+        body=bytes,
+    ),
+)

@@ -1,0 +1,61 @@
+"""A command that was started and goes on between requests.
+
+Rules: output is given out in numbered batches, and the last one is kept until the client
+says that it has it, so that an answer that got lost is not lost output; one request reads
+at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from wasmsand.http.failures import ApiFailure
+from wasmsand.http.messages import OutputBatch, piece
+from wasmsand.sdk.backend import BackendProcess, Output
+
+Pieces = tuple[Output, ...] | None
+InThread = Callable[[Callable[[], Pieces]], Awaitable[Pieces]]
+
+
+class Started:
+    """One started command."""
+
+    def __init__(self, identity: str, process: BackendProcess) -> None:
+        self.id = identity
+        self.process = process
+        self._reading = asyncio.Lock()
+        self._last = OutputBatch(number=0, pieces=[], ended=False)
+
+    async def batch(self, after: int, seconds: float, in_thread: InThread) -> OutputBatch:
+        """The batch that follows number `after`; an empty one, with the same number, if nothing
+        came for `seconds`."""
+        async with self._reading:
+            if after == self._last.number - 1:
+                return self._last
+            if after != self._last.number:
+                raise ApiFailure(
+                    409,
+                    "batch_gone",
+                    f"the next batch of output is {self._last.number + 1}, not {after + 1}: "
+                    "another client reads it too",
+                )
+            if self._last.ended:
+                return self._last
+            pieces = await in_thread(lambda: output_of(self.process, seconds))
+            if pieces is None:
+                return OutputBatch(number=self._last.number, pieces=[], ended=False)
+            self._last = OutputBatch(
+                number=self._last.number + 1,
+                pieces=[piece(output.fd, output.data) for output in pieces],
+                ended=not pieces,
+            )
+            return self._last
+
+
+def output_of(process: BackendProcess, seconds: float) -> Pieces:
+    """What a command printed; empty at its end; None if nothing came for `seconds`."""
+    try:
+        return process.read(seconds)
+    except TimeoutError:
+        return None

@@ -1,0 +1,153 @@
+"""Who may come in, and how much each may take.
+
+Owns `Token`, where tokens are read from, and the comparison. Rules: a token is kept as
+its SHA-256 and compared in constant time with every known one, so that neither a memory
+dump nor a clock tells it; its text never appears in a message or a log, its name does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+ENVIRONMENT_VARIABLE = "WASMSAND_TOKENS"
+SHORTEST_TOKEN = 16
+LONGEST_TOKEN = 512
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+class TokensRejected(Exception):
+    """The tokens that were given cannot be used; the message says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What the holder of one token may take."""
+
+    max_sandboxes: int = 64
+    max_memory_bytes: int = 128 * 1024**3
+    """Sum over its sandboxes of the memory and files that they may take: reserved when one
+    is created."""
+    max_running_commands: int = 48
+    requests_per_second: float = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One that may come in."""
+
+    name: str
+    digest: bytes = field(repr=False)
+    quota: Quota = Quota()
+
+    @classmethod
+    def of(cls, name: str, text: str, quota: Quota | None = None) -> Token:
+        """The token whose holder sends `text`. Raises `TokensRejected`."""
+        if not _NAME.fullmatch(name):
+            raise TokensRejected(
+                f"the name {name!r} must be 1 to 64 letters, digits, dots, dashes or underscores"
+            )
+        if not SHORTEST_TOKEN <= len(text) <= LONGEST_TOKEN:
+            raise TokensRejected(
+                f"the token of {name} must have {SHORTEST_TOKEN} to {LONGEST_TOKEN} characters, "
+                f"not {len(text)}; make one: python -c 'import secrets; print("
+                "secrets.token_urlsafe(32))'"
+            )
+        if not text.isascii() or not text.isprintable() or " " in text:
+            raise TokensRejected(f"the token of {name} must be printable ASCII without spaces")
+        return cls(name, _digest(text.encode()), quota or Quota())
+
+
+ANYBODY = Token("anybody", b"", Quota())
+"""Who comes in when no tokens were configured."""
+
+
+class TokenTable:
+    """All tokens of a server."""
+
+    def __init__(self, tokens: Iterable[Token]) -> None:
+        self._tokens = tuple(tokens)
+        names = [token.name for token in self._tokens]
+        if len(set(names)) != len(names):
+            raise TokensRejected(f"token names must differ: {', '.join(names)}")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether everybody may come in."""
+        return not self._tokens
+
+    def authenticate(self, authorization: str | None) -> Token | None:
+        """Whose `Authorization` header this is, or None."""
+        if not self._tokens:
+            return ANYBODY
+        scheme, _, given = (authorization or "").partition(" ")
+        digest = _digest(given.strip().encode("utf-8", "surrogateescape"))
+        found = None
+        for token in self._tokens:
+            if hmac.compare_digest(token.digest, digest):
+                found = token
+        return found if scheme.lower() == "bearer" else None
+
+
+class _FileToken(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    token: str
+    max_sandboxes: int | None = None
+    max_memory_bytes: int | None = None
+    max_running_commands: int | None = None
+    requests_per_second: float | None = None
+
+
+class _TokenFile(msgspec.Struct, forbid_unknown_fields=True):
+    token: list[_FileToken]
+
+
+def read_token_file(path: Path) -> tuple[Token, ...]:
+    """The tokens of a TOML file of `[[token]]` tables. Raises `TokensRejected`."""
+    try:
+        content = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _TokenFile)
+    except OSError as error:
+        raise TokensRejected(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise TokensRejected(f"{path}: {error}") from None
+    try:
+        return tuple(Token.of(item.name, item.token, _quota(item)) for item in content.token)
+    except TokensRejected as error:
+        raise TokensRejected(f"{path}: {error}") from None
+
+
+def read_token_variable(environ: Mapping[str, str]) -> tuple[Token, ...]:
+    """The tokens of `WASMSAND_TOKENS`: `NAME:TOKEN`, or only `TOKEN`, with commas between."""
+    words = [word.strip() for word in environ.get(ENVIRONMENT_VARIABLE, "").split(",")]
+    tokens = []
+    for number, word in enumerate((word for word in words if word), 1):
+        name, colon, text = word.partition(":")
+        try:
+            tokens.append(Token.of(name, text) if colon else Token.of(f"token{number}", word))
+        except TokensRejected as error:
+            raise TokensRejected(f"{ENVIRONMENT_VARIABLE}: {error}") from None
+    return tuple(tokens)
+
+
+def _quota(item: _FileToken) -> Quota:
+    given = {
+        name: value
+        for name in Quota.__dataclass_fields__
+        if (value := getattr(item, name)) is not None
+    }
+    for name, value in given.items():
+        if value <= 0:
+            raise TokensRejected(f"{name} of {item.name} must be positive, not {value}")
+    return Quota(**given)
+
+
+def _digest(text: bytes) -> bytes:
+    return hashlib.sha256(text).digest()

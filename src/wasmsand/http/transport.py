@@ -1,0 +1,265 @@
+"""Requests to a server over kept connections.
+
+Owns the client's sockets and what can go wrong with them. Rules: standard library only;
+several threads may ask at once, each has a connection of its own for as long; a connection
+that the server closed meanwhile is noticed before it is used, and a request that changes
+something is never sent twice; a server that is gone is a `ConnectionLostError`, at once if
+the system knows it, and otherwise after the time that the request may take.
+"""
+
+from __future__ import annotations
+
+import http.client
+import select
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+from urllib.parse import quote, urlencode, urlsplit
+
+from wasmsand.http.answers import exception_of
+from wasmsand.sdk.errors import ConnectionLostError
+from wasmsand.wire import strict_json
+
+CONNECT_SECONDS: Final = 10.0
+ANSWER_SECONDS: Final = 60.0
+"""For an answer that does not wait for a command."""
+_IDLE_SECONDS: Final = 50.0
+"""A connection that was idle for longer is not used again: servers close theirs after 75."""
+_KEPT: Final = 8
+_PIECE: Final = 256 * 1024
+
+Content = bytes | Iterable[bytes] | None
+
+
+class Transport:
+    """A server, as something that answers requests."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        """Raises `ValueError` for what is no URL of a server."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"url must be like http://127.0.0.1:8750, not {url!r}")
+        if parts.query or parts.fragment or parts.username:
+            raise ValueError(f"url must have no user, query or fragment: {url!r}")
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise ValueError("token must be printable ASCII")
+        self.url = f"{parts.scheme}://{parts.netloc}"
+        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._host = parts.hostname
+        self._port = parts.port
+        self._prefix = parts.path.rstrip("/")
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._lock = threading.Lock()
+        # Guarded by the lock:
+        self._kept: list[tuple[float, http.client.HTTPConnection]] = []
+        self._closed = False
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, object] | None = None,
+        value: object = None,
+        content: Content = None,
+        seconds: float | None = ANSWER_SECONDS,
+        exchange: Exchange | None = None,
+    ) -> bytes:
+        """The body of the answer to a request with `value` as JSON, or `content` as it is.
+
+        Raises what the server says, and `ConnectionLostError`.
+        """
+        exchange = exchange or Exchange()
+        response = self._send(method, path, query, value, content, seconds, exchange)
+        with exchange:
+            try:
+                body = response.read()
+            except (OSError, http.client.HTTPException) as error:
+                raise self._lost(error) from None
+            if response.status >= 400:
+                raise exception_of(response.status, body)
+            self._keep(exchange, response)
+            return body
+
+    def ask_pieces(
+        self, method: str, path: str, *, query: Mapping[str, object] | None = None
+    ) -> Iterator[bytes]:
+        """The same, with the answer in pieces. The request is sent when this is called."""
+        exchange = Exchange()
+        response = self._send(method, path, query, None, None, ANSWER_SECONDS, exchange)
+        if response.status >= 400:
+            with exchange:
+                raise exception_of(response.status, response.read())
+        return self._pieces(exchange, response)
+
+    def _pieces(self, exchange: Exchange, response: http.client.HTTPResponse) -> Iterator[bytes]:
+        with exchange:
+            try:
+                while piece := response.read(_PIECE):
+                    yield piece
+            except (OSError, http.client.HTTPException) as error:
+                raise self._lost(error) from None
+            self._keep(exchange, response)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, object] | None,
+        value: object,
+        content: Content,
+        seconds: float | None,
+        exchange: Exchange,
+    ) -> http.client.HTTPResponse:
+        target = self._prefix + path
+        if query:
+            target += "?" + urlencode(query, errors="surrogateescape", quote_via=quote)
+        headers = dict(self._headers)
+        if value is not None:
+            content = strict_json.encode(value)
+            headers["Content-Type"] = "application/json"
+        repeatable = method in ("GET", "PUT", "DELETE") and (
+            content is None or isinstance(content, bytes)
+        )
+        while True:
+            connection, fresh = self._connection()
+            exchange.begin(connection)
+            try:
+                if fresh:
+                    connection.connect()
+                    _watch_the_peer(connection.sock)
+                connection.sock.settimeout(seconds)
+                _write(connection, method, target, content, headers)
+                return connection.getresponse()
+            except (OSError, http.client.HTTPException) as error:
+                exchange.end()
+                if fresh or not repeatable:
+                    raise self._lost(error) from None
+
+    def _connection(self) -> tuple[http.client.HTTPConnection, bool]:
+        """A connection, and whether it is new."""
+        oldest = time.monotonic() - _IDLE_SECONDS
+        while True:
+            with self._lock:
+                if self._closed:
+                    raise ConnectionLostError(f"the connection to {self.url} was closed")
+                if not self._kept:
+                    break
+                since, connection = self._kept.pop()
+            if since > oldest and not _is_readable(connection.sock):
+                return connection, False
+            connection.close()
+        if self._tls is None:
+            return http.client.HTTPConnection(self._host, self._port, CONNECT_SECONDS), True
+        tls = http.client.HTTPSConnection(
+            self._host, self._port, timeout=CONNECT_SECONDS, context=self._tls
+        )
+        return tls, True
+
+    def _keep(self, exchange: Exchange, response: http.client.HTTPResponse) -> None:
+        if response.will_close:
+            return
+        connection = exchange.take()
+        with self._lock:
+            if connection is not None and not self._closed and len(self._kept) < _KEPT:
+                self._kept.append((time.monotonic(), connection))
+                return
+        if connection is not None:
+            connection.close()
+
+    def _lost(self, error: Exception) -> ConnectionLostError:
+        if isinstance(error, TimeoutError):
+            cause = "it did not answer in time"
+        elif isinstance(error, http.client.HTTPException):
+            cause = "it closed the connection, or answered no HTTP"
+        else:
+            cause = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        return ConnectionLostError(
+            f"the server at {self.url} is gone or cannot be reached ({cause}); if it was started "
+            "again, its sandboxes are lost: create a new one"
+        )
+
+    def close(self) -> None:
+        """Close the connections that are not in use; idempotent."""
+        with self._lock:
+            self._closed = True
+            kept, self._kept = self._kept, []
+        for _, connection in kept:
+            connection.close()
+
+
+class Exchange:
+    """One request and its answer, which another thread may break off."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # Guarded by the lock:
+        self._connection: http.client.HTTPConnection | None = None
+        self.broken = False
+
+    def begin(self, connection: http.client.HTTPConnection) -> None:
+        """It uses `connection` from now on."""
+        with self._lock:
+            self._connection = connection
+
+    def take(self) -> http.client.HTTPConnection | None:
+        """The connection, which is the caller's from now on."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+            return None if self.broken else connection
+
+    def break_off(self) -> None:
+        """End it: whoever waits for the answer gets an error, and the server notices."""
+        with self._lock:
+            self.broken = True
+            connection = self._connection
+            if connection is not None and connection.sock is not None:
+                try:
+                    connection.sock.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass  # it is gone already
+
+    def end(self) -> None:
+        """Close the connection, unless it was taken."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def __enter__(self) -> Exchange:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+
+def _write(
+    connection: http.client.HTTPConnection,
+    method: str,
+    target: str,
+    content: Content,
+    headers: Mapping[str, str],
+) -> None:
+    try:
+        connection.request(method, target, body=content, headers=headers)
+    except (BrokenPipeError, ConnectionResetError):
+        # A server that refuses a body answers before it has read it: the answer counts. If
+        # there is none, reading it fails in the same way.
+        if content is None:
+            raise
+
+
+def _is_readable(connection: socket.socket | None) -> bool:
+    """Whether an idle connection has something to read: its end."""
+    return connection is None or bool(select.select([connection], [], [], 0)[0])
+
+
+def _watch_the_peer(connection: socket.socket) -> None:
+    """Have the system ask whether the other machine is still there, while nothing is said."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 4)):
+        if hasattr(socket, option):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

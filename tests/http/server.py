@@ -1,0 +1,132 @@
+"""A server as users start it: `wasmsand serve` in a process of its own, on a free port.
+
+Also a client of plain requests, which shows what is on the wire.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+_START_SECONDS = 60
+_END_SECONDS = 60
+
+
+class ServerProcess:
+    """A running server."""
+
+    def __init__(self, *options: str, environ: Mapping[str, str] | None = None) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "wasmsand", "serve", "--port", "0", *options],
+            env={**os.environ, "PYTHONPATH": str(SOURCE), **(environ or {})},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stderr is not None
+        line = self.process.stderr.readline()
+        assert "serving " in line, line + self.process.stderr.read()
+        self.url = line.rpartition("serving ")[2].strip()
+
+    def terminate(self, number: int = signal.SIGTERM) -> tuple[int, str]:
+        """Send a signal and wait: the exit status, and what was on standard error."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        _, errors = self.process.communicate(timeout=_END_SECONDS)
+        return self.process.returncode, errors
+
+
+@contextmanager
+def serving(*options: str, environ: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
+    """A server, ended at the end. What it has to complain about fails the test."""
+    server = ServerProcess(*options, environ=environ)
+    try:
+        yield server
+    finally:
+        status, errors = server.terminate()
+    assert (status, errors) == (0, "")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def error(self) -> tuple[int, str, str]:
+        """Status, code and message of an answer that is an error."""
+        error = self.json["error"]
+        assert set(error) == {"code", "errno", "message", "path"}
+        return self.status, error["code"], error["message"]
+
+
+@dataclass
+class Client:
+    """Sends requests as they are written."""
+
+    url: str
+    token: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def ask(
+        self,
+        method: str,
+        target: str,
+        value: object = None,
+        *,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """One request on a connection of its own; `value` is sent as JSON."""
+        parts = urlsplit(self.url)
+        sent = {**self.headers, **(headers or {})}
+        if self.token is not None:
+            sent.setdefault("Authorization", f"Bearer {self.token}")
+        if value is not None:
+            body = json.dumps(value).encode()
+            sent.setdefault("Content-Type", "application/json")
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+        try:
+            connection.request(method, target, body, sent)
+            response = connection.getresponse()
+            return Answer(response.status, dict(response.getheaders()), response.read())
+        finally:
+            connection.close()
+
+    def create(self, **options: object) -> str:
+        """The path of a new sandbox."""
+        answer = self.ask("POST", "/v1/sandboxes", options)
+        assert answer.status == 201, answer
+        return f"/v1/sandboxes/{answer.json['id']}"
+
+    def run(self, sandbox: str, command: object, **options: object) -> Answer:
+        """Run a command."""
+        return self.ask("POST", f"{sandbox}/run", {"command": command, **options})
+
+
+def events(body: bytes) -> list[tuple[str, Any]]:
+    """Server-sent events: names and data; comments are left out."""
+    found = []
+    for block in body.decode("ascii").split("\n\n"):
+        lines = [line for line in block.split("\n") if line and not line.startswith(":")]
+        if lines:
+            name, data = lines
+            found.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+    return found

@@ -22,6 +22,10 @@ from wasmsand import Sandbox
         ),
         ('BEGIN { printf "%.3f %d %s\\n", 3.14159, 42.9, toupper("é") }', "3.142 42 É\n"),
         ('BEGIN { print length(sprintf("%c", 8364)), substr("naïve", 3, 1) }', "1 ï\n"),
+        (
+            'BEGIN { printf "%x %x %d\\n", 2^40, 2^70, 2^64 }',
+            "10000000000 1.18059e+21 18446744073709551616\n",
+        ),
         ('{ print gensub(/(.) (.)/, "\\\\2\\\\1", 1) }', "1x\n2y\n3z\n"),
     ],
 )

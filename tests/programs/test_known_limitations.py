@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.programs.compiling import compiled
 from wasmsand import Sandbox
+
+_CATCHES_ITS_FAULT = """
+#include <signal.h>
+#include <unistd.h>
+static void caught(int signal) { _exit(7); }
+int main(void)
+{
+	signal(SIGSEGV, caught);
+	*(volatile char *)-1 = 0;
+	return 0;
+}
+"""
 
 
 @pytest.mark.xfail(reason="L008: a locale has no formats of its own")
@@ -25,3 +40,12 @@ def test_a_program_is_there(name: str) -> None:
 def test_the_system_shows_its_parts_in_sys() -> None:
     with Sandbox() as sandbox:
         assert sandbox.files.exists("/sys/kernel")
+
+
+@pytest.mark.xfail(reason="L024: a program's own fault runs no handler", strict=True)
+def test_a_program_can_catch_its_own_fault(sysroot: Path, tmp_path: Path) -> None:
+    source = tmp_path / "fault.c"
+    source.write_text(_CATCHES_ITS_FAULT, encoding="utf-8")
+    with Sandbox() as sandbox:
+        sandbox.files.write("fault", compiled([source], sysroot, tmp_path))
+        assert sandbox.commands.run("chmod +x fault; ./fault").exit_code == 7

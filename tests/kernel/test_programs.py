@@ -183,3 +183,15 @@ def test_becoming_a_program_keeps_what_exec_keeps(computer: Computer, process: P
     assert process.argv == (b"/tmp/prog", b"-x", path)
     assert process.environ == (b"E=1",)
     assert process.has_execed
+
+
+def test_a_program_that_is_executed_through_its_own_link_keeps_its_path(
+    computer: Computer, process: Process
+) -> None:
+    become(computer.kernel, process, find(computer, process, b"/tmp/prog"))
+    computer.kernel.current = process
+    computer.kernel.namespace.symlink(ROOT, b"/proc/self/exe", process.cwd, b"/tmp/link")
+    for _ in range(2):
+        program = find(computer, process, b"/tmp/link")
+        assert program.path == b"/tmp/prog"
+        become(computer.kernel, process, program)

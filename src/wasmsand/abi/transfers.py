@@ -62,7 +62,7 @@ def read_pieces(
     while True:
         size = min(total - done, IO_CHUNK)
         try:
-            parts = _parts(vectors, done, size)
+            parts = parts_of(vectors, done, size)
             for start, length in parts:
                 context.memory.require(start, length)
             data = read_some(size, done)
@@ -70,7 +70,7 @@ def read_pieces(
             if done:
                 return done
             raise
-        _scatter(context, parts, data)
+        scatter(context, parts, data)
         done += len(data)
         if len(data) < size or done >= total:
             return done
@@ -87,7 +87,7 @@ def write_all(
     for start, length in vectors:
         context.memory.require(start, length)
     while True:
-        data = _gather(context, vectors, done)
+        data = gather(context, vectors, done)
         try:
             written = write_some(context, file, data)
         except KernelError:
@@ -132,7 +132,7 @@ def vectors_at(context: ProcessContext, address: int, count: int) -> list[tuple[
     return vectors
 
 
-def _parts(vectors: list[tuple[int, int]], skip: int, limit: int) -> list[tuple[int, int]]:
+def parts_of(vectors: list[tuple[int, int]], skip: int, limit: int) -> list[tuple[int, int]]:
     """At most `limit` bytes of what the vectors name, after the first `skip`."""
     parts = []
     for start, length in vectors:
@@ -148,7 +148,8 @@ def _parts(vectors: list[tuple[int, int]], skip: int, limit: int) -> list[tuple[
     return parts
 
 
-def _scatter(context: ProcessContext, parts: list[tuple[int, int]], data: bytes) -> None:
+def scatter(context: ProcessContext, parts: list[tuple[int, int]], data: bytes) -> None:
+    """Store `data` in these parts of memory, as far as it goes."""
     position = 0
     for start, length in parts:
         if position >= len(data):
@@ -157,10 +158,10 @@ def _scatter(context: ProcessContext, parts: list[tuple[int, int]], data: bytes)
         position += length
 
 
-def _gather(context: ProcessContext, vectors: list[tuple[int, int]], skip: int = 0) -> bytes:
+def gather(context: ProcessContext, vectors: list[tuple[int, int]], skip: int = 0) -> bytes:
     """Up to IO_CHUNK bytes of what the vectors name, after the first `skip`."""
     parts = [
-        context.memory.read(start, length) for start, length in _parts(vectors, skip, IO_CHUNK)
+        context.memory.read(start, length) for start, length in parts_of(vectors, skip, IO_CHUNK)
     ]
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -172,7 +173,7 @@ def write_all_at(
     done = 0
     total = sum(length for _, length in vectors)
     while True:
-        data = _gather(context, vectors, done)
+        data = gather(context, vectors, done)
         try:
             allowed = data
             if isinstance(file, RegularFile):

@@ -111,6 +111,7 @@ POLLRDNORM: Final = 0x040
 POLLRDBAND: Final = 0x080
 POLLWRNORM: Final = 0x100
 POLLWRBAND: Final = 0x200
+POLLRDHUP: Final = 0x2000
 
 # wait4(2), waitid(2)
 WNOHANG: Final = 1

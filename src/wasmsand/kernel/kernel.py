@@ -19,6 +19,7 @@ from wasmsand.kernel.files.opening import FifoOpen
 from wasmsand.kernel.files.pipe import Pipe, PipeAccount
 from wasmsand.kernel.files.table import FdTable
 from wasmsand.kernel.files.terminal import Terminal
+from wasmsand.kernel.files.timer import TimerFile
 from wasmsand.kernel.flags import S_IFCHR
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.proc_source import KernelProcSource
@@ -30,6 +31,7 @@ from wasmsand.kernel.process.process import Process, ProcessState, Usage
 from wasmsand.kernel.process.rlimits import ResourceLimits
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.process.table import INIT_PID, ProcessTable
+from wasmsand.kernel.sockets.network import Network
 from wasmsand.kernel.vfs import ROOT, Namespace, Node, ProcFs, TreeFs
 
 _TERMINALS_MAX = 64
@@ -67,6 +69,9 @@ class Kernel:
         self.terminals: dict[int, Terminal] = {}
         self.locks = FileLocks()
         self.pipes = PipeAccount()
+        self.network = Network(self.pipes, self.namespace)
+        self.timer_files: set[TimerFile] = set()
+        """Timers of timerfd_create that are armed."""
         self.fifos: dict[Node, Pipe] = {}
         self.pending_fifo_opens: dict[int, FifoOpen] = {}
         self.usage_of_ended = Usage()

@@ -21,6 +21,18 @@ FULL_PIPES_MAX = 512
 """Pipes of one sandbox that have the whole capacity; further ones hold PIPE_ATOMIC_WRITE."""
 HOST_CHANNEL_CAPACITY = 256 * KIB
 """Output of a started command that waits for the host to read it."""
+SOCKET_QUEUE_BYTES = 208 * KIB
+"""What a socket holds of messages not yet received (Linux: net.core.rmem_default)."""
+DATAGRAM_COST = 256
+"""What a message counts besides its bytes, so that empty ones are not free."""
+DATAGRAM_MAX = 65_507
+"""Longest message over UDP."""
+BACKLOG_MAX = 4096
+"""Most connections that wait to be accepted (Linux: net.core.somaxconn)."""
+RIGHTS_PER_MESSAGE_MAX = 253
+RIGHTS_IN_FLIGHT_MAX = 1024
+EPOLL_WATCHES_MAX = 65_536
+"""Descriptions watched by one epoll file."""
 IO_MAX = 0x7FFF_F000
 """Most bytes that one read or write moves (Linux: MAX_RW_COUNT)."""
 IO_CHUNK = 1 * MIB

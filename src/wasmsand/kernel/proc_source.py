@@ -114,6 +114,8 @@ class KernelProcSource:
                 text = b"/ (deleted)"
         elif file.kind == "tty":
             text = b"/dev/pts/%d" % (file.stat().rdev & 0xFF)
+        elif file.kind.startswith("anon_inode"):
+            text = file.kind.encode()
         else:
             text = b"%s:[%d]" % (file.kind.encode(), file.stat().ino)
         return FdInfo(text, node, file.flags, position)

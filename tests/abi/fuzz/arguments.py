@@ -92,6 +92,7 @@ class Data:
             add("settings", byte * 60)
         for words in ((0,), (1,), (5,), (0xFFFF_FFFF,), (24, 80)):
             add("word", pack(f"<{len(words)}I", *words))
+        self._socket_structs()
         paths = self.places["path"]
         for pointers in (
             (),
@@ -101,6 +102,29 @@ class Data:
             (paths[-1],),
         ):
             add("argv", pack(f"<{len(pointers) + 1}I", *pointers, 0))
+
+    def _socket_structs(self) -> None:
+        add = self.add
+        for address in (
+            pack("<H", 1) + b"/tmp/sock\0", pack("<H", 1) + b"\0name", pack("<H", 1) + b"x" * 108,
+            pack("<HH4s8x", 2, 0x901F, b"\x7f\0\0\1"), pack("<HH12x", 2, 0),
+            pack("<HH4s8x", 2, 0x901F, b"\x08\x08\x08\x08"),
+            pack("<HHI16sI", 10, 0x901F, 0, bytes(16), 0),
+            pack("<HHI16sI", 10, 0x901F, 0, bytes(15) + b"\1", 0), pack("<H", 0),
+        ):  # fmt: skip
+            add("sockaddr", address.ljust(128, b"\0"))
+        controls = []
+        for size, level, kind, fds in ((16, 1, 1, (0,)), (20, 1, 1, (3, 4)), (16, 1, 1, (-1,)),
+                                       (0, 1, 1, ()), (0x7FFF_FFFF, 1, 1, ()), (16, 9, 9, (0,)),
+                                       (24, 1, 2, (1, 1000, 1000))):  # fmt: skip
+            controls.append(add("control", pack(f"<Iii{len(fds)}i", size, level, kind, *fds)))
+        vectors = self.places["iovec"]
+        for name, name_size in ((0, 0), (self.places["sockaddr"][0], 12), (HEAP, 0xFFFF_FFFF)):
+            for control, control_size in ((0, 0), *((c, 24) for c in controls), (HEAP, 1 << 31)):
+                add("msghdr", pack("<7I", name, name_size, vectors[0], 2, control, control_size, 0))
+        add("msghdr", pack("<7I", 0, 0, vectors[-1], 0xFFFF_FFFF, 0, 0, 0))
+        for events in (0, 1, 5, 0x8000_0001, 0x4000_0001, 0xFFFF_FFFF):
+            add("epoll event", pack("<I4xQ", events, events))
 
 
 DATA_OF_GUEST: Final = Data()
@@ -150,6 +174,11 @@ _KINDS: Final[dict[str, Callable[[Random], int]]] = {
     "a": _of("action"), "i": _of("itimer"), "q": _of("pollfd"), "F": _of("fd_set"),
     "k": _of("flock"), "l": _of("rlimit"), "o": _of("offset"), "T": _of("settings"),
     "w": _of("word"), "A": _of("argv"),
+    "N": _of("sockaddr"), "H": _of("msghdr"), "E": _of("epoll event"),
+    "D": _from((1, 1, 2, 2, 10, 16, 0)), "K": _from((1, 2, 0o4001, 0o4002, 0o2000001, 5, 3)),
+    "L": _from((12, 16, 28, 110, 2, 0, 128)), "G": _from((0, 0x40, 0x42, 0x140, 0x4040, 1, 0x2000)),
+    "V": _from((0, 1, 6, 17, 41)),
+    "X": _from((1, 2, 3, 4, 7, 8, 9, 13, 15, 17, 26, 30, 38, 39, 66, 67)),
     "O": _from(_OPEN_FLAGS), "I": _from(_IOCTLS), "C": _from(_FCNTLS), "S": _from(_SIGNALS),
     "W": _from((0xFFFF_FFFF, 0)),
     "8": lambda random: 8,
@@ -182,15 +211,26 @@ _SHAPES: Final = {
     "utimensat_time64": "dpt0", "pselect6_time64": "nFFFtM", "ppoll_time64": "qstm8",
     "rt_sigtimedwait_time64": "mbt8", "close_range": "ff0", "faccessat2": "dpsz",
     "fchmodat2": "dpzz", "startup_fill": "bn", "signal_take": "b", "signal_return": "m",
+    "eventfd2": "nK", "epoll_create1": "0", "epoll_ctl": "fsfE", "epoll_pwait": "fbs0m8",
+    "timerfd_create": "sK", "timerfd_settime64": "fstb", "timerfd_gettime64": "fb",
+    "socket": "DK0", "socketpair": "DK0b", "bind": "fNL", "listen": "fs", "accept": "fbw",
+    "accept4": "fbwK", "connect": "fNL", "getsockname": "fbw", "getpeername": "fbw",
+    "sendto": "fbnGNL", "recvfrom": "fbnGbw", "setsockopt": "fVXbL", "getsockopt": "fVXbw",
+    "shutdown": "fs", "sendmsg": "fHG", "recvmsg": "fHG", "pidfd_open": "z0",
+    "pidfd_send_signal": "fS00",
 }  # fmt: skip
 
 _RARE: Final = frozenset({"exit", "exit_group", "execve", "execveat", "close_range", "kill",
                           "tkill", "tgkill", "rt_sigsuspend"})  # fmt: skip
 """Calls that may end a sequence or make the rest of it less interesting."""
 _TAKES_PID: Final = frozenset({"kill", "tkill", "tgkill", "prlimit64", "getpgid", "getsid",
-                               "setpgid", "wait4", "sched_getaffinity", "getpriority"})  # fmt: skip
+                               "setpgid", "wait4", "pidfd_open", "sched_getaffinity",
+                               "getpriority"})  # fmt: skip
 _VFORK: Final = 0x4111
 SWEEP_SEEDS: Final = 32
+_SOCKET_MAKERS: Final = tuple(
+    call for call in SYSTEM_CALLS if call.name in ("socket", "socketpair", "epoll_create1", "bind")
+)
 _HANDLED: Final = tuple(call for call in SYSTEM_CALLS if call.function is not None)
 
 
@@ -263,6 +303,8 @@ def sequence(seed: int, length: int) -> list[Record]:
         (56, 0xFFFF_FF9C, places[17], 2, 0, 0, 0, 0),  # open /dev/ptmx
         (56, 0xFFFF_FF9C, places[18], random.choice((2, 0o402)), 0, 0, 0, 0),  # and its slave
     ]
+    if random.randrange(2):
+        calls += [_with_arguments(random, call) for call in _SOCKET_MAKERS]
     calls += [_with_arguments(random, call) for call in _sweep(seed)]
     while len(calls) < length:
         calls += _child(random) if random.randrange(60) == 0 else [_some_call(random)]

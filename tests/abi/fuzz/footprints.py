@@ -65,6 +65,42 @@ def _startup(words: Words, before: bytes, result: int) -> Ranges:
     return [(words[0], words[1])] if result >= 0 else []
 
 
+def _lengthed(address: int, length: int, most: int = 128) -> Rule:
+    """A buffer whose size stands in memory, where its true length is then written."""
+
+    def rule(words: Words, before: bytes, result: int) -> Ranges:
+        place = words[length]
+        if not words[address] or place + 4 > len(before):
+            return []
+        room = unpack_from("<I", before, place)[0]
+        return [(words[address], min(room, most)), (place, 4)]
+
+    return rule
+
+
+def _recvfrom(words: Words, before: bytes, result: int) -> Ranges:
+    # With MSG_TRUNC the result is the message's length, not that of what was stored.
+    data = (words[1], min(max(0, result), words[2]))
+    return [data, *_lengthed(4, 5)(words, before, result)]
+
+
+def _recvmsg(words: Words, before: bytes, result: int) -> Ranges:
+    if result < 0 or words[1] + 28 > len(before):
+        return []
+    name, name_size, vectors, count, control, control_size, _ = unpack_from("<7I", before, words[1])
+    filled = [unpack_from("<II", before, vectors + 8 * i) for i in range(count)]
+    places = [(words[1] + 4, 4), (words[1] + 20, 8), *filled]
+    if name:
+        places.append((name, min(name_size, 128)))
+    if control:
+        places.append((control, min(control_size, 8192)))
+    return places
+
+
+def _epoll_events(words: Words, before: bytes, result: int) -> Ranges:
+    return [(words[1], 16 * max(0, result))]
+
+
 def _nullable(*places: tuple[int, int]) -> Rule:
     """As `_fixed`, for pointers that may be NULL."""
     return lambda words, before, result: [(words[i], size) for i, size in places if words[i]]
@@ -114,6 +150,17 @@ _RULES: Final[dict[str, Rule]] = {
     "ppoll_time64": _pollfds,
     "rt_sigtimedwait_time64": _nullable((1, 128)),
     "startup_fill": _startup,
+    "epoll_pwait": _epoll_events,
+    "timerfd_settime64": _nullable((3, 32)),
+    "timerfd_gettime64": _fixed((1, 32)),
+    "socketpair": _fixed((3, 8)),
+    "accept": _lengthed(1, 2),
+    "accept4": _lengthed(1, 2),
+    "getsockname": _lengthed(1, 2),
+    "getpeername": _lengthed(1, 2),
+    "getsockopt": _lengthed(3, 4),
+    "recvfrom": _recvfrom,
+    "recvmsg": _recvmsg,
     "signal_take": _fixed((0, 152)),
 }
 _BY_NUMBER: Final = {call.number: _RULES[call.name] for call in SYSTEM_CALLS if call.name in _RULES}

@@ -17,6 +17,7 @@ from wasmsand.abi.linux.structs import (
     pack_siginfo,
 )
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.process_file import ProcessFile
 from wasmsand.kernel.flags import (
     AT_EMPTY_PATH,
     AT_SYMLINK_NOFOLLOW,
@@ -36,7 +37,7 @@ _CLONE_VM: Final = 0x100
 _CLONE_VFORK: Final = 0x4000
 _CHECKPOINT_ASK, _CHECKPOINT_STORE = range(2)
 _COUNTS: Final = Struct("<II")
-_P_ALL, _P_PID, _P_PGID = range(3)
+_P_ALL, _P_PID, _P_PGID, _P_PIDFD = range(4)
 _PR_GET_DUMPABLE: Final = 3
 _PR_SET_DUMPABLE: Final = 4
 _PR_SET_NAME: Final = 15
@@ -168,6 +169,13 @@ def waitid(
         which = number
     elif kind == _P_PGID and signed(number) >= 0:
         which = -number if number else 0
+    elif kind == _P_PIDFD:
+        file = context.file(number)
+        if not isinstance(file, ProcessFile):
+            raise KernelError(Errno.EBADF)
+        if file.process.parent is not context.process:
+            raise KernelError(Errno.ECHILD)
+        which = file.process.pid
     else:
         raise KernelError(Errno.EINVAL)
     if info:

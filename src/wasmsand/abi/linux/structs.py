@@ -15,6 +15,8 @@ from wasmsand.kernel.process.signals import Signal, SignalInfo, TakenSignal
 from wasmsand.kernel.vfs import DirEntry, Stat, StatFs
 
 TIMESPEC: Final = Struct("<qq")
+ITIMERSPEC: Final = Struct("<qqqq")
+"""interval, value."""
 TIMEVAL_PAIR: Final = Struct("<4i")
 POLLFD: Final = Struct("<ihh")
 SIGACTION: Final = Struct("<IIIQ")

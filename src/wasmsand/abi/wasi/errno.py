@@ -41,6 +41,7 @@ _NAMED_DIFFERENTLY: Final = {
     Errno.ESOCKTNOSUPPORT: WasiErrno["NOTSUP"],
     Errno.EOPNOTSUPP: WasiErrno["NOTSUP"],
     Errno.EPFNOSUPPORT: WasiErrno["AFNOSUPPORT"],
+    Errno.ETOOMANYREFS: WasiErrno["NOBUFS"],
 }
 
 NUMBERS: Final[dict[Errno, int]] = {

@@ -11,12 +11,15 @@ from wasmsand.kernel.files.host import HostInput
 from wasmsand.kernel.files.pipe import PipeEnd
 from wasmsand.kernel.files.regular import RegularFile
 from wasmsand.kernel.files.terminal import TerminalFile, TerminalMaster
+from wasmsand.kernel.sockets.base import Socket
 
 
 def readable_bytes(file: OpenFile) -> int:
     """Bytes that a read would get now; ENOTTY for what has no such number."""
     if isinstance(file, PipeEnd):
         return file.pipe.size
+    if isinstance(file, Socket):
+        return file.readable_bytes()
     if isinstance(file, HostInput):
         return file.remaining()
     if isinstance(file, TerminalFile):

@@ -24,7 +24,6 @@ from wasmsand.kernel.flags import (
     O_RDONLY,
     O_RDWR,
     O_WRONLY,
-    S_IFBLK,
     S_IFCHR,
     S_IFDIR,
     S_IFIFO,
@@ -64,7 +63,7 @@ def open_path(
         return _open_fifo(kernel, process, node, kept)
     if kind == S_IFCHR:
         return _open_device(kernel, process, node, namespace.stat(node).rdev, flags)
-    raise KernelError(Errno.ENXIO if kind == S_IFBLK else Errno.EOPNOTSUPP)
+    raise KernelError(Errno.ENXIO)  # block devices and sockets
 
 
 def _open_device(kernel: Kernel, process: Process, node: Node, number: int, flags: int) -> OpenFile:

@@ -8,12 +8,12 @@ gone and data is used up; a write without readers is EPIPE (the caller adds SIGP
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import ClassVar
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.anonymous import anonymous_stat
+from wasmsand.kernel.files.byte_queue import ByteQueue
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import (
     O_ACCMODE,
@@ -43,29 +43,24 @@ class PipeAccount:
         self.in_use = 0
 
 
-class Pipe:
+class Pipe(ByteQueue):
     """A bounded byte queue between writers and readers."""
 
     __slots__ = (
         "_account",
-        "_chunks",
-        "_taken",
         "capacity",
         "changed",
         "opened",
         "readers",
-        "size",
         "total_readers",
         "total_writers",
         "writers",
     )
 
     def __init__(self, account: PipeAccount) -> None:
+        super().__init__()
         self._account = account
-        self._chunks: deque[bytes] = deque()
-        self._taken = 0  # of the first chunk
         self.capacity = PIPE_CAPACITY
-        self.size = 0
         self.readers = 0
         self.writers = 0
         # Ever-growing counts: an open of a FIFO waits for the other side to have come,
@@ -105,43 +100,15 @@ class Pipe:
         return self.capacity - self.size
 
     def push(self, data: bytes) -> None:
-        """Append `data`, which must fit. Small pieces are joined, so that a guest that
-        writes byte by byte does not cost the host an object for each."""
-        chunks = self._chunks
-        if chunks and len(chunks[-1]) + len(data) <= PIPE_ATOMIC_WRITE:
-            chunks[-1] += data
-        else:
-            chunks.append(data)
-        self.size += len(data)
+        """Append `data`, which must fit."""
+        super().push(data)
         self.changed.wake()
 
     def pull(self, count: int) -> bytes:
         """Take up to `count` of the buffered bytes."""
-        parts: list[bytes] = []
-        left = min(count, self.size)
-        self.size -= left
-        while left:
-            first = self._chunks[0]
-            end = self._taken + left
-            if end < len(first):
-                parts.append(first[self._taken : end])
-                self._taken = end
-                break
-            parts.append(first[self._taken :])
-            left = end - len(first)
-            self._taken = 0
-            self._chunks.popleft()
+        data = super().pull(count)
         self.changed.wake()
-        return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def put_back(self, data: bytes) -> None:
-        """Undo a `pull`: these bytes are the next ones to be read."""
-        if data:
-            if self._taken:
-                self._chunks[0] = self._chunks[0][self._taken :]
-                self._taken = 0
-            self._chunks.appendleft(data)
-            self.size += len(data)
+        return data
 
 
 class PipeEnd(OpenFile):

@@ -75,7 +75,7 @@ def find_program(
         header = namespace.read(node, 0, _HEADER_BYTES)
         if header.startswith(WASM_MAGIC):
             return Program(
-                _absolute(kernel, base, path),
+                _path_of(kernel, node),
                 name,
                 argv,
                 environ,
@@ -94,10 +94,13 @@ def find_program(
     raise KernelError(Errno.ELOOP, _text(path))
 
 
-def _absolute(kernel: Kernel, base: Node, path: bytes) -> bytes:
-    if path.startswith(b"/"):
-        return path
-    return kernel.namespace.path_of(base).rstrip(b"/") + b"/" + path.removeprefix(b"./")
+def _path_of(kernel: Kernel, node: Node) -> bytes:
+    """What /proc/PID/exe says: of the file itself, since a path to it may lead through the
+    very link that this is."""
+    try:
+        return kernel.namespace.path_of(node)
+    except KernelError:  # executed by a descriptor, after its name was removed
+        return b"/ (deleted)"
 
 
 def _reader(kernel: Kernel, node: Node, size: int) -> Callable[[], bytes]:

@@ -54,6 +54,12 @@ def fire_timers(kernel: Kernel) -> int | None:
             deadline = process.real_timer_deadline
         if deadline and (earliest is None or deadline < earliest):
             earliest = deadline
+    for timer in tuple(kernel.timer_files):
+        due = timer.fire(now)
+        if due is None:
+            kernel.timer_files.discard(timer)
+        elif earliest is None or due < earliest:
+            earliest = due
     return earliest
 
 

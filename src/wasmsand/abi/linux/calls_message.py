@@ -1,0 +1,340 @@
+"""Sending and receiving: sendto, recvfrom, sendmsg, recvmsg.
+
+Owns the socket calls that move data, and control messages. Rules: the guest's buffers are
+checked before a message is taken for them; a blocking send on a stream goes on until all is
+sent, and remembers how far it came; EPIPE comes with SIGPIPE unless MSG_NOSIGNAL; descriptors
+that do not fit are closed, and the guest is told (MSG_CTRUNC).
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final, NamedTuple
+
+from wasmsand.abi.linux.calls_socket import find_unix, is_connected, socket_at, timed, with_deadline
+from wasmsand.abi.linux.context import CallContext
+from wasmsand.abi.linux.socket_address import (
+    pack_address,
+    read_address,
+    require_address_room,
+    write_address,
+)
+from wasmsand.abi.transfers import gather, parts_of, scatter, vectors_at
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.limits import IO_CHUNK, RIGHTS_PER_MESSAGE_MAX, SOCKET_QUEUE_BYTES
+from wasmsand.kernel.process.delivery import SI_KERNEL, post
+from wasmsand.kernel.process.signals import Signal, SignalInfo
+from wasmsand.kernel.sockets.address import Address, UnixAddress
+from wasmsand.kernel.sockets.base import Socket
+from wasmsand.kernel.sockets.datagram import DatagramSocket
+from wasmsand.kernel.sockets.options import SOL_SOCKET
+from wasmsand.kernel.sockets.rights import Rights
+from wasmsand.kernel.sockets.stream import StreamSocket
+from wasmsand.kernel.wait import WouldBlock
+
+_MSG_OOB: Final = 0x1
+_MSG_PEEK: Final = 0x2
+_MSG_CTRUNC: Final = 0x8
+_MSG_TRUNC: Final = 0x20
+_MSG_DONTWAIT: Final = 0x40
+_MSG_WAITALL: Final = 0x100
+_MSG_ERRQUEUE: Final = 0x2000
+_MSG_NOSIGNAL: Final = 0x4000
+_MSG_CMSG_CLOEXEC: Final = 0x4000_0000
+
+_HEADER: Final = Struct("<7I")
+"""struct msghdr: name, its length, vectors, their number, control, its length, flags."""
+_CONTROL: Final = Struct("<Iii")
+_CONTROL_MAX: Final = 8192
+_SCM_RIGHTS: Final = 1
+_SCM_CREDENTIALS: Final = 2
+
+Vectors = list[tuple[int, int]]
+
+
+class Received(NamedTuple):
+    """What one receive brought."""
+
+    size: int
+    source: Address | None = None
+    rights: Rights | None = None
+    flags: int = 0
+
+
+# Sending.
+
+
+def sendto(
+    context: CallContext, fd: int, buffer: int, count: int, flags: int, address: int, length: int
+) -> int:
+    """sendto(2)."""
+    found = socket_at(context, fd)
+    to = read_address(context, address, length, found.family) if address else None
+    return _send(context, found, [(buffer, count)], flags, to, [])
+
+
+def sendmsg(context: CallContext, fd: int, header: int, flags: int) -> int:
+    """sendmsg(2)."""
+    found = socket_at(context, fd)
+    name, name_length, vectors, count, control, control_length, _ = context.memory.unpack(
+        _HEADER, header
+    )
+    to = read_address(context, name, name_length, found.family) if name and name_length else None
+    files = _files_of(context, found, control, control_length) if control_length else []
+    return _send(context, found, vectors_at(context, vectors, count), flags, to, files)
+
+
+def _files_of(context: CallContext, found: Socket, address: int, length: int) -> list[OpenFile]:
+    """The descriptors in the control messages of a sendmsg."""
+    if length > _CONTROL_MAX:
+        raise KernelError(Errno.ENOBUFS)
+    raw = context.memory.read(address, length)
+    files: list[OpenFile] = []
+    place = 0
+    while place + _CONTROL.size <= length:
+        size, level, kind = _CONTROL.unpack_from(raw, place)
+        if not _CONTROL.size <= size <= length - place:
+            raise KernelError(Errno.EINVAL)
+        if level == SOL_SOCKET and found.is_unix and kind == _SCM_RIGHTS:
+            body = raw[place + _CONTROL.size : place + size]
+            for fd in memoryview(body[: len(body) // 4 * 4]).cast("I"):
+                files.append(context.file_or_path(fd))
+        elif not (level == SOL_SOCKET and found.is_unix and kind == _SCM_CREDENTIALS):
+            raise KernelError(Errno.EINVAL)
+        place += (size + 3) & ~3
+    if len(files) > RIGHTS_PER_MESSAGE_MAX:
+        raise KernelError(Errno.EINVAL)
+    return files
+
+
+def _send(
+    context: CallContext,
+    found: Socket,
+    vectors: Vectors,
+    flags: int,
+    to: Address | None,
+    files: list[OpenFile],
+) -> int:
+    if flags & _MSG_OOB:
+        raise KernelError(Errno.EOPNOTSUPP)
+    for start, length in vectors:
+        context.memory.require(start, length)
+    with_deadline(context, found.send_timeout_ns)
+    try:
+        if isinstance(found, StreamSocket):
+            if to is not None and found.is_unix:
+                raise KernelError(Errno.EISCONN if is_connected(found) else Errno.EOPNOTSUPP)
+            sent = _send_stream(context, found, vectors, flags, files)
+        else:
+            assert isinstance(found, DatagramSocket)
+            sent = _send_datagram(context, found, vectors, flags, to, files)
+    except KernelError as error:
+        if error.errno is Errno.EPIPE and not flags & _MSG_NOSIGNAL:
+            post(context.kernel, context.process, SignalInfo(Signal.SIGPIPE, SI_KERNEL))
+        raise
+    context.process.call_deadline = None
+    return sent
+
+
+def _send_stream(
+    context: CallContext, found: StreamSocket, vectors: Vectors, flags: int, files: list[OpenFile]
+) -> int:
+    process = context.process
+    total = sum(length for _, length in vectors)
+    done = process.call_done
+    while True:
+        data = gather(context, vectors, done)
+        rights = _rights(context, files) if not done and data else None
+        try:
+            sent = timed(
+                context,
+                lambda data=data, rights=rights: found.send(  # type: ignore[misc]
+                    data, rights, nonblocking=bool(flags & _MSG_DONTWAIT)
+                ),
+            )
+        except KernelError:
+            _drop(rights)
+            if done:
+                return done
+            raise
+        except WouldBlock:
+            _drop(rights)
+            process.call_done = done
+            raise
+        done += sent
+        if done >= total:
+            return done
+
+
+def _send_datagram(
+    context: CallContext,
+    found: DatagramSocket,
+    vectors: Vectors,
+    flags: int,
+    to: Address | None,
+    files: list[OpenFile],
+) -> int:
+    if sum(length for _, length in vectors) > SOCKET_QUEUE_BYTES:
+        raise KernelError(Errno.EMSGSIZE)
+    target = find_unix(context, to) if isinstance(to, UnixAddress) else None
+    data = gather(context, vectors)
+    rights = _rights(context, files)
+    try:
+        return timed(
+            context,
+            lambda: found.send(data, to, target, rights, nonblocking=bool(flags & _MSG_DONTWAIT)),
+        )
+    except (KernelError, WouldBlock):
+        _drop(rights)
+        raise
+
+
+def _rights(context: CallContext, files: list[OpenFile]) -> Rights | None:
+    return Rights(context.kernel.network.rights, files) if files else None
+
+
+def _drop(rights: Rights | None) -> None:
+    if rights is not None:
+        rights.drop()
+
+
+# Receiving.
+
+
+def recvfrom(
+    context: CallContext, fd: int, buffer: int, count: int, flags: int, address: int, length_at: int
+) -> int:
+    """recvfrom(2)."""
+    found = socket_at(context, fd)
+    require_address_room(context, address, length_at)
+    got = _receive(context, found, [(buffer, count)], flags)
+    _drop(got.rights)
+    if address:
+        if _is_named(got.source):
+            assert got.source is not None
+            write_address(context, got.source, address, length_at)
+        else:
+            context.memory.write_u32(length_at, 0)
+    return got.size
+
+
+def recvmsg(context: CallContext, fd: int, header: int, flags: int) -> int:
+    """recvmsg(2)."""
+    found = socket_at(context, fd)
+    memory = context.memory
+    name, name_room, vectors, count, control, control_room, _ = memory.unpack(_HEADER, header)
+    if name:
+        memory.require(name, min(name_room, 128))
+    if control:
+        memory.require(control, min(control_room, _CONTROL_MAX))
+    got = _receive(context, found, vectors_at(context, vectors, count), flags)
+    raw = pack_address(got.source) if _is_named(got.source) and got.source is not None else b""
+    if name:
+        memory.write(name, raw[:name_room])
+    memory.write_u32(header + 4, len(raw) if name else 0)
+    told = got.flags | flags & _MSG_CMSG_CLOEXEC
+    used = 0
+    if got.rights is not None:
+        room = control_room if control else 0
+        used, all_fit = _give_rights(context, got.rights, control, room, flags)
+        if not all_fit:
+            told |= _MSG_CTRUNC
+    memory.write_u32(header + 20, used)
+    memory.write_u32(header + 24, told)
+    return got.size
+
+
+def _is_named(source: Address | None) -> bool:
+    return source is not None and source != UnixAddress()
+
+
+def _give_rights(
+    context: CallContext, rights: Rights, address: int, room: int, flags: int
+) -> tuple[int, bool]:
+    """Install descriptors that arrived; (bytes of control data, whether all fitted)."""
+    fds = context.process.fds
+    given: list[int] = []
+    all_fit = True
+    for file in rights.files:
+        if _CONTROL.size + 4 * (len(given) + 1) > room:
+            all_fit = False
+            break
+        try:
+            given.append(fds.install(file, close_on_exec=bool(flags & _MSG_CMSG_CLOEXEC)))
+        except KernelError:
+            all_fit = False
+            break
+    rights.drop()
+    if not given:
+        return 0, all_fit
+    body = b"".join(fd.to_bytes(4, "little") for fd in given)
+    context.memory.write(
+        address, _CONTROL.pack(_CONTROL.size + len(body), SOL_SOCKET, _SCM_RIGHTS) + body
+    )
+    return _CONTROL.size + len(body), all_fit
+
+
+def _receive(context: CallContext, found: Socket, vectors: Vectors, flags: int) -> Received:
+    if flags & _MSG_ERRQUEUE:
+        raise KernelError(Errno.EAGAIN)
+    if flags & _MSG_OOB:
+        raise KernelError(Errno.EINVAL)
+    for start, length in vectors:
+        context.memory.require(start, length)
+    with_deadline(context, found.receive_timeout_ns)
+    if isinstance(found, StreamSocket):
+        got = _receive_stream(context, found, vectors, flags)
+    else:
+        assert isinstance(found, DatagramSocket)
+        got = _receive_datagram(context, found, vectors, flags)
+    context.process.call_deadline = None
+    return got
+
+
+def _receive_stream(
+    context: CallContext, found: StreamSocket, vectors: Vectors, flags: int
+) -> Received:
+    process = context.process
+    total = sum(length for _, length in vectors)
+    peek = bool(flags & _MSG_PEEK)
+    wants_all = flags & _MSG_WAITALL and not peek
+    done = process.call_done
+    while True:
+        size = min(total - done, IO_CHUNK)
+        try:
+            data, rights = timed(
+                context,
+                lambda size=size: found.receive(  # type: ignore[misc]
+                    size, peek=peek, nonblocking=bool(flags & _MSG_DONTWAIT)
+                ),
+            )
+        except KernelError:
+            if done:
+                return Received(done)
+            raise
+        except WouldBlock:
+            process.call_done = done
+            raise
+        scatter(context, parts_of(vectors, done, size), data)
+        done += len(data)
+        if not wants_all or not data or rights is not None or done >= total:
+            return Received(done, None, rights)
+
+
+def _receive_datagram(
+    context: CallContext, found: DatagramSocket, vectors: Vectors, flags: int
+) -> Received:
+    message = timed(
+        context,
+        lambda: found.receive(
+            peek=bool(flags & _MSG_PEEK), nonblocking=bool(flags & _MSG_DONTWAIT)
+        ),
+    )
+    if message is None:
+        return Received(0)
+    room = min(sum(length for _, length in vectors), len(message.data))
+    scatter(context, parts_of(vectors, 0, room) if room else [], message.data[:room])
+    cut = room < len(message.data)
+    count = len(message.data) if flags & _MSG_TRUNC else room
+    return Received(count, message.source, message.rights, _MSG_TRUNC if cut else 0)

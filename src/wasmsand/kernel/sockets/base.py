@@ -1,0 +1,170 @@
+"""What all sockets share.
+
+Owns `Socket`: family, names, options, the error that waits to be told. Rules: a socket has
+one queue for its whole life, which wakes at every change of it, so that epoll can watch it;
+an error that came by itself (a reset) is told once, by the next call or by SO_ERROR.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.anonymous import anonymous_stat
+from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.flags import O_NONBLOCK, O_RDWR, S_IFSOCK
+from wasmsand.kernel.sockets import options
+from wasmsand.kernel.sockets.address import AF_UNIX, Address, UnixAddress, any_address
+from wasmsand.kernel.vfs import Node, Stat
+from wasmsand.kernel.wait import WaitQueue, WouldBlock
+
+if TYPE_CHECKING:
+    from wasmsand.kernel.sockets.network import Network
+
+
+class Peer(NamedTuple):
+    """Who is at the other end of a Unix socket (SO_PEERCRED)."""
+
+    pid: int
+    uid: int
+    gid: int
+
+
+NOBODY = Peer(0, 0xFFFF_FFFF, 0xFFFF_FFFF)
+
+
+class Socket(OpenFile):
+    """One socket."""
+
+    __slots__ = (
+        "_options",
+        "_stat",
+        "bound_node",
+        "changed",
+        "error",
+        "family",
+        "linger",
+        "local",
+        "network",
+        "owner",
+        "peer",
+        "protocol",
+        "receive_timeout_ns",
+        "send_timeout_ns",
+        "shut_read",
+        "shut_write",
+    )
+
+    kind: ClassVar[str] = "socket"
+    type_number: ClassVar[int]
+
+    def __init__(
+        self,
+        network: Network,
+        family: int,
+        protocol: int,
+        owner: Peer,
+        flags: int,
+        now_ns: int,
+    ) -> None:
+        super().__init__(O_RDWR | flags & O_NONBLOCK)
+        self.network = network
+        self.family = family
+        self.protocol = protocol
+        self.owner = owner
+        self.local: Address | None = None
+        self.peer: Address | None = None
+        self.bound_node: Node | None = None
+        self.error: Errno | None = None
+        self.shut_read = False
+        self.shut_write = False
+        self.linger = (0, 0)
+        """SO_LINGER: (on, seconds). On with 0 seconds makes a close a reset."""
+        self.receive_timeout_ns = 0
+        self.send_timeout_ns = 0
+        self.changed = WaitQueue()
+        self._options: dict[tuple[int, int], int] = {}
+        self._stat = anonymous_stat(S_IFSOCK | 0o777, owner.uid, owner.gid, now_ns)
+
+    @property
+    def is_unix(self) -> bool:
+        """Whether it is of the family AF_UNIX."""
+        return self.family == AF_UNIX
+
+    @property
+    def listening(self) -> bool:
+        """Whether listen(2) was called."""
+        return False
+
+    def name(self) -> Address:
+        """What getsockname gives."""
+        if self.local is not None:
+            return self.local
+        return UnixAddress() if self.is_unix else any_address(self.family)
+
+    def option(self, option: tuple[int, int]) -> int:
+        """The value of an option that is one number; ENOPROTOOPT."""
+        value = self._options.get(option)
+        if value is None:
+            value = options.DEFAULTS.get(option)
+            if value is None:
+                raise KernelError(Errno.ENOPROTOOPT)
+        return value
+
+    def set_option(self, option: tuple[int, int], value: int) -> None:
+        """Set such an option; ENOPROTOOPT."""
+        if option not in options.DEFAULTS:
+            raise KernelError(Errno.ENOPROTOOPT)
+        self._options[option] = options.settled(option, value)
+
+    def inherit_options(self, listener: Socket) -> None:
+        """What a socket made by accept has from the one that listened."""
+        self._options = dict(listener._options)
+
+    def fail_with(self, error: Errno) -> None:
+        """Something happened that the next call must be told."""
+        self.error = error
+        self.changed.wake()
+
+    def take_error(self) -> Errno | None:
+        """The error that waits to be told, which is then told."""
+        error, self.error = self.error, None
+        return error
+
+    def raise_error(self) -> None:
+        """Tell a waiting error."""
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise KernelError(error)
+
+    def block(self, nonblocking: bool, *queues: WaitQueue) -> Exception:
+        """What to raise when nothing can be done now."""
+        if nonblocking or self.flags & O_NONBLOCK:
+            return KernelError(Errno.EAGAIN)
+        return WouldBlock(queues or (self.changed,))
+
+    def listen(self, backlog: int) -> None:
+        """listen(2)."""
+        raise KernelError(Errno.EOPNOTSUPP)
+
+    def accept(self, nonblocking: bool) -> Socket:
+        """The next connection (accept(2))."""
+        raise KernelError(Errno.EOPNOTSUPP)
+
+    def connect(self, address: Address, target: Socket | None) -> None:
+        """connect(2); `target` is who is bound to the name, of a Unix socket."""
+        raise NotImplementedError
+
+    def shutdown(self, read: bool, write: bool) -> None:
+        """shutdown(2)."""
+        raise NotImplementedError
+
+    def readable_bytes(self) -> int:
+        """What FIONREAD gives."""
+        raise NotImplementedError
+
+    def queues(self) -> tuple[WaitQueue, ...]:
+        return (self.changed,)
+
+    def stat(self) -> Stat:
+        return self._stat

@@ -1,0 +1,234 @@
+"""Messages: SOCK_DGRAM of Unix sockets, and UDP.
+
+Owns `DatagramSocket`. Rules: a message arrives whole or is cut, never split; UDP drops what
+its receiver has no room for, a Unix sender waits; what UDP sent to nobody is told to a
+connected sender as ECONNREFUSED, by its next call.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.flags import (
+    POLLERR,
+    POLLHUP,
+    POLLIN,
+    POLLOUT,
+    POLLRDHUP,
+    POLLRDNORM,
+    POLLWRNORM,
+)
+from wasmsand.kernel.limits import DATAGRAM_COST, DATAGRAM_MAX, SOCKET_QUEUE_BYTES
+from wasmsand.kernel.sockets.address import (
+    Address,
+    InetAddress,
+    UnixAddress,
+    destination,
+    local_host_for,
+)
+from wasmsand.kernel.sockets.base import Peer, Socket
+from wasmsand.kernel.sockets.rights import Rights
+
+if TYPE_CHECKING:
+    from wasmsand.kernel.sockets.network import Network
+
+SOCK_DGRAM = 2
+
+
+class Message(NamedTuple):
+    """One datagram in a queue."""
+
+    data: bytes
+    source: Address
+    rights: Rights | None
+
+
+class DatagramSocket(Socket):
+    """A socket of messages."""
+
+    __slots__ = ("_held", "_messages", "_target")
+
+    type_number: ClassVar[int] = SOCK_DGRAM
+
+    def __init__(
+        self, network: Network, family: int, protocol: int, owner: Peer, flags: int, now_ns: int
+    ) -> None:
+        super().__init__(network, family, protocol, owner, flags, now_ns)
+        self._messages: deque[Message] = deque()
+        self._held = 0
+        self._target: DatagramSocket | None = None  # of a connected Unix socket
+
+    def bind_inet(self, address: InetAddress) -> None:
+        """Take an Internet address."""
+        self.local = self.network.udp.bind(self, address)
+
+    def connect(self, address: Address, target: Socket | None) -> None:
+        if isinstance(address, InetAddress):
+            to = destination(address)
+            self.network.bind_any(self, self.network.udp)
+            assert isinstance(self.local, InetAddress)
+            if self.local.is_any:
+                mine = InetAddress(to.family, local_host_for(to), self.local.port)
+                self.local = mine.as_family(self.family)
+            self.peer = to.as_family(self.family)
+        else:
+            self._target = _receiver(target)
+            self.peer = address
+        self.changed.wake()
+
+    def disconnect(self) -> None:
+        """connect(2) to AF_UNSPEC."""
+        self.peer = self._target = None
+
+    def pair_with(self, other: DatagramSocket) -> None:
+        """socketpair(2)."""
+        self._target, other._target = other, self
+        self.peer = other.peer = UnixAddress()
+
+    def send(
+        self,
+        data: bytes,
+        to: Address | None,
+        target: Socket | None,
+        rights: Rights | None = None,
+        *,
+        nonblocking: bool = False,
+    ) -> int:
+        """Send one message, to where the socket is connected if `to` is None."""
+        self.raise_error()
+        if self.shut_write:
+            raise KernelError(Errno.EPIPE)
+        if to is None and self.peer is None:
+            raise KernelError(Errno.ENOTCONN if self.is_unix else Errno.EDESTADDRREQ)
+        if self.is_unix:
+            self._send_unix(data, to, target, rights, nonblocking)
+        else:
+            self._send_inet(data, to)
+        return len(data)
+
+    def _send_unix(
+        self,
+        data: bytes,
+        to: Address | None,
+        target: Socket | None,
+        rights: Rights | None,
+        nonblocking: bool,
+    ) -> None:
+        if len(data) + DATAGRAM_COST > SOCKET_QUEUE_BYTES:
+            raise KernelError(Errno.EMSGSIZE)
+        receiver = self._target if to is None else _receiver(target)
+        if receiver is None:
+            raise KernelError(Errno.ECONNREFUSED)
+        if receiver.references == 0:
+            self.disconnect()
+            raise KernelError(Errno.ECONNREFUSED)
+        if receiver._target is not None and receiver._target is not self:
+            raise KernelError(Errno.EPERM)
+        if receiver.shut_read:
+            raise KernelError(Errno.EPIPE)
+        if not receiver._has_room(len(data)):
+            raise self.block(nonblocking, receiver.changed)
+        receiver._put(Message(data, self.name(), rights))
+
+    def _send_inet(self, data: bytes, to: Address | None) -> None:
+        if len(data) > DATAGRAM_MAX:
+            raise KernelError(Errno.EMSGSIZE)
+        address = to if to is not None else self.peer
+        assert isinstance(address, InetAddress)
+        if not address.port:
+            raise KernelError(Errno.EINVAL)
+        where = destination(address)
+        udp = self.network.udp
+        self.network.bind_any(self, udp)
+        assert isinstance(self.local, InetAddress)
+        host = local_host_for(where) if self.local.is_any else self.local.plain().host
+        source = InetAddress(where.family, host, self.local.port)
+        for receiver in udp.reaching(where):
+            assert isinstance(receiver, DatagramSocket)
+            peer = receiver.peer
+            if isinstance(peer, InetAddress) and peer.plain() != source:
+                continue
+            if receiver._has_room(len(data)) and not receiver.shut_read:
+                receiver._put(Message(data, source.as_family(receiver.family), None))
+            return
+        if self.peer is not None:
+            self.fail_with(Errno.ECONNREFUSED)
+
+    def _has_room(self, size: int) -> bool:
+        return self._held + size + DATAGRAM_COST <= SOCKET_QUEUE_BYTES
+
+    def _put(self, message: Message) -> None:
+        self._messages.append(message)
+        self._held += len(message.data) + DATAGRAM_COST
+        self.changed.wake()
+
+    def receive(self, *, peek: bool = False, nonblocking: bool = False) -> Message | None:
+        """The next message; None if no more will come."""
+        self.raise_error()
+        if not self._messages:
+            if self.shut_read:
+                return None
+            raise self.block(nonblocking)
+        if peek:
+            return self._messages[0]._replace(rights=None)
+        message = self._messages.popleft()
+        self._held -= len(message.data) + DATAGRAM_COST
+        self.changed.wake()
+        return message
+
+    def read(self, count: int) -> bytes:
+        message = self.receive()
+        if message is None:
+            return b""
+        if message.rights is not None:
+            message.rights.drop()
+        return message.data[:count]
+
+    def write(self, data: bytes) -> int:
+        return self.send(data, None, None)
+
+    def readable_bytes(self) -> int:
+        return len(self._messages[0].data) if self._messages else 0
+
+    def shutdown(self, read: bool, write: bool) -> None:
+        if self.peer is None and not self.is_unix:
+            raise KernelError(Errno.ENOTCONN)
+        self.shut_read = self.shut_read or read
+        self.shut_write = self.shut_write or write
+        self.changed.wake()
+
+    def poll(self) -> int:
+        bits = POLLERR if self.error is not None else 0
+        if self._messages or self.shut_read or self.error is not None:
+            bits |= POLLIN | POLLRDNORM
+        if self.shut_read:
+            bits |= POLLRDHUP
+            if self.shut_write:
+                bits |= POLLHUP
+        target = self._target
+        if target is None or target.references == 0 or target._has_room(0):
+            bits |= POLLOUT | POLLWRNORM
+        return bits
+
+    def release(self) -> None:
+        while self._messages:
+            rights = self._messages.popleft().rights
+            if rights is not None:
+                rights.drop()
+        self._held = 0
+        target, self._target = self._target, None
+        if target is not None and target._target is self:
+            target._target = None  # its next message is refused
+            target.changed.wake()
+        self.changed.wake()  # who waits for room is told that there is nobody
+        self.network.forget(self, None if self.is_unix else self.network.udp)
+
+
+def _receiver(target: Socket | None) -> DatagramSocket:
+    if target is None:
+        raise KernelError(Errno.ECONNREFUSED)
+    if not isinstance(target, DatagramSocket):
+        raise KernelError(Errno.EPROTOTYPE)
+    return target

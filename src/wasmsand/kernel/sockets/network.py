@@ -1,0 +1,155 @@
+"""Who is bound to which name.
+
+Owns `Network`, one per sandbox: ports of TCP and UDP, abstract Unix names, and the Unix
+sockets behind inodes of the file system. Rules: ports are shared by IPv4 and IPv6 as on
+Linux (an IPv6 socket takes IPv4 too unless IPV6_V6ONLY); of several sockets that would do,
+the one bound to the exact address is reached; a name goes with its socket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.pipe import PipeAccount
+from wasmsand.kernel.sockets.address import AF_INET, AF_INET6, InetAddress, any_address
+from wasmsand.kernel.sockets.base import Socket
+from wasmsand.kernel.sockets.options import IPV6_V6ONLY, SO_REUSEADDR, SO_REUSEPORT
+from wasmsand.kernel.sockets.rights import RightsAccount
+from wasmsand.kernel.vfs import Namespace, Node
+
+_EPHEMERAL: Final = range(32_768, 61_000)
+_ABSTRACT_NAMES: Final = 1 << 20
+
+
+class Ports:
+    """The ports of one protocol."""
+
+    def __init__(self) -> None:
+        self._bound: dict[int, list[Socket]] = {}
+        self._next = _EPHEMERAL.start
+
+    def bind(self, socket: Socket, address: InetAddress) -> InetAddress:
+        """Take `address`, with a free port if it names none; EADDRINUSE."""
+        port = address.port
+        if not port:
+            port = self._free_port(socket, address)
+            address = address._replace(port=port)
+        elif any(_conflict(socket, address, other) for other in self._bound.get(port, ())):
+            raise KernelError(Errno.EADDRINUSE)
+        self.share(socket, port)
+        return address
+
+    def share(self, socket: Socket, port: int) -> None:
+        """Have `socket` hold a port that may be held by others: what accept made."""
+        self._bound.setdefault(port, []).append(socket)
+
+    def _free_port(self, socket: Socket, address: InetAddress) -> int:
+        for _ in _EPHEMERAL:
+            port = self._next
+            self._next = port + 1 if port + 1 in _EPHEMERAL else _EPHEMERAL.start
+            if port not in self._bound:
+                return port
+        raise KernelError(Errno.EADDRINUSE, "no port is free")
+
+    def release(self, socket: Socket, port: int) -> None:
+        """`socket` is gone."""
+        holders = self._bound.get(port)
+        if holders is not None and socket in holders:
+            holders.remove(socket)
+            if not holders:
+                del self._bound[port]
+
+    def reaching(self, to: InetAddress) -> Iterator[Socket]:
+        """Who is bound so that `to` (a plain address) reaches it, the best first."""
+        found: list[tuple[int, Socket]] = []
+        for socket in self._bound.get(to.port, ()):
+            fit = _fit(socket, to)
+            if fit is not None:
+                found.append((fit, socket))
+        found.sort(key=lambda pair: pair[0])
+        return (socket for _, socket in found)
+
+
+def _fit(socket: Socket, to: InetAddress) -> int | None:
+    """How well a bound socket fits a plain destination: 0 is exact; None is not at all."""
+    local = socket.local
+    assert isinstance(local, InetAddress)
+    plain = local.plain()
+    if plain.family == to.family:
+        if plain.host == to.host:
+            return 0
+        return 1 if plain.is_any else None
+    if local.family == AF_INET6 and local.is_any and not socket.option(IPV6_V6ONLY):
+        return 2  # takes IPv4 as well
+    return None
+
+
+def _conflict(socket: Socket, address: InetAddress, other: Socket) -> bool:
+    taken = other.local
+    assert isinstance(taken, InetAddress)
+    if not _overlap(socket, address, other, taken):
+        return False
+    if socket.option(SO_REUSEPORT) and other.option(SO_REUSEPORT):
+        return socket.owner.uid != other.owner.uid
+    both_reuse = socket.option(SO_REUSEADDR) and other.option(SO_REUSEADDR)
+    return not both_reuse or other.listening
+
+
+def _overlap(a_socket: Socket, a: InetAddress, b_socket: Socket, b: InetAddress) -> bool:
+    plain_a, plain_b = a.plain(), b.plain()
+    if plain_a.family == plain_b.family:
+        return plain_a.is_any or plain_b.is_any or plain_a.host == plain_b.host
+    six, address = (a_socket, a) if plain_a.family == AF_INET6 else (b_socket, b)
+    return address.is_any and not six.option(IPV6_V6ONLY)
+
+
+class Network:
+    """The names of one sandbox."""
+
+    def __init__(self, pipes: PipeAccount, namespace: Namespace) -> None:
+        self.pipes = pipes
+        self._namespace = namespace
+        self.rights = RightsAccount()
+        self.tcp = Ports()
+        self.udp = Ports()
+        self.abstract: dict[bytes, Socket] = {}
+        self.by_node: dict[Node, Socket] = {}
+        self._next_abstract = 0
+
+    def bind_abstract(self, socket: Socket, name: bytes) -> bytes:
+        """Take an abstract name (without its NUL), or any free one for an empty name."""
+        while not name:
+            candidate = b"%05x" % self._next_abstract
+            self._next_abstract = (self._next_abstract + 1) % _ABSTRACT_NAMES
+            if candidate not in self.abstract:
+                name = candidate
+        if name in self.abstract:
+            raise KernelError(Errno.EADDRINUSE)
+        self.abstract[name] = socket
+        return name
+
+    def forget(self, socket: Socket, ports: Ports | None) -> None:
+        """A socket is closed: its name is free."""
+        local = socket.local
+        if isinstance(local, InetAddress):
+            assert ports is not None
+            ports.release(socket, local.port)
+        elif local is not None and self.abstract.get(local.name[1:]) is socket:
+            del self.abstract[local.name[1:]]
+        if socket.bound_node is not None:
+            self.by_node.pop(socket.bound_node, None)
+            self._namespace.release(socket.bound_node)
+
+    def bind_node(self, socket: Socket, node: Node) -> None:
+        """`socket` is reached by an inode of the file system."""
+        self._namespace.retain(node)  # its number is not given to another while bound
+        socket.bound_node = node
+        self.by_node[node] = socket
+
+    def bind_any(self, socket: Socket, ports: Ports) -> None:
+        """Give a socket that is about to send a name, if it has none."""
+        if socket.local is None:
+            family = AF_INET6 if socket.family == AF_INET6 else AF_INET
+            socket.local = ports.bind(socket, any_address(family))

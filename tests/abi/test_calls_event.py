@@ -1,0 +1,145 @@
+"""epoll, eventfd, timerfd, pidfd."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.abi.caller import Caller, Sandbox
+from wasmsand.kernel.errno import Errno
+from wasmsand.kernel.flags import O_CREAT, O_RDWR
+
+EPOLLIN, EPOLLOUT = 1, 4
+ADD, DELETE, MODIFY = 1, 2, 3
+P_PIDFD, WEXITED = 3, 4
+SIGTERM = 15
+
+
+def watch(caller: Caller, epoll: int, fd: int, events: int = EPOLLIN, data: int = 7) -> int:
+    return caller.call("epoll_ctl", epoll, ADD, fd, caller.pack("I4xQ", events, data))
+
+
+def wait(caller: Caller, epoll: int, timeout: int = 0, most: int = 8) -> list[tuple[int, int]]:
+    at = caller.room(16 * most)
+    count = caller.ok("epoll_pwait", epoll, at, most, timeout, 0, 8)
+    return [caller.unpack("I4xQ", at + 16 * i) for i in range(count)]
+
+
+@pytest.mark.syscalls("epoll_create1", "epoll_ctl", "epoll_pwait")
+def test_a_wait_ends_when_a_watched_pipe_has_data(sandbox: Sandbox, caller: Caller) -> None:
+    epoll = caller.ok("epoll_create1", 0)
+    source, sink = caller.pipe()
+    assert watch(caller, epoll, source) == 0
+    waiting = caller.begin("epoll_pwait", epoll, caller.room(16), 1, -1, 0, 8)
+    assert waiting.is_blocked()
+    caller.fork().write(sink, b"x")
+    assert waiting.result() == 1
+    assert wait(caller, epoll) == [(EPOLLIN, 7)]
+
+
+@pytest.mark.syscalls("epoll_ctl")
+def test_files_that_never_wait_cannot_be_watched(caller: Caller) -> None:
+    epoll = caller.ok("epoll_create1", 0)
+    fd = caller.open(b"/tmp/file", O_RDWR | O_CREAT)
+    assert -watch(caller, epoll, fd) == Errno.EPERM
+    assert -watch(caller, epoll, 99) == Errno.EBADF
+    assert -watch(caller, fd, epoll) == Errno.EINVAL
+    source, _ = caller.pipe()
+    event = caller.pack("I4xQ", EPOLLIN, 0)
+    assert caller.errno("epoll_ctl", epoll, MODIFY, source, event) is Errno.ENOENT
+    assert caller.errno("epoll_ctl", epoll, 9, source, event) is Errno.EINVAL
+    assert caller.errno("epoll_ctl", epoll, ADD, source, 0xFFFF_FFF8) is Errno.EFAULT
+
+
+@pytest.mark.syscalls("epoll_ctl")
+def test_epoll_files_cannot_watch_in_circles_or_too_deep(caller: Caller) -> None:
+    one, two = caller.ok("epoll_create1", 0), caller.ok("epoll_create1", 0)
+    assert watch(caller, one, two) == 0
+    assert -watch(caller, two, one) == Errno.ELOOP
+    last = two
+    for _ in range(4):
+        below = caller.ok("epoll_create1", 0)
+        assert watch(caller, below, last) == 0
+        last = below
+    above = caller.ok("epoll_create1", 0)
+    assert -watch(caller, above, last) == Errno.ELOOP
+
+
+@pytest.mark.syscalls("epoll_ctl")
+def test_an_epoll_file_is_ready_when_what_it_watches_is(caller: Caller) -> None:
+    inner, outer = caller.ok("epoll_create1", 0), caller.ok("epoll_create1", 0)
+    source, sink = caller.pipe()
+    assert watch(caller, outer, inner, data=1) == watch(caller, inner, source, data=2) == 0
+    assert wait(caller, outer) == []
+    caller.write(sink, b"x")
+    assert wait(caller, outer) == [(EPOLLIN, 1)]
+    caller.read(source)
+    assert wait(caller, outer) == []
+
+
+@pytest.mark.syscalls("epoll_pwait")
+def test_a_wait_takes_turns_among_many_that_are_ready(caller: Caller) -> None:
+    epoll = caller.ok("epoll_create1", 0)
+    for data in range(3):
+        source, sink = caller.pipe()
+        caller.write(sink, b"x")
+        watch(caller, epoll, source, data=data)
+    seen = [wait(caller, epoll, most=1)[0][1] for _ in range(6)]
+    assert sorted(seen[:3]) == sorted(seen[3:]) == [0, 1, 2]
+    assert caller.errno("epoll_pwait", epoll, caller.room(16), 0, 0, 0, 8) is Errno.EINVAL
+
+
+@pytest.mark.syscalls("eventfd2")
+def test_an_event_counts_and_a_semaphore_gives_one_at_a_time(caller: Caller) -> None:
+    fd = caller.ok("eventfd2", 2, 1)
+    assert caller.read(fd, 8) == caller.read(fd, 8) == (1).to_bytes(8, "little")
+    waiting = caller.begin("read", fd, caller.room(8), 8)
+    assert waiting.is_blocked()
+    caller.fork().write(fd, (1).to_bytes(8, "little"))
+    assert waiting.result() == 8
+    assert caller.errno("write", fd, caller.put(b"\xff" * 8), 8) is Errno.EINVAL
+    assert caller.errno("write", fd, caller.room(8), 7) is Errno.EINVAL
+    assert caller.errno("eventfd2", 0, 0x8000) is Errno.EINVAL
+
+
+@pytest.mark.syscalls("timerfd_create", "timerfd_settime64", "timerfd_gettime64")
+def test_a_timer_goes_off_and_tells_how_often(sandbox: Sandbox, caller: Caller) -> None:
+    fd = caller.ok("timerfd_create", 1, 0)
+    setting = caller.pack("4q", 0, 1_000_000, 0, 1)
+    old = caller.room(32)
+    assert caller.ok("timerfd_settime64", fd, 0, setting, old) == 0
+    waiting = caller.begin("read", fd, caller.room(8), 8)
+    sandbox.fire_timers()
+    assert waiting.result() == 8
+    caller.ok("timerfd_gettime64", fd, old)
+    assert caller.unpack("4q", old)[:2] == (0, 1_000_000)
+    caller.ok("timerfd_settime64", fd, 0, caller.pack("4q", 0, 0, 0, 0), 0)
+    assert not sandbox.kernel.timer_files
+    assert caller.errno("timerfd_create", 9, 0) is Errno.EINVAL
+    bad = caller.pack("4q", 0, 0, 0, 1 << 40)
+    assert caller.errno("timerfd_settime64", fd, 0, bad, 0xFFFF_FFF8) is not None
+
+
+@pytest.mark.syscalls("timerfd_settime64")
+def test_a_closed_timer_is_forgotten(sandbox: Sandbox, caller: Caller) -> None:
+    fd = caller.ok("timerfd_create", 1, 0)
+    caller.ok("timerfd_settime64", fd, 0, caller.pack("4q", 0, 0, 1000, 0), 0)
+    assert len(sandbox.kernel.timer_files) == 1
+    caller.ok("close", fd)
+    assert not sandbox.kernel.timer_files
+
+
+@pytest.mark.syscalls("pidfd_open", "pidfd_send_signal")
+def test_a_process_file_tells_of_its_end(sandbox: Sandbox, caller: Caller) -> None:
+    child = caller.fork()
+    fd = caller.ok("pidfd_open", child.process.pid, 0)
+    epoll = caller.ok("epoll_create1", 0)
+    watch(caller, epoll, fd)
+    assert wait(caller, epoll) == []
+    caller.ok("pidfd_send_signal", fd, SIGTERM, 0, 0)
+    assert wait(caller, epoll) == [(EPOLLIN, 7)]
+    info = caller.room(128)
+    caller.ok("waitid", P_PIDFD, fd, info, WEXITED, 0)
+    assert caller.unpack("iiii", info)[3] == child.process.pid
+    assert caller.errno("pidfd_send_signal", fd, SIGTERM, 0, 0) is Errno.ESRCH
+    assert caller.errno("pidfd_open", 9999, 0) is Errno.ESRCH
+    assert caller.errno("pidfd_open", -1, 0) is Errno.EINVAL

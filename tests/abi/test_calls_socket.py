@@ -1,0 +1,251 @@
+"""Sockets: what each call refuses, and what the C program of the libc's tests cannot see."""
+
+from __future__ import annotations
+
+from struct import pack
+
+import pytest
+
+from tests.abi.caller import Caller, Sandbox
+from wasmsand.kernel.errno import Errno
+from wasmsand.kernel.limits import PIPE_CAPACITY, RIGHTS_IN_FLIGHT_MAX
+
+AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+STREAM, DATAGRAM, RAW, SEQPACKET = 1, 2, 3, 5
+CLOEXEC, NONBLOCK = 0o2000000, 0o4000
+DONTWAIT, NOSIGNAL = 0x40, 0x4000
+SOL_SOCKET = 1
+
+
+def inet(port: int, host: bytes = b"\x7f\0\0\1") -> bytes:
+    return pack("<H", AF_INET) + port.to_bytes(2, "big") + host + bytes(8)
+
+
+def unix(name: bytes) -> bytes:
+    return pack("<H", AF_UNIX) + name
+
+
+def pair(caller: Caller, kind: int = STREAM) -> tuple[int, int]:
+    at = caller.room(8)
+    caller.ok("socketpair", AF_UNIX, kind, 0, at)
+    one, two = caller.unpack("II", at)
+    return one, two
+
+
+def bind(caller: Caller, fd: int, name: bytes) -> None:
+    caller.ok("bind", fd, caller.put(name), len(name))
+
+
+def connect(caller: Caller, fd: int, name: bytes) -> int:
+    return caller.call("connect", fd, caller.put(name), len(name))
+
+
+def listener(caller: Caller, port: int, backlog: int = 4) -> int:
+    fd = caller.ok("socket", AF_INET, STREAM, 0)
+    bind(caller, fd, inet(port))
+    caller.ok("listen", fd, backlog)
+    return fd
+
+
+@pytest.mark.syscalls("socket")
+@pytest.mark.parametrize(
+    ("domain", "kind", "protocol", "error"),
+    [
+        (AF_NETLINK, STREAM, 0, Errno.EAFNOSUPPORT),
+        (0xFFFF_FFFF, STREAM, 0, Errno.EAFNOSUPPORT),
+        (AF_INET, RAW, 0, Errno.ESOCKTNOSUPPORT),
+        (AF_INET, STREAM, 17, Errno.EPROTONOSUPPORT),
+        (AF_UNIX, STREAM | 0x100000, 0, Errno.EINVAL),
+    ],
+)
+def test_a_socket_that_there_is_not_is_refused(
+    caller: Caller, domain: int, kind: int, protocol: int, error: Errno
+) -> None:
+    assert caller.errno("socket", domain, kind, protocol) is error
+
+
+@pytest.mark.syscalls("bind", "listen", "connect", "sendto", "recvfrom", "shutdown", "accept",
+                      "accept4", "getsockname", "getpeername", "setsockopt", "getsockopt",
+                      "sendmsg", "recvmsg")  # fmt: skip
+def test_a_file_is_no_socket(caller: Caller) -> None:
+    fd = caller.pipe()[0]
+    at = caller.room(64)
+    for name in ("bind", "listen", "connect", "sendto", "recvfrom", "shutdown", "accept", "accept4",
+                 "getsockname", "getpeername", "setsockopt", "getsockopt", "sendmsg",
+                 "recvmsg"):  # fmt: skip
+        assert caller.errno(name, fd, at, 16, 0) is Errno.ENOTSOCK, name
+        assert caller.errno(name, 99, at, 16, 0) is Errno.EBADF, name
+
+
+@pytest.mark.syscalls("connect")
+def test_what_is_not_in_the_sandbox_cannot_be_reached(caller: Caller) -> None:
+    fd = caller.ok("socket", AF_INET, STREAM, 0)
+    assert -connect(caller, fd, inet(80, b"\x08\x08\x08\x08")) == Errno.ENETUNREACH
+
+
+@pytest.mark.syscalls("bind")
+def test_low_ports_are_roots_and_foreign_addresses_nobodys(caller: Caller, root: Caller) -> None:
+    fd = caller.ok("socket", AF_INET, STREAM, 0)
+    name = inet(80)
+    assert caller.errno("bind", fd, caller.put(name), len(name)) is Errno.EACCES
+    name = inet(8080, b"\x08\x08\x08\x08")
+    assert caller.errno("bind", fd, caller.put(name), len(name)) is Errno.EADDRNOTAVAIL
+    bind(root, root.ok("socket", AF_INET, STREAM, 0), inet(80))
+
+
+@pytest.mark.syscalls("bind")
+@pytest.mark.parametrize("length", [0, 1, 129, 0xFFFF_FFFF])
+def test_a_name_of_an_impossible_length_is_refused(caller: Caller, length: int) -> None:
+    fd = caller.ok("socket", AF_UNIX, STREAM, 0)
+    assert caller.errno("bind", fd, caller.room(200), length) is Errno.EINVAL
+
+
+@pytest.mark.syscalls("bind", "connect")
+def test_a_unix_socket_needs_the_right_to_write_its_inode(sandbox: Sandbox, root: Caller) -> None:
+    fd = root.ok("socket", AF_UNIX, STREAM, 0)
+    root.ok("umask", 0o077)
+    bind(root, fd, unix(b"/tmp/root.sock"))
+    root.ok("listen", fd, 1)
+    user = sandbox.process()
+    other = user.ok("socket", AF_UNIX, STREAM, 0)
+    assert -connect(user, other, unix(b"/tmp/root.sock")) == Errno.EACCES
+
+
+@pytest.mark.syscalls("accept4", "connect")
+def test_accept_waits_for_a_connection(sandbox: Sandbox, caller: Caller) -> None:
+    fd = listener(caller, 9000)
+    waiting = caller.begin("accept4", fd, 0, 0, CLOEXEC)
+    assert waiting.is_blocked()
+    client = sandbox.process()
+    assert connect(client, client.ok("socket", AF_INET, STREAM, 0), inet(9000)) == 0
+    accepted = waiting.result()
+    assert caller.ok("fcntl64", accepted, 1, 0) == 1
+
+
+@pytest.mark.syscalls("connect", "accept")
+def test_connections_beyond_the_backlog_wait_outside(sandbox: Sandbox, caller: Caller) -> None:
+    fd = listener(caller, 9001, backlog=0)
+    first = sandbox.process()
+    assert connect(first, first.ok("socket", AF_INET, STREAM, 0), inet(9001)) == 0
+    second = sandbox.process()
+    sock = second.ok("socket", AF_INET, STREAM, 0)
+    name = inet(9001)
+    waiting = second.begin("connect", sock, second.put(name), len(name))
+    assert waiting.is_blocked()
+    caller.ok("accept", fd, 0, 0)
+    assert waiting.result() == 0
+    third = sandbox.process()
+    sock = third.ok("socket", AF_INET, STREAM, 0)
+    waiting = third.begin("connect", sock, third.put(name), len(name))
+    assert waiting.is_blocked()
+    caller.ok("close", fd)
+    assert -waiting.result() == Errno.ECONNREFUSED
+
+
+@pytest.mark.syscalls("sendto", "recvfrom")
+def test_a_full_connection_holds_the_sender_until_there_is_room(
+    sandbox: Sandbox, caller: Caller
+) -> None:
+    one, two = pair(caller)
+    data = caller.room(PIPE_CAPACITY + 1000)
+    sending = caller.begin("sendto", one, data, PIPE_CAPACITY + 1000, 0, 0, 0)
+    assert sending.is_blocked()
+    reader = caller.fork()
+    got = reader.room(5000)
+    assert reader.ok("recvfrom", two, got, 5000, 0, 0, 0) == 5000
+    assert sending.result() == PIPE_CAPACITY + 1000
+    room = 5000 - 1000
+    assert caller.ok("sendto", one, data, PIPE_CAPACITY, DONTWAIT, 0, 0) == room
+    assert caller.errno("sendto", one, data, 1, DONTWAIT, 0, 0) is Errno.EAGAIN
+
+
+@pytest.mark.syscalls("sendmsg")
+def test_descriptors_on_their_way_are_counted(caller: Caller) -> None:
+    one, _ = pair(caller)
+    vector = caller.vectors((caller.put(b"x"), 1))
+    control = caller.pack("Iii50i", 12 + 200, SOL_SOCKET, 1, *([one] * 50))
+    header = caller.pack("7I", 0, 0, vector, 1, control, 212, 0)
+    for _ in range(RIGHTS_IN_FLIGHT_MAX // 50):
+        caller.ok("sendmsg", one, header, 0)
+    assert caller.errno("sendmsg", one, header, 0) is Errno.ETOOMANYREFS
+
+
+@pytest.mark.syscalls("recvmsg", "sendmsg")
+def test_descriptors_without_room_are_closed_and_the_receiver_is_told(caller: Caller) -> None:
+    one, two = pair(caller)
+    source, sink = caller.pipe()
+    vector = caller.vectors((caller.put(b"x"), 1))
+    control = caller.pack("Iii2i", 20, SOL_SOCKET, 1, sink, sink)
+    caller.ok("sendmsg", one, caller.pack("7I", 0, 0, vector, 1, control, 20, 0), 0)
+    caller.ok("close", sink)
+    header = caller.pack("7I", 0, 0, vector, 1, caller.room(16), 16, 0)
+    assert caller.ok("recvmsg", two, header, 0) == 1
+    *_, control, used, flags = caller.unpack("7I", header)
+    assert (used, flags) == (16, 8)  # one descriptor, MSG_CTRUNC
+    caller.ok("close", caller.unpack("Iiii", control)[3])
+    assert caller.read(source) == b""  # the other one was closed
+
+
+@pytest.mark.syscalls("sendmsg")
+@pytest.mark.parametrize("size", [0, 11, 0x7FFF_FFFF, 0xFFFF_FFFF])
+def test_control_messages_of_a_wrong_size_are_refused(caller: Caller, size: int) -> None:
+    one, _ = pair(caller)
+    vector = caller.vectors((caller.put(b"x"), 1))
+    control = caller.pack("III", size, SOL_SOCKET, 1)
+    header = caller.pack("7I", 0, 0, vector, 1, control, 12, 0)
+    assert caller.errno("sendmsg", one, header, 0) is Errno.EINVAL
+
+
+@pytest.mark.syscalls("getsockopt", "setsockopt")
+def test_options_are_kept_and_unknown_ones_refused(caller: Caller) -> None:
+    fd = caller.ok("socket", AF_INET, STREAM, 0)
+    length, value = caller.pack("I", 4), caller.room(4)
+    caller.ok("setsockopt", fd, SOL_SOCKET, 8, caller.pack("i", 10_000), 4)
+    caller.ok("getsockopt", fd, SOL_SOCKET, 8, value, length)
+    assert caller.unpack("i", value) == (20_000,)
+    assert caller.errno("getsockopt", fd, SOL_SOCKET, 999, value, length) is Errno.ENOPROTOOPT
+    assert caller.errno("setsockopt", fd, SOL_SOCKET, 2, value, 3) is Errno.EINVAL
+    negative = caller.pack("i", -1)
+    assert caller.errno("getsockopt", fd, SOL_SOCKET, 2, value, negative) is Errno.EINVAL
+
+
+@pytest.mark.syscalls("getsockname", "getpeername")
+def test_names_are_cut_to_the_room_there_is_and_tell_their_length(caller: Caller) -> None:
+    fd = caller.ok("socket", AF_UNIX, STREAM, 0)
+    bind(caller, fd, unix(b"/tmp/name"))
+    at, length = caller.room(16, fill=255), caller.pack("I", 4)
+    caller.ok("getsockname", fd, at, length)
+    assert caller.unpack("I", length) == (2 + 10,)
+    assert caller.get(at, 6) == unix(b"/t") + b"\xff\xff"
+    assert caller.errno("getpeername", fd, at, length) is Errno.ENOTCONN
+
+
+@pytest.mark.syscalls("socketpair", "shutdown")
+def test_a_killed_process_ends_its_connections(sandbox: Sandbox, caller: Caller) -> None:
+    one, two = pair(caller)
+    child = caller.fork()
+    caller.ok("close", two)
+    child.ok("close", one)
+    waiting = caller.begin("read", one, caller.room(8), 8)
+    assert waiting.is_blocked()
+    child.exit()
+    assert waiting.result() == 0
+    assert caller.errno("shutdown", one, 3) is Errno.EINVAL
+
+
+@pytest.mark.syscalls("socket")
+def test_ports_and_names_are_free_again_when_their_sockets_are_gone(
+    sandbox: Sandbox, caller: Caller
+) -> None:
+    for _ in range(3):
+        fd = listener(caller, 9002)
+        client = caller.ok("socket", AF_INET, STREAM, 0)
+        assert connect(caller, client, inet(9002)) == 0
+        for each in (fd, client):
+            caller.ok("close", each)
+        name = caller.ok("socket", AF_UNIX, DATAGRAM, 0)
+        bind(caller, name, unix(b"\0abstract"))
+        caller.ok("close", name)
+    network = sandbox.kernel.network
+    assert (network.abstract, network.by_node, network.tcp._bound) == ({}, {}, {})
+    assert sandbox.kernel.pipes.in_use == 0

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from wasmsand import __version__
-from wasmsand.cli import delegated, doctor, rpc, run, serve, shell
+from wasmsand.cli import delegated, doctor, line, rpc, run, serve, shell
 from wasmsand.cli.failure import EXIT_FAILURE, Failure
 
 _DESCRIPTION = """\
@@ -42,6 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if words and words[0] in delegated.MODULES:
             return delegated.execute(words[0], words[1:])
+        if words and words[0] == "line":
+            return line.main(words[1:])
         arguments = _parser().parse_args(words)
         return cast("Callable[[argparse.Namespace], int]", arguments.execute)(arguments)
     except Failure as failure:
@@ -60,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"wasmsand {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (run, shell, rpc, serve, doctor):
+    for command in (run, shell, rpc, line, serve, doctor):
         command.add_parser(subparsers)
     delegated.add_parsers(subparsers)
     return parser

@@ -2,6 +2,11 @@
 
 from wasmsand.machine.checkpoint import Checkpoint, CheckpointFailed, run_to_checkpoint
 from wasmsand.machine.command import Completed
+from wasmsand.machine.disk_image import (
+    DiskImageRejected,
+    read_disk_image,
+    write_disk_image,
+)
 from wasmsand.machine.files import FileEntry, HostFiles
 from wasmsand.machine.hosted import HostedEnd, HostProcess
 from wasmsand.machine.image import ImageMissing, base_image, image_at, image_programs
@@ -14,6 +19,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointFailed",
     "Completed",
+    "DiskImageRejected",
     "FileEntry",
     "HostFiles",
     "HostProcess",
@@ -28,6 +34,8 @@ __all__ = [
     "image_at",
     "image_programs",
     "list_processes",
+    "read_disk_image",
     "run_to_checkpoint",
     "send_signal",
+    "write_disk_image",
 ]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import IO
 
 from wasmsand.machine import (
+    DiskImageRejected,
     FileEntry,
     HostProcess,
     ImageMissing,
@@ -18,7 +20,9 @@ from wasmsand.machine import (
     ProcessEntry,
     ToolRejected,
     list_processes,
+    read_disk_image,
     send_signal,
+    write_disk_image,
 )
 from wasmsand.sdk.backend import (
     STDIN,
@@ -32,6 +36,8 @@ from wasmsand.sdk.backend import (
 from wasmsand.sdk.errors import ImageMissingError, ToolError, command_errors, file_errors
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
+
+__all__ = ["DiskImageRejected", "LocalBackend", "LocalProcess"]
 
 
 class LocalProcess:
@@ -219,6 +225,19 @@ class LocalBackend:
     def import_tar(self, path: str, pieces: Iterable[bytes]) -> None:
         """See `Backend`."""
         raise NotImplementedError
+
+    # Files at rest; only a machine of this process has them.
+
+    def save_disk(self, stream: IO[bytes]) -> None:
+        """Write all that differs from a fresh sandbox, also after `close`."""
+        write_disk_image(self._machine, stream)
+
+    def load_disk(self, stream: IO[bytes]) -> None:
+        """Make a fresh sandbox's files those that `save_disk` has written.
+
+        Raises `DiskImageRejected` for anything else, and if it does not fit.
+        """
+        read_disk_image(self._machine, stream)
 
     # Life.
 

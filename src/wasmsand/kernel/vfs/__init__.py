@@ -10,6 +10,7 @@ Layout, lowest first (each imports only from those above it):
     layers       the inode table over frozen layers; Snapshot, a frozen tree
     store        inodes of a tree: attributes, bytes, lifetime, charges
     tree         TreeFs, the read-write file system: names over the store
+    changes      how a tree differs from its image
     image        ImageBuilder: makes the base that all sandboxes share
     standard     the directories, devices and /etc files every sandbox starts with
     permissions  who may do what, as pure functions
@@ -28,8 +29,11 @@ work on the node. A node kept across system calls (an open description, a workin
 directory) must be retained, and released once.
 """
 
+from wasmsand.kernel.vfs.changes import Change, changes
+from wasmsand.kernel.vfs.content import FileContent
 from wasmsand.kernel.vfs.filesystem import Attributes, Beneath, FileSystem, Node
 from wasmsand.kernel.vfs.image import ImageBuilder
+from wasmsand.kernel.vfs.inode import FileInode, SymlinkInode
 from wasmsand.kernel.vfs.layers import Snapshot
 from wasmsand.kernel.vfs.model import ROOT, Credentials, DirEntry, Stat, StatFs
 from wasmsand.kernel.vfs.mounts import Mount
@@ -42,9 +46,12 @@ __all__ = [
     "ROOT",
     "Attributes",
     "Beneath",
+    "Change",
     "Credentials",
     "DirEntry",
     "FdInfo",
+    "FileContent",
+    "FileInode",
     "FileSystem",
     "ImageBuilder",
     "Mount",
@@ -56,7 +63,9 @@ __all__ = [
     "Snapshot",
     "Stat",
     "StatFs",
+    "SymlinkInode",
     "SystemInfo",
     "TreeFs",
+    "changes",
     "standard_tree",
 ]

@@ -1,0 +1,55 @@
+"""The disk image of `wasm-sandbox`: a file in which the sandbox's files outlive it.
+
+Rules: a file that is missing is an empty disk, and is made at the end; it is replaced in one
+step, so that whatever fails leaves the old one; every failure is a `DiskError` that names it.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from wasmsand.sdk.local import DiskImageRejected, LocalBackend
+
+
+class DiskError(Exception):
+    """The disk image cannot be read or written."""
+
+
+class Disk:
+    """One disk image."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self, backend: LocalBackend) -> None:
+        """Put what is on the disk into a fresh sandbox."""
+        try:
+            with self._path.open("rb") as stream:
+                backend.load_disk(stream)
+        except FileNotFoundError:
+            if not self._path.parent.is_dir():
+                raise DiskError(f"{self._path}: the directory does not exist") from None
+        except DiskImageRejected as error:
+            raise DiskError(f"{self._path}: {error}") from None
+        except OSError as error:
+            raise DiskError(f"{self._path}: {error.strerror}") from None
+
+    def save(self, backend: LocalBackend) -> None:
+        """Put the sandbox's files onto the disk."""
+        target = self._path.resolve()  # a symbolic link stays one
+        try:
+            with tempfile.NamedTemporaryFile(
+                dir=target.parent, prefix=f".{target.name}.", delete=False
+            ) as stream:
+                try:
+                    backend.save_disk(stream)
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                    os.replace(stream.name, target)
+                except BaseException:
+                    os.unlink(stream.name)
+                    raise
+        except OSError as error:
+            raise DiskError(f"{self._path}: {error.strerror}") from None

@@ -1,0 +1,106 @@
+"""The loop of `wasm-sandbox`: a line, an answer, several commands at a time.
+
+Rules: requests begin in the order in which they came, and are answered as they finish. Commands
+run side by side; what comes after a command begins when that has ended or has had a head start,
+so that a script that is sent as a whole does what it would do step by step, as long as its
+commands are short; a client that depends on the order waits for the answer. `reset` waits until
+every command before it has ended. At the end of its input the server ends when all is answered.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import traceback
+from typing import Final
+
+from wasmsand.line.computer import Answer, Computer, refusal, shell_failure
+from wasmsand.line.requests import BadRequest, Reset, Shell, request_of
+from wasmsand.wire.channel import Channel, PeerGone
+from wasmsand.wire.lines import LineTooLong
+
+HEAD_START_SECONDS: Final = 0.1
+_COMMANDS_MAX: Final = 32
+"""Commands at a time; then the next line waits to be read."""
+
+
+class _Running:
+    """One command that was begun."""
+
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+        self._head_start_ends = time.monotonic() + HEAD_START_SECONDS
+
+    def give_head_start(self) -> None:
+        """Wait until it has ended, but no longer than it may run alone."""
+        self.ended.wait(max(0.0, self._head_start_ends - time.monotonic()))
+
+
+class Server:
+    """One client and its computer."""
+
+    def __init__(self, channel: Channel, computer: Computer) -> None:
+        self._channel = channel
+        self._computer = computer
+        self._running: list[_Running] = []
+        """In the order of their beginning. Only the main thread changes it."""
+
+    def serve(self) -> None:
+        """Answer line after line, to the last."""
+        while True:
+            try:
+                line = self._channel.next_line()
+            except LineTooLong as error:
+                self._channel.send(refusal(BadRequest(f"Invalid request: {error}")))
+                continue
+            if line is None:
+                break
+            if line.strip():
+                self._begin(line)
+        self._wait_for_all()
+
+    def _begin(self, line: bytes) -> None:
+        try:
+            request = request_of(line)
+        except BadRequest as bad:
+            self._channel.send(refusal(bad))
+            return
+        self._running = [running for running in self._running if not running.ended.is_set()]
+        if self._running:
+            self._running[-1].give_head_start()
+        if isinstance(request, Shell):
+            self._begin_command(request)
+            return
+        if isinstance(request, Reset):
+            self._wait_for_all()
+        self._channel.send(self._computer.answer(request))
+
+    def _begin_command(self, request: Shell) -> None:
+        while len(self._running) >= _COMMANDS_MAX:
+            self._running.pop(0).ended.wait()
+        running = _Running()
+        self._running.append(running)
+        threading.Thread(
+            target=self._run, args=(request, running), name="wasmsand-shell", daemon=True
+        ).start()
+
+    def _run(self, request: Shell, running: _Running) -> None:
+        try:
+            self._channel.send(self._answer(request))
+        except PeerGone:
+            pass  # the main thread is told by a signal
+        finally:
+            running.ended.set()
+
+    def _answer(self, request: Shell) -> Answer:
+        try:
+            return self._computer.answer(request)
+        except Exception as error:  # a bug of ours: the client must not wait for ever
+            traceback.print_exc(file=sys.stderr)
+            return shell_failure(request.id, f"Internal error: {type(error).__name__}: {error}")
+
+    def _wait_for_all(self) -> None:
+        for running in self._running:
+            running.ended.wait()
+        self._running.clear()

@@ -78,6 +78,8 @@ def _endpoint(service: Service, route: AnyRoute) -> Callable[[Request], Awaitabl
             response = Response(status_code=499)  # nobody reads it; the metrics do
         except Exception as error:
             response = _failed(service, _failure(error, route))
+        if service.draining:
+            response.headers["Connection"] = "close"
         service.metrics.requests.labels(route.method, route.path, response.status_code).inc()
         service.metrics.request_seconds.labels(route.method, route.path).observe(
             time.perf_counter() - began
@@ -166,8 +168,10 @@ async def _body(
 ) -> Any:
     settings = service.settings
     if route.body is bytes:
-        return await _received(request, settings.max_upload_bytes, "max-upload", service, grow)
-    data = await _received(request, settings.max_json_bytes, "max-json", service, grow)
+        return await _received(
+            request, settings.max_upload_bytes, "max-upload-bytes", service, grow
+        )
+    data = await _received(request, settings.max_json_bytes, "max-json-bytes", service, grow)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if data and kind != _JSON:
         raise ApiFailure(

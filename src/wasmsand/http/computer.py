@@ -44,6 +44,10 @@ class Computer:
         """What runs it. Raises `SandboxClosedError` after `kill`."""
         return self._attachment.backend
 
+    def check_alive(self) -> None:
+        """Raises `SandboxClosedError` after `kill`: what a command did until then is no result."""
+        self._attachment.check_open()
+
     def kill(self) -> None:
         """End every process and drop every file; idempotent."""
         self._attachment.close()

@@ -11,7 +11,9 @@ import asyncio
 import ipaddress
 import signal
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
@@ -33,8 +35,29 @@ class CannotServe(Exception):
 
 def serve(settings: Settings, on_listening: Callable[[str], None] | None = None) -> None:
     """Serve until a signal ends it. `on_listening` is told the URL. Raises `CannotServe`."""
-    check_address(settings)
     listener = _listen(settings)
+    if on_listening is not None:
+        on_listening(_url(listener))
+    _server(settings).run(sockets=[listener])
+
+
+@contextmanager
+def running_server(settings: Settings) -> Iterator[str]:
+    """A server on a thread of this process, ended at the end; gives its URL."""
+    listener = _listen(settings)
+    server = _server(settings)
+    thread = threading.Thread(
+        target=server.run, kwargs={"sockets": [listener]}, name="wasmsand-serve"
+    )
+    thread.start()
+    try:
+        yield _url(listener)
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def _server(settings: Settings) -> _Server:
     service = Service(settings)
     config = uvicorn.Config(
         application(service, ROUTES),
@@ -48,10 +71,12 @@ def serve(settings: Settings, on_listening: Callable[[str], None] | None = None)
         timeout_graceful_shutdown=int(settings.grace_seconds) + _LAST_ANSWERS_SECONDS,
         backlog=_BACKLOG,
     )
-    if on_listening is not None:
-        host, port = listener.getsockname()[:2]
-        on_listening(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
-    _Server(config, service).run(sockets=[listener])
+    return _Server(config, service)
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def check_address(settings: Settings) -> None:
@@ -72,6 +97,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _listen(settings: Settings) -> socket.socket:
+    check_address(settings)
     listener = None
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(

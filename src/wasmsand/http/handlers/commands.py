@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 from starlette.requests import ClientDisconnect
 
+from wasmsand.http.computer import Computer
 from wasmsand.http.failures import ApiFailure, failure_of
 from wasmsand.http.messages import CommandEnd, CommandOutcome, RunCommand, piece, text_or_base64
 from wasmsand.http.routing import Call
@@ -38,7 +39,7 @@ async def _completed(call: Call[None, RunCommand], request: CommandRequest) -> C
 
     def work() -> Completed:
         completed = computer.backend.run(request, cancellation)
-        _ = computer.backend  # killed meanwhile: what was printed until then is no result
+        computer.check_alive()
         return completed
 
     try:
@@ -49,19 +50,23 @@ async def _completed(call: Call[None, RunCommand], request: CommandRequest) -> C
 
 
 async def _streamed(call: Call[None, RunCommand], request: CommandRequest) -> Streaming:
-    service, backend = call.service, call.entry.computer.backend
+    service, computer = call.service, call.entry.computer
     with ExitStack() as held:
         held.enter_context(service.registry.use(call.entry))
         held.enter_context(service.quotas.running_command(call.owner))
-        process = await service.in_command_thread(lambda: backend.start(request))
+        process = await service.in_command_thread(lambda: computer.backend.start(request))
         # Whoever stops listening ends the command; to end one that has ended does nothing.
         held.callback(service.in_background, process.kill)
         return Streaming(
-            lambda emit: _events(service, process, emit), EVENT_STREAM, held=held.pop_all()
+            lambda emit: _events(service, computer, process, emit),
+            EVENT_STREAM,
+            held=held.pop_all(),
         )
 
 
-async def _events(service: Service, process: BackendProcess, emit: Emit) -> None:
+async def _events(
+    service: Service, computer: Computer, process: BackendProcess, emit: Emit
+) -> None:
     """Send what a command prints, and how it ends."""
     seconds = service.settings.heartbeat_seconds
     try:
@@ -75,6 +80,7 @@ async def _events(service: Service, process: BackendProcess, emit: Emit) -> None
                 break
         ended = await service.in_command_thread(process.wait)
         assert ended is not None, "a wait without a timeout waits for the end"
+        computer.check_alive()
         service.metrics.count_command(ended.exit_code, ended.timed_out, ended.seconds)
         await emit(event("end", command_end(ended)))
     except Exception as error:

@@ -1,0 +1,147 @@
+"""Sandboxes that expire, servers that end."""
+
+from __future__ import annotations
+
+import http.client
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.http.server import Client, ServerProcess, serving
+
+GRACEFUL = ("--grace-seconds", "2")
+
+
+def wait_until_gone(client: Client, sandbox: str, seconds: float) -> float:
+    """How long it took until the list did not show it any more."""
+    began = time.monotonic()
+    identity = sandbox.rpartition("/")[2]
+    while time.monotonic() - began < seconds:
+        listed = client.ask("GET", "/v1/sandboxes").json["sandboxes"]
+        if identity not in [item["id"] for item in listed]:
+            return time.monotonic() - began
+        time.sleep(0.1)
+    pytest.fail(f"{sandbox} is still there after {seconds} seconds")
+
+
+def test_a_sandbox_that_nobody_uses_expires(client: Client) -> None:
+    sandbox = client.create(idle_seconds=1)
+    assert wait_until_gone(client, sandbox, 10) > 0.9
+    status, code, message = client.run(sandbox, "true").error
+    assert (status, code) == (404, "sandbox_not_found")
+    assert "it expired" in message
+
+
+def test_use_keeps_a_sandbox_alive(client: Client) -> None:
+    sandbox = client.create(idle_seconds=1.5)
+    assert client.run(sandbox, "sleep 3; echo there").json["stdout"] == "there\n"
+    for _ in range(6):
+        time.sleep(0.5)
+        assert client.ask("GET", f"{sandbox}/env").status == 200
+    wait_until_gone(client, sandbox, 10)
+
+
+def test_a_sandbox_that_is_used_ends_at_its_age(client: Client) -> None:
+    sandbox = client.create(lifetime_seconds=1)
+    answer = client.run(sandbox, "sleep 60")
+    assert answer.error[:2] == (410, "sandbox_closed")
+
+
+def test_the_server_has_the_last_word_on_how_long_a_sandbox_lives() -> None:
+    with serving("--idle-seconds", "1", "--lifetime-seconds", "100") as server:
+        client = Client(server.url)
+        sandbox = client.create(idle_seconds=1000, lifetime_seconds=1000)
+        wait_until_gone(client, sandbox, 10)
+
+
+def test_a_client_that_goes_away_takes_its_command_with_it(client: Client, sandbox: str) -> None:
+    for accept in ("application/json", "text/event-stream"):
+        parts = urlsplit(client.url)
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+        connection.request(
+            "POST",
+            f"{sandbox}/run",
+            '{"command": "sleep 60"}',
+            {"Content-Type": "application/json", "Accept": accept},
+        )
+        while not client.ask("GET", f"{sandbox}/processes").json["processes"]:
+            time.sleep(0.05)
+        connection.close()
+        began = time.monotonic()
+        while client.ask("GET", f"{sandbox}/processes").json["processes"]:
+            assert time.monotonic() - began < 20
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_that_is_told_to_end_finishes_what_runs(number: int) -> None:
+    with serving(*GRACEFUL) as server:
+        client = Client(server.url)
+        sandbox = client.create()
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(client.run, sandbox, "touch begun; sleep 1; echo finished")
+            wait_for_file(client, sandbox, "begun")
+            server.process.send_signal(number)
+            time.sleep(0.4)
+            with pytest.raises(ConnectionError):
+                client.ask("GET", "/healthz")
+            assert running.result().json["stdout"] == "finished\n"
+        assert server.terminate() == (0, "")
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_after_the_grace_period_what_runs_is_ended_and_answered(accept: str) -> None:
+    with serving(*GRACEFUL) as server:
+        client = Client(server.url)
+        sandbox = client.create()
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(
+                client.ask,
+                "POST",
+                f"{sandbox}/run",
+                {"command": "touch begun; sleep 60"},
+                headers={"Accept": accept},
+            )
+            wait_for_file(client, sandbox, "begun")
+            began = time.monotonic()
+            status, errors = server.terminate()
+            assert 1.5 < time.monotonic() - began < 10
+            assert (status, errors) == (0, "")
+            assert b'"sandbox_closed"' in running.result().body
+
+
+def test_a_kept_connection_hears_that_the_server_ends() -> None:
+    """It is closed if it is idle, and no new request is taken."""
+    with serving(*GRACEFUL) as server:
+        client = Client(server.url)
+        sandbox = client.create()
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(client.run, sandbox, "touch begun; sleep 1")
+            wait_for_file(client, sandbox, "begun")
+            server.process.send_signal(signal.SIGTERM)
+            answer = running.result()
+        assert answer.headers["connection"] == "close"
+
+
+def wait_for_file(client: Client, sandbox: str, name: str) -> None:
+    """Until a command has made a file."""
+    while client.ask("GET", f"{sandbox}/files/stat?path={name}").status != 200:
+        time.sleep(0.02)
+
+
+def test_a_port_that_is_taken_is_one_line(client: Client) -> None:
+    port = client.url.rpartition(":")[2]
+    with pytest.raises(AssertionError) as caught:
+        ServerProcess("--port", port)
+    assert f"wasmsand: cannot listen on 127.0.0.1 port {port}: Address already in use" in str(
+        caught.value
+    )
+
+
+def test_a_server_for_everybody_needs_tokens() -> None:
+    with pytest.raises(AssertionError) as caught:
+        ServerProcess("--host", "0.0.0.0")
+    assert "wasmsand: refusing to listen on 0.0.0.0 without tokens" in str(caught.value)

@@ -1,0 +1,86 @@
+"""The document says what the server does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from wasmsand.http.failures import EXCEPTIONS
+from wasmsand.http.openapi import document
+from wasmsand.http.routes import ROUTES
+
+pytestmark = pytest.mark.no_userland
+
+
+@pytest.fixture(scope="module")
+def found() -> Any:
+    return json.loads(document(ROUTES, "1.2.3"))
+
+
+def references(value: Any) -> Iterator[str]:
+    """Every `$ref` in a document."""
+    if isinstance(value, dict):
+        if "$ref" in value:
+            yield value["$ref"]
+        for item in value.values():
+            yield from references(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from references(item)
+
+
+def test_every_route_is_there_once(found: Any) -> None:
+    described = {
+        (method.upper(), path) for path, methods in found["paths"].items() for method in methods
+    }
+    assert described == {(route.method, route.path) for route in ROUTES}
+    assert len(ROUTES) == len(described)
+    assert found["info"]["version"] == "1.2.3"
+
+
+def test_every_reference_leads_somewhere(found: Any) -> None:
+    names = {reference.removeprefix("#/components/schemas/") for reference in references(found)}
+    assert names <= set(found["components"]["schemas"])
+
+
+def test_every_operation_has_a_name_of_its_own(found: Any) -> None:
+    names = [
+        operation["operationId"]
+        for methods in found["paths"].values()
+        for operation in methods.values()
+    ]
+    assert len(set(names)) == len(names)
+
+
+def test_parameters_and_bodies_are_described(found: Any) -> None:
+    operation = found["paths"]["/v1/sandboxes/{sandbox}/files"]["get"]
+    assert [(item["name"], item["in"], item["required"]) for item in operation["parameters"]] == [
+        ("sandbox", "path", True),
+        ("path", "query", True),
+        ("offset", "query", False),
+        ("count", "query", False),
+    ]
+    run = found["paths"]["/v1/sandboxes/{sandbox}/run"]["post"]
+    assert set(run["responses"]["200"]["content"]) == {"application/json", "text/event-stream"}
+    schema = found["components"]["schemas"]["RunCommand"]
+    assert schema["required"] == ["command"]
+    assert schema["additionalProperties"] is False
+
+
+def test_public_requests_need_no_token(found: Any) -> None:
+    open_paths = {
+        path
+        for path, methods in found["paths"].items()
+        for operation in methods.values()
+        if not operation["security"]
+    }
+    assert open_paths == {"/healthz", "/openapi.json"}
+
+
+def test_an_exception_stands_before_what_it_is_derived_from() -> None:
+    kinds = [kind for kind, _, _ in EXCEPTIONS]
+    for index, kind in enumerate(kinds):
+        assert not any(issubclass(later, kind) for later in kinds[index + 1 :])

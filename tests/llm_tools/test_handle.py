@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from wasmsand import Sandbox
+from wasmsand import NotFoundError, Sandbox
+from wasmsand.sdk.command_handle import CommandHandle
 from wasmsand.tools import SandboxTools, UnknownTool
 from wasmsand.tools.actions import has_program
 
@@ -167,6 +168,13 @@ def test_list_files(tools: SandboxTools, sandbox: Sandbox) -> None:
     assert not result["truncated"]
 
 
+def test_list_files_below_a_directory(tools: SandboxTools, sandbox: Sandbox) -> None:
+    sandbox.commands.run("mkdir -p d/e; touch d/a.py d/e/b.py d/e/c.txt")
+    result = tools.handle("sandbox_list_files", {"path": "d", "recursive": True, "glob": "*.py"})
+    names = [entry["name"] for entry in result["entries"]]
+    assert names == ["/home/user/d/a.py", "/home/user/d/e/b.py"]
+
+
 def test_a_long_listing_is_cut(tools: SandboxTools, sandbox: Sandbox) -> None:
     sandbox.commands.run("mkdir d; cd d; touch $(seq 1001)")
     result = tools.handle("sandbox_list_files", {"path": "d"})
@@ -193,12 +201,47 @@ def test_only_named_tools_are_offered(sandbox: Sandbox) -> None:
         SandboxTools(sandbox, only=["sandbox_fly"])
 
 
-def test_call_streams_output_and_raises(tools: SandboxTools) -> None:
-    seen: list[str] = []
-    tools.call("sandbox_run", {"command": "echo a; echo b >&2"}, on_output=seen.append)
-    assert sorted("".join(seen).split()) == ["a", "b"]
+class Observer:
+    def __init__(self, *, kill: bool = False) -> None:
+        self.text = ""
+        self._kill = kill
+
+    def started(self, command: CommandHandle) -> None:
+        if self._kill:
+            command.kill()
+
+    def printed(self, text: str) -> None:
+        self.text += text
+
+
+def test_a_command_can_be_watched(tools: SandboxTools) -> None:
+    observer = Observer()
+    result = tools.call(
+        "sandbox_run", {"command": "cat; echo b >&2", "stdin": "a\n"}, observer=observer
+    )
+    assert observer.text == "a\nb\n"
+    assert (result["stdout"], result["stderr"]) == ("a\n", "b\n")
+
+
+def test_a_command_that_is_watched_has_the_same_time_limits() -> None:
+    with Sandbox(timeout_ms=300) as sandbox:
+        tools = SandboxTools(sandbox)
+        result = tools.call("sandbox_run", {"command": "sleep 60"}, observer=Observer())
+        assert (result["exit_code"], result["stderr"]) == (124, "command timed out\n")
+        result = tools.call("sandbox_run", {"command": "cat"}, observer=Observer())
+        assert result["exit_code"] == 0
+
+
+def test_a_command_can_be_ended_by_its_observer(tools: SandboxTools) -> None:
+    result = tools.call("sandbox_run", {"command": "sleep 60"}, observer=Observer(kill=True))
+    assert result["exit_code"] == 137
+
+
+def test_call_raises_what_went_wrong(tools: SandboxTools) -> None:
     with pytest.raises(UnknownTool):
         tools.call("nothing", {})
+    with pytest.raises(NotFoundError):
+        tools.call("sandbox_read_file", {"path": "/nowhere"})
 
 
 def test_every_result_is_json(tools: SandboxTools) -> None:

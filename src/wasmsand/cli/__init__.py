@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from wasmsand import __version__
-from wasmsand.cli import delegated, doctor, line, rpc, run, serve, shell
+from wasmsand.cli import delegated, doctor, line, mcp, rpc, run, serve, shell
 from wasmsand.cli.failure import EXIT_FAILURE, Failure
 
 _DESCRIPTION = """\
@@ -29,6 +29,7 @@ examples:
   wasmsand shell                              an interactive bash; exit or Ctrl-D ends it
   wasmsand rpc                                JSON-RPC on standard input and output
   wasmsand serve                              sandboxes over HTTP, on http://127.0.0.1:8750
+  wasmsand mcp                                tools for a client of the Model Context Protocol
   wasmsand doctor                             is everything in place? what to do if not
 
 'wasmsand COMMAND --help' explains one command. From Python:
@@ -62,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"wasmsand {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (run, shell, rpc, line, serve, doctor):
+    for command in (run, shell, rpc, line, serve, mcp, doctor):
         command.add_parser(subparsers)
     delegated.add_parsers(subparsers)
     return parser

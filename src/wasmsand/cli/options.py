@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wasmsand.cli import values
 from wasmsand.cli.failure import Failure
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import Limits
@@ -37,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--env",
         metavar="NAME=VALUE",
-        type=_variable,
+        type=values.variable,
         action="append",
         default=[],
         help="set an environment variable (repeatable)",
@@ -106,13 +107,6 @@ def _prepare(machine: Machine, arguments: argparse.Namespace) -> None:
             raise Failure(f"--file {file.host}: {error.strerror}") from None
         except KernelError as error:
             raise Failure(f"--file {file.host}: {error}") from None
-
-
-def _variable(word: str) -> tuple[str, str]:
-    name, equals, value = word.partition("=")
-    if not name or not equals:
-        raise argparse.ArgumentTypeError(f"{word!r} is not NAME=VALUE")
-    return name, value
 
 
 def _absolute(word: str) -> str:

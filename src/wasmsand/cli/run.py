@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import BinaryIO
 
-from wasmsand.cli import options
+from wasmsand.cli import options, values
 from wasmsand.cli.failure import Failure
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import Limits
@@ -47,14 +47,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
-        type=_seconds,
+        type=values.seconds,
         default=None,
         help="kill it after this time, exit status 124 (default: none)",
     )
     parser.add_argument(
         "--max-output",
         metavar="BYTES",
-        type=_bytes,
+        type=values.positive_integer,
         default=Limits().max_output_bytes,
         help="end it when it has printed more than this (default: %(default)s)",
     )
@@ -118,19 +118,3 @@ def _standard_input() -> bytes:
     if sys.stdin is None or sys.stdin.isatty():
         return b""
     return sys.stdin.buffer.read()
-
-
-def _seconds(word: str) -> float:
-    try:
-        seconds = float(word)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{word!r} is not a number of seconds") from None
-    if not 0 < seconds < 1e9:
-        raise argparse.ArgumentTypeError("must be a positive number of seconds")
-    return seconds
-
-
-def _bytes(word: str) -> int:
-    if not word.isdecimal() or int(word) == 0:
-        raise argparse.ArgumentTypeError(f"{word!r} is not a positive number of bytes")
-    return int(word)

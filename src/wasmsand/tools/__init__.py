@@ -15,6 +15,7 @@ tools.
 
 from __future__ import annotations
 
+from wasmsand.tools.actions import CommandObserver
 from wasmsand.tools.definitions import TOOLS, ToolDefinition
 from wasmsand.tools.dispatch import TOOL_ERRORS, SandboxTools, UnknownTool
 from wasmsand.tools.parameters import InvalidToolInput, Parameter
@@ -22,6 +23,7 @@ from wasmsand.tools.parameters import InvalidToolInput, Parameter
 __all__ = [
     "TOOLS",
     "TOOL_ERRORS",
+    "CommandObserver",
     "InvalidToolInput",
     "Parameter",
     "SandboxTools",

@@ -2,7 +2,7 @@
 
 Rules: input is checked already, by the tool's definition; the result is plain JSON. A
 failure of the sandbox passes through as the exception it is. A tool's action has the
-tool's name, without the prefix.
+tool's name, without `sandbox_`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import binascii
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+from wasmsand.sdk.command_handle import CommandHandle
 from wasmsand.sdk.errors import CommandError, SandboxError
 from wasmsand.sdk.results import CommandResult
 from wasmsand.sdk.sandbox import Sandbox
@@ -22,7 +23,15 @@ from wasmsand.tools.editing import replace
 from wasmsand.tools.output import SavedOutputs, head_and_tail
 from wasmsand.tools.parameters import InvalidToolInput
 
-OutputHook = Callable[[str], None]
+
+class CommandObserver(Protocol):
+    """Watches a command while a tool waits for it; called on the tool's thread."""
+
+    def started(self, command: CommandHandle) -> None:
+        """It runs now, and can be killed."""
+
+    def printed(self, text: str) -> None:
+        """It printed this, on either stream."""
 
 
 class ProgramMissing(SandboxError):
@@ -37,8 +46,7 @@ class Workbench:
     outputs: SavedOutputs
     output_limit: int
     """Characters of one text that a model is given."""
-    on_output: OutputHook | None = None
-    """Gets output of a command as it comes, on the calling thread."""
+    observer: CommandObserver | None = None
 
 
 def run(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,13 +109,15 @@ def write_file(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def list_files(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
     """`sandbox_list_files`."""
-    entries = bench.sandbox.files.list(given["path"])
+    entries = bench.sandbox.files.list(
+        given["path"], recursive=given["recursive"], glob=given["glob"]
+    )
     shown = entries[: definitions.MAX_LISTED_FILES]
     return {
         "path": given["path"],
         "entries": [
             {
-                "name": entry.name,
+                "name": entry.path if given["recursive"] else entry.name,
                 "type": entry.type,
                 "size": entry.size,
                 "mode": f"{entry.mode:04o}",
@@ -145,15 +155,20 @@ ACTIONS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], dict[str, Any]]] 
 def _command(
     bench: Workbench, command: str | Sequence[str], given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    result = bench.sandbox.commands.run(
-        command,
-        stdin=given["stdin"],
-        cwd=given["cwd"],
-        env=given["env"],
-        timeout_ms=given["timeout_ms"],
-        on_stdout=bench.on_output,
-        on_stderr=bench.on_output,
-    )
+    commands, observer = bench.sandbox.commands, bench.observer
+    stdin, cwd, env, timeout_ms = (given[name] for name in ("stdin", "cwd", "env", "timeout_ms"))
+    if observer is None:
+        result = commands.run(command, stdin=stdin, cwd=cwd, env=env, timeout_ms=timeout_ms)
+    else:
+        handle = commands.start(
+            command,
+            stdin=stdin or "",
+            cwd=cwd,
+            env=env,
+            timeout_ms=timeout_ms or bench.sandbox.options.timeout_ms,
+        )
+        observer.started(handle)
+        result = handle.wait(on_stdout=observer.printed, on_stderr=observer.printed)
     described: dict[str, Any] = {
         "exit_code": result.exit_code,
         "stdout": _output(bench, result.stdout, result.stdout_bytes, "stdout"),

@@ -13,7 +13,6 @@ from typing import Any
 
 from wasmsand.tools.parameters import Parameter, checked_input, object_schema
 
-PREFIX = "sandbox_"
 MAX_TIMEOUT_MS = 600_000
 MAX_LISTED_FILES = 1_000
 
@@ -30,11 +29,6 @@ class ToolDefinition:
     """Whether it leaves the sandbox as it was."""
     program: str | None = None
     """A program of the image without which the tool cannot work."""
-
-    @property
-    def short_name(self) -> str:
-        """The name where something else says already that it is a sandbox's: `run`."""
-        return self.name.removeprefix(PREFIX)
 
     def input_schema(self) -> dict[str, Any]:
         """JSON Schema of the input, as a new object."""
@@ -145,7 +139,8 @@ LIST_FILES = ToolDefinition(
     title="List a directory",
     description=(
         "List a directory of the sandbox, sorted by name: name, type, size in bytes and mode "
-        f"of each entry. At most {MAX_LISTED_FILES} come back; truncated says if there are more."
+        "of each entry; with recursive all below it too, by their paths. At most "
+        f"{MAX_LISTED_FILES} come back; truncated says if there are more."
     ),
     parameters=(
         Parameter(
@@ -153,6 +148,14 @@ LIST_FILES = ToolDefinition(
             "string",
             "Path of the directory; a relative one starts at /home/user.",
             default=".",
+            may_be_empty=False,
+        ),
+        Parameter("recursive", "boolean", "List what is in directories, too.", default=False),
+        Parameter(
+            "glob",
+            "string",
+            "Only names that match this pattern, as *.py; with a slash it is matched with paths "
+            "below the directory, and ** stands for any directories.",
             may_be_empty=False,
         ),
     ),

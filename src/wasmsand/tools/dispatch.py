@@ -13,7 +13,7 @@ from typing import Any
 from wasmsand.sdk.errors import CommandError, FileError, SandboxClosedError, SandboxError
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.tools import schemas
-from wasmsand.tools.actions import ACTIONS, OutputHook, ProgramMissing, Workbench, has_program
+from wasmsand.tools.actions import ACTIONS, CommandObserver, ProgramMissing, Workbench, has_program
 from wasmsand.tools.definitions import BY_NAME, TOOLS, ToolDefinition
 from wasmsand.tools.output import SavedOutputs
 from wasmsand.tools.parameters import kind_of
@@ -96,15 +96,15 @@ class SandboxTools:
             return {"error": {"code": error_code(error), "message": str(error)}}
 
     def call(
-        self, tool_name: str, input: object, *, on_output: OutputHook | None = None
+        self, tool_name: str, input: object, *, observer: CommandObserver | None = None
     ) -> dict[str, Any]:
-        """As `handle`, but what went wrong is raised (see `TOOL_ERRORS`). `on_output` gets
-        what a command prints, as it comes, on the calling thread."""
+        """As `handle`, but what went wrong is raised (see `TOOL_ERRORS`), and `observer` can
+        watch a command while it runs, and end it."""
         tool = next((tool for tool in self._offered if tool.name == tool_name), None)
         if tool is None:
             names = ", ".join(tool.name for tool in self._offered)
             raise UnknownTool(f"there is no tool {tool_name!r:.80}; there are: {names}")
-        bench = Workbench(self._sandbox, self._outputs, self._output_limit, on_output)
+        bench = Workbench(self._sandbox, self._outputs, self._output_limit, observer)
         return ACTIONS[tool.name](bench, tool.checked(input))
 
 

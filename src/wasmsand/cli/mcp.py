@@ -1,0 +1,153 @@
+"""`wasmsand mcp`: sandboxes for clients of the Model Context Protocol."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from functools import partial
+from pathlib import Path
+
+from wasmsand import __version__
+from wasmsand.cli.failure import Failure
+from wasmsand.cli.values import address, positive_integer, seconds, variable
+from wasmsand.kernel.limits import Limits
+
+TOKEN_VARIABLE = "WASMSAND_MCP_TOKEN"
+
+_EXAMPLES = f"""\
+a client starts it and talks to its standard input and output; most are configured so:
+  {{"mcpServers": {{"sandbox": {{"command": "wasmsand", "args": ["mcp"]}}}}}}
+
+or it serves many clients, with a sandbox for each session:
+  wasmsand mcp --http 127.0.0.1:8765
+  {TOKEN_VARIABLE}=$TOKEN wasmsand mcp --http 0.0.0.0:8765    for those who know the token
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `mcp`."""
+    limits = Limits()
+    parser = subparsers.add_parser(
+        "mcp",
+        help="serve sandboxes to clients of the Model Context Protocol",
+        description="Serve tools for commands and files of a sandbox by the Model Context "
+        "Protocol: one client on standard input and output, or many by streamable HTTP.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--http",
+        metavar="HOST:PORT",
+        type=address,
+        default=None,
+        help="serve by streamable HTTP at /mcp; an address that other machines can reach needs "
+        f"a token in the environment variable {TOKEN_VARIABLE}",
+    )
+    parser.add_argument(
+        "--idle-timeout",
+        metavar="SECONDS",
+        type=seconds,
+        default=1800.0,
+        help="HTTP: end a session that nobody used for this time (default: 1800)",
+    )
+    parser.add_argument(
+        "--max-sessions",
+        metavar="N",
+        type=positive_integer,
+        default=64,
+        help="HTTP: sessions at once (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=seconds,
+        default=30.0,
+        help="end a command after this time, unless the call gives another (default: 30)",
+    )
+    parser.add_argument(
+        "--output-limit",
+        metavar="CHARACTERS",
+        type=positive_integer,
+        default=30_000,
+        help="give a model at most this much of one output; the whole is saved in the sandbox "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--fs-limit",
+        metavar="BYTES",
+        type=positive_integer,
+        default=limits.fs_limit_bytes,
+        help="size of a sandbox's files (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--memory-limit",
+        metavar="BYTES",
+        type=positive_integer,
+        default=limits.memory_limit_bytes,
+        help="memory of a sandbox's processes (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--env",
+        metavar="NAME=VALUE",
+        type=variable,
+        action="append",
+        default=[],
+        help="set an environment variable in every sandbox (repeatable)",
+    )
+    parser.add_argument(
+        "--wasm-dir",
+        metavar="DIR",
+        type=Path,
+        default=None,
+        help="make every *.wasm file of this directory a command, named by its file",
+    )
+    parser.set_defaults(execute=execute)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Serve until the end."""
+    from wasmsand.sdk.errors import SandboxError
+    from wasmsand.sdk.sandbox import Sandbox
+    from wasmsand.tools import SandboxTools
+
+    try:
+        from wasmsand.mcp.sessions import Sessions
+        from wasmsand.mcp.stdio import serve_stdio
+        from wasmsand.mcp.streamable_http import HttpOptions, UnsafeOptions, serve_http
+    except ModuleNotFoundError as missing:
+        raise Failure(
+            f"the package {missing.name} is missing: pip install 'wasmsand[mcp]'"
+        ) from None
+    create = partial(
+        Sandbox,
+        timeout_ms=arguments.timeout * 1000,
+        fs_limit_bytes=arguments.fs_limit,
+        memory_limit_bytes=arguments.memory_limit,
+        env=dict(arguments.env),
+        wasm_dir=arguments.wasm_dir,
+    )
+    try:
+        # What is wrong with the options or the installation is better said now.
+        with create() as sandbox:
+            SandboxTools(sandbox, output_limit=arguments.output_limit)
+    except (SandboxError, ValueError) as error:
+        raise Failure(str(error)) from None
+    sessions = Sessions(create, output_limit=arguments.output_limit)
+    if arguments.http is None:
+        serve_stdio(sessions, __version__)
+        return 0
+    host, port = arguments.http
+    try:
+        options = HttpOptions(
+            host=host,
+            port=port,
+            token=os.environ.get(TOKEN_VARIABLE) or None,
+            idle_seconds=arguments.idle_timeout,
+            max_sessions=arguments.max_sessions,
+        )
+        serve_http(sessions, __version__, options)
+    except UnsafeOptions as error:
+        raise Failure(f"--http: {error} (the variable {TOKEN_VARIABLE})") from None
+    except OSError as error:
+        raise Failure(f"--http {host}:{port}: {error.strerror}") from None
+    return 0

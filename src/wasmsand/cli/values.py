@@ -1,0 +1,44 @@
+"""What words on the command line may be: numbers, variables, addresses.
+
+Rules: each function takes a word and returns its value, or raises `ArgumentTypeError` with
+what is wrong with the word.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+
+
+def seconds(word: str) -> float:
+    """A positive time in seconds."""
+    try:
+        value = float(word)
+    except ValueError:
+        raise ArgumentTypeError(f"{word!r} is not a number of seconds") from None
+    if not 0 < value < 1e9:
+        raise ArgumentTypeError("must be a positive number of seconds")
+    return value
+
+
+def positive_integer(word: str) -> int:
+    """A positive whole number."""
+    if not word.isascii() or not word.isdecimal() or not 0 < len(word) < 20 or int(word) == 0:
+        raise ArgumentTypeError(f"{word!r} is not a positive number")
+    return int(word)
+
+
+def variable(word: str) -> tuple[str, str]:
+    """`NAME=VALUE`."""
+    name, equals, value = word.partition("=")
+    if not name or not equals:
+        raise ArgumentTypeError(f"{word!r} is not NAME=VALUE")
+    return name, value
+
+
+def address(word: str) -> tuple[str, int]:
+    """`HOST:PORT`, or a port of this machine; port 0 is any that is free."""
+    host, _, port = word.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
+    if not port.isascii() or not port.isdecimal() or len(port) > 5 or int(port) > 65535:
+        raise ArgumentTypeError(f"{word!r} is not HOST:PORT")
+    return host, int(port)

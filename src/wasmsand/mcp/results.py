@@ -1,0 +1,62 @@
+"""What a model reads of a tool's result, and what a program does.
+
+Rules: text is for reading: output as it was printed, nothing quoted, what is special in
+brackets. The same result is beside it as JSON, complete. A failure of a tool is a result
+with `isError`, so that the model sees it and can try again; only an unknown tool is an
+error of the protocol.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from mcp.types import CallToolResult, TextContent
+
+from wasmsand.tools import definitions
+
+
+def succeeded(tool: str, result: Mapping[str, Any]) -> CallToolResult:
+    """The answer of a tool that did its work."""
+    if tool in (definitions.RUN.name, definitions.PYTHON.name):
+        text = _command_text(result)
+    elif tool == definitions.READ_FILE.name:
+        text = _file_text(result)
+    else:
+        text = json.dumps(result, ensure_ascii=False)
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content=dict(result)
+    )
+
+
+def failed(error: Exception) -> CallToolResult:
+    """The answer of a tool that could not do its work."""
+    return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
+
+
+def _command_text(result: Mapping[str, Any]) -> str:
+    parts = [_line(result["stdout"])]
+    if result["stderr"]:
+        parts.append(f"[stderr]\n{_line(result['stderr'])}")
+    remarks = [f"exit code {result['exit_code']}"]
+    if not result["stdout"] and not result["stderr"]:
+        remarks.append("no output")
+    if "note" in result:
+        remarks.append(result["note"])
+    parts.append(f"[{'; '.join(remarks)}]")
+    return "".join(parts)
+
+
+def _file_text(result: Mapping[str, Any]) -> str:
+    remarks = []
+    if result["encoding"] != "utf-8":
+        remarks.append("not UTF-8 text: this is base64")
+    if result["truncated"]:
+        remarks.append(f"cut here; the file has {result['size']} bytes")
+    text = str(result["content"])
+    return f"{_line(text)}[{'; '.join(remarks)}]" if remarks else text
+
+
+def _line(text: str) -> str:
+    return text if not text or text.endswith("\n") else f"{text}\n"

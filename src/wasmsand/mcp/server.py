@@ -1,0 +1,172 @@
+"""The requests of the Model Context Protocol, answered by sandboxes.
+
+Owns the handlers that both transports share. Rules: a handler never blocks the event loop:
+what touches a sandbox runs on a thread, a few per session. While a command runs, a client
+that asked for progress hears once a second how long it runs and what it printed last; if
+it cancels the request, the command is killed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+from mcp import MCPError
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Tool,
+    ToolAnnotations,
+)
+
+from wasmsand.mcp import resources, results
+from wasmsand.mcp.command_watch import CommandWatch
+from wasmsand.mcp.sessions import Session, Sessions
+from wasmsand.sdk.errors import SandboxError
+from wasmsand.tools import TOOL_ERRORS, ToolDefinition, UnknownTool
+
+Context = ServerRequestContext[Any, Any]
+SessionName = Callable[[Context], str]
+Lifespan = Callable[[Server[Any]], AbstractAsyncContextManager[Any]]
+Result = TypeVar("Result")
+
+PROGRESS_SECONDS = 1.0
+
+_INSTRUCTIONS = """\
+A private Linux sandbox: bash, GNU coreutils, git, jq, sqlite3 and more on a file system of
+its own, without network. Work in /home/user. Files stay until the session ends; shell
+variables and the current directory do not stay from one call to the next."""
+
+
+@asynccontextmanager
+async def _no_lifespan(_server: Server[Any]) -> AsyncIterator[None]:
+    yield
+
+
+def make_server(
+    sessions: Sessions,
+    session_name: SessionName,
+    version: str,
+    lifespan: Lifespan = _no_lifespan,
+) -> Server[Any]:
+    """A server whose requests are answered by the sandbox of `session_name(request)`."""
+
+    def session(context: Context) -> Session:
+        return sessions.get(session_name(context))
+
+    async def list_tools(
+        context: Context, _params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        offered = await _on_thread(session(context), lambda used: used.tools.definitions)
+        return ListToolsResult(tools=[_described(tool) for tool in offered])
+
+    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
+        return await _call(context, session(context), params)
+
+    async def list_resources(
+        context: Context, _params: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        found = await _on_thread(session(context), lambda used: resources.listed(used.sandbox))
+        return ListResourcesResult(resources=found)
+
+    async def list_templates(
+        _context: Context, _params: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        return ListResourceTemplatesResult(resource_templates=[resources.TEMPLATE])
+
+    async def read_resource(
+        context: Context, params: ReadResourceRequestParams
+    ) -> ReadResourceResult:
+        uri = str(params.uri)
+        try:
+            content = await _on_thread(
+                session(context), lambda used: resources.read(used.sandbox, uri)
+            )
+        except (SandboxError, ValueError) as error:
+            raise MCPError(INVALID_PARAMS, str(error), {"uri": uri}) from None
+        return ReadResourceResult(contents=[content])
+
+    return Server(
+        "wasmsand",
+        version=version,
+        title="wasmsand",
+        instructions=_INSTRUCTIONS,
+        lifespan=lifespan,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+    )
+
+
+async def _call(
+    context: Context, session: Session, params: CallToolRequestParams
+) -> CallToolResult:
+    watch = CommandWatch()
+
+    def attempt(used: Session) -> dict[str, Any] | Exception:
+        try:
+            return used.tools.call(params.name, params.arguments or {}, observer=watch)
+        except TOOL_ERRORS as error:
+            return error
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_report, context, watch)
+        try:
+            outcome = await _on_thread(session, attempt)
+        except anyio.get_cancelled_exc_class():
+            watch.cancel()
+            raise
+        tasks.cancel_scope.cancel()
+    if isinstance(outcome, UnknownTool):
+        raise MCPError(INVALID_PARAMS, str(outcome))
+    if isinstance(outcome, Exception):
+        return results.failed(outcome)
+    return results.succeeded(params.name, outcome)
+
+
+async def _on_thread(session: Session, work: Callable[[Session], Result]) -> Result:
+    """`work` on a thread, when the session has one free."""
+    return await anyio.to_thread.run_sync(
+        partial(work, session), limiter=session.limiter, abandon_on_cancel=True
+    )
+
+
+async def _report(context: Context, watch: CommandWatch) -> None:
+    started = time.monotonic()
+    while True:
+        await anyio.sleep(PROGRESS_SECONDS)
+        seconds = round(time.monotonic() - started, 1)
+        message = watch.last_line or f"{seconds:.0f} s"
+        await context.session.report_progress(seconds, message=message)
+
+
+def _described(tool: ToolDefinition) -> Tool:
+    return Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input_schema(),
+        annotations=ToolAnnotations(
+            title=tool.title,
+            read_only_hint=tool.read_only,
+            # Whatever it destroys is the sandbox's own, and nothing of it leads outside.
+            destructive_hint=False,
+            open_world_hint=False,
+        ),
+    )

@@ -29,6 +29,7 @@ from wasmsand.kernel.flags import (
     O_PATH,
     O_RDONLY,
     O_RDWR,
+    O_TMPFILE_BIT,
     O_TRUNC,
     O_WRONLY,
 )
@@ -278,3 +279,27 @@ def test_directory_entries_come_in_parts_that_fit(caller: Caller) -> None:
     assert caller.errno("getdents64", fd, len(caller.space) - 10, 100) is Errno.EFAULT
     file = caller.open(b"d/file00", O_RDONLY)
     assert caller.errno("getdents64", file, caller.room(100), 100) is Errno.ENOTDIR
+
+
+@pytest.mark.syscalls("openat", "memfd_create")
+def test_files_without_a_name_live_as_long_as_their_descriptors(
+    sandbox: Sandbox, caller: Caller
+) -> None:
+    inodes = sandbox.kernel.root.statfs().files_free
+    unnamed = caller.open(b"/tmp", O_RDWR | O_DIRECTORY | O_TMPFILE_BIT)
+    memory = caller.ok("memfd_create", b"name", 1)
+    for fd in (unnamed, memory):
+        caller.write(fd, b"kept")
+        caller.ok("_llseek", fd, 0, 0, caller.room(8), 0)
+        assert caller.read(fd) == b"kept"
+    assert sandbox.kernel.root.statfs().files_free == inodes - 2
+    assert caller.ok("fcntl64", memory, 1, 0) == 1
+    for fd in (unnamed, memory):
+        caller.ok("close", fd)
+    assert sandbox.kernel.root.statfs().files_free == inodes
+    assert caller.errno("openat", -100, b"/tmp", O_DIRECTORY | O_TMPFILE_BIT, 0) is Errno.EINVAL
+    assert caller.errno("openat", -100, b"/etc", O_RDWR | O_DIRECTORY | O_TMPFILE_BIT, 0) is (
+        Errno.EACCES
+    )
+    assert caller.errno("memfd_create", b"x" * 250, 0) is Errno.EINVAL
+    assert caller.errno("memfd_create", b"x", 0x100) is Errno.EINVAL

@@ -1,4 +1,4 @@
-"""The real-time interval timer."""
+"""Interval timers, of real time and of CPU time."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.rlimits import CPU, Limit
 from wasmsand.kernel.process.signals import Signal, mask_of
 from wasmsand.kernel.process.timers import (
+    cpu_timer,
     enforce_cpu_limit,
     fire_timers,
     real_timer,
+    set_cpu_timer,
     set_real_timer,
 )
 
@@ -108,3 +110,19 @@ def test_a_cpu_limit_without_handler_ends_by_sigxcpu(computer: Computer, process
     process.usage.user_ns = SECOND
     enforce_cpu_limit(computer.kernel, process)
     assert process.exit_status == Signal.SIGXCPU
+
+
+def test_a_timer_of_cpu_time_goes_off_when_that_much_was_used(
+    computer: Computer, process: Process
+) -> None:
+    assert set_cpu_timer(process, Signal.SIGPROF, 0, SECOND, SECOND) == (0, 0)
+    process.signals.set_mask(1 << (Signal.SIGPROF - 1))
+    process.usage.user_ns = SECOND - 1
+    enforce_cpu_limit(computer.kernel, process)
+    assert not process.signals.pending
+    process.usage.user_ns = SECOND
+    enforce_cpu_limit(computer.kernel, process)
+    assert process.signals.pending == 1 << (Signal.SIGPROF - 1)
+    assert cpu_timer(process, Signal.SIGPROF, 2 * SECOND - 5) == (5, SECOND)
+    assert set_cpu_timer(process, Signal.SIGPROF, 2 * SECOND - 5, 0, 0) == (5, SECOND)
+    assert cpu_timer(process, Signal.SIGPROF, 0) == (0, 0)

@@ -217,7 +217,9 @@ _SHAPES: Final = {
     "accept4": "fbwK", "connect": "fNL", "getsockname": "fbw", "getpeername": "fbw",
     "sendto": "fbnGNL", "recvfrom": "fbnGbw", "setsockopt": "fVXbL", "getsockopt": "fVXbw",
     "shutdown": "fs", "sendmsg": "fHG", "recvmsg": "fHG", "pidfd_open": "z0",
-    "pidfd_send_signal": "fS00",
+    "pidfd_send_signal": "fS00", "memfd_create": "ps", "sched_setparam": "0w",
+    "sched_setscheduler": "0sw", "sched_getparam": "0b", "sched_setaffinity": "0nw",
+    "sched_rr_get_interval_time64": "0b",
 }  # fmt: skip
 
 _RARE: Final = frozenset({"exit", "exit_group", "execve", "execveat", "close_range", "kill",

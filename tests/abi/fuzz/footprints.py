@@ -150,6 +150,8 @@ _RULES: Final[dict[str, Rule]] = {
     "ppoll_time64": _pollfds,
     "rt_sigtimedwait_time64": _nullable((1, 128)),
     "startup_fill": _startup,
+    "sched_getparam": _fixed((1, 4)),
+    "sched_rr_get_interval_time64": _fixed((1, 16)),
     "epoll_pwait": _epoll_events,
     "timerfd_settime64": _nullable((3, 32)),
     "timerfd_gettime64": _fixed((1, 32)),

@@ -9,7 +9,7 @@ from wasmsand.abi.linux.calls_lock import record_lock
 from wasmsand.abi.linux.context import CallContext
 from wasmsand.abi.linux.structs import pack_dirent
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.opening import open_path
+from wasmsand.kernel.files.opening import open_memory, open_path
 from wasmsand.kernel.files.pipe import PipeEnd, make_pipe
 from wasmsand.kernel.files.regular import DirectoryFile
 from wasmsand.kernel.flags import (
@@ -36,6 +36,11 @@ from wasmsand.kernel.limits import IO_CHUNK
 
 _O_DIRECT = 0o40000
 _DIRENT_MIN = 24
+_MFD_CLOEXEC = 1
+_MFD_ALLOW_SEALING = 2
+_MFD_NOEXEC_SEAL = 8
+_MFD_EXEC = 16
+_MFD_NAME_MAX = 250
 _CLOSE_RANGE_UNSHARE = 2
 _CLOSE_RANGE_CLOEXEC = 4
 
@@ -49,6 +54,16 @@ def openat(context: CallContext, directory: int, path: int, flags: int, mode: in
         context.kernel, context.process, base, name, flags & ~O_LARGEFILE, mode & 0o7777
     )
     return context.process.fds.install(file, close_on_exec=bool(flags & O_CLOEXEC))
+
+
+def memfd_create(context: CallContext, name: int, flags: int) -> int:
+    """memfd_create(2): seals are accepted and cannot be set."""
+    if flags & ~(_MFD_CLOEXEC | _MFD_ALLOW_SEALING | _MFD_NOEXEC_SEAL | _MFD_EXEC):
+        raise KernelError(Errno.EINVAL)
+    context.memory.read_string(name, _MFD_NAME_MAX, Errno.EINVAL)
+    context.process.fds.require_room()
+    file = open_memory(context.kernel)
+    return context.process.fds.install(file, close_on_exec=bool(flags & _MFD_CLOEXEC))
 
 
 def close(context: CallContext, fd: int) -> int:

@@ -34,13 +34,21 @@ from wasmsand.kernel.flags import (
     POLLWRNORM,
 )
 from wasmsand.kernel.limits import POLL_FDS_MAX
-from wasmsand.kernel.process.timers import real_timer, set_real_timer
+from wasmsand.kernel.process.signals import Signal
+from wasmsand.kernel.process.timers import (
+    cpu_timer,
+    real_timer,
+    set_cpu_timer,
+    set_real_timer,
+)
 from wasmsand.kernel.wait import WouldBlock
 
 _REALTIME, _MONOTONIC, _PROCESS_CPU, _THREAD_CPU, _MONOTONIC_RAW = range(5)
 _REALTIME_COARSE, _MONOTONIC_COARSE, _BOOTTIME = 5, 6, 7
 _TIMER_ABSTIME: Final = 1
 _ITIMER_REAL: Final = 0
+_ITIMER_SIGNALS: Final = (Signal.SIGALRM, Signal.SIGVTALRM, Signal.SIGPROF)
+"""By which timer; the second and third count CPU time, all of which is the user's."""
 _TICKS_PER_SECOND: Final = 100
 _TICK: Final = SECOND // _TICKS_PER_SECOND
 _READ_BITS: Final = POLLIN | POLLRDNORM | POLLHUP | POLLERR
@@ -104,19 +112,19 @@ def clock_nanosleep(
 
 def setitimer(context: CallContext, which: int, new: int, old: int) -> int:
     """setitimer(2)."""
-    if which != _ITIMER_REAL:
-        raise KernelError(Errno.EINVAL, "only ITIMER_REAL")
+    if which >= len(_ITIMER_SIGNALS):
+        raise KernelError(Errno.EINVAL)
     if old:
         context.memory.require(old, TIMEVAL_PAIR.size)
     every_s, every_us, value_s, value_us = context.memory.unpack(TIMEVAL_PAIR, new)
     if min(every_s, every_us, value_s, value_us) < 0 or max(every_us, value_us) >= 1_000_000:
         raise KernelError(Errno.EINVAL)
-    previous = set_real_timer(
-        context.kernel,
-        context.process,
-        value_s * SECOND + value_us * 1000,
-        every_s * SECOND + every_us * 1000,
-    )
+    value, every = value_s * SECOND + value_us * 1000, every_s * SECOND + every_us * 1000
+    if which == _ITIMER_REAL:
+        previous = set_real_timer(context.kernel, context.process, value, every)
+    else:
+        signal = _ITIMER_SIGNALS[which]
+        previous = set_cpu_timer(context.process, signal, context.cpu_time_ns(), value, every)
     if old:
         _write_timer(context, old, *previous)
     return 0
@@ -124,9 +132,13 @@ def setitimer(context: CallContext, which: int, new: int, old: int) -> int:
 
 def getitimer(context: CallContext, which: int, address: int) -> int:
     """getitimer(2)."""
-    if which != _ITIMER_REAL:
+    if which >= len(_ITIMER_SIGNALS):
         raise KernelError(Errno.EINVAL)
-    _write_timer(context, address, *real_timer(context.kernel, context.process))
+    if which == _ITIMER_REAL:
+        left = real_timer(context.kernel, context.process)
+    else:
+        left = cpu_timer(context.process, _ITIMER_SIGNALS[which], context.cpu_time_ns())
+    _write_timer(context, address, *left)
     return 0
 
 

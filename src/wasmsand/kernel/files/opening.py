@@ -17,12 +17,15 @@ from wasmsand.kernel.files.regular import DirectoryFile, NodeFile, RegularFile
 from wasmsand.kernel.files.terminal import Terminal, TerminalFile, TerminalMaster
 from wasmsand.kernel.flags import (
     O_ACCMODE,
+    O_CREAT,
     O_CREATION,
+    O_DIRECTORY,
     O_NOCTTY,
     O_NONBLOCK,
     O_PATH,
     O_RDONLY,
     O_RDWR,
+    O_TMPFILE_BIT,
     O_WRONLY,
     S_IFCHR,
     S_IFDIR,
@@ -30,7 +33,7 @@ from wasmsand.kernel.flags import (
     S_IFMT,
     S_IFREG,
 )
-from wasmsand.kernel.vfs import Node
+from wasmsand.kernel.vfs import ROOT, Namespace, Node
 from wasmsand.kernel.wait import WouldBlock
 
 if TYPE_CHECKING:
@@ -47,6 +50,8 @@ def open_path(
         return _finish_fifo_open(kernel, process, pending)
     namespace = kernel.namespace
     credentials = process.identity.credentials()
+    if flags & O_TMPFILE_BIT:
+        return _open_unnamed(namespace, process, base, path, flags, mode)
     node = namespace.open_node(credentials, base, path, flags, mode, process.umask)
     kept = flags & ~O_CREATION
     if flags & O_PATH:
@@ -64,6 +69,29 @@ def open_path(
     if kind == S_IFCHR:
         return _open_device(kernel, process, node, namespace.stat(node).rdev, flags)
     raise KernelError(Errno.ENXIO)  # block devices and sockets
+
+
+def _open_unnamed(
+    namespace: Namespace, process: Process, base: Node, path: bytes, flags: int, mode: int
+) -> OpenFile:
+    if not flags & O_DIRECTORY or flags & O_CREAT or flags & O_ACCMODE == O_RDONLY:
+        raise KernelError(Errno.EINVAL)
+    credentials = process.identity.credentials()
+    directory = namespace.resolve(credentials, base, path)
+    node = namespace.make_unnamed(credentials, directory, mode, process.umask)
+    kept = flags & ~(O_CREATION | O_TMPFILE_BIT | O_DIRECTORY)
+    file = RegularFile(kept, namespace, node, credentials)
+    namespace.release(node)  # the description holds it now
+    return file
+
+
+def open_memory(kernel: Kernel) -> OpenFile:
+    """A file that is in no directory (memfd_create)."""
+    namespace = kernel.namespace
+    node = namespace.make_unnamed(ROOT, namespace.root, 0o777)
+    file = RegularFile(O_RDWR, namespace, node, ROOT)
+    namespace.release(node)
+    return file
 
 
 def _open_device(kernel: Kernel, process: Process, node: Node, number: int, flags: int) -> OpenFile:

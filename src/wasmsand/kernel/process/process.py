@@ -8,7 +8,7 @@ questions only; what happens to processes is in `fork`, `exec`, `exit`, `wait` a
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from wasmsand.kernel.files.table import FdTable
 from wasmsand.kernel.process.identity import Identity
@@ -29,6 +29,13 @@ class ProcessState(Enum):
     STOPPED = "T"
     ZOMBIE = "Z"
     GONE = "X"
+
+
+class CpuTimer(NamedTuple):
+    """A timer that counts CPU time: when it goes off, and how often after that (0: not)."""
+
+    deadline_ns: int
+    interval_ns: int
 
 
 class Usage:
@@ -59,6 +66,7 @@ class Process:
         "child_queue",
         "children",
         "children_usage",
+        "cpu_timers",
         "cwd",
         "dead",
         "dumpable",
@@ -124,6 +132,8 @@ class Process:
         """Wakes when a child changed its state."""
         self.real_timer_deadline = 0
         self.real_timer_interval = 0
+        self.cpu_timers: dict[int, CpuTimer] = {}
+        """Timers of CPU time that are armed, by the signal that they send."""
 
         self.state = ProcessState.RUNNING
         self.dead = False

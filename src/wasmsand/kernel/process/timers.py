@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.process.delivery import SI_KERNEL, post
-from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.process import CpuTimer, Process
 from wasmsand.kernel.process.rlimits import CPU, Limit
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 
@@ -63,8 +63,43 @@ def fire_timers(kernel: Kernel) -> int | None:
     return earliest
 
 
+def set_cpu_timer(
+    process: Process, signal: Signal, used_ns: int, value_ns: int, interval_ns: int
+) -> tuple[int, int]:
+    """Arm (or with 0 disarm) the timer that sends `signal`; the old (remaining, interval)."""
+    old = cpu_timer(process, signal, used_ns)
+    if value_ns:
+        process.cpu_timers[signal] = CpuTimer(used_ns + value_ns, interval_ns)
+    else:
+        process.cpu_timers.pop(signal, None)
+    return old
+
+
+def cpu_timer(process: Process, signal: Signal, used_ns: int) -> tuple[int, int]:
+    """(remaining, interval) in nanoseconds of CPU time; remaining 0 when not armed."""
+    timer = process.cpu_timers.get(signal)
+    if timer is None:
+        return 0, 0
+    return max(1, timer.deadline_ns - used_ns), timer.interval_ns
+
+
+def fire_cpu_timers(kernel: Kernel, process: Process) -> None:
+    """Send what is due, of a process that computes."""
+    used = process.usage.user_ns
+    for signo, timer in tuple(process.cpu_timers.items()):
+        if used >= timer.deadline_ns:
+            if timer.interval_ns:
+                process.cpu_timers[signo] = timer._replace(deadline_ns=used + timer.interval_ns)
+            else:
+                del process.cpu_timers[signo]
+            post(kernel, process, SignalInfo(Signal(signo), SI_KERNEL))
+
+
 def enforce_cpu_limit(kernel: Kernel, process: Process) -> None:
-    """RLIMIT_CPU: SIGXCPU at the soft limit and every second after it, SIGKILL at the hard."""
+    """RLIMIT_CPU: SIGXCPU at the soft limit and every second after it, SIGKILL at the hard;
+    and the timers of CPU time."""
+    if process.cpu_timers:
+        fire_cpu_timers(kernel, process)
     limit = process.rlimits.get(CPU)
     used = process.usage.user_ns // SECOND
     if used >= limit.hard:

@@ -158,6 +158,20 @@ class Namespace(NodeOperations):
         )
         return Node(fs, fs.create(parent, name, mode, uid, gid))
 
+    def make_unnamed(self, cred: Credentials, directory: Node, mode: int, umask: int = 0) -> Node:
+        """A regular file without a name (O_TMPFILE), on the file system of `directory`. It is
+        returned retained: its last `release` removes it."""
+        fs, parent = directory.fs, directory.ino
+        if not is_directory(fs.attributes(parent).mode):
+            raise KernelError(Errno.ENOTDIR)
+        number = 0
+        while fs.lookup(parent, name := b".unnamed-%d" % number) is not None:
+            number += 1
+        node = self._create(cred, fs, parent, name, mode, umask)
+        self.retain(node)
+        fs.unlink(parent, name)
+        return node
+
     # Making names.
 
     def mkdir(self, cred: Credentials, base: Node, path: bytes, mode: int, umask: int = 0) -> Node:

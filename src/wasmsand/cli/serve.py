@@ -42,6 +42,7 @@ _OPTIONS = (
     ("--max-waiting-commands", int, "commands that wait for their turn; others are refused"),
     ("--max-command-seconds", float, "longest timeout of one command"),
     ("--max-connections", int, "connections at the same time"),
+    ("--keep-alive-seconds", float, "how long a connection may be idle"),
     ("--max-json-bytes", int, "largest JSON body"),
     ("--max-upload-bytes", int, "largest file that one request can write"),
     ("--max-buffered-bytes", int, "bodies being received, of all requests together"),

@@ -31,9 +31,13 @@ def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> H
         raise ValueError("wasm_dir is a directory of this machine, which the server cannot read")
     transport = Transport(url, token)
     wanted: dict[str, object] = {name: getattr(options, name) for name in LIMIT_NAMES}
-    # Variables, directory and timeout are kept on this side.
-    state = object_of(transport.ask("POST", "/v1/sandboxes", value=wanted))
-    return HttpBackend(transport, str(state["id"]))
+    try:
+        # Variables, directory and timeout are kept on this side.
+        state = object_of(transport.ask("POST", "/v1/sandboxes", value=wanted))
+        return HttpBackend(transport, str(state["id"]))
+    except BaseException:
+        transport.close()
+        raise
 
 
 class HttpBackend:

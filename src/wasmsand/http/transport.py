@@ -39,7 +39,11 @@ class Transport:
 
     def __init__(self, url: str, token: str | None) -> None:
         """Raises `ValueError` for what is no URL of a server."""
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise ValueError(f"url: {error}: {url!r}") from None
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"url must be like http://127.0.0.1:8750, not {url!r}")
         if parts.query or parts.fragment or parts.username:
@@ -49,7 +53,7 @@ class Transport:
         self.url = f"{parts.scheme}://{parts.netloc}"
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
         self._host = parts.hostname
-        self._port = parts.port
+        self._port = port
         self._prefix = parts.path.rstrip("/")
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._lock = threading.Lock()

@@ -36,8 +36,11 @@ if TYPE_CHECKING:
         ToolError,
     )
     from wasmsand.sdk.options import SandboxOptions
+    from wasmsand.sdk.pool import SandboxPool
     from wasmsand.sdk.results import CommandResult, FileInfo, ProcessInfo, Usage
     from wasmsand.sdk.sandbox import Sandbox
+    from wasmsand.sdk.shell import Shell
+    from wasmsand.sdk.watching import FileEvent, FileWatch
 
 __version__ = "0.1.0"
 
@@ -62,8 +65,11 @@ _MODULES = {
         "ToolError",
     ),
     "options": ("SandboxOptions",),
+    "pool": ("SandboxPool",),
     "results": ("CommandResult", "FileInfo", "ProcessInfo", "Usage"),
     "sandbox": ("Sandbox",),
+    "shell": ("Shell",),
+    "watching": ("FileEvent", "FileWatch"),
 }
 """Where in `wasmsand.sdk` each public name is."""
 
@@ -75,7 +81,9 @@ __all__ = [
     "ConnectionLostError",
     "DirectoryNotEmptyError",
     "FileError",
+    "FileEvent",
     "FileInfo",
+    "FileWatch",
     "ImageMissingError",
     "InvalidPathError",
     "IsDirectoryError",
@@ -89,7 +97,9 @@ __all__ = [
     "SandboxClosedError",
     "SandboxError",
     "SandboxOptions",
+    "SandboxPool",
     "ServerError",
+    "Shell",
     "ToolError",
     "Usage",
     "__version__",

@@ -1,15 +1,35 @@
-"""A sandbox for each test."""
+"""A sandbox for each test, by each of the ways in (see `backends`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from tests.sdk.backends import WAYS_IN, MakeSandbox
 from wasmsand import Sandbox
 
 
+@pytest.fixture(params=list(WAYS_IN))
+def make_sandbox(request: pytest.FixtureRequest) -> Iterator[MakeSandbox]:
+    """Makes sandboxes with options; they are killed after the test."""
+    way: str = request.param
+    for mark in request.node.iter_markers("not_by"):
+        if mark.args == (way,):
+            request.applymarker(pytest.mark.xfail(reason=mark.kwargs["reason"], strict=True))
+    made: list[Sandbox] = []
+
+    def make(**options: Any) -> Sandbox:
+        sandbox = WAYS_IN[way](**options)
+        made.append(sandbox)
+        return sandbox
+
+    yield make
+    for sandbox in made:
+        sandbox.kill()
+
+
 @pytest.fixture
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as sandbox:
-        yield sandbox
+def sandbox(make_sandbox: MakeSandbox) -> Sandbox:
+    return make_sandbox()

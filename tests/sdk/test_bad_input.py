@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.sdk.backends import MakeSandbox
 from wasmsand import Sandbox
 
 CONSTRUCTOR = [
@@ -130,6 +131,6 @@ def test_bad_arguments(
     assert sandbox.files.list() == []
 
 
-def test_a_very_long_timeout_is_accepted() -> None:
-    with Sandbox(timeout_ms=10**30) as sandbox:
+def test_a_very_long_timeout_is_accepted(make_sandbox: MakeSandbox) -> None:
+    with make_sandbox(timeout_ms=10**30) as sandbox:
         assert sandbox.commands.run("echo hi").stdout == "hi\n"

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.sdk.backends import MakeSandbox
 from wasmsand import CommandError, CommandResult, Sandbox
 
 
@@ -125,8 +126,8 @@ def test_a_timeout_ends_background_processes_too(sandbox: Sandbox) -> None:
     assert not sandbox.files.exists("/tmp/late")
 
 
-def test_the_timeout_of_the_sandbox() -> None:
-    with Sandbox(timeout_ms=300) as sandbox:
+def test_the_timeout_of_the_sandbox(make_sandbox: MakeSandbox) -> None:
+    with make_sandbox(timeout_ms=300) as sandbox:
         started = time.monotonic()
         result = sandbox.commands.run("echo before; echo problem >&2; sleep 20; echo after")
         assert time.monotonic() - started < 5
@@ -167,8 +168,8 @@ def test_a_line_that_a_timeout_cut_is_ended_before_the_message(sandbox: Sandbox)
     assert result.stderr == "half\ncommand timed out\n"
 
 
-def test_a_sandbox_without_a_timeout() -> None:
-    with Sandbox(timeout_ms=None) as sandbox:
+def test_a_sandbox_without_a_timeout(make_sandbox: MakeSandbox) -> None:
+    with make_sandbox(timeout_ms=None) as sandbox:
         assert sandbox.commands.run("sleep 0.1; echo done").stdout == "done\n"
 
 

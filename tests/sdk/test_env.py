@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.sdk.backends import MakeSandbox
 from wasmsand import Sandbox
 
 
@@ -68,9 +69,9 @@ def test_env_of_one_call_wins_and_ends_with_it(sandbox: Sandbox) -> None:
     assert sandbox.commands.run("echo $FOO").stdout == "set\n"
 
 
-def test_env_of_the_constructor_is_copied() -> None:
+def test_env_of_the_constructor_is_copied(make_sandbox: MakeSandbox) -> None:
     variables = {"FOO": "bar"}
-    with Sandbox(env=variables) as sandbox:
+    with make_sandbox(env=variables) as sandbox:
         variables["FOO"] = "changed"
         assert sandbox.env.get("FOO") == "bar"
 

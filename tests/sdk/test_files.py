@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
+from tests.sdk.backends import MakeSandbox
 from wasmsand import (
     AlreadyExistsError,
     DirectoryNotEmptyError,
@@ -177,8 +178,10 @@ def test_writing_below_a_file_is_an_error(sandbox: Sandbox) -> None:
         sandbox.files.write("a/b", "x")
 
 
-def test_a_file_larger_than_the_limit_is_refused_and_nothing_is_lost() -> None:
-    with Sandbox(fs_limit_bytes=100_000) as sandbox:
+def test_a_file_over_the_limit_is_refused_and_nothing_is_lost(
+    make_sandbox: MakeSandbox,
+) -> None:
+    with make_sandbox(fs_limit_bytes=100_000) as sandbox:
         sandbox.files.write("a", b"x" * 60_000)
         with pytest.raises(NoSpaceError, match=r"^ENOSPC: .*fs_limit_bytes") as caught:
             sandbox.files.write("a", b"y" * 200_000)
@@ -190,8 +193,8 @@ def test_a_file_larger_than_the_limit_is_refused_and_nothing_is_lost() -> None:
         sandbox.files.write("b", b"y" * 60_000)
 
 
-def test_space_that_is_freed_can_be_used_again() -> None:
-    with Sandbox(fs_limit_bytes=1_000_000) as sandbox:
+def test_space_that_is_freed_can_be_used_again(make_sandbox: MakeSandbox) -> None:
+    with make_sandbox(fs_limit_bytes=1_000_000) as sandbox:
         for _ in range(20):
             sandbox.files.write("a", b"x" * 900_000)
             sandbox.files.rm("a")

@@ -8,38 +8,39 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.sdk.backends import MakeSandbox
 from wasmsand import Sandbox, SandboxClosedError
 
 
-def test_a_new_sandbox_runs_a_command() -> None:
-    sandbox = Sandbox()
+def test_a_new_sandbox_runs_a_command(make_sandbox: MakeSandbox) -> None:
+    sandbox = make_sandbox()
     try:
         assert sandbox.commands.run("echo hello").stdout == "hello\n"
     finally:
         sandbox.kill()
 
 
-def test_kill_is_idempotent() -> None:
-    sandbox = Sandbox()
+def test_kill_is_idempotent(make_sandbox: MakeSandbox) -> None:
+    sandbox = make_sandbox()
     sandbox.kill()
     sandbox.kill()
 
 
-def test_with_gives_the_sandbox_and_kills_it_at_the_end() -> None:
-    with Sandbox() as sandbox:
+def test_with_gives_the_sandbox_and_kills_it_at_the_end(make_sandbox: MakeSandbox) -> None:
+    with make_sandbox() as sandbox:
         sandbox.files.write("a", "x")
     with pytest.raises(SandboxClosedError):
         sandbox.files.read("a")
 
 
-def test_with_kills_the_sandbox_and_passes_the_exception_on() -> None:
-    with pytest.raises(ZeroDivisionError), Sandbox() as sandbox:
+def test_with_kills_the_sandbox_and_passes_the_exception_on(make_sandbox: MakeSandbox) -> None:
+    with pytest.raises(ZeroDivisionError), make_sandbox() as sandbox:
         raise ZeroDivisionError
     assert repr(sandbox) == "<Sandbox killed>"
 
 
-def test_a_killed_sandbox_cannot_be_entered_again() -> None:
-    sandbox = Sandbox()
+def test_a_killed_sandbox_cannot_be_entered_again(make_sandbox: MakeSandbox) -> None:
+    sandbox = make_sandbox()
     sandbox.kill()
     with pytest.raises(SandboxClosedError), sandbox:
         pass
@@ -48,6 +49,23 @@ def test_a_killed_sandbox_cannot_be_entered_again() -> None:
 @pytest.mark.parametrize(
     "use",
     [
+        lambda s: s.commands.start("true"),
+        lambda s: s.commands.list(),
+        lambda s: s.shell(),
+        lambda s: s.usage(),
+        lambda s: s.files.read_text("a"),
+        lambda s: s.files.read_stream("a"),
+        lambda s: s.files.append("a", "b"),
+        lambda s: s.files.rename("a", "b"),
+        lambda s: s.files.copy("a", "b"),
+        lambda s: s.files.symlink("a", "b"),
+        lambda s: s.files.readlink("a"),
+        lambda s: s.files.chmod("a", 0o644),
+        lambda s: s.files.upload("/etc/passwd", "b"),
+        lambda s: s.files.download("a", "/nowhere/b"),
+        lambda s: s.files.export_tar("a"),
+        lambda s: s.files.import_tar(b"", "b"),
+        lambda s: s.files.watch("a"),
         lambda s: s.commands.run("true"),
         lambda s: s.files.read("/etc/passwd"),
         lambda s: s.files.write("a", "b"),
@@ -62,21 +80,23 @@ def test_a_killed_sandbox_cannot_be_entered_again() -> None:
         lambda s: s.env.all(),
     ],
 )
-def test_every_use_after_kill_is_a_closed_error(use: Callable[[Sandbox], object]) -> None:
-    sandbox = Sandbox()
+def test_every_use_after_kill_is_a_closed_error(
+    make_sandbox: MakeSandbox, use: Callable[[Sandbox], object]
+) -> None:
+    sandbox = make_sandbox()
     sandbox.kill()
     with pytest.raises(SandboxClosedError, match="was killed; create a new Sandbox"):
         use(sandbox)
 
 
-def test_repr_shows_the_state_and_no_values_of_variables() -> None:
-    with Sandbox(timeout_ms=5, env={"TOKEN": "secret"}) as sandbox:
+def test_repr_shows_the_state_and_no_values_of_variables(make_sandbox: MakeSandbox) -> None:
+    with make_sandbox(timeout_ms=5, env={"TOKEN": "secret"}) as sandbox:
         assert repr(sandbox) == "<Sandbox cwd='/home/user' timeout_ms=5>"
         assert repr(sandbox.env) == "<Environment ['TOKEN']>"
 
 
-def test_kill_from_another_thread_ends_a_running_command() -> None:
-    sandbox = Sandbox()
+def test_kill_from_another_thread_ends_a_running_command(make_sandbox: MakeSandbox) -> None:
+    sandbox = make_sandbox()
     outcome: list[object] = []
 
     def run() -> None:
@@ -94,30 +114,30 @@ def test_kill_from_another_thread_ends_a_running_command() -> None:
     assert isinstance(outcome[0], SandboxClosedError)
 
 
-def test_sandboxes_do_not_see_each_other() -> None:
-    with Sandbox() as one, Sandbox() as two:
+def test_sandboxes_do_not_see_each_other(make_sandbox: MakeSandbox) -> None:
+    with make_sandbox() as one, make_sandbox() as two:
         one.files.write("/tmp/mine", "x")
         one.env.set("MINE", "x")
         assert not two.files.exists("/tmp/mine")
         assert two.commands.run('echo "[$MINE]"; ls /tmp').stdout == "[]\n"
 
 
-def test_a_change_to_a_shared_system_file_stays_in_its_sandbox() -> None:
-    with Sandbox() as one, Sandbox() as two:
+def test_a_change_to_a_shared_system_file_stays_in_its_sandbox(make_sandbox: MakeSandbox) -> None:
+    with make_sandbox() as one, make_sandbox() as two:
         before = two.files.read("/etc/passwd")
         one.files.write("/etc/passwd", "changed")
         assert two.files.read("/etc/passwd") == before
 
 
-def test_cwd_is_made_when_missing_and_is_where_commands_start() -> None:
-    with Sandbox(cwd="/srv/work/deep") as sandbox:
+def test_cwd_is_made_when_missing_and_is_where_commands_start(make_sandbox: MakeSandbox) -> None:
+    with make_sandbox(cwd="/srv/work/deep") as sandbox:
         assert sandbox.commands.run("pwd; echo $PWD").stdout == "/srv/work/deep\n" * 2
         sandbox.files.write("a", "x")
         assert sandbox.files.read("/srv/work/deep/a") == b"x"
 
 
-def test_several_threads_share_one_sandbox() -> None:
-    with Sandbox() as sandbox:
+def test_several_threads_share_one_sandbox(make_sandbox: MakeSandbox) -> None:
+    with make_sandbox() as sandbox:
         results: dict[int, str] = {}
 
         def work(number: int) -> None:

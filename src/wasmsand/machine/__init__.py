@@ -1,5 +1,6 @@
 """One sandbox's life: options to image, kernel and engine; run, capture, timeout."""
 
+from wasmsand.machine.archives import export_tar, import_tar
 from wasmsand.machine.checkpoint import Checkpoint, CheckpointFailed, run_to_checkpoint
 from wasmsand.machine.command import Completed
 from wasmsand.machine.disk_image import (
@@ -31,8 +32,10 @@ __all__ = [
     "ProcessEntry",
     "ToolRejected",
     "base_image",
+    "export_tar",
     "image_at",
     "image_programs",
+    "import_tar",
     "list_processes",
     "read_disk_image",
     "run_to_checkpoint",

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import S_IFDIR, S_IFLNK, S_IFMT, S_IFREG
+from wasmsand.kernel.limits import MIB
 from wasmsand.kernel.vfs import ROOT, Node, Stat
 from wasmsand.machine import trees
 
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
 
+_PROC_FILE_MAX: Final = 1 * MIB
 _TYPES: Final = {
     S_IFREG: "file",
     S_IFDIR: "dir",
@@ -56,12 +58,27 @@ class HostFiles:
         return self._namespace.resolve(ROOT, self._namespace.root, _bytes(path), follow=follow)
 
     def read(self, path: str, offset: int = 0, count: int | None = None) -> bytes:
-        """The content of a file, or a part of it."""
+        """The content of a file, or a part of it.
+
+        EFBIG if so much of it is holes that it is larger than what the sandbox can hold.
+        """
         with self._lock:
             node = self._resolve(path)
             self._require_regular(node, path)
-            rest = max(0, self._namespace.size(node) - offset)
-            return self._namespace.read(node, offset, rest if count is None else min(count, rest))
+            stat = self._namespace.stat(node)
+            # Files of /proc say that they are empty.
+            rest = max(0, stat.size - offset) if stat.size else _PROC_FILE_MAX
+            wanted = rest if count is None else min(count, rest)
+            if wanted > stat.blocks * 512:
+                self.require_few_holes(wanted - stat.blocks * 512, path)
+            return self._namespace.read(node, offset, wanted)
+
+    def require_few_holes(self, holes: int, path: str) -> None:
+        """EFBIG for more than the file system's size: holes cost the guest nothing, but whoever
+        reads them needs room for them."""
+        limit = self._machine.kernel.limits.fs_limit_bytes
+        if holes > max(limit, _PROC_FILE_MAX):
+            raise KernelError(Errno.EFBIG, f"{path} has {holes} bytes of holes; read it in parts")
 
     def _require_regular(self, node: Node, path: str) -> None:
         kind = self._namespace.stat(node).mode & S_IFMT

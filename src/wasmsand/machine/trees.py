@@ -96,7 +96,7 @@ def copy(namespace: Namespace, source: Node, target: bytes, uid: int, gid: int) 
     """
     root = namespace.root
     kind = namespace.stat(source).mode & S_IFMT
-    existing = _find(namespace, root, target)
+    existing = find(namespace, root, target)
     if existing == source:
         raise KernelError(Errno.EINVAL, "source and target are the same file")
     if kind == S_IFDIR:
@@ -116,7 +116,7 @@ def _copy_one(namespace: Namespace, entry: Found, path: bytes, uid: int, gid: in
     kind, mode = stat.mode & S_IFMT, stat.mode & 0o7777
     if kind not in (S_IFDIR, S_IFREG, S_IFLNK, S_IFIFO):
         return
-    existing = _find(namespace, root, path)
+    existing = find(namespace, root, path)
     if existing is not None:
         is_directory = namespace.stat(existing).mode & S_IFMT == S_IFDIR
         if kind == S_IFDIR:
@@ -140,18 +140,27 @@ def _copy_one(namespace: Namespace, entry: Found, path: bytes, uid: int, gid: in
 
 
 def _copy_content(namespace: Namespace, source: Node, target: Node, size: int) -> None:
-    offset = 0
-    while offset < size:
-        piece = namespace.read(source, offset, IO_CHUNK)
-        if not piece:
-            return
-        offset += namespace.write(ROOT, target, offset, piece)
+    """Copy the data, and leave the holes."""
+    start = 0
+    while start < size:
+        try:
+            start = namespace.seek_data(source, start)
+        except KernelError as error:
+            if error.errno is Errno.ENXIO:  # only a hole is left
+                break
+            raise
+        end = namespace.seek_hole(source, start)
+        while start < end:
+            piece = namespace.read(source, start, min(end - start, IO_CHUNK))
+            start += namespace.write(ROOT, target, start, piece)
+    namespace.resize(ROOT, target, size)
 
 
-def _find(namespace: Namespace, base: Node, path: bytes) -> Node | None:
+def find(namespace: Namespace, base: Node, path: bytes) -> Node | None:
+    """What is at a path, or None; a symbolic link is not followed."""
     try:
         return namespace.resolve(ROOT, base, path, follow=False)
     except KernelError as error:
-        if error.errno is Errno.ENOENT:
+        if error.errno in (Errno.ENOENT, Errno.ENOTDIR):
             return None
         raise

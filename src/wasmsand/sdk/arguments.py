@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _LAST_SIGNAL = 64
 _READ_STEP = 1024 * 1024
@@ -66,7 +66,9 @@ def guest_path(name: str, value: object, cwd: str) -> str:
     path = text(name, os.fspath(value))
     if not path:
         raise ValueError(f"{name} must not be empty")
-    return posixpath.join(cwd, path)
+    while path.startswith("./"):
+        path = path[2:].lstrip("/")
+    return cwd if path in ("", ".") else posixpath.join(cwd, path)
 
 
 def host_path(name: str, value: object) -> str:
@@ -85,7 +87,7 @@ def absolute_path(name: str, value: object) -> str:
     """`value` as an absolute path in the sandbox."""
     path = guest_path(name, value, "")
     if not path.startswith("/"):
-        raise ValueError(f"{name} must be an absolute path, not {path!r}")
+        raise ValueError(f"{name} must be an absolute path, not {str(value)!r}")
     return path
 
 
@@ -116,6 +118,25 @@ def content_or_file(name: str, value: object, limit: int) -> bytes:
         pieces.append(bytes(piece))
         room -= len(piece)
     return b"".join(pieces)
+
+
+def byte_pieces(name: str, value: object) -> Iterator[bytes]:
+    """`value`, which is bytes, a binary file or an iterable of bytes, in pieces."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return iter((bytes(value),))
+    read = getattr(value, "read", None)
+    if read is not None:
+        return _checked_pieces(name, iter(lambda: read(_READ_STEP), b""))
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return _checked_pieces(name, value)
+    raise TypeError(f"{name} must be bytes, a binary file or pieces of bytes, not {_kind(value)}")
+
+
+def _checked_pieces(name: str, pieces: Iterable[object]) -> Iterator[bytes]:
+    for piece in pieces:
+        if not isinstance(piece, bytes | bytearray | memoryview):
+            raise TypeError(f"{name} must be made of bytes, not {_kind(piece)}")
+        yield bytes(piece)
 
 
 def command_line(command: object, shell: tuple[str, ...]) -> tuple[str, ...]:

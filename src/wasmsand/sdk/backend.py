@@ -220,8 +220,8 @@ class Backend(Protocol):
         with names relative to `path`."""
 
     def import_tar(self, path: str, pieces: Iterable[bytes]) -> None:
-        """Unpack a tar archive (plain, gzip, bzip2 or xz) below the directory `path`, which is
-        made. Nothing is written outside `path`, whatever names and links the archive has."""
+        """Unpack a tar archive, plain or compressed by gzip, below the directory `path`, which
+        is made. Nothing is written outside `path`, whatever names and links the archive has."""
 
     # Life.
 

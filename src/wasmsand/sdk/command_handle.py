@@ -43,6 +43,7 @@ class CommandHandle:
         self._collector = Collector(process, attachment.options.max_output_bytes)
         self._decoder = TextDecoder()
         self._result: CommandResult | None = None
+        self._exit_code: int | None = None
 
     @property
     def pid(self) -> int:
@@ -103,6 +104,7 @@ class CommandHandle:
         arguments.callback("on_stderr", on_stderr)
         if self._result is None:
             self._result = self._collector.collect(on_stdout, on_stderr, timeout)
+            self._exit_code = self._result.exit_code
             self._attachment.check_open()
         return self._result
 
@@ -110,7 +112,9 @@ class CommandHandle:
         """The exit code, or None while the command runs."""
         self._attachment.check_open()
         ended = self._process.wait(0)
-        return None if ended is None else ended.exit_code
+        if ended is not None:
+            self._exit_code = ended.exit_code
+        return self._exit_code
 
     def send_signal(self, number: int) -> None:
         """Send a signal, as 2 (SIGINT) or 15 (SIGTERM), to the command's first process.
@@ -138,8 +142,7 @@ class CommandHandle:
         self.kill()
 
     def __repr__(self) -> str:
-        if self._attachment.closed:
-            return f"<CommandHandle pid={self.pid} of a killed sandbox>"
-        exit_code = self.poll()
-        state = "running" if exit_code is None else f"exit_code={exit_code}"
-        return f"<CommandHandle pid={self.pid} {state} {self._command!r}>"
+        state = " of a killed sandbox" if self._attachment.closed else ""
+        if self._exit_code is not None:
+            state = f" exit_code={self._exit_code}"
+        return f"<CommandHandle pid={self.pid}{state} {self._command!r}>"

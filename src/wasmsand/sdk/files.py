@@ -10,7 +10,8 @@ from __future__ import annotations
 import builtins
 import os
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import BinaryIO, Final
 
 from wasmsand.sdk import arguments
@@ -18,6 +19,8 @@ from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.errors import FileError
 from wasmsand.sdk.globbing import matcher
 from wasmsand.sdk.results import FileInfo
+from wasmsand.sdk.transfer import pack_directory, unpack_directory
+from wasmsand.sdk.watching import FileWatch
 
 _CHUNK: Final = 1024 * 1024
 
@@ -141,7 +144,7 @@ class Files:
         """Remove a file or an empty directory; with `recursive`, a directory with all it
         holds. With `missing_ok` it is no error if there is nothing.
 
-        sandbox.files.rm("build", recursive=True)
+            sandbox.files.rm("build", recursive=True)
         """
         guest = self._path(path)
         try:
@@ -156,7 +159,7 @@ class Files:
         """Give a file or directory another path. A file, or an empty directory, that is at
         `target` is replaced.
 
-        sandbox.files.rename("draft.txt", "final.txt")
+            sandbox.files.rename("draft.txt", "final.txt")
         """
         guest = self._path(source, "source")
         self._attachment.backend.rename(guest, self._path(target, "target"))
@@ -216,6 +219,85 @@ class Files:
         """
         guest = self._path(path)
         self._attachment.backend.chmod(guest, arguments.file_mode("mode", mode))
+
+    # Trees.
+
+    def upload(self, host_path: str | os.PathLike[str], path: GuestPath) -> None:
+        """Copy a file, or a directory with all it holds, of this machine to `path`.
+
+            sandbox.files.upload("../project", "project")
+
+        Modes and times are kept, links are copied as links; what is there already is replaced
+        file by file. Raises `OSError` for what cannot be read.
+        """
+        source = Path(arguments.host_path("host_path", host_path))
+        guest = self._path(path)
+        backend = self._attachment.backend
+        if source.is_dir():
+            backend.import_tar(guest, pack_directory(source))
+            return
+        with source.open("rb") as file:
+            self.write(guest, file)
+        backend.chmod(guest, source.stat().st_mode & 0o777)
+
+    def download(self, path: GuestPath, host_path: str | os.PathLike[str]) -> builtins.list[str]:
+        """Copy a file, or a directory with all it holds, to `host_path` of this machine.
+
+            sandbox.files.download("dist", "build/dist")
+
+        Nothing is written outside `host_path`, whatever the sandbox holds. Returns what was
+        left out: links that may lead outside, FIFOs, sockets and devices. Raises `OSError` for
+        what cannot be written.
+        """
+        target = Path(arguments.host_path("host_path", host_path))
+        guest = self._path(path)
+        if self.stat(guest).type == "dir":
+            return unpack_directory(self._attachment.backend.export_tar(guest), target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("wb") as file:
+            file.writelines(self.read_stream(guest))
+        return []
+
+    def export_tar(self, path: GuestPath = ".") -> Iterator[bytes]:
+        """A directory with all it holds, or one file, as pieces of a tar archive.
+
+            with open("home.tar", "wb") as archive:
+                archive.writelines(sandbox.files.export_tar())
+
+        Names in it are relative to `path`. It is not compressed.
+        """
+        return self._attachment.backend.export_tar(self._path(path))
+
+    def import_tar(
+        self, archive: bytes | BinaryIO | Iterable[bytes], path: GuestPath = "."
+    ) -> None:
+        """Unpack a tar archive, plain or compressed by gzip, below a directory, which is made.
+
+            with open("home.tar.gz", "rb") as archive:
+                sandbox.files.import_tar(archive, "restored")
+
+        Nothing is written outside `path`. Files that are there are replaced. Raises
+        `InvalidPathError` for what is no archive; what was unpacked before stays.
+        """
+        guest = self._path(path)
+        pieces = arguments.byte_pieces("archive", archive)
+        self._attachment.backend.import_tar(guest, pieces)
+
+    def watch(
+        self, path: GuestPath = ".", *, recursive: bool = True, interval_ms: float = 100
+    ) -> FileWatch:
+        """Changes to a file, or below a directory, from now on.
+
+            with sandbox.files.watch("src") as watch:
+                sandbox.commands.run("touch src/new.py")
+                watch.poll()  # the event that src/new.py was created
+
+        `poll` does not wait; iterating does, and looks every `interval_ms`.
+        """
+        interval = arguments.timeout_seconds("interval_ms", interval_ms)
+        if interval is None:
+            raise TypeError("interval_ms must be a number of milliseconds, not None")
+        return FileWatch(self._attachment, self._path(path), bool(recursive), interval)
 
     def _path(self, path: object, name: str = "path") -> str:
         self._attachment.check_open()

@@ -19,6 +19,8 @@ from wasmsand.machine import (
     MachineOptions,
     ProcessEntry,
     ToolRejected,
+    export_tar,
+    import_tar,
     list_processes,
     read_disk_image,
     send_signal,
@@ -220,11 +222,14 @@ class LocalBackend:
 
     def export_tar(self, path: str) -> Iterator[bytes]:
         """See `Backend`."""
-        raise NotImplementedError
+        with file_errors(path):
+            pieces = export_tar(self._machine, path)
+        return _with_file_errors(pieces, path)
 
     def import_tar(self, path: str, pieces: Iterable[bytes]) -> None:
         """See `Backend`."""
-        raise NotImplementedError
+        with file_errors(path):
+            import_tar(self._machine, path, pieces)
 
     # Files at rest; only a machine of this process has them.
 
@@ -244,6 +249,11 @@ class LocalBackend:
     def close(self) -> None:
         """See `Backend`."""
         self._machine.close()
+
+
+def _with_file_errors(pieces: Iterator[bytes], path: str) -> Iterator[bytes]:
+    with file_errors(path):
+        yield from pieces
 
 
 def _info(entry: FileEntry) -> FileInfo:

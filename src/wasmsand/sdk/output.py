@@ -84,16 +84,18 @@ class Collector:
         assert ended is not None, "wait() without a time limit waits"
         notices = list(ended.notices)
         if self._truncated:
-            notices.append(
-                f"output limit of {self._limit} bytes reached, command ended; "
-                "raise max_output_bytes"
-            )
+            notices.append(output_limit_notice(self._limit))
             ended = Ended(_KILLED_EXIT_CODE, False, ended.seconds)
         stderr = bytes(self._kept[STDERR]) + b"".join(
             f"wasmsand: {notice}\n".encode() for notice in notices
         )
         completed = Completed(ended, bytes(self._kept[STDOUT]), stderr, self._truncated)
         return command_result(completed)
+
+
+def output_limit_notice(limit: int) -> str:
+    """What the user of a command learns that printed too much."""
+    return f"output limit of {limit} bytes reached, command ended; raise max_output_bytes"
 
 
 def _seconds_until(deadline: float | None) -> float | None:

@@ -20,6 +20,7 @@ from wasmsand.sdk.files import Files
 from wasmsand.sdk.opening import Isolation, connect_backend, open_backend
 from wasmsand.sdk.options import HOME, SandboxOptions
 from wasmsand.sdk.results import Usage
+from wasmsand.sdk.shell import Shell
 
 _DEFAULT: Final = SandboxOptions()
 
@@ -124,6 +125,23 @@ class Sandbox:
     def options(self) -> SandboxOptions:
         """What the sandbox was made from."""
         return self._attachment.options
+
+    def shell(
+        self,
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+    ) -> Shell:
+        """One bash that keeps its state from command to command.
+
+            with sandbox.shell() as shell:
+                shell.run("cd project && export DEBUG=1")
+                shell.run("make test").exit_code
+
+        It starts with the sandbox's variables and working directory; `env` is added, `cwd`
+        replaces. Variables that are set by `sandbox.env` later do not reach it.
+        """
+        return Shell(self._attachment, self.env, env=env, cwd=cwd)
 
     def usage(self) -> Usage:
         """What the sandbox uses now, each beside its limit.

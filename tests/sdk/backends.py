@@ -1,0 +1,31 @@
+"""The ways in by which the SDK's tests reach a sandbox.
+
+Every test that takes the fixture `sandbox` or `make_sandbox` runs once for each name in
+`WAYS_IN`. To join, add a name and a function that takes the keyword options of `Sandbox` (all
+but `isolation`) and returns a `Sandbox`, or something with exactly its methods. That is all a
+backend has to provide; what must be there for it once per test run (as a server) it starts
+itself, on loopback, and ends at exit.
+
+A test that is about this process only (garbage collection, subclassing) uses `Sandbox` itself.
+A test that a way in cannot pass is marked, with the ID of the limitation as its reason:
+
+    @pytest.mark.not_by("http", reason="L0NN")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from wasmsand import Sandbox
+
+MakeSandbox = Callable[..., Sandbox]
+
+
+def _local(**options: Any) -> Sandbox:
+    return Sandbox(**options)
+
+
+WAYS_IN: dict[str, MakeSandbox] = {
+    "local": _local,
+}

@@ -66,6 +66,14 @@ class PythonInstance:
     def stack_reserve(self) -> int:
         return 0
 
+    def new_thread(self, stack_pointer: int, argument: int) -> PythonInstance:
+        thread = PythonInstance(0)
+        thread.space = self.space
+        return thread
+
+    def catch_up(self) -> None:
+        pass
+
     def exported_address(self, name: str) -> int | None:
         return _FLAG if name == "__signal_flag" else None
 

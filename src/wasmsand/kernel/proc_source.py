@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.files.regular import DirectoryFile, RegularFile
-from wasmsand.kernel.process.process import ProcessState
+from wasmsand.kernel.process.process import Process, ProcessState
 from wasmsand.kernel.process.rlimits import COUNT
 from wasmsand.kernel.process.table import PID_MAX
 from wasmsand.kernel.vfs import FdInfo, ProcessInfo, Stat, SystemInfo
@@ -44,9 +44,13 @@ class KernelProcSource:
         """All pids."""
         return sorted(process.pid for process in self._kernel.processes)
 
+    def _find(self, pid: int) -> Process | None:
+        table = self._kernel.processes
+        return table.find(pid) or table.find_thread(pid)
+
     def process_info(self, pid: int) -> ProcessInfo | None:
-        """One process."""
-        process = self._kernel.processes.find(pid)
+        """One process, or one thread."""
+        process = self._find(pid)
         if process is None:
             return None
         identity, signals, terminal = process.identity, process.signals, process.terminal
@@ -56,7 +60,7 @@ class KernelProcSource:
             pgid=process.group,
             sid=process.session,
             name=process.name,
-            state=process.state.value,
+            state=process.shown_state().value,
             cmdline=() if process.dead else process.argv,
             environ=() if process.dead else process.environ,
             exe_path=process.executable,
@@ -77,6 +81,8 @@ class KernelProcSource:
             memory_peak_bytes=process.usage.max_memory,
             memory_share=process.memory_bytes / self._kernel.limits.memory_limit_bytes,
             children=sorted(process.children),
+            threads=[thread.tid for thread in process.threads],
+            tgid=process.pid,
             nice=process.nice,
             exit_code=process.exit_status,
             signals_pending=signals.pending,
@@ -90,12 +96,12 @@ class KernelProcSource:
 
     def fds(self, pid: int) -> Sequence[int]:
         """The fds of a process."""
-        process = self._kernel.processes.find(pid)
+        process = self._find(pid)
         return list(process.fds) if process is not None else []
 
     def fd_info(self, pid: int, fd: int) -> FdInfo | None:
         """One fd."""
-        process = self._kernel.processes.find(pid)
+        process = self._find(pid)
         if process is None:
             return None
         file = process.fds.find(fd)
@@ -122,7 +128,7 @@ class KernelProcSource:
 
     def fd_stat(self, pid: int, fd: int) -> Stat | None:
         """fstat of an fd without inode."""
-        process = self._kernel.processes.find(pid)
+        process = self._find(pid)
         file = process.fds.find(fd) if process is not None else None
         return file.stat() if file is not None else None
 

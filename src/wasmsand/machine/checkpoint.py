@@ -107,6 +107,8 @@ def _obstacles(machine: Machine, process: Process) -> list[str]:
         found.append(f"pending signals: {_signal_names(signals.pending)}")
     if process.children or process.parent is not kernel.init:
         found.append("child processes")
+    if process.threads:
+        found.append("threads")
     if process.real_timer_deadline:
         found.append("a timer")
     return found

@@ -1,7 +1,8 @@
 """A process on a thread: the meeting of kernel, ABI and engine.
 
 Owns `Guest`, which serves the calls of one process, of either ABI, and runs its program on
-a thread. Rules: the sandbox's lock is held for one system call and never while the
+a thread; a process with several threads has one for each of them, and they take turns
+(see `turns`). Rules: the sandbox's lock is held for one system call and never while the
 guest computes or waits; an exception that is none of ours ends the process and is
 logged, it never reaches the guest; the thread of a dead process stops at its next
 call or tick.
@@ -33,15 +34,24 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.opening import abandon_fifo_open
 from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.limits import STACK_UNCHARGED_MAX
+from wasmsand.kernel.process import futex
 from wasmsand.kernel.process.delivery import deliverable_handler, interrupts, restarts
 from wasmsand.kernel.process.life import fork, require_room_for_child
 from wasmsand.kernel.process.process import Process, ProcessState
 from wasmsand.kernel.process.program import Program, become
 from wasmsand.kernel.process.signals import Signal
+from wasmsand.kernel.process.thread import (
+    Thread,
+    end_thread,
+    first_thread,
+    new_thread,
+    only_thread,
+)
 from wasmsand.kernel.process.timers import enforce_cpu_limit
 from wasmsand.kernel.wait import WouldBlock
 from wasmsand.machine.loading import ModuleLoader, ProgramRejected
 from wasmsand.machine.parking import Parker
+from wasmsand.machine.turns import Turn
 
 log = logging.getLogger("wasmsand.machine")
 
@@ -83,7 +93,11 @@ class Guest(CallContext):
         self._loader = loader
         self._parker = Parker(lock)
         self._embryo_parent: Process | None = None
-        self._cpu_base = 0
+        self._cpu_base = self._cpu_accounted = 0
+        self._turn: Turn | None = None
+        self._has_turn = False
+        self._place: LockType | None = None
+        self.thread_locals: list[bytes] | None = None
         self._load(instance)
 
     def _load(self, instance: Instance) -> None:
@@ -108,13 +122,16 @@ class Guest(CallContext):
         self._loader.engine.start_thread(self._run)
 
     def _run(self) -> None:
-        self._cpu_base = time.thread_time_ns()
+        self._cpu_base = self._cpu_accounted = time.thread_time_ns()
         try:
             while True:
                 try:
+                    if self._turn is not None:
+                        self._begin_thread()
                     self._instance.run()
-                    self._finish(0)
+                    self._returned()
                 except _Execute as change:
+                    self._leave_threads()
                     self._instance.close()
                     self._load(change.instance)
                     continue
@@ -130,7 +147,16 @@ class Guest(CallContext):
                 break
         finally:
             self._wasi = None  # no circles of references
+            self._leave_threads()
             self._instance.close()
+
+    def _returned(self) -> None:
+        """The program came back without a call of exit: a thread's end is only its own."""
+        if self._turn is None:
+            self._finish(0)
+        else:
+            with self._lock:
+                self.end_thread(0)
 
     def _finish(self, status: int) -> None:
         with self._lock:
@@ -141,10 +167,12 @@ class Guest(CallContext):
             self.kernel.exit(self.process, status)
 
     def _account(self) -> None:
-        self.process.usage.user_ns = self.cpu_time_ns()
+        now = time.thread_time_ns()
+        self.process.usage.user_ns += now - self._cpu_accounted
+        self._cpu_accounted = now
 
     def cpu_time_ns(self) -> int:
-        return time.thread_time_ns() - self._cpu_base
+        return self.process.usage.user_ns + time.thread_time_ns() - self._cpu_accounted
 
     # HostCalls.
 
@@ -212,9 +240,12 @@ class Guest(CallContext):
 
     def _stop_if_over(self) -> None:
         """Leave the guest if no living process is left for this thread to run."""
-        parent = self._embryo_parent
-        if self.process.dead and (parent is None or parent.dead):
+        if self._is_over():
             raise ProcessEnded
+
+    def _is_over(self) -> bool:
+        parent = self._embryo_parent
+        return self.process.dead and (parent is None or parent.dead)
 
     def _wait(
         self,
@@ -226,6 +257,8 @@ class Guest(CallContext):
     ) -> int:
         """Park and retry until the call finishes or fails, or a signal ends it."""
         process = self.process
+        if self._turn is not None:
+            self._pass_turn()
         try:
             while True:
                 if process.stopped:
@@ -247,8 +280,12 @@ class Guest(CallContext):
         finally:
             process.call_done = 0
             process.call_deadline = process.call_started = None
+            if process.futex_wait is not None:
+                futex.abandon(process)
             if process.state is ProcessState.SLEEPING:
                 process.state = ProcessState.RUNNING
+            if self._turn is not None:
+                self._take_turn()
 
     def _interrupted(self, nr: int) -> int:
         process = self.process
@@ -302,6 +339,8 @@ class Guest(CallContext):
                 # A guest that a call has told of the signal is just back from that call and
                 # about to run the handler itself, where the handler may jump out of it.
                 run_handlers = self._before_return() and not self._told_by_call
+            if self._turn is not None and self._turn.wanted and not run_handlers:
+                self.yield_turn()
         if run_handlers and self._flag_address is not None:
             self._instance.call("__signal_run")
 
@@ -352,6 +391,8 @@ class Guest(CallContext):
     def execute(self, program: Program) -> int:
         """execve past all checks but those of the module itself."""
         instance = self._instantiate(program)
+        if self._turn is not None and self._embryo_parent is None:
+            self.process = only_thread(self.kernel, self.process)
         become(self.kernel, self.process, program)
         if self._embryo_parent is None:
             raise _Execute(instance)
@@ -399,10 +440,96 @@ class Guest(CallContext):
         reached(self.process, self._instance.memory(), self._instance.exported_variables())
         return self.end(0)
 
+    def end_thread(self, status: int) -> int:
+        """exit of one thread; with one thread, of the process."""
+        thread = self.process
+        if self._turn is None or self._embryo_parent is not None:
+            return self.end(status)
+        self._account()
+        if thread.clear_tid:
+            try:
+                self.memory.write_u32(thread.clear_tid, 0)
+                futex.wake(thread, thread.clear_tid, 1, -1)
+            except KernelError:
+                pass  # as Linux: nobody is there to be told
+        end_thread(self.kernel, thread, status)
+        raise ProcessEnded
+
+    def start_thread(self, stack: int) -> Process:
+        """clone of a thread, which begins with this stack pointer."""
+        if self._embryo_parent is not None:
+            raise KernelError(Errno.EAGAIN, "a thread inside a vfork child")
+        require_room_for_child(self.kernel, self.process)
+        turn = self._turn or Turn(self._lock, self, self._instance)
+        try:
+            instance = self._instance.new_thread(stack, stack)
+        except ModuleRejected as error:
+            raise KernelError(Errno.ENOSYS, str(error)) from error
+        except MemoryError as error:
+            raise KernelError(Errno.EAGAIN, str(error)) from error
+        if not isinstance(self.process, Thread):
+            self.process = self.kernel.current = first_thread(self.kernel, self.process)
+            self._turn, self._has_turn = turn, True
+        thread = new_thread(self.kernel, self.process)
+        guest = Guest(self.kernel, self._lock, self._loader, thread, instance)
+        guest._turn = turn
+        try:
+            guest.start()
+        except RuntimeError as error:  # the host has no threads left
+            end_thread(self.kernel, thread, 0)
+            instance.close()
+            raise KernelError(Errno.EAGAIN, str(error)) from error
+        guest._place = turn.ask()
+        return thread
+
+    def _begin_thread(self) -> None:
+        assert self._turn is not None
+        with self._lock:
+            self._turn.take(self, self._place)
+            self._has_turn = True
+            self._stop_if_over()
+            self._instance.catch_up()
+            self._set_flag(0)
+
+    def _pass_turn(self) -> None:
+        assert self._turn is not None
+        if self._has_turn:
+            self._has_turn = False
+            self._turn.give()
+
+    def _take_turn(self) -> None:
+        """Wait until this thread may run, unless it is to end; see the program as it is now."""
+        assert self._turn is not None
+        if self._has_turn or self._is_over():
+            return
+        self._turn.take(self)
+        self._has_turn = True
+        self._instance.catch_up()
+        # The flag is the program's, the signals are the thread's.
+        self._told_by_call = False
+        self._set_flag(0)
+
+    def yield_turn(self) -> None:
+        """Let other threads run first."""
+        if self._turn is not None and self._turn.wanted and self._embryo_parent is None:
+            told = self._told_by_call
+            self._pass_turn()
+            self._take_turn()
+            self._stop_if_over()
+            self._told_by_call = self._before_return() if told else False
+
+    def _leave_threads(self) -> None:
+        if self._turn is not None:
+            with self._lock:
+                self._pass_turn()
+                self._turn = None
+                self.thread_locals = None
+
     def begin_embryo(self) -> None:
         """vfork: act for a new child until exec or exit."""
         if self._embryo_parent is not None:
             raise KernelError(Errno.EAGAIN, "vfork inside a vfork child")
+        self._account()
         child = fork(self.kernel, self.process)
         self._embryo_parent, self.process = self.process, child
 

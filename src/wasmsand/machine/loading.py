@@ -61,14 +61,14 @@ class ModuleLoader:
         self._hashing = allocate_lock()
         self._compiling = allocate_lock()
         self._loads: dict[int, _Load] = {}
-        """By process; guarded by the sandbox's lock."""
+        """By thread; guarded by the sandbox's lock."""
 
     def module(self, process: Process, program: Program) -> Module:
         """The module that `process` is about to run; called under the sandbox's lock.
 
         Raises `WouldBlock` until it is compiled, and `ProgramRejected`.
         """
-        load = self._loads.get(process.pid)
+        load = self._loads.get(process.tid)
         if load is None:
             key = program.content_key
             if key is not None and self.engine.is_compiled(key):
@@ -76,7 +76,7 @@ class ModuleLoader:
             load = self._begin(process, program)
         if not load.done:
             raise WouldBlock((load.ended,), interruptible=False)
-        del self._loads[process.pid]
+        del self._loads[process.tid]
         if load.error is not None:
             raise load.error
         assert load.module is not None
@@ -88,7 +88,7 @@ class ModuleLoader:
         for pid, other in list(self._loads.items()):
             if other.done and other.process.dead:  # died before it could take it
                 del self._loads[pid]
-        load = self._loads[process.pid] = _Load(process, program)
+        load = self._loads[process.tid] = _Load(process, program)
         self.engine.start_thread(partial(self._work, load))
         return load
 
@@ -105,7 +105,7 @@ class ModuleLoader:
         with self._lock:
             load.module, load.error, load.done = module, error, True
             if load.process.dead:
-                self._loads.pop(load.process.pid, None)
+                self._loads.pop(load.process.tid, None)
             load.ended.wake()
 
     def _compiled(self, load: _Load) -> Module:

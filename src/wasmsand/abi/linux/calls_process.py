@@ -9,6 +9,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
+from wasmsand.abi.linux import calls_thread
 from wasmsand.abi.linux.context import AT_FDCWD_U32, CallContext, signed
 from wasmsand.abi.linux.structs import (
     RUSAGE_BYTES,
@@ -35,6 +36,7 @@ from wasmsand.kernel.process.signals import Signal, SignalInfo
 
 _CLONE_VM: Final = 0x100
 _CLONE_VFORK: Final = 0x4000
+_CLONE_THREAD: Final = 0x10000
 _CHECKPOINT_ASK, _CHECKPOINT_STORE = range(2)
 _COUNTS: Final = Struct("<II")
 _P_ALL, _P_PID, _P_PGID, _P_PIDFD = range(4)
@@ -122,8 +124,12 @@ def execveat(
     return context.execute(program)
 
 
-def clone(context: CallContext, flags: int) -> int:
-    """clone(2): only as vfork. The caller now acts for the new child."""
+def clone(
+    context: CallContext, flags: int, stack: int, parent_tid: int, tls: int, child_tid: int
+) -> int:
+    """clone(2): a thread, or as vfork: the caller now acts for the new child."""
+    if flags & _CLONE_THREAD:
+        return calls_thread.clone(context, flags, stack, parent_tid, child_tid)
     if flags & (_CLONE_VM | _CLONE_VFORK) != _CLONE_VM | _CLONE_VFORK:
         raise KernelError(Errno.ENOSYS, "clone without CLONE_VM|CLONE_VFORK")
     context.begin_embryo()
@@ -131,7 +137,7 @@ def clone(context: CallContext, flags: int) -> int:
 
 
 def exit_group(context: CallContext, code: int) -> int:
-    """exit_group(2) and exit(2): one thread is one process."""
+    """exit_group(2)."""
     return context.end((code & 0xFF) << 8)
 
 
@@ -198,7 +204,7 @@ def waitid(
 
 
 def getpid(context: CallContext) -> int:
-    """getpid(2) and gettid(2)."""
+    """getpid(2)."""
     return context.process.pid
 
 

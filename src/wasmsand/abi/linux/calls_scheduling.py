@@ -13,6 +13,7 @@ from wasmsand.abi.linux.context import CallContext, signed
 from wasmsand.abi.linux.structs import TIMESPEC
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.thread import thread_of
 
 _PROCESSORS: Final = 0b11
 _OTHER, _FIFO, _ROUND_ROBIN, _BATCH, _IDLE = 0, 1, 2, 3, 5
@@ -49,13 +50,14 @@ def sched_getaffinity(context: CallContext, pid: int, size: int, address: int) -
     if size < 4 or size % 4:
         raise KernelError(Errno.EINVAL)
     if pid:
-        context.kernel.processes.get(signed(pid))
+        thread_of(context.kernel, signed(pid))
     context.memory.write_u32(address, _PROCESSORS)
     return 4
 
 
 def sched_yield(context: CallContext) -> int:
-    """sched_yield(2)."""
+    """sched_yield(2): to the other threads of the process; processes run by themselves."""
+    context.yield_turn()
     return 0
 
 
@@ -71,7 +73,7 @@ def sched_setaffinity(context: CallContext, pid: int, size: int, address: int) -
 def _process(context: CallContext, pid: int) -> Process:
     if signed(pid) < 0:
         raise KernelError(Errno.EINVAL)
-    return context.kernel.processes.get(pid) if pid else context.process
+    return thread_of(context.kernel, pid) if pid else context.process
 
 
 def sched_getscheduler(context: CallContext, pid: int) -> int:

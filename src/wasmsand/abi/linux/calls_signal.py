@@ -13,14 +13,18 @@ from wasmsand.abi.linux.context import CallContext, signed
 from wasmsand.abi.linux.structs import SIGACTION, pack_siginfo, pack_taken_signal
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.process.delivery import (
+    SI_TKILL,
     act_on_pending,
     deliverable_handler,
+    may_signal,
+    post,
     take_for_handler,
 )
 from wasmsand.kernel.process.delivery import (
     kill as send,
 )
-from wasmsand.kernel.process.signals import SignalAction, require_signal
+from wasmsand.kernel.process.signals import SignalAction, SignalInfo, require_signal
+from wasmsand.kernel.process.thread import thread_of
 from wasmsand.kernel.wait import WouldBlock
 
 _SIG_BLOCK, _SIG_UNBLOCK, _SIG_SETMASK = range(3)
@@ -129,17 +133,30 @@ def kill(context: CallContext, pid: int, signo: int) -> int:
 
 
 def tkill(context: CallContext, thread: int, signo: int) -> int:
-    """tkill(2): a thread is its process; 1 is the caller (a single-threaded libc's id)."""
-    target = context.process.pid if thread == 1 else signed(thread)
-    if target <= 0:
-        raise KernelError(Errno.EINVAL)
-    send(context.kernel, context.process, target, signed(signo))
-    return 0
+    """tkill(2)."""
+    return _send_to_thread(context, None, signed(thread), signed(signo))
 
 
 def tgkill(context: CallContext, group: int, thread: int, signo: int) -> int:
     """tgkill(2)."""
-    return tkill(context, thread, signo)
+    if signed(group) <= 0:
+        raise KernelError(Errno.EINVAL)
+    return _send_to_thread(context, signed(group), signed(thread), signed(signo))
+
+
+def _send_to_thread(context: CallContext, group: int | None, tid: int, signo: int) -> int:
+    if tid <= 0:
+        raise KernelError(Errno.EINVAL)
+    target = thread_of(context.kernel, tid, group)
+    if signo:
+        require_signal(signo)
+    sender = context.process
+    if not may_signal(sender, target, signo):
+        raise KernelError(Errno.EPERM)
+    if signo:
+        info = SignalInfo(signo, SI_TKILL, sender.pid, sender.identity.uid)
+        post(context.kernel, target, info)
+    return 0
 
 
 def sigaltstack(context: CallContext, new: int, old: int) -> int:

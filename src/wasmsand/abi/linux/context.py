@@ -11,6 +11,7 @@ from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import O_PATH
+from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import Program
 from wasmsand.kernel.vfs import Node
 
@@ -61,6 +62,18 @@ class CallContext(ProcessContext):
 
     def store(self) -> int:
         """Hand the caller's memory to whoever makes an image of it, and end; or ENOSYS."""
+        raise NotImplementedError
+
+    def start_thread(self, stack: int) -> Process:
+        """A further thread of the caller's program, which begins with this stack pointer."""
+        raise NotImplementedError
+
+    def end_thread(self, status: int) -> int:
+        """The calling thread exits; returns only for an embryo (its pid)."""
+        raise NotImplementedError
+
+    def yield_turn(self) -> None:
+        """Let the other threads of the program run first."""
         raise NotImplementedError
 
     def lower_signal_flag(self) -> None:

@@ -121,6 +121,7 @@ typedef struct {
     uintptr_t restorer;
 } sigaction_t;
 int sigaction(int, const sigaction_t *, sigaction_t *);
+int mprotect(void *, size_t, int);
 
 void wasm_byte_vec_delete(wasm_byte_vec_t *);
 

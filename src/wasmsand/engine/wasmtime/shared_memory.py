@@ -12,7 +12,8 @@ The second engine has the settings of the first, so it opens the same compiled f
 facts of the supported release are used (a test of each is in `tests/engine`): making an
 instance fills its memory with the module's data, so while it is made it has a scratch area,
 whose size is no multiple of a page, because wasmtime would ask for a copy-on-write image
-otherwise; and growing by nothing makes wasmtime ask for address and size again.
+otherwise; and growing by nothing makes wasmtime ask for address and size again. wasmtime
+also wants memories for itself (the heap of exceptions), which are made here as it would.
 """
 
 from __future__ import annotations
@@ -40,22 +41,59 @@ _CAPACITY = 1 << 32
 class SharedMemory:
     """The memory of `first`, as another instance has it."""
 
-    __slots__ = ("_scratch", "_scratch_size", "first")
+    __slots__ = ("_scratch", "_scratch_size", "first", "minimum")
 
     def __init__(self, first: WasmtimeInstance, scratch: CData, scratch_size: int) -> None:
         self.first = first
         self._scratch: CData | None = scratch
         self._scratch_size = scratch_size
+        self.minimum = scratch_size - 1
 
     def leave_scratch(self) -> None:
         """The instance is made: from now on this is the memory of the first one."""
         self._scratch = None
 
-    def place(self) -> tuple[int, int]:
-        """Address and size."""
+    def place(self) -> tuple[int, int, int]:
+        """Address, size and capacity."""
         if self._scratch is not None:
-            return int(ffi.cast("uintptr_t", self._scratch)), self._scratch_size
-        return int(ffi.cast("uintptr_t", self.first.memory_base)), self.first.memory_size()
+            return int(ffi.cast("uintptr_t", self._scratch)), self._scratch_size, _CAPACITY
+        address = int(ffi.cast("uintptr_t", self.first.memory_base))
+        return address, self.first.memory_size(), _CAPACITY
+
+    def grow(self, size: int) -> bool:
+        """Make it larger; false if that is not possible."""
+        return self.first.grow_memory(size)
+
+
+class PrivateMemory:
+    """A memory that wasmtime uses for itself: reserved at once, accessible as far as it grew."""
+
+    __slots__ = ("_address", "_area", "_reserved", "_size")
+
+    def __init__(self, size: int, reserved: int, guard: int) -> None:
+        self._reserved = max(size, reserved)
+        self._area = mmap.mmap(
+            -1,
+            self._reserved + guard + mmap.PAGESIZE,
+            flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS,
+            prot=0,
+        )
+        self._address: CData = ffi.from_buffer(self._area)
+        self._size = 0
+        self.grow(size)
+
+    def place(self) -> tuple[int, int, int]:
+        """Address, size and capacity."""
+        return int(ffi.cast("uintptr_t", self._address)), self._size, self._reserved
+
+    def grow(self, size: int) -> bool:
+        """Make it larger; false if that is not possible."""
+        if size > self._reserved:
+            return False
+        if size and lib.mprotect(self._address, size, mmap.PROT_READ | mmap.PROT_WRITE):
+            return False
+        self._size = size
+        return True
 
 
 class ThreadModule:
@@ -127,7 +165,7 @@ class _Wanted(threading.local):
 
 
 _wanted = _Wanted()
-_memories: dict[int, SharedMemory] = {}
+_memories: dict[int, SharedMemory | PrivateMemory] = {}
 _numbers = itertools.count(1)
 
 
@@ -145,10 +183,15 @@ def _new_memory(
     guard: int,
     result: CData,
 ) -> int:
-    memory = _wanted.memory
-    if memory is None:
-        return _failure("a thread can have only one memory, the program's own")
-    _wanted.memory = None
+    wanted = _wanted.memory
+    memory: SharedMemory | PrivateMemory
+    if wanted is None or minimum != wanted.minimum:
+        try:
+            memory = PrivateMemory(minimum, reserved, guard)
+        except (OSError, ValueError) as error:
+            return _failure(str(error))
+    else:
+        memory, _wanted.memory = wanted, None
     number = next(_numbers)
     _memories[number] = memory
     result.env = number
@@ -160,14 +203,13 @@ def _new_memory(
 
 @ffi.callback("get_memory_callback_t")  # type: ignore[untyped-decorator]
 def _get_memory(number: int, size: CData, capacity: CData) -> int:
-    address, size[0] = _memories[number].place()
-    capacity[0] = _CAPACITY
+    address, size[0], capacity[0] = _memories[number].place()
     return address
 
 
 @ffi.callback("grow_memory_callback_t")  # type: ignore[untyped-decorator]
 def _grow_memory(number: int, size: int) -> int:
-    if _memories[number].first.grow_memory(size):
+    if _memories[number].grow(size):
         return 0
     return _failure("the memory cannot grow")
 

@@ -45,7 +45,7 @@ def open_path(
     kernel: Kernel, process: Process, base: Node, path: bytes, flags: int, mode: int
 ) -> OpenFile:
     """open(2) up to, but not including, the fd."""
-    pending = kernel.pending_fifo_opens.pop(process.pid, None)
+    pending = kernel.pending_fifo_opens.pop(process.tid, None)
     if pending is not None:
         return _finish_fifo_open(kernel, process, pending)
     namespace = kernel.namespace
@@ -189,13 +189,13 @@ def _finish_fifo_open(kernel: Kernel, process: Process, waiting: FifoOpen) -> Op
     reading = end.flags & O_ACCMODE == O_RDONLY
     if (pipe.total_writers if reading else pipe.total_readers) != waiting.partners_seen:
         return end
-    kernel.pending_fifo_opens[process.pid] = waiting
+    kernel.pending_fifo_opens[process.tid] = waiting
     raise WouldBlock((pipe.opened,))
 
 
 def abandon_fifo_open(kernel: Kernel, process: Process) -> None:
     """The wait for a FIFO's other side ended by a signal or by death."""
-    waiting = kernel.pending_fifo_opens.pop(process.pid, None)
+    waiting = kernel.pending_fifo_opens.pop(process.tid, None)
     if waiting is not None:
         waiting.end.release()
 

@@ -31,13 +31,14 @@ if TYPE_CHECKING:
 
 SI_USER: Final = 0
 SI_KERNEL: Final = 0x80
+SI_TKILL: Final = -6
 CLD_EXITED, CLD_KILLED, CLD_DUMPED, CLD_TRAPPED, CLD_STOPPED, CLD_CONTINUED = range(1, 7)
 CONTINUED_STATUS: Final = 0xFFFF
 _CORE_FLAG: Final = 0x80
 
 
 def post(kernel: Kernel, process: Process, info: SignalInfo) -> None:
-    """Send one signal to one process."""
+    """Send one signal to one process, or to one thread."""
     signo = info.signo
     signals = process.signals
     if process.dead or process.pid == 1:
@@ -46,10 +47,15 @@ def post(kernel: Kernel, process: Process, info: SignalInfo) -> None:
         kernel.exit(process, signo)
         return
     if signo == Signal.SIGCONT:
-        signals.discard(STOP_SIGNALS)
-        _continue(kernel, process)
+        _discard(process, STOP_SIGNALS)
+        _continue(kernel, process.leader)
     elif STOP_SIGNALS >> (signo - 1) & 1:
-        signals.discard(SIGCONT_BIT)
+        _discard(process, SIGCONT_BIT)
+    if process.threads and process.leader is process:
+        if not (signals.ignores(signo) and any_thread_takes(process, signo)):
+            signals.add(info)
+            retarget(kernel, process)
+        return
     blocked = bool(signals.mask >> (signo - 1) & 1)
     if signals.ignores(signo) and not blocked:
         return
@@ -58,6 +64,35 @@ def post(kernel: Kernel, process: Process, info: SignalInfo) -> None:
     if not blocked:
         act_on_pending(kernel, process)
         kernel.interrupt_if_computing(process)
+
+
+def _discard(process: Process, bits: int) -> None:
+    process.signals.discard(bits)
+    for thread in process.threads:
+        thread.signals.discard(bits)
+
+
+def any_thread_takes(process: Process, signo: int) -> bool:
+    """Whether some thread does not block the signal."""
+    return any(not thread.signals.mask >> (signo - 1) & 1 for thread in process.threads)
+
+
+def retarget(kernel: Kernel, process: Process) -> None:
+    """See that the signals of a process with threads find one that takes them: the first one
+    that does not block them, the process's first thread before others."""
+    pending = process.signals.pending
+    while pending:
+        signo = (pending & -pending).bit_length()
+        pending &= pending - 1
+        for thread in process.threads:
+            if not thread.signals.mask >> (signo - 1) & 1:
+                thread.signal_queue.wake()
+                act_on_pending(kernel, thread)
+                kernel.interrupt_if_computing(thread)
+                break
+        else:
+            for thread in process.threads:
+                thread.signal_queue.wake()  # sigtimedwait may want it
 
 
 def act_on_pending(kernel: Kernel, process: Process) -> None:
@@ -109,9 +144,12 @@ def _default(kernel: Kernel, process: Process, signo: int) -> None:
 
 def stop(kernel: Kernel, process: Process, signo: int) -> None:
     """Suspend a process and tell its parent."""
+    process = process.leader
     if process.stopped:
         return
     process.state = ProcessState.STOPPED
+    for thread in process.threads:
+        thread.state = ProcessState.STOPPED
     process.state_change = 0x7F | signo << 8
     _tell_parent(kernel, process, CLD_STOPPED, signo)
 
@@ -122,8 +160,14 @@ def _continue(kernel: Kernel, process: Process) -> None:
     process.state = ProcessState.RUNNING
     process.state_change = CONTINUED_STATUS
     process.signal_queue.wake()
+    for thread in process.threads:
+        thread.state = ProcessState.RUNNING
+        thread.signal_queue.wake()
     _tell_parent(kernel, process, CLD_CONTINUED, Signal.SIGCONT)
-    act_on_pending(kernel, process)
+    if process.threads:
+        retarget(kernel, process)
+    else:
+        act_on_pending(kernel, process)
 
 
 def _tell_parent(kernel: Kernel, process: Process, code: int, signo: int) -> None:

@@ -47,7 +47,7 @@ def fork(kernel: Kernel, parent: Process) -> Process:
     table = kernel.processes
     child = Process(
         table.allocate_pid(),
-        parent,
+        parent.leader,
         fds=parent.fds.copy(),
         cwd=parent.cwd,
         identity=parent.identity,
@@ -73,11 +73,19 @@ def fork(kernel: Kernel, parent: Process) -> Process:
 
 def exit_process(kernel: Kernel, process: Process, status: int) -> None:
     """End `process` with a wait status; it is a zombie until its parent waits."""
+    process = process.leader
     if process.dead:
         return
     process.dead = True
     kernel.interrupt_if_computing(process)
     abandon_fifo_open(kernel, process)
+    for thread in process.threads:
+        thread.dead = True
+        kernel.interrupt_if_computing(thread)
+        abandon_fifo_open(kernel, thread)
+        kernel.processes.remove_thread(thread)
+        thread.signal_queue.wake()
+    process.threads = ()
     process.exit_status = status
     process.fds.close_all()
     kernel.namespace.release(process.cwd)

@@ -7,6 +7,7 @@ questions only; what happens to processes is in `fork`, `exec`, `exit`, `wait` a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -55,8 +56,20 @@ class Usage:
         self.max_memory = max(self.max_memory, other.max_memory)
 
 
+class FutexWait:
+    """One thread that sleeps on a futex."""
+
+    __slots__ = ("address", "bits", "queue", "woken")
+
+    def __init__(self, address: int, bits: int) -> None:
+        self.address = address
+        self.bits = bits
+        self.queue = WaitQueue()
+        self.woken = False
+
+
 class Process:
-    """One process."""
+    """One process; or, as `Thread`, one of its threads."""
 
     __slots__ = (
         "argv",
@@ -66,6 +79,7 @@ class Process:
         "child_queue",
         "children",
         "children_usage",
+        "clear_tid",
         "cpu_timers",
         "cwd",
         "dead",
@@ -74,6 +88,8 @@ class Process:
         "executable",
         "exit_status",
         "fds",
+        "futex_wait",
+        "futexes",
         "group",
         "has_execed",
         "identity",
@@ -93,6 +109,8 @@ class Process:
         "state",
         "state_change",
         "terminal",
+        "threads",
+        "tid",
         "umask",
         "usage",
     )
@@ -108,7 +126,7 @@ class Process:
         rlimits: ResourceLimits,
         start_ns: int,
     ) -> None:
-        self.pid = pid
+        self.pid = self.tid = pid
         self.parent = parent
         self.children: dict[int, Process] = {}
         self.group = pid
@@ -152,6 +170,15 @@ class Process:
         self.children_usage = Usage()
         self.memory_bytes = 0
 
+        self.threads: Sequence[Process] = ()
+        """All of them, once there was more than one."""
+        self.clear_tid = 0
+        """The address of a word to be cleared when the thread ends."""
+        self.futexes: dict[int, list[FutexWait]] = {}
+        """Who sleeps on which address."""
+        self.futex_wait: FutexWait | None = None
+        """The sleep of the call being retried."""
+
         self.call_done = 0
         """Progress of the call being retried: bytes already moved."""
         self.call_deadline: int | None = None
@@ -160,9 +187,21 @@ class Process:
         """The time of the first try, for a call that waits for several times at once."""
 
     @property
+    def leader(self) -> Process:
+        """The process that this is a thread of; a process is its own."""
+        return self
+
+    @property
     def stopped(self) -> bool:
         """Suspended by job control."""
         return self.state is ProcessState.STOPPED
+
+    def shown_state(self) -> ProcessState:
+        """The state as ps shows it: running if one thread does."""
+        if self.dead or not self.threads:
+            return self.state
+        states = [thread.state for thread in self.threads]
+        return ProcessState.RUNNING if ProcessState.RUNNING in states else states[0]
 
     def __repr__(self) -> str:
         return f"<Process {self.pid} {self.name!r} {self.state.name}>"

@@ -239,3 +239,48 @@ class SignalState:
         return mask_of(
             *(s for s, a in self._actions.items() if a.handler not in (SIG_DFL, SIG_IGN))
         )
+
+
+class ThreadSignals(SignalState):
+    """The signals of one of several threads: a mask and signals of its own; the actions, and
+    the signals that any thread may take, are those of the process."""
+
+    __slots__ = ("_own", "_process")
+
+    def __init__(self, process: SignalState) -> None:
+        self._process = process
+        self._own = SignalState()
+        self.mask = 0
+        self.saved_mask = None
+
+    @property
+    def pending(self) -> int:  # type: ignore[override]  # a set of two parts
+        """What this thread may take."""
+        return self._own.pending | self._process.pending
+
+    @property
+    def own_pending(self) -> int:
+        """What was sent to this thread alone."""
+        return self._own.pending
+
+    @property
+    def _actions(self) -> dict[int, SignalAction]:  # type: ignore[override]
+        return self._process._actions
+
+    def add(self, info: SignalInfo) -> None:
+        """Make a signal pending for this thread."""
+        self._own.add(info)
+
+    def discard(self, bits: int) -> None:
+        """Forget pending signals."""
+        self._own.discard(bits)
+        self._process.discard(bits)
+
+    def take(self, signo: int) -> SignalInfo:
+        """Remove `signo` from the set it is in, its own first."""
+        owner = self._own if self._own.pending >> (signo - 1) & 1 else self._process
+        return owner.take(signo)
+
+    def reset_for_exec(self) -> None:
+        """Never called: a thread that executes a program is the process by then."""
+        raise NotImplementedError

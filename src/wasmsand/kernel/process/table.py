@@ -20,11 +20,13 @@ INIT_PID: Final = 1
 class ProcessTable:
     """All processes of a sandbox, by pid."""
 
-    __slots__ = ("_processes", "_wrapped", "created", "last_pid", "maximum")
+    __slots__ = ("_processes", "_threads", "_wrapped", "created", "last_pid", "maximum")
 
     def __init__(self, maximum: int) -> None:
         self.maximum = maximum
         self._processes: dict[int, Process] = {}
+        self._threads: dict[int, Process] = {}
+        """Of processes that have several, by their numbers."""
         self.last_pid = 0
         self.created = 0
         """Processes entered so far."""
@@ -33,20 +35,21 @@ class ProcessTable:
     def allocate_pid(self) -> int:
         """The next free pid, or EAGAIN at the limit of processes."""
         self.require_room()
-        processes = self._processes
+        processes, threads = self._processes, self._threads
         pid = self.last_pid
         while True:
             pid += 1
             if pid > PID_MAX:
                 pid = INIT_PID + 1
                 self._wrapped = True
-            if pid not in processes and not self._is_group_or_session(pid):
+            if pid not in processes and pid not in threads and not self._is_group_or_session(pid):
                 self.last_pid = pid
                 return pid
 
     def require_room(self) -> None:
-        """EAGAIN when no further process may exist (init does not count)."""
-        if len(self._processes) > self.maximum:
+        """EAGAIN when no further process or thread may exist (init does not count)."""
+        # The first thread of a process that has several is counted twice.
+        if len(self._processes) + len(self._threads) > self.maximum:
             raise KernelError(Errno.EAGAIN, f"{self.maximum} processes exist; raise max_processes")
 
     def _is_group_or_session(self, number: int) -> bool:
@@ -63,6 +66,18 @@ class ProcessTable:
     def remove(self, process: Process) -> None:
         """Forget a reaped process."""
         self._processes.pop(process.pid, None)
+
+    def add_thread(self, thread: Process) -> None:
+        """Enter a thread of a process that has several."""
+        self._threads[thread.tid] = thread
+
+    def remove_thread(self, thread: Process) -> None:
+        """Forget a thread that has ended."""
+        self._threads.pop(thread.tid, None)
+
+    def find_thread(self, tid: int) -> Process | None:
+        """The thread with this number; of a process that has only one, the process."""
+        return self._threads.get(tid) or self._processes.get(tid)
 
     def find(self, pid: int) -> Process | None:
         """The process with this pid."""
@@ -84,8 +99,10 @@ class ProcessTable:
         return [p for p in self._processes.values() if p.session == session]
 
     def count_of_user(self, uid: int) -> int:
-        """How many processes a user has."""
-        return sum(1 for p in self._processes.values() if p.identity.uid == uid)
+        """How many processes a user has, each thread counted."""
+        return sum(
+            max(1, len(p.threads)) for p in self._processes.values() if p.identity.uid == uid
+        )
 
     def job(self, job: int) -> list[Process]:
         """All processes that descend from a command the host started."""

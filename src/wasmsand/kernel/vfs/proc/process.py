@@ -61,7 +61,7 @@ def stat(info: ProcessInfo) -> bytes:
         info.children_system_time_ns // TICK_NS,
         20 + info.nice,
         info.nice,
-        info.threads,
+        max(1, len(info.threads)),
         0,  # interval timer
         info.start_time_ns // TICK_NS,
         info.memory_bytes,
@@ -97,7 +97,7 @@ def status(info: ProcessInfo) -> bytes:
         f"Name:\t{name}",
         f"Umask:\t{info.umask:04o}",
         f"State:\t{state}",
-        f"Tgid:\t{info.pid}",
+        f"Tgid:\t{info.tgid or info.pid}",
         "Ngid:\t0",
         f"Pid:\t{info.pid}",
         f"PPid:\t{info.ppid}",
@@ -106,7 +106,7 @@ def status(info: ProcessInfo) -> bytes:
         "Gid:\t" + "\t".join(str(gid) for gid in (*info.gids, info.gids[1])),
         "FDSize:\t64",
         "Groups:\t" + "".join(f"{gid} " for gid in info.groups),
-        f"NStgid:\t{info.pid}",
+        f"NStgid:\t{info.tgid or info.pid}",
         f"NSpid:\t{info.pid}",
         f"NSpgid:\t{info.pgid}",
         f"NSsid:\t{info.sid}",
@@ -134,7 +134,7 @@ def status(info: ProcessInfo) -> bytes:
         ]
     capabilities = (1 << 41) - 1 if info.uids[1] == 0 else 0
     lines += [
-        f"Threads:\t{info.threads}",
+        f"Threads:\t{max(1, len(info.threads))}",
         "SigQ:\t0/1024",
         f"SigPnd:\t{info.signals_pending:016x}",
         "ShdPnd:\t0000000000000000",

@@ -9,7 +9,7 @@ moment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -33,8 +33,8 @@ class Kind(IntEnum):
     """The argument is an index into the fixed entries; 0 is the root."""
     PROCESS = 2
     TASK = 3
-    """The same entries, seen as /proc/PID/task/PID. The argument of both is an index into
-    the entries of a process; 0 is the directory."""
+    """The same entries, seen as /proc/PID/task/TID; the pid is the thread's. The argument of
+    both is an index into the entries of a process; 0 is the directory."""
     FD_LINK = 4
     FD_INFO = 5
     FD_OBJECT = 6
@@ -237,7 +237,7 @@ class ProcFs(FileSystem):
         if number is None:
             return None
         if argument == _TASK:
-            return _pack(Kind.TASK, pid, 0) if number == pid else None
+            return _pack(Kind.TASK, number, 0) if number in self._threads(pid) else None
         if argument in (_FD, _FDINFO) and self._source.fd_info(pid, number) is not None:
             return _pack(Kind.FD_LINK if argument == _FD else Kind.FD_INFO, pid, number)
         return None
@@ -259,7 +259,7 @@ class ProcFs(FileSystem):
         if argument:
             return _pack(kind, pid, 0), _ENTRIES[argument][0]
         if kind is Kind.TASK:
-            return _pack(Kind.PROCESS, pid, _TASK), b"%d" % pid
+            return _pack(Kind.PROCESS, self._process(pid).tgid or pid, _TASK), b"%d" % pid
         return self.root_ino, b"%d" % pid
 
     def readdir(self, ino: int, cookie: int, limit: int) -> list[DirEntry]:
@@ -290,13 +290,17 @@ class ProcFs(FileSystem):
                 if index and index != _NOT_IN[kind]:
                     yield DirEntry(name, _pack(kind, pid, index), mode & S_IFMT, 3 + index)
         elif argument == _TASK:
-            yield DirEntry(b"%d" % pid, _pack(Kind.TASK, pid, 0), S_IFDIR, 3)
+            for tid in self._threads(pid):
+                yield DirEntry(b"%d" % tid, _pack(Kind.TASK, tid, 0), S_IFDIR, 3 + tid)
         else:
             link = argument == _FD
             child = Kind.FD_LINK if link else Kind.FD_INFO
             for fd in self._source.fds(pid):
                 number = _pack(child, pid, fd)
                 yield DirEntry(b"%d" % fd, number, S_IFLNK if link else S_IFREG, 3 + fd)
+
+    def _threads(self, pid: int) -> Sequence[int]:
+        return self._process(pid).threads or (pid,)
 
     # Links.
 

@@ -66,7 +66,10 @@ class ProcessInfo:
     memory_share: float = 0.0
     """Of the memory that the sandbox may use, from 0 to 1."""
     children: Sequence[int] = ()
-    threads: int = 1
+    threads: Sequence[int] = ()
+    """Their numbers; none: only the pid."""
+    tgid: int = 0
+    """The process that this is a thread of; 0: it is none."""
     nice: int = 0
     exit_code: int = 0
     signals_pending: int = 0

@@ -1,0 +1,123 @@
+"""Threads: making and ending them, their numbers, futexes.
+
+Owns the calls of a thread's life and `futex`. Rules: what a futex compares is read under the
+sandbox's lock; a waiter's time limit is fixed at its first try.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from wasmsand.abi.linux.context import CallContext, signed
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.process import futex as futexes
+
+_CLONE_REQUIRED: Final = 0x10000 | 0x800 | 0x400 | 0x200 | 0x100
+"""A thread shares memory, files, directory and signal actions."""
+_CLONE_PARENT_SETTID: Final = 0x100000
+_CLONE_CHILD_CLEARTID: Final = 0x200000
+_CLONE_CHILD_SETTID: Final = 0x1000000
+
+_PRIVATE: Final = 128
+_CLOCK_REALTIME: Final = 256
+_WAIT, _WAKE, _REQUEUE, _CMP_REQUEUE, _WAIT_BITSET, _WAKE_BITSET = 0, 1, 3, 4, 9, 10
+_ANY: Final = 0xFFFF_FFFF
+_COUNT_MAX: Final = 0x7FFF_FFFF
+
+
+def clone(context: CallContext, flags: int, stack: int, parent_tid: int, child_tid: int) -> int:
+    """clone(2) of a thread. Its program begins at `__thread_start(stack)`."""
+    if flags & _CLONE_REQUIRED != _CLONE_REQUIRED or not stack or stack % 16:
+        raise KernelError(Errno.EINVAL)
+    memory = context.memory
+    memory.require(stack, 4)
+    told = [parent_tid] if flags & _CLONE_PARENT_SETTID else []
+    told += [child_tid] if flags & _CLONE_CHILD_SETTID else []
+    for address in told:
+        memory.require(address, 4)
+    thread = context.start_thread(stack)
+    if flags & _CLONE_CHILD_CLEARTID:
+        thread.clear_tid = child_tid
+    for address in told:
+        memory.write_u32(address, thread.tid)
+    return thread.tid
+
+
+def exit_thread(context: CallContext, code: int) -> int:
+    """exit(2): of the calling thread, and with the last one of the process."""
+    return context.end_thread((code & 0xFF) << 8)
+
+
+def gettid(context: CallContext) -> int:
+    """gettid(2)."""
+    return context.process.tid
+
+
+def set_tid_address(context: CallContext, address: int) -> int:
+    """set_tid_address(2): what is cleared, and woken, when the thread ends."""
+    context.process.clear_tid = address
+    return context.process.tid
+
+
+def futex(
+    context: CallContext, address: int, operation: int, value: int, timeout: int, to: int, bits: int
+) -> int:
+    """futex_time64(2)."""
+    if address % 4:
+        raise KernelError(Errno.EINVAL)
+    context.memory.require(address, 4)
+    process = context.process
+    match operation & ~(_PRIVATE | _CLOCK_REALTIME):
+        case k if k == _WAIT:
+            return _wait(context, address, value, _ANY, timeout, absolute=None)
+        case k if k == _WAIT_BITSET:
+            realtime = bool(operation & _CLOCK_REALTIME)
+            return _wait(context, address, value, bits, timeout, absolute=realtime)
+        case k if k == _WAKE:
+            return futexes.wake(process, address, _count(value), _ANY)
+        case k if k == _WAKE_BITSET:
+            if not bits:
+                raise KernelError(Errno.EINVAL)
+            return futexes.wake(process, address, _count(value), bits)
+        case k if k in (_REQUEUE, _CMP_REQUEUE):
+            if k == _CMP_REQUEUE and context.memory.read_u32(address) != bits:
+                raise KernelError(Errno.EAGAIN)
+            context.memory.require(to, 4)
+            woken, moved = futexes.requeue(process, address, _count(value), to, _count(timeout))
+            return woken + moved if k == _CMP_REQUEUE else woken
+        case _:
+            raise KernelError(Errno.ENOSYS, f"futex operation {operation}")
+
+
+def _count(value: int) -> int:
+    return max(0, signed(value))
+
+
+def _wait(
+    context: CallContext,
+    address: int,
+    expected: int,
+    bits: int,
+    timeout: int,
+    *,
+    absolute: bool | None,
+) -> int:
+    """`absolute` says whether the time limit is of the real-time clock, or (False) of the
+    monotonic one; None: it is a length of time."""
+    process, clock = context.process, context.kernel.clock
+    now = clock.monotonic()
+    if process.futex_wait is None:
+        if not bits:
+            raise KernelError(Errno.EINVAL)
+        if timeout:
+            limit = context.timespec(timeout)
+            if absolute is None:
+                limit += now
+            elif absolute:
+                limit += now - clock.realtime()
+            process.call_deadline = limit
+        if context.memory.read_u32(address) != expected:
+            process.call_deadline = None
+            raise KernelError(Errno.EAGAIN)
+    futexes.wait(process, address, bits, now, process.call_deadline)
+    return 0

@@ -55,6 +55,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(TYPED)
 	$(BIN)/python tools/check_layers.py
+	$(BIN)/python tools/make_async.py --check
 
 check: lint
 	$(PYTEST) -q -n auto -m 'not userland' $(ARGS)

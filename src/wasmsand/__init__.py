@@ -16,6 +16,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from wasmsand.sdk.async_sandbox import (
+        AsyncCommandHandle,
+        AsyncFileWatch,
+        AsyncSandbox,
+        AsyncSandboxPool,
+        AsyncShell,
+    )
     from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
     from wasmsand.sdk.errors import (
         AlreadyExistsError,
@@ -45,6 +52,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = {
+    "async_sandbox": (
+        "AsyncCommandHandle",
+        "AsyncFileWatch",
+        "AsyncSandbox",
+        "AsyncSandboxPool",
+        "AsyncShell",
+    ),
     "command_handle": ("CommandHandle", "OutputChunk"),
     "errors": (
         "AlreadyExistsError",
@@ -75,6 +89,11 @@ _MODULES = {
 
 __all__ = [
     "AlreadyExistsError",
+    "AsyncCommandHandle",
+    "AsyncFileWatch",
+    "AsyncSandbox",
+    "AsyncSandboxPool",
+    "AsyncShell",
     "CommandError",
     "CommandHandle",
     "CommandResult",

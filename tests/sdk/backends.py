@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tests.sdk import blocking_facade
 from wasmsand import Sandbox
 
 MakeSandbox = Callable[..., Sandbox]
@@ -28,4 +29,5 @@ def _local(**options: Any) -> Sandbox:
 
 WAYS_IN: dict[str, MakeSandbox] = {
     "local": _local,
+    "async": blocking_facade.make,
 }

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -85,15 +86,17 @@ class Output:
 
 
 class Cancellation:
-    """A way to give up a `Backend.run` from another thread."""
+    """A way to give up a `Backend.run`, or what else waits for a command, from another thread."""
 
-    __slots__ = ("_act", "_lock", "cancelled")
+    __slots__ = ("_act", "_lock", "cancelled", "has_effect")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         # Guarded by the lock:
         self._act: Callable[[], None] | None = None
         self.cancelled = False
+        self.has_effect = False
+        """Whether somebody knows how to end the command."""
 
     def cancel(self) -> None:
         """End the command: now, or as soon as it has started."""
@@ -106,10 +109,15 @@ class Cancellation:
     def on_cancel(self, act: Callable[[], None]) -> None:
         """For the backend: how to end the command. Called at once if that is wanted already."""
         with self._lock:
+            self.has_effect = True
             if not self.cancelled:
                 self._act = act
                 return
         act()
+
+
+CANCELLATION: ContextVar[Cancellation | None] = ContextVar("CANCELLATION", default=None)
+"""How whoever called may give up what this thread is about to wait for."""
 
 
 class BackendProcess(Protocol):

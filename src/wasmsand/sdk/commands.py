@@ -14,7 +14,7 @@ from typing import Final
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
-from wasmsand.sdk.backend import CommandRequest
+from wasmsand.sdk.backend import CANCELLATION, CommandRequest
 from wasmsand.sdk.command_handle import CommandHandle
 from wasmsand.sdk.environment import Environment, command_environment
 from wasmsand.sdk.output import Collector, TextSink, command_result
@@ -69,10 +69,13 @@ class Commands:
         request = self._request(command, b"" if stdin is None else stdin, env, cwd, timeout)
         arguments.callback("on_stdout", on_stdout)
         arguments.callback("on_stderr", on_stderr)
+        cancellation = CANCELLATION.get()
         if on_stdout is None and on_stderr is None:
-            result = command_result(backend.run(request))
+            result = command_result(backend.run(request, cancellation))
         else:
             process = backend.start(request)
+            if cancellation is not None:
+                cancellation.on_cancel(process.kill)
             collector = Collector(process, self._attachment.options.max_output_bytes)
             try:
                 result = collector.collect(on_stdout, on_stderr)

@@ -22,7 +22,7 @@ from wasmsand.sdk.results import FileInfo
 from wasmsand.sdk.transfer import pack_directory, unpack_directory
 from wasmsand.sdk.watching import FileWatch
 
-_CHUNK: Final = 1024 * 1024
+CHUNK: Final = 1024 * 1024
 
 GuestPath = str | os.PathLike[str]
 
@@ -52,7 +52,7 @@ class Files:
         """
         return self.read(path).decode(encoding, errors)
 
-    def read_stream(self, path: GuestPath, *, chunk_size: int = _CHUNK) -> Iterator[bytes]:
+    def read_stream(self, path: GuestPath, *, chunk_size: int = CHUNK) -> Iterator[bytes]:
         """The content of a file in pieces of `chunk_size` bytes, for one that is large.
 
             with open("copy.bin", "wb") as copy:

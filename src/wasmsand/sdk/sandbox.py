@@ -22,7 +22,7 @@ from wasmsand.sdk.options import HOME, SandboxOptions
 from wasmsand.sdk.results import Usage
 from wasmsand.sdk.shell import Shell
 
-_DEFAULT: Final = SandboxOptions()
+DEFAULTS: Final = SandboxOptions()
 
 
 class Sandbox:
@@ -60,13 +60,13 @@ class Sandbox:
     def __init__(
         self,
         *,
-        timeout_ms: float | None = _DEFAULT.timeout_ms,
-        fs_limit_bytes: int = _DEFAULT.fs_limit_bytes,
-        max_inodes: int = _DEFAULT.max_inodes,
-        memory_limit_bytes: int = _DEFAULT.memory_limit_bytes,
-        max_processes: int = _DEFAULT.max_processes,
-        max_open_files: int = _DEFAULT.max_open_files,
-        max_output_bytes: int = _DEFAULT.max_output_bytes,
+        timeout_ms: float | None = DEFAULTS.timeout_ms,
+        fs_limit_bytes: int = DEFAULTS.fs_limit_bytes,
+        max_inodes: int = DEFAULTS.max_inodes,
+        memory_limit_bytes: int = DEFAULTS.memory_limit_bytes,
+        max_processes: int = DEFAULTS.max_processes,
+        max_open_files: int = DEFAULTS.max_open_files,
+        max_output_bytes: int = DEFAULTS.max_output_bytes,
         env: Mapping[str, str] | None = None,
         cwd: str = HOME,
         wasm_dir: str | os.PathLike[str] | None = None,
@@ -97,7 +97,7 @@ class Sandbox:
 
         `token` is what the server was told to ask for; `options` are those of the constructor.
         """
-        options = _DEFAULT if options is None else options
+        options = DEFAULTS if options is None else options
         backend = connect_backend(arguments.text("url", url), token, options)
         return cls.from_backend(backend, options)
 
@@ -105,7 +105,7 @@ class Sandbox:
     def from_backend(cls, backend: Backend, options: SandboxOptions | None = None) -> Sandbox:
         """A sandbox on a `Backend` of your own (see `wasmsand.sdk.backend`)."""
         sandbox = cls.__new__(cls)
-        sandbox._attach(backend, _DEFAULT if options is None else options)
+        sandbox._attach(backend, DEFAULTS if options is None else options)
         return sandbox
 
     def _attach(self, backend: Backend, options: SandboxOptions) -> None:

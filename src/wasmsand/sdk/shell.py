@@ -10,16 +10,25 @@ time limit leaves the shell usable.
 
 from __future__ import annotations
 
+import re
 import secrets
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Final
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
-from wasmsand.sdk.backend import STDERR, STDOUT, CommandRequest, Completed, Ended, Output
+from wasmsand.sdk.backend import (
+    CANCELLATION,
+    STDERR,
+    STDOUT,
+    CommandRequest,
+    Completed,
+    Ended,
+    Output,
+)
 from wasmsand.sdk.environment import Environment, command_environment
 from wasmsand.sdk.errors import CommandError
 from wasmsand.sdk.output import TextDecoder, TextSink, command_result, output_limit_notice
@@ -33,6 +42,8 @@ _PREPARE: Final = (
     f"exec {_OUT}>&1 {_ERR}>&2 >/dev/null 2>&1; "
 )
 _GREETING_MAX: Final = 65536
+_STATUS_LINE: Final = re.compile(rb"([0-9a-f]{16}) (\d{1,3})")
+_STATUS_LINE_MAX: Final = 20
 _SIGINT, _SIGKILL = 2, 9
 _PATIENCE_SECONDS: Final = 0.5
 _POLITE_ROUNDS, _FIRM_ROUNDS = 3, 4
@@ -71,6 +82,8 @@ class Shell:
             extra_outputs=(_STATUS,),
         )
         self._process = attachment.backend.start(request)
+        self._signalling = threading.Lock()
+        """Held while a command is interrupted: what follows it must not be."""
         self._lock = threading.Lock()
         # Guarded by the lock:
         self._status_bytes = b""
@@ -127,6 +140,9 @@ class Shell:
             if payload is not None:
                 path = f"/tmp/.wasmsand-stdin-{run.token}"
                 self._attachment.backend.write_file(path, payload, mode=0o600)
+            cancellation = CANCELLATION.get()
+            if cancellation is not None:
+                cancellation.on_cancel(lambda: self._give_up(run))
             try:
                 self._run(_line(script, path), run, timeout)
             finally:
@@ -165,14 +181,19 @@ class Shell:
             self._send(f"{line}\n{_tell_status(run.token)}")
             while run.exit_code is None and not run.truncated:
                 self._take(run, None if deadline is None else deadline - time.monotonic())
+            if run.exit_code is None:
+                self._end(run)
         except TimeoutError:
             run.timed_out = True
+            self._end(run)
         except BaseException:  # the caller gave up: so does its command
+            run.silence()
             if not self.closed:
-                self._interrupt(run)
+                self._end(run)
             raise
-        if run.exit_code is None:
-            self._interrupt(run)
+        finally:
+            with self._signalling:
+                run.is_over.set()
         run.seconds = time.monotonic() - began
 
     def _send(self, line: str) -> None:
@@ -197,30 +218,51 @@ class Shell:
             if output.fd != _STATUS:
                 run.receive(output)
                 continue
-            *lines, self._status_bytes = (self._status_bytes + output.data).split(b"\n")
-            for words in map(bytes.split, lines):
-                if len(words) == 2 and words[0] == run.token.encode() and words[1].isdigit():
-                    run.exit_code = int(words[1])
+            *lines, rest = (self._status_bytes + output.data).split(b"\n")
+            # Commands can write there too, whatever they like.
+            self._status_bytes = rest[-_STATUS_LINE_MAX:]
+            for line in lines:
+                if match := _STATUS_LINE.fullmatch(line):
+                    token, exit_code = match.groups()
+                    if token == run.token.encode():
+                        run.exit_code = int(exit_code)
 
-    def _interrupt(self, run: _Run) -> None:
-        """End the command that runs, and if that cannot be, the shell."""
-        for round_ in range(_POLITE_ROUNDS + _FIRM_ROUNDS):
-            # Background jobs ignore SIGINT: bash without job control starts them so.
-            self._signal_all(_SIGINT if round_ < _POLITE_ROUNDS else _SIGKILL)
+    def _end(self, run: _Run) -> None:
+        """End the command that runs, on the thread that waits for it."""
+
+        def has_ended() -> bool:
             deadline = time.monotonic() + _PATIENCE_SECONDS
             try:
-                # Lines that were sent before the signal are dropped by bash.
-                self._send(_tell_status(run.token))
                 while run.exit_code is None:
                     self._take(run, deadline - time.monotonic())
-                return
             except TimeoutError:
-                continue
-            except CommandError:  # it has ended
-                break
-        self.close()
+                return False
+            return True
+
+        self._interrupt(run, has_ended)
         while run.exit_code is None:
             self._take(run, None)
+
+    def _give_up(self, run: _Run) -> None:
+        """End the command that runs, on another thread than the one that waits for it."""
+        self._interrupt(run, lambda: run.is_over.wait(_PATIENCE_SECONDS))
+
+    def _interrupt(self, run: _Run, has_ended: Callable[[], bool]) -> None:
+        """Interrupt the command until it has ended. If that cannot be, end the shell."""
+        for round_ in range(_POLITE_ROUNDS + _FIRM_ROUNDS):
+            with self._signalling:
+                if run.is_over.is_set():
+                    return
+                # Background jobs ignore SIGINT: bash without job control starts them so.
+                self._signal_all(_SIGINT if round_ < _POLITE_ROUNDS else _SIGKILL)
+                try:
+                    # Bash may drop lines that were sent before the signal.
+                    self._send(_tell_status(run.token))
+                except CommandError:  # it has ended
+                    break
+            if has_ended():
+                return
+        self.close()
 
     def _signal_all(self, number: int) -> None:
         backend = self._attachment.backend
@@ -243,10 +285,11 @@ class _Run:
         self.exit_code: int | None = None
         self.timed_out = False
         self.truncated = False
+        self.is_over = threading.Event()
         self.seconds = 0.0
         self._limit = limit
         self._kept = {STDOUT: bytearray(), STDERR: bytearray()}
-        self._sinks = {STDOUT: on_stdout, STDERR: on_stderr}
+        self._sinks: dict[int, TextSink | None] = {STDOUT: on_stdout, STDERR: on_stderr}
         self._decoder = TextDecoder()
 
     def receive(self, output: Output) -> None:
@@ -260,6 +303,10 @@ class _Run:
         text = self._decoder.decode(Output(output.fd, data))
         if sink is not None and text:
             sink(text)
+
+    def silence(self) -> None:
+        """Call no callback any more."""
+        self._sinks = {STDOUT: None, STDERR: None}
 
     def result(self) -> CommandResult:
         """What `run` returns."""

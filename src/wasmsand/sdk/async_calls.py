@@ -1,0 +1,207 @@
+"""How the asynchronous API waits: the blocking calls of `Sandbox`, on threads.
+
+Owns what the generated classes of `async_sandbox` stand on. Rules: the event loop never
+blocks. A thread is there for every call that waits, however many: with a bounded pool, calls
+that wait for others (a reader for a writer) could use it up and wait for ever. Threads are
+daemons, so one that waits for a command does not keep the interpreter from ending. Cancelling
+a task ends the command that it waits for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import queue
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextvars import copy_context
+from typing import Final, Generic, ParamSpec, TypeVar, cast
+
+from wasmsand.sdk.backend import CANCELLATION, Cancellation
+from wasmsand.sdk.output import TextSink
+
+P = ParamSpec("P")
+T = TypeVar("T")
+AsyncTextSink = Callable[[str], Awaitable[None] | None]
+"""A callback for output: a function or a coroutine function; it runs in the event loop."""
+
+_IDLE_SECONDS: Final = 10.0
+_ENDING_SECONDS: Final = 10.0
+"""How long a cancelled task waits for its command to be gone."""
+_END: Final = object()
+
+
+class _Workers:
+    """Threads that are used again, as many as are needed at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[queue.SimpleQueue[Callable[[], None]]] = []  # guarded by the lock
+
+    def start(self, work: Callable[[], None]) -> None:
+        """Call `work` on a thread."""
+        with self._lock:
+            inbox = self._idle.pop() if self._idle else None
+        if inbox is None:
+            inbox = queue.SimpleQueue()
+            name = "wasmsand-async"
+            threading.Thread(target=self._serve, args=(inbox,), name=name, daemon=True).start()
+        inbox.put(work)
+
+    def _serve(self, inbox: queue.SimpleQueue[Callable[[], None]]) -> None:
+        while True:
+            try:
+                work = inbox.get(timeout=_IDLE_SECONDS)
+            except queue.Empty:
+                with self._lock:
+                    if inbox in self._idle:
+                        self._idle.remove(inbox)
+                        return
+                continue  # it was chosen a moment ago
+            work()
+            del work  # an idle thread keeps nothing alive
+            with self._lock:
+                self._idle.append(inbox)
+
+
+_workers = _Workers()
+
+
+def _start(function: Callable[[], T], cancellation: Cancellation | None) -> asyncio.Future[T]:
+    """Call `function` on a thread; its future belongs to the running event loop."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+    context = copy_context()
+    context.run(CANCELLATION.set, cancellation)
+
+    def work() -> None:
+        try:
+            result = context.run(function)
+        except BaseException as error:
+            _tell(loop, _fail, future, error)
+        else:
+            _tell(loop, _succeed, future, result)
+
+    _workers.start(work)
+    return future
+
+
+def _tell(
+    loop: asyncio.AbstractEventLoop,
+    settle: Callable[[asyncio.Future[T], T], None]
+    | Callable[[asyncio.Future[T], BaseException], None],
+    future: asyncio.Future[T],
+    value: object,
+) -> None:
+    try:
+        loop.call_soon_threadsafe(cast("Callable[..., None]", settle), future, value)
+    except RuntimeError:
+        pass  # the loop is closed: nobody waits any more
+
+
+def _succeed(future: asyncio.Future[T], result: T) -> None:
+    if not future.done():
+        future.set_result(result)
+
+
+def _fail(future: asyncio.Future[T], error: BaseException) -> None:
+    if not future.done():
+        future.set_exception(error)
+        future.exception()  # a task that was cancelled meanwhile will not ask for it
+
+
+async def call(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a blocking function on a thread. If the task is cancelled, so is the command that
+    the function waits for, and the task ends when that is gone."""
+    cancellation = Cancellation()
+    future = _start(lambda: function(*args, **kwargs), cancellation)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        if not future.done():
+            _workers.start(cancellation.cancel)
+            if cancellation.has_effect:
+                await asyncio.wait([future], timeout=_ENDING_SECONDS)
+        raise
+
+
+async def obtain(
+    give_back: Callable[[T], object], function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """As `call`, for what must be given back: if the task is cancelled, and the function has
+    its result nevertheless, `give_back` gets it."""
+    future = _start(lambda: function(*args, **kwargs), None)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        future.add_done_callback(
+            lambda done: (
+                None
+                if done.cancelled() or done.exception()
+                else _workers.start(lambda: cast("None", give_back(done.result())))
+            )
+        )
+        raise
+
+
+class Turns:
+    """Calls of which one goes on at a time, also after the task that waited was cancelled: what
+    it would have got is not lost, and nobody takes it away from the next."""
+
+    def __init__(self) -> None:
+        self._last: asyncio.Future[object] | None = None
+
+    async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """As the function `call`, but cancelling ends the waiting alone."""
+        while self._last is not None and not self._last.done():
+            await asyncio.wait([self._last])
+        future = _start(lambda: function(*args, **kwargs), None)
+        self._last = cast("asyncio.Future[object]", future)
+        return await asyncio.shield(future)
+
+
+class Stream(Generic[T], AsyncIterator[T]):
+    """A blocking iterator as an asynchronous one. A task that is cancelled while it waits for
+    the next item leaves that to whoever asks next."""
+
+    def __init__(self, make: Callable[[], Iterator[T]]) -> None:
+        """`make` is called on a thread, when the first item is wanted."""
+        self._make = make
+        self._iterator: Iterator[T] | None = None
+        self._next: asyncio.Future[object] | None = None
+
+    def __aiter__(self) -> Stream[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        if self._next is None:
+            self._next = _start(self._step, None)
+        future = self._next
+        try:
+            item = await asyncio.shield(future)
+        finally:
+            if future.done():
+                self._next = None
+        if item is _END:
+            raise StopAsyncIteration
+        return cast("T", item)
+
+    def _step(self) -> object:
+        if self._iterator is None:
+            self._iterator = self._make()
+        return next(self._iterator, _END)
+
+
+def in_loop(sink: AsyncTextSink | None) -> TextSink | None:
+    """A callback as the blocking API wants it: called on a thread, it runs in the event loop,
+    and the thread waits for it, so what it raises ends the command."""
+    if sink is None or not callable(sink):
+        return cast("TextSink | None", sink)  # the blocking API complains
+    loop = asyncio.get_running_loop()
+
+    async def deliver(text: str) -> None:
+        outcome = sink(text)
+        if inspect.isawaitable(outcome):
+            await outcome
+
+    return lambda text: asyncio.run_coroutine_threadsafe(deliver(text), loop).result()

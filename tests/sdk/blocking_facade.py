@@ -1,0 +1,112 @@
+"""`AsyncSandbox` driven like `Sandbox`, so that the SDK's tests run on it too.
+
+Owns one event loop, in a thread. Every call of a facade is a task there; what it returns comes
+back, and if it is asynchronous itself, in a facade.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import cache
+from typing import Any
+
+from wasmsand import AsyncSandbox
+
+_CALLBACKS = ("on_stdout", "on_stderr")
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="facade-loop", daemon=True).start()
+    return loop
+
+
+def _in_loop(function: Callable[[], Any]) -> Any:
+    """Call `function` in the event loop, and wait for what it returns."""
+
+    async def run() -> Any:
+        result = function()
+        return await result if inspect.isawaitable(result) else result
+
+    return asyncio.run_coroutine_threadsafe(run(), _loop()).result()
+
+
+def _callback(function: Any) -> Any:
+    """One that may block, as by using the sandbox: not in the event loop's thread."""
+    if not callable(function):
+        return function
+
+    async def deliver(text: str) -> None:
+        await asyncio.to_thread(function, text)
+
+    return deliver
+
+
+class Facade:
+    """An asynchronous object with the methods of its blocking twin."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._inner, name)
+        if not inspect.ismethod(value) or name in ("all", "get", "set", "unset"):
+            return _outside(value)
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            for key in _CALLBACKS:
+                if key in kwargs:
+                    kwargs[key] = _callback(kwargs[key])
+            return _outside(_in_loop(lambda: value(*args, **kwargs)))
+
+        return method
+
+    def __iter__(self) -> Iterator[Any]:
+        return _iterate(aiter(self._inner))
+
+    def __enter__(self) -> Facade:
+        _in_loop(self._inner.__aenter__)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _in_loop(lambda: self._inner.__aexit__(*error))
+
+    def __repr__(self) -> str:
+        return repr(self._inner).replace("<Async", "<", 1)
+
+
+def _outside(value: Any) -> Any:
+    if type(value).__name__.startswith("Async"):
+        return Facade(value)
+    if isinstance(value, AsyncIterator):
+        return _eager(value)
+    return value
+
+
+def _iterate(items: AsyncIterator[Any]) -> Iterator[Any]:
+    end = object()
+    while (item := _in_loop(lambda: anext(items, end))) is not end:
+        yield item
+
+
+def _eager(items: AsyncIterator[Any]) -> Iterator[Any]:
+    """Blocking streams tell of a missing file when they are made, not when they are read."""
+    iterator = _iterate(items)
+    first = list(next_items(iterator))
+    return (item for part in (first, iterator) for item in part)
+
+
+def next_items(iterator: Iterator[Any]) -> Iterator[Any]:
+    """The next item, if there is one."""
+    for item in iterator:
+        yield item
+        return
+
+
+def make(**options: Any) -> Any:
+    """A sandbox with the API of `Sandbox`, on `AsyncSandbox`."""
+    return Facade(_in_loop(lambda: AsyncSandbox.create(**options)))

@@ -1,0 +1,184 @@
+/* The Python interpreter's main, with a checkpoint.
+ *
+ * When the image is made, the interpreter is initialised, many modules of the standard library
+ * are imported, and that is stored (prepare). Every later start begins there and only does what
+ * depends on how it was started (resumed_main): options, environment, standard streams, signals.
+ * An option or a variable that would have changed the preparation is left to the plain
+ * interpreter, which is this program without the stored memory.
+ *
+ * It takes the place of Programs/python.c. The other files of this folder are appended to files
+ * of CPython, whose static functions they use: config.c to Python/initconfig.c, lifecycle.c to
+ * Python/pylifecycle.c, run.c to Modules/main.c, signals.c to Modules/signalmodule.c. _prepared.py
+ * is the part that is easier said in Python. */
+#include "Python.h"
+#include "pycore_initconfig.h"
+#include "pycore_interp.h"
+#include "pycore_pystate.h"
+#include "pycore_prepared.h"
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "checkpoint.h"
+
+/* All stored interpreters have one seed: see docs/decisions/0010-one-hash-seed.md. */
+enum { HASH_SEED = 1511202614 };
+
+/* As the recipe has it. */
+static const char *const plain_interpreter = "/usr/libexec/python3-plain";
+
+/* Variables that a start from the checkpoint can follow. */
+static const char *const followed_variables[] = {
+	"PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONUNBUFFERED",
+};
+
+static PyObject *resume_function, *stored_names;
+
+static _Noreturn void fail(void)
+{
+	PyErr_Print();
+	exit(1);
+}
+
+static void require(PyStatus status)
+{
+	if (PyStatus_Exception(status)) Py_ExitStatusException(status);
+}
+
+static void prepare(void)
+{
+	PyConfig config;
+	PyConfig_InitPythonConfig(&config);
+	config.parse_argv = 0;
+	config.install_signal_handlers = 0;
+	config.use_hash_seed = 1;
+	config.hash_seed = HASH_SEED;
+	require(PyConfig_SetBytesString(&config, &config.program_name, "/usr/bin/python3"));
+	require(Py_InitializeFromConfig(&config));
+	PyConfig_Clear(&config);
+
+	PyObject *module = PyImport_ImportModule("_prepared");
+	if (!module) fail();
+	PyObject *done = PyObject_CallMethod(module, "prepare", NULL);
+	resume_function = PyObject_GetAttrString(module, "resume");
+	stored_names = PyObject_GetAttrString(module, "names");
+	if (!done || !resume_function || !stored_names) fail();
+	Py_DECREF(done);
+	Py_DECREF(module);
+	_PyPrepared_ResetSignals();
+}
+
+int main(int argc, char **argv)
+{
+	if (checkpoint_wanted()) {
+		prepare();
+		checkpoint();
+	}
+	return Py_BytesMain(argc, argv);
+}
+
+/* Where the shell found the program, if that is where it is installed: else there may be a
+ * virtual environment around it, which the plain interpreter looks for. */
+static const char *installed_program(const char *name)
+{
+	static char found[64];
+	const char *directories = getenv("PATH");
+	if (strchr(name, '/')) {
+		snprintf(found, sizeof found, "%s", name);
+	} else {
+		for (;;) {
+			if (!directories) return 0;
+			size_t length = strcspn(directories, ":");
+			if (length + strlen(name) + 2 > sizeof found) return 0;
+			snprintf(found, sizeof found, "%.*s/%s", (int)length, directories, name);
+			if (!access(found, X_OK)) break;
+			if (!directories[length]) return 0;
+			directories += length + 1;
+		}
+	}
+	int installed = !strncmp(found, "/usr/bin/python", 15) || !strncmp(found, "/bin/python", 11);
+	return installed && !strchr(strrchr(found, '/') + 1, '/') ? found : 0;
+}
+
+static int environment_can_be_followed(char **environment)
+{
+	for (; *environment; environment++) {
+		if (strncmp(*environment, "PYTHON", 6)) continue;
+		size_t length = strcspn(*environment, "=");
+		int followed = 0;
+		for (size_t i = 0; i < sizeof followed_variables / sizeof *followed_variables; i++)
+			followed |= strlen(followed_variables[i]) == length
+				&& !memcmp(*environment, followed_variables[i], length);
+		if (!followed) return 0;
+	}
+	/* In the C locale Python has another mode for text. */
+	const char *locale = setlocale(LC_CTYPE, "");
+	return locale && strcmp(locale, "C") && strcmp(locale, "POSIX");
+}
+
+static PyObject *list_of(const PyWideStringList *strings)
+{
+	PyObject *list = PyList_New(strings->length);
+	for (Py_ssize_t i = 0; list && i < strings->length; i++) {
+		PyObject *string = PyUnicode_FromWideChar(strings->items[i], -1);
+		if (!string) Py_CLEAR(list);
+		else PyList_SET_ITEM(list, i, string);
+	}
+	return list;
+}
+
+static void set_sys(const char *name, PyObject *value)
+{
+	if (!value || PySys_SetObject(name, value) < 0) fail();
+	Py_DECREF(value);
+}
+
+static void set_flag(const char *name, int value)
+{
+	PyObject *number = PyLong_FromLong(value);
+	if (!number || PyConfig_Set(name, number) < 0) fail();
+	Py_DECREF(number);
+}
+
+static void apply(PyConfig *config, const char *program)
+{
+	set_sys("argv", list_of(&config->argv));
+	set_sys("executable", PyUnicode_FromString(program));
+	set_sys("_base_executable", PyUnicode_FromString(program));
+	require(PyConfig_SetBytesString(config, &config->executable, program));
+	if (!config->write_bytecode) {
+		set_flag("write_bytecode", 0);
+		set_sys("dont_write_bytecode", Py_NewRef(Py_True));
+	}
+	if (config->inspect) set_flag("inspect", config->inspect);
+	if (config->interactive) set_flag("interactive", config->interactive);
+	if (config->quiet) set_flag("quiet", config->quiet);
+}
+
+int resumed_main(int argc, char **argv, char **envp)
+{
+	const char *program = argc ? installed_program(argv[0]) : 0;
+	if (!program || !environment_can_be_followed(envp)) goto plain;
+
+	PyConfig *config = (PyConfig *)_PyInterpreterState_GetConfig(_PyInterpreterState_GET());
+	require(PyConfig_SetBytesArgv(config, argc, argv));
+	if (!_PyPrepared_CanFollow(&config->argv)) goto plain;
+	set_sys("orig_argv", list_of(&config->argv));
+	require(_PyPrepared_ReadConfig(config));
+	apply(config, program);
+
+	if (_PyPrepared_InstallSignals() < 0) fail();
+	require(_PyPrepared_OpenStreams());
+	require(_PyPrepared_AddMain());
+	PyObject *done = PyObject_CallFunction(resume_function, "u", config->pythonpath_env
+		? config->pythonpath_env : L"");
+	if (!done) fail();
+	Py_DECREF(done);
+	return _PyPrepared_RunMain(stored_names);
+
+plain:
+	execv(plain_interpreter, argv);
+	perror(plain_interpreter);
+	return 127;
+}

@@ -1,6 +1,8 @@
 /* The two ends of a checkpoint: how a program is stored, and how it is entered again. Linked
  * into programs that are stored; see checkpoint.h. It uses the libc's public names only. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>

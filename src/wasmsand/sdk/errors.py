@@ -174,7 +174,7 @@ _DESCRIPTIONS: dict[Errno, str] = {
     Errno.ELOOP: "too many symbolic links",
     Errno.EFBIG: "file too large",
     Errno.EBUSY: "in use",
-    Errno.E2BIG: "command too long; write it with files.write and run `bash FILE`",
+    Errno.E2BIG: "command too long",
     Errno.ENOEXEC: "not a program this sandbox can run",
     Errno.ENOMEM: "out of memory; raise memory_limit_bytes",
     Errno.EAGAIN: "too many processes; raise max_processes",
@@ -186,6 +186,8 @@ _DESCRIPTIONS: dict[Errno, str] = {
 def _message(error: KernelError, subject: str) -> str:
     """`ENOENT: no such file or directory: /x`, or what the kernel says of the cause."""
     detail = error.detail
+    if error.errno is Errno.E2BIG:
+        detail = f"{detail or 'command too long'}; write it with files.write and run `bash FILE`"
     if detail.startswith("/"):
         subject = detail
     elif subject in detail and subject != detail:

@@ -71,6 +71,17 @@ sed -i "s/subst: x++, c='\*';/subst: goto ilseq;/" src/locale/iconv.c
 # A zone with a summer time and no rule for it has the rule of the United States.
 sed -i "s/if (\*s == ',') s++, getrule(&s, r0);/if (__daylight \&\& *s != ',') s = \",M3.2.0,M11.1.0\";\n\t&/" \
 	src/time/__tz.c
+# A zone that has a file is what the file says, also if its name looks like a rule (EST5EDT).
+sed -i "s/^\t\t\tposix_form = 1;$/\t\t\tposix_form = isdigit(*p) \&\& !strchr(s, ',') ? 2 : 1;/
+	s/^\tif (!posix_form) {$/\tif (posix_form != 1) {/
+	s/^\t\tif (!map) s = __utc;$/\t\tif (!map \&\& !posix_form) s = __utc;/" src/time/__tz.c
+# Whether standard output is a terminal decides how it is buffered from the first line on, not
+# from the second: a pipe gets one write instead of two, in the order that GNU systems have.
+sed -i '1s/$/\n#include <sys\/ioctl.h>/
+	s/^\t\/\* Clear read buffer/\tif (f->write == __stdout_write) {\n\t\tstruct winsize size;\n\t\tf->write = __stdio_write;\n\t\tif (!(f->flags \& F_SVB) \&\& __syscall(SYS_ioctl, f->fd, TIOCGWINSZ, \&size)) f->lbf = -1;\n\t}\n&/' \
+	src/stdio/__towrite.c
+# musl's sort is what qsort does without memory.
+sed '/^weak_alias/d; s/__qsort_r/__smoothsort_r/' src/stdlib/qsort.c > src/stdlib/smoothsort.c
 # A small sharp s has no capital in the simple mapping of Unicode.
 sed -i 's/return casemap(wc, 1);/return wc == 0xdf ? wc : casemap(wc, 1);/' src/ctype/towctrans.c
 sed -i 's/^char \*fgets_unlocked(char \*, int, FILE \*);$/&\nint renameat2(int, const char *, int, const char *, unsigned);\n#define RENAME_NOREPLACE (1 << 0)\n#define RENAME_EXCHANGE (1 << 1)\n#define RENAME_WHITEOUT (1 << 2)/' \
@@ -83,7 +94,9 @@ sed -i "s/if (!ere && (unsigned)\*s-'1' < 9)/if ((unsigned)*s-'1' < 9)/
 for edit in '_Addr long:arch/wasm32/bits/alltypes.h.in' '_Reg long:arch/wasm32/bits/alltypes.h.in' \
 	'BUFSIZ 16384:include/stdio.h' '32768:src/dirent/__dirent.h' \
 	'LC_COLLATE &&:src/locale/locale_map.c' 'subst. goto ilseq:src/locale/iconv.c' \
-	'M3.2.0,M11.1.0:src/time/__tz.c' '0xdf:src/ctype/towctrans.c' 'renameat2:include/stdio.h' \
+	'M3.2.0,M11.1.0:src/time/__tz.c' 'posix_form != 1:src/time/__tz.c' \
+	'? 2 . 1:src/time/__tz.c' '!map && !posix_form:src/time/__tz.c' \
+	'__smoothsort_r:src/stdlib/smoothsort.c' '__stdout_write:src/stdio/__towrite.c' '0xdf:src/ctype/towctrans.c' 'renameat2:include/stdio.h' \
 	"if ((unsigned).s-'1' < 9):src/regex/regcomp.c" 'min < 0) min = 0:src/regex/regcomp.c' \
 	'bits/vfork.h:include/unistd.h' 'bits/setjmp_calls.h:include/setjmp.h'; do
 	grep -q "${edit%%:*}" "${edit#*:}" || fail "${edit#*:} is not as expected in this musl"

@@ -122,4 +122,5 @@ class GuestMemory:
 
     def read_path(self, address: int) -> bytes:
         """A path argument: ENAMETOOLONG from 4096 bytes on."""
-        return self.read_string(address, PATH_MAX, Errno.ENAMETOOLONG)
+        path, end, _ = self._view[address : address + _STRING_STEP].tobytes().partition(b"\0")
+        return path if end else self.read_string(address, PATH_MAX, Errno.ENAMETOOLONG)

@@ -19,6 +19,11 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static int by_high_half(const void *a, const void *b)
+{
+	return (*(const int *)a >> 16) - (*(const int *)b >> 16);
+}
+
 static void sorting(void)
 {
 	enum { N = 10000 };
@@ -27,6 +32,9 @@ static void sorting(void)
 	for (int i = 0; i < N; i++) numbers[i] = seed = seed * 69069 + 1;
 	qsort(numbers, N, sizeof *numbers, ascending);
 	for (int i = 1; i < N; i++) CHECK(numbers[i - 1] <= numbers[i]);
+	for (int i = 0; i < N; i++) numbers[i] = i * 7919 % 100 << 16 | i;
+	qsort(numbers, N, sizeof *numbers, by_high_half);
+	for (int i = 1; i < N; i++) CHECK(numbers[i - 1] < numbers[i]);
 	int key = numbers[1234];
 	CHECK(*(int *)bsearch(&key, numbers, N, sizeof *numbers, ascending) == key);
 }

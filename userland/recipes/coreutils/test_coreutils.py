@@ -83,3 +83,14 @@ def test_sort_compresses_temporary_files_in_children(sandbox: Sandbox) -> None:
         ' 2>/dev/null || { seq 40000 > want; test "$(sha256sum < want)" = "$(sha256sum < out)"; }'
     )
     assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_file_systems_have_names(sandbox: Sandbox) -> None:
+    result = sandbox.commands.run("stat -f -c %T / /proc")
+    assert (result.stdout, result.stderr) == ("tmpfs\nproc\n", "")
+
+
+def test_a_rename_does_not_replace_what_it_must_not(sandbox: Sandbox) -> None:
+    result = sandbox.commands.run("cd /tmp && echo a > a; echo b > b; mv -n a b; mv --exchange a b")
+    assert (result.stdout, result.stderr) == ("", "")
+    assert sandbox.commands.run("cat /tmp/a /tmp/b").stdout == "b\na\n"

@@ -23,6 +23,7 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.regular import RegularFile
 from wasmsand.kernel.flags import O_APPEND
 from wasmsand.kernel.limits import FILE_SIZE_MAX, IO_CHUNK, IO_MAX
+from wasmsand.kernel.process.rlimits import INFINITY
 
 _FALLOC_FL_KEEP_SIZE: Final = 1
 _OFFSET_MAX: Final = (1 << 63) - 1
@@ -95,18 +96,28 @@ def _offset(low: int, high: int) -> int:
 def pread(context: CallContext, fd: int, address: int, count: int, low: int, high: int) -> int:
     """pread64(2)."""
     file = context.file(fd)
-    offset = _offset(low, high)
+    offset = _offset(low, high) if high else low
     file.require_readable()
-    return read_pieces(
-        context, [(address, count)], lambda size, done: file.read_at(size, offset + done)
-    )
+    if count > IO_CHUNK:
+        return read_pieces(
+            context, [(address, count)], lambda size, done: file.read_at(size, offset + done)
+        )
+    memory = context.memory
+    memory.require(address, count)
+    data = file.read_at(count, offset)
+    if data:
+        memory.write(address, data)
+    return len(data)
 
 
 def pwrite(context: CallContext, fd: int, address: int, count: int, low: int, high: int) -> int:
     """pwrite64(2)."""
     file = context.file(fd)
-    offset = _offset(low, high)
+    offset = _offset(low, high) if high else low
     file.require_writable()
+    unlimited = context.process.rlimits.file_size == INFINITY
+    if unlimited and count <= IO_CHUNK and type(file) is RegularFile:
+        return file.write_at(context.memory.read(address, count), offset)
     return write_all_at(context, file, [(address, min(count, IO_MAX))], offset)
 
 

@@ -28,6 +28,32 @@ def test_standard_input_passes_through_byte_by_byte() -> None:
     assert wasmsand("run", "cat", stdin=data).stdout == data
 
 
+def test_standard_input_comes_while_the_command_runs() -> None:
+    command = [*COMMAND, "run", "while read -r line; do echo got $line; done"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for word in (b"one", b"two"):
+            process.stdin.write(word + b"\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == b"got " + word + b"\n"
+        process.stdin.close()
+        assert process.wait(30) == 0
+
+
+def test_standard_input_that_never_ends_does_not_keep_a_command_alive() -> None:
+    pipeline = f"yes | {sys.executable} -m wasmsand run 'head -n 1'"
+    result = subprocess.run(["bash", "-c", pipeline], capture_output=True, timeout=60)
+    assert (result.stdout, result.stderr) == (b"y\n", b"")
+
+
+def test_output_has_no_limit() -> None:
+    count = 80 * 1024 * 1024
+    pipeline = f"{sys.executable} -m wasmsand run 'head -c {count} /dev/zero' | wc -c"
+    result = subprocess.run(["bash", "-c", pipeline], capture_output=True, timeout=120)
+    assert result.stdout.strip() == str(count).encode()
+
+
 def test_a_timeout_is_status_124() -> None:
     result = wasmsand("run", "--timeout", "0.5", "echo before; sleep 60")
     assert (result.returncode, result.stdout) == (124, b"before\n")
@@ -49,6 +75,32 @@ def test_file_copies_a_host_file(tmp_path: Path) -> None:
     assert wasmsand("run", *words, "cat data.txt; /tmp/bin/s").stdout == b"content\nran\n"
 
 
+def test_directories_go_in_and_come_out(tmp_path: Path) -> None:
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    (tmp_path / "in" / "sub" / "a.txt").write_text("b\na\n")
+    words = ["--file", f"{tmp_path}/in:work", "--out", f"work:{tmp_path}/all"]
+    words += ["--out", f"/tmp/one:{tmp_path}/one"]
+    result = wasmsand("run", *words, "sort work/sub/a.txt | tee work/sorted > /tmp/one")
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert (tmp_path / "one").read_text() == "a\nb\n"
+    assert (tmp_path / "all" / "sorted").read_text() == "a\nb\n"
+    assert (tmp_path / "all" / "sub" / "a.txt").read_text() == "b\na\n"
+
+
+def test_what_comes_out_stays_below_its_directory(tmp_path: Path) -> None:
+    script = "mkdir d; ln -s /etc/passwd d/link; mkfifo d/fifo; echo x > d/file"
+    result = wasmsand("run", "--out", f"d:{tmp_path}/d", script)
+    assert result.returncode == 0
+    assert sorted(path.name for path in (tmp_path / "d").iterdir()) == ["file"]
+    assert result.stderr.count(b"left out") == 2
+
+
+def test_a_command_that_fails_still_gives_its_files(tmp_path: Path) -> None:
+    result = wasmsand("run", "--out", f"log:{tmp_path}/log", "echo why > log; exit 3")
+    assert result.returncode == 3
+    assert (tmp_path / "log").read_text() == "why\n"
+
+
 def test_the_host_file_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "data.txt"
     path.write_text("content\n")
@@ -65,6 +117,18 @@ def test_the_host_file_is_not_changed(tmp_path: Path) -> None:
         (["run", "--env", "A", "true"], 2, b"'A' is not NAME=VALUE"),
         (["run", "--cwd", "a", "true"], 2, b"'a' is not an absolute path"),
         (["run", "--file", "/no/such", "true"], 125, b"wasmsand: --file /no/such: No such file"),
+        (["run", "--file", ":x", "true"], 2, b"':x' is not HOST or HOST:GUEST"),
+        (["run", "--out", "/no/such:/tmp/x", "true"], 125, b"wasmsand: --out /no/such: ENOENT"),
+        (["run", "--out", "/", "true"], 2, b"'/' is not GUEST or GUEST:HOST"),
+        (["run", "--fs-limit", "0", "true"], 2, b"'0' is not a positive number"),
+        (["run", "--keep", "true"], 125, b"--keep and --sandbox are for sandboxes of a server"),
+        (["run", "--connect", "nonsense", "true"], 125, b"url must be like http://127.0.0.1:8750"),
+        (["run", "--wasm-dir", "/no/such", "true"], 125, b"/no/such"),
+        (["ls"], 125, b"give its address by --connect"),
+        (["cp", "a", "b"], 125, b"one of the two must be a sandbox's, as ID:PATH"),
+        (["cp", "a:b", "c:d"], 125, b"one of the two must be a sandbox's, as ID:PATH"),
+        (["cp", "x", "sbx:y"], 125, b"give its address by --connect"),
+        (["completion", "tcsh"], 2, b"invalid choice: 'tcsh'"),
         (
             ["run", "--", "no-such-program", "x"],
             125,
@@ -92,10 +156,10 @@ def test_output_comes_while_the_command_runs() -> None:
 
 
 def test_help_teaches_by_examples() -> None:
-    for words in (["--help"], ["run", "--help"]):
+    for words in (["--help"], ["run", "--help"], ["cp", "--help"], ["ls", "--help"]):
         result = wasmsand(*words)
         assert result.returncode == 0
-        assert b"examples:" in result.stdout
+        assert b"examples" in result.stdout
 
 
 def test_version() -> None:

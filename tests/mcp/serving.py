@@ -59,7 +59,7 @@ def http_server(*words: str, **variables: str) -> Iterator[str]:
     assert "Traceback" not in logged, logged
 
 
-def run(test: Callable[[], Awaitable[None]], *, seconds: float = 60) -> None:
+def run(test: Callable[[], Awaitable[None]], *, seconds: float = 180) -> None:
     """Run an asynchronous test, with a time limit."""
 
     async def limited() -> None:

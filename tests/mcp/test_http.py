@@ -79,9 +79,9 @@ def test_progress_comes_over_http() -> None:
 
         with http_server() as url:
             async with Client(url) as client:
-                script = {"command": "echo first; sleep 1.5"}
+                script = {"command": "echo first; sleep 4"}
                 await client.call_tool("sandbox_run", script, progress_callback=listen)
-        assert heard == ["first"]
+        assert "first" in heard
 
     run(test)
 

@@ -3,7 +3,8 @@
 Owns the list of subcommands; each has a file of its own with `add_parser` and
 `execute`. Rules: a subcommand imports the machine only when it is executed, so that
 `--help` answers at once; what goes wrong in wasmsand itself is one line on standard
-error and exit status 125, so that it is not taken for the guest's own.
+error and exit status 125, so that it is not taken for the guest's own. A subcommand that needs an
+optional package says how to install it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,20 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from wasmsand import __version__
-from wasmsand.cli import delegated, doctor, line, mcp, rpc, run, serve, shell
+from wasmsand.cli import (
+    completion,
+    cp,
+    delegated,
+    doctor,
+    line,
+    ls,
+    mcp,
+    python,
+    rpc,
+    run,
+    serve,
+    shell,
+)
 from wasmsand.cli.failure import EXIT_FAILURE, Failure
 
 _DESCRIPTION = """\
@@ -25,7 +39,8 @@ _EXAMPLES = """\
 examples:
   wasmsand run 'echo hello | tr a-z A-Z'      one command, in a fresh sandbox
   wasmsand run 'sort | uniq -c' < names.txt   standard input goes in, output comes out
-  wasmsand run --file data.csv 'wc -l data.csv'
+  wasmsand run --file data.csv --out sorted.csv 'sort data.csv > sorted.csv'
+  wasmsand python -c 'print(6 * 7)'           Python, in a fresh sandbox
   wasmsand shell                              an interactive bash; exit or Ctrl-D ends it
   wasmsand rpc                                JSON-RPC on standard input and output
   wasmsand serve                              sandboxes over HTTP, on http://127.0.0.1:8750
@@ -45,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return delegated.execute(words[0], words[1:])
         if words and words[0] == "line":
             return line.main(words[1:])
-        arguments = _parser().parse_args(words)
+        arguments = make_parser().parse_args(words)
         return cast("Callable[[argparse.Namespace], int]", arguments.execute)(arguments)
     except Failure as failure:
         print(f"wasmsand: {failure}", file=sys.stderr)
@@ -54,7 +69,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
     parser = argparse.ArgumentParser(
         prog="wasmsand",
         description=_DESCRIPTION,
@@ -63,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"wasmsand {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (run, shell, rpc, line, serve, mcp, doctor):
+    for command in (run, shell, python, cp, ls, rpc, line, serve, mcp, doctor, completion):
         command.add_parser(subparsers)
     delegated.add_parsers(subparsers)
     return parser

@@ -13,7 +13,7 @@ import platform
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import wasmsand
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from wasmsand.machine.image import ProgramFile
+
+
+_EXTRAS = {
+    "serve": ("msgspec", "prometheus_client", "starlette", "uvicorn"),
+    "mcp": ("mcp",),
+}
+"""Extras of the package that bring a subcommand of the same name, and their modules."""
 
 
 class Unhealthy(Exception):
@@ -62,10 +69,22 @@ def _checks(console: Console) -> Iterator[str]:
     programs = _programs()
     yield "programs: " + ", ".join(f"{program.name} {program.version}" for program in programs)
     yield _compiled(programs, console)
+    yield "optional: " + "; ".join(_optional_parts())
     yield _first_command()
 
 
+def _optional_parts() -> Iterator[str]:
+    """What can be installed besides, and how."""
+    for extra, modules in _EXTRAS.items():
+        if all(find_spec(module) is not None for module in modules):
+            yield f"wasmsand {extra} is installed"
+        else:
+            yield f"wasmsand {extra} is not: pip install 'wasmsand[{extra}]'"
+
+
 def _engine_version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("wasmtime")
     except PackageNotFoundError:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from functools import partial
-from pathlib import Path
+from dataclasses import replace
 
 from wasmsand import __version__
+from wasmsand.cli import options
 from wasmsand.cli.failure import Failure
-from wasmsand.cli.values import address, positive_integer, seconds, variable
-from wasmsand.kernel.limits import Limits
+from wasmsand.cli.values import address, positive_integer, seconds
 
 TOKEN_VARIABLE = "WASMSAND_MCP_TOKEN"
 
@@ -26,7 +25,6 @@ or it serves many clients, with a sandbox for each session:
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `mcp`."""
-    limits = Limits()
     parser = subparsers.add_parser(
         "mcp",
         help="serve sandboxes to clients of the Model Context Protocol",
@@ -72,41 +70,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="give a model at most this much of one output; the whole is saved in the sandbox "
         "(default: %(default)s)",
     )
-    parser.add_argument(
-        "--fs-limit",
-        metavar="BYTES",
-        type=positive_integer,
-        default=limits.fs_limit_bytes,
-        help="size of a sandbox's files (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--memory-limit",
-        metavar="BYTES",
-        type=positive_integer,
-        default=limits.memory_limit_bytes,
-        help="memory of a sandbox's processes (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--env",
-        metavar="NAME=VALUE",
-        type=variable,
-        action="append",
-        default=[],
-        help="set an environment variable in every sandbox (repeatable)",
-    )
-    parser.add_argument(
-        "--wasm-dir",
-        metavar="DIR",
-        type=Path,
-        default=None,
-        help="make every *.wasm file of this directory a command, named by its file",
-    )
+    options.add_sandbox_options(parser)
     parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Serve until the end."""
     from wasmsand.sdk.errors import SandboxError
+    from wasmsand.sdk.opening import open_backend
     from wasmsand.sdk.sandbox import Sandbox
     from wasmsand.tools import SandboxTools
 
@@ -118,14 +89,11 @@ def execute(arguments: argparse.Namespace) -> int:
         raise Failure(
             f"the package {missing.name} is missing: pip install 'wasmsand[mcp]'"
         ) from None
-    create = partial(
-        Sandbox,
-        timeout_ms=arguments.timeout * 1000,
-        fs_limit_bytes=arguments.fs_limit,
-        memory_limit_bytes=arguments.memory_limit,
-        env=dict(arguments.env),
-        wasm_dir=arguments.wasm_dir,
-    )
+    made_from = replace(options.sandbox_options(arguments), timeout_ms=arguments.timeout * 1000)
+
+    def create() -> Sandbox:
+        return Sandbox.from_backend(open_backend(made_from), made_from)
+
     try:
         # What is wrong with the options or the installation is better said now.
         with create() as sandbox:
@@ -138,14 +106,14 @@ def execute(arguments: argparse.Namespace) -> int:
         return 0
     host, port = arguments.http
     try:
-        options = HttpOptions(
+        http = HttpOptions(
             host=host,
             port=port,
             token=os.environ.get(TOKEN_VARIABLE) or None,
             idle_seconds=arguments.idle_timeout,
             max_sessions=arguments.max_sessions,
         )
-        serve_http(sessions, __version__, options)
+        serve_http(sessions, __version__, http)
     except UnsafeOptions as error:
         raise Failure(f"--http: {error} (the variable {TOKEN_VARIABLE})") from None
     except OSError as error:

@@ -1,13 +1,16 @@
-"""Options that `run` and `shell` share, and what they make of them.
+"""Options that several subcommands share, and the sandbox that they ask for.
 
-Rules: a host file is read here and nowhere else in the command line, and only when the
-user named it; the directory of tools is the machine's to read.
+Rules: a host file is read or written only because the user named it; nothing of the host's
+own environment enters a sandbox. A sandbox of this process ends with the command; one of a
+server ends too, unless the user keeps it.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import posixpath
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,25 +19,28 @@ from typing import TYPE_CHECKING
 
 from wasmsand.cli import values
 from wasmsand.cli.failure import Failure
-from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import Limits
-from wasmsand.sdk.environment import command_environment
-from wasmsand.sdk.options import HOME
+from wasmsand.sdk.errors import FileError, SandboxError
+from wasmsand.sdk.options import HOME, SandboxOptions
 
 if TYPE_CHECKING:
-    from wasmsand.machine import Machine
+    from wasmsand.sdk.sandbox import Sandbox
+
+URL_VARIABLE = "WASMSAND_URL"
+TOKEN_VARIABLE = "WASMSAND_TOKEN"
 
 
 @dataclass(frozen=True, slots=True)
-class CopiedFile:
-    """A host file to copy into the sandbox before it starts."""
+class Copy:
+    """A file or directory to copy, and to where."""
 
-    host: Path
-    guest: str
+    source: str
+    target: str
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add `--env`, `--cwd`, `--file` and `--wasm-dir`."""
+def add_sandbox_options(parser: argparse.ArgumentParser) -> None:
+    """Add what a sandbox is made from: `--env`, `--cwd`, `--wasm-dir` and limits."""
+    limits = Limits()
     parser.add_argument(
         "--env",
         metavar="NAME=VALUE",
@@ -47,17 +53,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--cwd",
         metavar="DIR",
         default=HOME,
-        type=_absolute,
+        type=values.absolute_path,
         help="working directory in the sandbox, made if missing (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--file",
-        metavar="HOST[:GUEST]",
-        type=_copied_file,
-        action="append",
-        default=[],
-        help="copy a file of this machine into the sandbox; GUEST is relative to the "
-        "working directory and defaults to the file's name (repeatable)",
     )
     parser.add_argument(
         "--wasm-dir",
@@ -66,57 +63,126 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="make every *.wasm file of this directory a command, named by its file",
     )
+    parser.add_argument(
+        "--fs-limit",
+        metavar="BYTES",
+        type=values.positive_integer,
+        default=limits.fs_limit_bytes,
+        help="size of all files that may be written (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--memory-limit",
+        metavar="BYTES",
+        type=values.positive_integer,
+        default=limits.memory_limit_bytes,
+        help="memory of all processes together (default: %(default)s)",
+    )
 
 
-def environment(arguments: argparse.Namespace, terminal: str | None = None) -> dict[str, str]:
-    """The guest's environment."""
-    extra = {} if terminal is None else {"TERM": terminal}
-    return command_environment(extra, dict(arguments.env), cwd=arguments.cwd)
+def add_copy_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--file` and `--out`."""
+    parser.add_argument(
+        "--file",
+        metavar="HOST[:GUEST]",
+        type=_copy_in,
+        action="append",
+        default=[],
+        help="copy a file or directory of this machine into the sandbox first; GUEST is "
+        "relative to the working directory and defaults to the name (repeatable)",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="GUEST[:HOST]",
+        type=_copy_out,
+        action="append",
+        default=[],
+        help="copy a file or directory of the sandbox to this machine at the end; HOST "
+        "defaults to the name, in the current directory (repeatable)",
+    )
+
+
+def add_server_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--connect`."""
+    parser.add_argument(
+        "--connect",
+        metavar="URL",
+        default=os.environ.get(URL_VARIABLE) or None,
+        help="use a sandbox of this server (see `wasmsand serve`) instead of one in this "
+        f"process; default: ${URL_VARIABLE}. The server's token is taken from ${TOKEN_VARIABLE}",
+    )
+
+
+def sandbox_options(arguments: argparse.Namespace) -> SandboxOptions:
+    """What `add_sandbox_options` was told; no timeout."""
+    try:
+        return SandboxOptions(
+            timeout_ms=None,
+            fs_limit_bytes=arguments.fs_limit,
+            memory_limit_bytes=arguments.memory_limit,
+            env=dict(arguments.env),
+            cwd=arguments.cwd,
+            wasm_dir=None if arguments.wasm_dir is None else str(arguments.wasm_dir.absolute()),
+        )
+    except ValueError as error:
+        raise Failure(str(error)) from None
+
+
+def server_token() -> str | None:
+    """The token for a server, from the environment: words of a command line are no secrets."""
+    return os.environ.get(TOKEN_VARIABLE) or None
 
 
 @contextmanager
-def machine(arguments: argparse.Namespace, limits: Limits) -> Iterator[Machine]:
-    """A machine with its working directory and files in place, closed at the end."""
-    from wasmsand.machine import ImageMissing, Machine, MachineOptions, ToolRejected
-
-    directory = arguments.wasm_dir.absolute() if arguments.wasm_dir is not None else None
+def failures() -> Iterator[None]:
+    """What the sandbox or its server says is one line for the user."""
     try:
-        machine = Machine(MachineOptions(limits=limits, wasm_dir=directory))
-    except ImageMissing as missing:
-        raise Failure(str(missing)) from None
-    except ToolRejected as rejected:
-        raise Failure(f"--wasm-dir: {rejected}") from None
-    try:
-        _prepare(machine, arguments)
-        yield machine
-    finally:
-        machine.close()
+        yield
+    except (SandboxError, ValueError) as error:
+        raise Failure(str(error)) from None
 
 
-def _prepare(machine: Machine, arguments: argparse.Namespace) -> None:
-    try:
-        machine.files.mkdir(arguments.cwd)
-    except KernelError as error:
-        raise Failure(f"--cwd {arguments.cwd}: {error}") from None
-    for file in arguments.file:
+def copy_in(sandbox: Sandbox, copies: list[Copy]) -> None:
+    """Do what `--file` says."""
+    for copy in copies:
         try:
-            data = file.host.read_bytes()
-            mode = 0o755 if file.host.stat().st_mode & 0o100 else 0o644
-            machine.files.write(posixpath.join(arguments.cwd, file.guest), data, mode=mode)
+            sandbox.files.upload(copy.source, copy.target)
         except OSError as error:
-            raise Failure(f"--file {file.host}: {error.strerror}") from None
-        except KernelError as error:
-            raise Failure(f"--file {file.host}: {error}") from None
+            raise Failure(f"--file {copy.source}: {error.strerror or error}") from None
+        except (FileError, ValueError) as error:
+            raise Failure(f"--file {copy.source}: {error}") from None
 
 
-def _absolute(word: str) -> str:
-    if not word.startswith("/"):
-        raise argparse.ArgumentTypeError(f"{word!r} is not an absolute path")
-    return word
+def copy_out(sandbox: Sandbox, copies: list[Copy]) -> None:
+    """Do what `--out` says."""
+    for copy in copies:
+        try:
+            left_out = sandbox.files.download(copy.source, copy.target)
+        except OSError as error:
+            raise Failure(
+                f"--out {copy.source}: {copy.target}: {error.strerror or error}"
+            ) from None
+        except (FileError, ValueError) as error:
+            raise Failure(f"--out {copy.source}: {error}") from None
+        report_left_out(left_out)
 
 
-def _copied_file(word: str) -> CopiedFile:
+def report_left_out(names: list[str]) -> None:
+    """Say what a copy to this machine left out."""
+    for name in names:
+        print(f"wasmsand: left out, as it is no file of its own: {name}", file=sys.stderr)
+
+
+def _copy_in(word: str) -> Copy:
     host, _, guest = word.partition(":")
-    if not host:
+    name = Path(host).name
+    if not host or not (guest or name):
         raise argparse.ArgumentTypeError(f"{word!r} is not HOST or HOST:GUEST")
-    return CopiedFile(Path(host), guest or Path(host).name)
+    return Copy(host, guest or name)
+
+
+def _copy_out(word: str) -> Copy:
+    guest, _, host = word.partition(":")
+    name = posixpath.basename(guest.rstrip("/"))
+    if not guest or not (host or name) or name in (".", ".."):
+        raise argparse.ArgumentTypeError(f"{word!r} is not GUEST or GUEST:HOST")
+    return Copy(guest, host or name)

@@ -1,7 +1,7 @@
-"""`wasmsand run`: one command in a fresh sandbox, as if it were a local one.
+"""`wasmsand run`: one command in a sandbox, as if it were a local one.
 
 Rules: standard input (unless it is a terminal), both outputs and the exit status pass
-through unchanged, byte by byte and as they come.
+through unchanged, byte by byte and as they come, however much there is.
 """
 
 from __future__ import annotations
@@ -10,26 +10,35 @@ import argparse
 import os
 import sys
 import threading
-from collections.abc import Callable
-from typing import BinaryIO
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO
 
-from wasmsand.cli import options, values
+from wasmsand.cli import options, remote, values
 from wasmsand.cli.failure import Failure
-from wasmsand.kernel.errno import KernelError
-from wasmsand.kernel.limits import Limits
-from wasmsand.sdk.commands import SHELL
-from wasmsand.sdk.output import TIMEOUT_EXIT_CODE
+from wasmsand.sdk.errors import CommandError, SandboxError
+
+if TYPE_CHECKING:
+    from wasmsand.sdk.command_handle import CommandHandle
+    from wasmsand.sdk.sandbox import Sandbox
 
 _BROKEN_PIPE_EXIT_CODE = 141
 """128 + SIGPIPE, as a shell reports it."""
+_CHUNK = 65536
 
 _EXAMPLES = """\
 examples:
   wasmsand run 'for i in 1 2 3; do echo $i; done | tac'
   wasmsand run -- ls -l /usr/bin              several words: a program and its arguments
+  cat names.txt | wasmsand run 'sort | uniq -c'
   wasmsand run --timeout 2 'sleep 10'         exit status 124
   wasmsand run --env NAME=you 'echo "hello $NAME"'
   wasmsand run --file notes.txt:/tmp/n 'wc /tmp/n'
+  wasmsand run --file src --out src/app.tar 'cd src && tar -cf app.tar *.py'
+
+on a server (`wasmsand serve`), where a sandbox can be kept for later:
+  wasmsand run --connect http://127.0.0.1:8750 --keep 'echo hi > a.txt'
+  wasmsand run --connect http://127.0.0.1:8750 --sandbox sbx-... 'cat a.txt'
 """
 
 
@@ -44,6 +53,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("command", metavar="CMD", nargs="+", help="a bash script, or a program...")
+    add_options(parser)
+    parser.set_defaults(execute=execute)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add everything that is to be said about a command and its sandbox."""
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
@@ -51,70 +66,119 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default=None,
         help="kill it after this time, exit status 124 (default: none)",
     )
+    options.add_sandbox_options(parser)
+    options.add_copy_options(parser)
+    options.add_server_options(parser)
     parser.add_argument(
-        "--max-output",
-        metavar="BYTES",
-        type=values.positive_integer,
-        default=Limits().max_output_bytes,
-        help="end it when it has printed more than this (default: %(default)s)",
+        "--sandbox",
+        metavar="ID",
+        default=None,
+        help="with --connect: use this sandbox of the server, which goes on living",
     )
-    options.add_options(parser)
-    parser.set_defaults(execute=execute)
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="with --connect: leave the sandbox on the server, and print its ID to standard error",
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; its exit status is ours."""
-    words = [*SHELL, *arguments.command] if len(arguments.command) == 1 else arguments.command
-    limits = Limits(max_output_bytes=arguments.max_output)
-    with options.machine(arguments, limits) as machine:
-        output = _Output(sys.stdout.buffer, machine.close)
-        errors = _Output(sys.stderr.buffer, machine.close)
+    words = arguments.command
+    return run_command(arguments, words[0] if len(words) == 1 else words)
+
+
+def run_command(arguments: argparse.Namespace, command: str | Sequence[str]) -> int:
+    """Run `command` in the sandbox that the options ask for; its exit status is ours."""
+    with options.failures(), _sandbox(arguments) as sandbox:
+        options.copy_in(sandbox, arguments.file)
         try:
-            completed = machine.run(
-                [word.encode("utf-8", "surrogateescape") for word in words],
-                environ=options.environment(arguments),
-                cwd=arguments.cwd,
-                stdin=_standard_input(),
-                timeout_seconds=arguments.timeout,
-                on_stdout=output.receive,
-                on_stderr=errors.receive,
-            )
-        except KernelError as error:
-            raise Failure(f"cannot run {words[0]}: {error}") from None
-    if output.broken or errors.broken:
-        return _BROKEN_PIPE_EXIT_CODE
-    if completed.truncated:
-        raise Failure(f"output limit of {arguments.max_output} bytes reached; raise --max-output")
-    if completed.timed_out:
+            status = _pass_through(sandbox, command, arguments)
+        except CommandError as error:
+            program = command if isinstance(command, str) else command[0]
+            raise Failure(f"cannot run {program:.200}: {error}") from None
+        options.copy_out(sandbox, arguments.out)
+    return status
+
+
+@contextmanager
+def _sandbox(arguments: argparse.Namespace) -> Iterator[Sandbox]:
+    """A fresh one of this process, a fresh one of a server, or one that the server has."""
+    from wasmsand.sdk.sandbox import Sandbox
+
+    if arguments.connect is None and (arguments.keep or arguments.sandbox):
+        raise Failure("--keep and --sandbox are for sandboxes of a server: give --connect URL")
+    made_from = options.sandbox_options(arguments)
+    if arguments.connect is None:
+        from wasmsand.sdk.local import LocalBackend
+
+        with Sandbox.from_backend(LocalBackend(made_from), made_from) as sandbox:
+            yield sandbox
+    elif arguments.sandbox is not None:
+        with remote.attached(arguments.connect, arguments.sandbox) as sandbox:
+            yield sandbox
+    else:
+        from wasmsand.http.backend import open_http_backend
+
+        backend = open_http_backend(arguments.connect, options.server_token(), made_from)
+        sandbox = Sandbox.from_backend(backend, made_from)
+        try:
+            yield sandbox
+        except BaseException:
+            sandbox.kill()
+            raise
+        if arguments.keep:
+            print(f"wasmsand: sandbox {backend.id}", file=sys.stderr)
+            backend.leave()
+        else:
+            sandbox.kill()
+
+
+def _pass_through(
+    sandbox: Sandbox, command: str | Sequence[str], arguments: argparse.Namespace
+) -> int:
+    """Run `command` with our own standard streams."""
+    has_input = sys.stdin is not None and not sys.stdin.isatty()
+    handle = sandbox.commands.start(
+        command,
+        stdin=None if has_input else "",
+        env=dict(arguments.env),
+        cwd=arguments.cwd,
+        timeout_ms=None if arguments.timeout is None else arguments.timeout * 1000,
+    )
+    if has_input:
+        feeder = threading.Thread(target=_feed, args=(handle, sys.stdin.fileno()), daemon=True)
+        feeder.start()
+    streams = {"stdout": sys.stdout.buffer, "stderr": sys.stderr.buffer}
+    for chunk in handle:
+        if not _write(streams[chunk.stream], chunk.data):
+            # It would be told by SIGPIPE if it wrote to the host's pipe itself.
+            handle.kill()
+            return _BROKEN_PIPE_EXIT_CODE
+    result = handle.wait()
+    if result.timed_out:
         print("wasmsand: command timed out", file=sys.stderr)
-        return TIMEOUT_EXIT_CODE
-    return completed.exit_code
+    return result.exit_code
 
 
-class _Output:
-    """Passes bytes on as they come. When nobody reads them any more, the command is
-    ended: it would be told by SIGPIPE if it wrote to the host's pipe itself."""
-
-    def __init__(self, stream: BinaryIO, end: Callable[[], None]) -> None:
-        self._stream = stream
-        self._end = end
-        self.broken = False
-
-    def receive(self, data: bytes) -> None:
-        """Called on a guest's thread in the middle of a system call: `end` must wait."""
-        if self.broken:
-            return
-        try:
-            self._stream.write(data)
-            self._stream.flush()
-        except BrokenPipeError:
-            self.broken = True
-            # What is still buffered would be written again, in vain, when Python ends.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
-            threading.Thread(target=self._end, name="wasmsand-broken-pipe").start()
+def _feed(handle: CommandHandle, descriptor: int) -> None:
+    """Give the command what comes on `descriptor`, as it comes."""
+    try:
+        while data := os.read(descriptor, _CHUNK):
+            handle.write_stdin(data)
+        handle.close_stdin()
+    except (SandboxError, OSError):
+        # The command ended, or reads no more: what is left is nobody's.
+        pass
 
 
-def _standard_input() -> bytes:
-    if sys.stdin is None or sys.stdin.isatty():
-        return b""
-    return sys.stdin.buffer.read()
+def _write(stream: BinaryIO, data: bytes) -> bool:
+    """Pass `data` on; False if nobody reads it any more."""
+    try:
+        stream.write(data)
+        stream.flush()
+    except BrokenPipeError:
+        # What is still buffered would be written again, in vain, when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return False
+    return True

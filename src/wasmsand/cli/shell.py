@@ -18,10 +18,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from wasmsand.cli import options, run
-from wasmsand.kernel.limits import Limits
 
 if TYPE_CHECKING:
-    from wasmsand.machine import HostTerminal
+    from wasmsand.machine import HostTerminal, Machine
+    from wasmsand.sdk.sandbox import Sandbox
 
 _SHELL = ("/bin/bash",)
 _CHUNK = 65536
@@ -35,9 +35,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="An interactive bash in a fresh sandbox; its files are gone when it ends. "
         "If standard input is not a terminal, bash runs what it reads there.",
     )
-    options.add_options(parser)
+    options.add_sandbox_options(parser)
+    options.add_copy_options(parser)
     # What `run` needs when there is no terminal: bash reads its script from standard input.
-    parser.set_defaults(command=[*_SHELL, "-s"], timeout=None, max_output=Limits().max_output_bytes)
+    parser.set_defaults(command=[*_SHELL, "-s"], timeout=None)
+    parser.set_defaults(connect=None, sandbox=None, keep=False)
     parser.set_defaults(execute=execute)
 
 
@@ -45,18 +47,32 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run the shell; its exit status is ours."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return run.execute(arguments)
-    with options.machine(arguments, Limits()) as machine:
-        columns, rows = os.get_terminal_size(sys.stdout.fileno())
-        terminal = machine.open_terminal(
-            [word.encode() for word in _SHELL],
-            environ=options.environment(arguments, os.environ.get("TERM", "dumb")),
-            cwd=arguments.cwd,
-            rows=rows,
-            columns=columns,
-        )
-        with _raw_mode(sys.stdin.fileno()):
-            _pump(terminal, sys.stdin.fileno(), sys.stdout.fileno())
-        return terminal.wait() or 0
+    from wasmsand.sdk.local import LocalBackend
+    from wasmsand.sdk.sandbox import Sandbox
+
+    made_from = options.sandbox_options(arguments)
+    with options.failures():
+        backend = LocalBackend(made_from)
+        with Sandbox.from_backend(backend, made_from) as sandbox:
+            options.copy_in(sandbox, arguments.file)
+            status = _interactive(backend.machine, sandbox, arguments.cwd)
+            options.copy_out(sandbox, arguments.out)
+    return status
+
+
+def _interactive(machine: Machine, sandbox: Sandbox, cwd: str) -> int:
+    """Bash on a pseudo-terminal, joined to ours."""
+    columns, rows = os.get_terminal_size(sys.stdout.fileno())
+    terminal = machine.open_terminal(
+        [word.encode() for word in _SHELL],
+        environ={**sandbox.env.all(), "TERM": os.environ.get("TERM", "dumb")},
+        cwd=cwd,
+        rows=rows,
+        columns=columns,
+    )
+    with _raw_mode(sys.stdin.fileno()):
+        _pump(terminal, sys.stdin.fileno(), sys.stdout.fileno())
+    return terminal.wait() or 0
 
 
 def _pump(terminal: HostTerminal, keyboard: int, screen: int) -> None:

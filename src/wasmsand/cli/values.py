@@ -42,3 +42,10 @@ def address(word: str) -> tuple[str, int]:
     if not port.isascii() or not port.isdecimal() or len(port) > 5 or int(port) > 65535:
         raise ArgumentTypeError(f"{word!r} is not HOST:PORT")
     return host, int(port)
+
+
+def absolute_path(word: str) -> str:
+    """An absolute path in the sandbox."""
+    if not word.startswith("/"):
+        raise ArgumentTypeError(f"{word!r} is not an absolute path")
+    return word

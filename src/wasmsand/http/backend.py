@@ -12,6 +12,7 @@ import weakref
 from _thread import start_new_thread
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from wasmsand.http.answers import ended_of, exact_bytes, object_of
 from wasmsand.http.remote_process import RemoteProcess
@@ -38,6 +39,19 @@ def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> H
     except BaseException:
         transport.close()
         raise
+
+
+def attach_http_backend(url: str, token: str | None, identity: str) -> HttpBackend:
+    """A sandbox that the server at `url` has already. Raises as `open_http_backend`."""
+    transport = Transport(url, token)
+    transport.ask("GET", f"/v1/sandboxes/{quote(identity, safe='')}")
+    return HttpBackend(transport, identity)
+
+
+def list_sandboxes(url: str, token: str | None) -> list[dict[str, Any]]:
+    """The token's sandboxes on the server at `url`, as `GET /v1/sandboxes` describes them."""
+    answer = object_of(Transport(url, token).ask("GET", "/v1/sandboxes"))
+    return list(answer["sandboxes"])
 
 
 class HttpBackend:
@@ -180,6 +194,11 @@ class HttpBackend:
         """See `Backend`."""
         if self._finalizer.detach() is not None:
             _kill(self._transport, self._path)
+
+    def leave(self) -> None:
+        """Go away, and let the sandbox live until it expires. Nothing can be asked after."""
+        self._finalizer.detach()
+        self._transport.close()
 
     def _get(self, part: str, **query: object) -> dict[str, Any]:
         return object_of(self._transport.ask("GET", self._path + part, query=query))

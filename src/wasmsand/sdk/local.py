@@ -93,6 +93,11 @@ class LocalBackend:
             raise ToolError(str(rejected), str(rejected.path), rejected.errno_name) from None
         self._files = self._machine.files
 
+    @property
+    def machine(self) -> Machine:
+        """For what a `Backend` has not: terminals."""
+        return self._machine
+
     # Commands.
 
     def run(self, request: CommandRequest, cancellation: Cancellation | None = None) -> Completed:

@@ -1,0 +1,154 @@
+"""`wasmsand completion`: what a shell needs to complete the command's words.
+
+Rules: everything comes from the parser, so nothing can be forgotten; the script that is
+printed is static, so that a TAB starts no Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+_EXAMPLES = """\
+examples:
+  eval "$(wasmsand completion bash)"                in ~/.bashrc
+  eval "$(wasmsand completion zsh)"                 in ~/.zshrc, after compinit
+  wasmsand completion fish > ~/.config/fish/completions/wasmsand.fish
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One subcommand: its help, and its options with their help."""
+
+    help: str
+    options: Mapping[str, str]
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `completion`."""
+    parser = subparsers.add_parser(
+        "completion",
+        help="print a script that completes wasmsand's words in bash, zsh or fish",
+        description="Print a script for a shell.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("shell", choices=sorted(_SCRIPTS))
+    parser.set_defaults(execute=execute)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the script."""
+    from wasmsand.cli import make_parser
+
+    sys.stdout.write(_SCRIPTS[arguments.shell](commands_of(make_parser())))
+    return 0
+
+
+def commands_of(parser: argparse.ArgumentParser) -> dict[str, Command]:
+    """The subcommands of `parser`."""
+    found: dict[str, Command] = {}
+    for action in parser._actions:
+        if not isinstance(action, argparse._SubParsersAction):
+            continue
+        helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
+        for name, subparser in action.choices.items():
+            found[name] = Command(helps.get(name, ""), _options_of(subparser))
+    return found
+
+
+def _options_of(parser: argparse.ArgumentParser) -> dict[str, str]:
+    formatter = parser._get_formatter()
+    return {
+        word: formatter._expand_help(action) if action.help else ""
+        for action in parser._actions
+        for word in action.option_strings
+    }
+
+
+def _bash(commands: Mapping[str, Command]) -> str:
+    cases = "".join(
+        f"        {name}) words='{' '.join(command.options)}' ;;\n"
+        for name, command in commands.items()
+    )
+    return f"""\
+_wasmsand() {{
+    local word=${{COMP_WORDS[COMP_CWORD]}} words
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        COMPREPLY=($(compgen -W '{" ".join(commands)} --help --version' -- "$word"))
+        return
+    fi
+    case ${{COMP_WORDS[1]}} in
+{cases}        *) return ;;
+    esac
+    case $word in
+        -*) COMPREPLY=($(compgen -W "$words" -- "$word")) ;;
+    esac
+}}
+complete -o default -F _wasmsand wasmsand
+"""
+
+
+def _zsh(commands: Mapping[str, Command]) -> str:
+    names = "\n".join(
+        f"        {_quoted(f'{name}:{command.help}')}" for name, command in commands.items()
+    )
+    cases = "".join(
+        f"        {name}) _arguments -s {_zsh_options(command)} '*:file:_files' ;;\n"
+        for name, command in commands.items()
+    )
+    return f"""\
+_wasmsand() {{
+    local -a commands=(
+{names}
+    )
+    if (( CURRENT == 2 )); then
+        _describe command commands
+        return
+    fi
+    local name=$words[2]
+    shift words
+    (( CURRENT-- ))
+    case $name in
+{cases}        *) _files ;;
+    esac
+}}
+compdef _wasmsand wasmsand
+"""
+
+
+def _zsh_options(command: Command) -> str:
+    return " ".join(
+        _quoted(f"*{word}[{text.replace('[', '(').replace(']', ')').replace(':', ',')}]")
+        for word, text in command.options.items()
+    )
+
+
+def _fish(commands: Mapping[str, Command]) -> str:
+    lines = ["complete -c wasmsand -n __fish_use_subcommand -l version -d 'show the version'"]
+    for name, command in commands.items():
+        lines.append(
+            f"complete -c wasmsand -n __fish_use_subcommand -f -a {name} -d {_quoted(command.help)}"
+        )
+        for word, text in command.options.items():
+            kind = "-l" if word.startswith("--") else "-s"
+            lines.append(
+                f"complete -c wasmsand -n '__fish_seen_subcommand_from {name}' "
+                f"{kind} {word.lstrip('-')} -d {_quoted(text)}"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """`text` as one word, for all three shells: fish knows no other escape of a quote."""
+    return "'" + text.replace("\\", "").replace("'", "") + "'"
+
+
+_SCRIPTS: Mapping[str, Callable[[Mapping[str, Command]], str]] = {
+    "bash": _bash,
+    "fish": _fish,
+    "zsh": _zsh,
+}

@@ -1,0 +1,76 @@
+"""`wasmsand cp`: files between this machine and a server's sandbox."""
+
+from __future__ import annotations
+
+import argparse
+import posixpath
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wasmsand.cli import options, remote
+from wasmsand.cli.failure import Failure
+
+if TYPE_CHECKING:
+    from wasmsand.sdk.sandbox import Sandbox
+
+_EXAMPLES = """\
+examples (with the server's address in WASMSAND_URL, or --connect URL before the words):
+  wasmsand cp data.csv sbx-5a0ed1a2:            to its working directory
+  wasmsand cp src sbx-5a0ed1a2:/tmp/project     a directory with all it holds
+  wasmsand cp sbx-5a0ed1a2:result.json .
+
+A command without a server has no sandbox that is there before or after it: use
+`wasmsand run --file IN --out OUT CMD`.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `cp`."""
+    parser = subparsers.add_parser(
+        "cp",
+        help="copy files to or from a server's sandbox",
+        description="Copy a file, or a directory with all it holds, to or from a sandbox of a "
+        "server. One of the two is ID:PATH. A target that is a directory gets the copy in it.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("source", metavar="FROM", help="a path of this machine, or ID:PATH")
+    parser.add_argument("target", metavar="TO", help="ID:PATH, or a path of this machine")
+    options.add_server_options(parser)
+    parser.set_defaults(execute=execute)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Copy."""
+    source, target = remote.guest_path(arguments.source), remote.guest_path(arguments.target)
+    if (source is None) == (target is None):
+        raise Failure(
+            "one of the two must be a sandbox's, as ID:PATH, and the other of this machine "
+            "(a name with a colon is written ./a:b)"
+        )
+    url = remote.server_url(arguments)
+    with options.failures():
+        try:
+            if target is not None:
+                with remote.attached(url, target.sandbox) as sandbox:
+                    _upload(sandbox, Path(arguments.source), target.path)
+            elif source is not None:
+                with remote.attached(url, source.sandbox) as sandbox:
+                    _download(sandbox, source.path, Path(arguments.target))
+        except OSError as error:
+            raise Failure(f"{error.filename or 'this machine'}: {error.strerror}") from None
+    return 0
+
+
+def _upload(sandbox: Sandbox, source: Path, target: str) -> None:
+    files = sandbox.files
+    if target.endswith("/") or (files.exists(target) and files.stat(target).type == "dir"):
+        target = posixpath.join(target, source.absolute().name)
+    files.upload(source, target)
+
+
+def _download(sandbox: Sandbox, source: str, target: Path) -> None:
+    name = posixpath.basename(source.rstrip("/"))
+    if target.is_dir() and name not in ("", ".", ".."):
+        target = target / name
+    options.report_left_out(sandbox.files.download(source, target))

@@ -1,0 +1,105 @@
+"""`--connect`, `cp` and `ls`: sandboxes of a server, from the command line."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("msgspec", reason="pip install 'wasmsand[serve]'")
+
+from tests.cli.command import COMMAND
+from tests.http.server import serving
+
+TOKEN = "a-token-of-these-tests"
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with serving(environ={"WASMSAND_TOKENS": f"me:{TOKEN}"}) as server:
+        yield server.url
+
+
+def wasmsand(url: str, *words: str, token: str = TOKEN) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *words],
+        capture_output=True,
+        timeout=120,
+        check=False,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "WASMSAND_URL": url, "WASMSAND_TOKEN": token},
+    )
+
+
+def kept(url: str, script: str) -> str:
+    """The ID of a sandbox in which `script` has run."""
+    result = wasmsand(url, "run", "--keep", script)
+    found = re.search("wasmsand: sandbox (sbx-[^\\s]+)\n", result.stderr)
+    assert found, result.stderr
+    return found[1]
+
+
+def test_run_makes_a_sandbox_that_ends_with_it(url: str) -> None:
+    result = wasmsand(url, "run", "echo $((6 * 7)); echo e >&2; exit 3")
+    assert (result.stdout, result.stderr, result.returncode) == ("42\n", "e\n", 3)
+    assert wasmsand(url, "ls").stdout == ""
+
+
+def test_a_kept_sandbox_can_be_used_again(url: str) -> None:
+    identity = kept(url, "echo hi > a.txt")
+    assert wasmsand(url, "run", "--sandbox", identity, "cat a.txt").stdout == "hi\n"
+    assert wasmsand(url, "ls").stdout.startswith(identity)
+    assert wasmsand(url, "ls", identity).stdout == "a.txt\n"
+    long = wasmsand(url, "ls", "-l", f"{identity}:/home/user").stdout
+    assert re.fullmatch(r"-rw-r--r-- +3 \d{4}-\d\d-\d\d [\d:]{8} a.txt\n", long), long
+
+
+def test_cp_takes_files_in_and_out(url: str, tmp_path: Path) -> None:
+    identity = kept(url, "mkdir d")
+    (tmp_path / "f.txt").write_text("content")
+    for target in (f"{identity}:", f"{identity}:d", f"{identity}:d/g.txt", f"{identity}:new/"):
+        result = wasmsand(url, "cp", str(tmp_path / "f.txt"), target)
+        assert (result.returncode, result.stderr) == (0, "")
+    found = wasmsand(url, "run", "--sandbox", identity, "find . -type f | sort").stdout
+    assert found == "./d/f.txt\n./d/g.txt\n./f.txt\n./new/f.txt\n"
+    assert wasmsand(url, "cp", f"{identity}:d", str(tmp_path)).returncode == 0
+    assert (tmp_path / "d" / "g.txt").read_text() == "content"
+    assert wasmsand(url, "cp", f"{identity}:f.txt", str(tmp_path / "renamed")).returncode == 0
+    assert (tmp_path / "renamed").read_text() == "content"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["ls", "sbx-0"], "no sandbox"),
+        (["ls", "../../x"], "wasmsand: "),
+        (["cp", "/no/such", "sbx-0:"], "no sandbox"),
+        (["run", "--sandbox", "sbx-0", "true"], "no sandbox"),
+        (["run", "--wasm-dir", "/tmp", "true"], "wasm_dir is a directory of this machine"),
+    ],
+)
+def test_mistakes_are_named(url: str, words: list[str], message: str) -> None:
+    result = wasmsand(url, *words)
+    assert result.returncode == 125
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_files_that_are_not_there_are_named(url: str, tmp_path: Path) -> None:
+    identity = kept(url, ":")
+    result = wasmsand(url, "cp", f"{tmp_path}/nothing", f"{identity}:")
+    assert (result.returncode, "nothing: No such file" in result.stderr) == (125, True)
+    result = wasmsand(url, "cp", f"{identity}:nothing", str(tmp_path))
+    assert (result.returncode, "ENOENT" in result.stderr) == (125, True)
+
+
+def test_a_wrong_token_and_a_server_that_is_not_there(url: str) -> None:
+    assert "token" in wasmsand(url, "ls", token="another-token-than-that").stderr
+    nobody = wasmsand("http://127.0.0.1:9", "run", "true")
+    assert nobody.returncode == 125
+    assert "127.0.0.1:9" in nobody.stderr

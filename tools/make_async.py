@@ -50,6 +50,7 @@ TWINS = (
         "CommandHandle",
         """One command that was started: talk to it, wait for it, end it.
 
+        Example:
             async with await sandbox.commands.start("cat -n") as cat:
                 await cat.write_stdin("hello\\\\n")
                 await cat.close_stdin()
@@ -67,6 +68,7 @@ TWINS = (
         "Commands",
         """Run programs in one sandbox.
 
+        Example:
             result = await sandbox.commands.run("sort | uniq -c", stdin="b\\\\na\\\\nb\\\\n")
 
         A task that is cancelled in `run` ends its command.
@@ -77,6 +79,7 @@ TWINS = (
         "FileWatch",
         """Changes below a path since the watch began.
 
+        Example:
             async with await sandbox.files.watch("src") as watch:
                 async for event in watch:
                     print(event.type, event.path)
@@ -89,6 +92,7 @@ TWINS = (
         "Files",
         """Read and write a sandbox's files without running a command.
 
+        Example:
             await sandbox.files.write("a.txt", "hello\\\\n")
             async for piece in sandbox.files.read_stream("a.txt"):
                 print(len(piece))
@@ -101,6 +105,7 @@ TWINS = (
         "Shell",
         """A bash that goes on living: directory, variables, functions and background jobs stay.
 
+        Example:
             async with await sandbox.shell() as shell:
                 await shell.run("cd /tmp; name=world")
                 (await shell.run("echo $name; pwd")).stdout
@@ -114,12 +119,14 @@ TWINS = (
         "Sandbox",
         """A Linux-like computer of its own, for asynchronous programs.
 
+        Example:
             async with AsyncSandbox() as sandbox:
                 await sandbox.files.write("a.txt", "hello\\\\n")
                 result = await sandbox.commands.run("wc -c < a.txt")
 
         or, without a block:
 
+        Example:
             sandbox = await AsyncSandbox.create()
             ...
             await sandbox.kill()
@@ -134,6 +141,7 @@ TWINS = (
         "SandboxPool",
         """Keeps `size` sandboxes ready.
 
+        Example:
             async with AsyncSandboxPool(4) as pool:
                 async with await pool.take() as sandbox:
                     await sandbox.commands.run("uname -a")
@@ -371,7 +379,7 @@ def _document(node: ast.FunctionDef) -> Iterator[str]:
     text = ast.get_docstring(node)
     if text is None:
         return
-    paragraphs = [p for p in text.split("\n\n") if not p.startswith("    ")]
+    paragraphs = [p for p in text.split("\n\n") if not p.startswith(("    ", "Example:"))]
     document = textwrap.indent("\n\n".join(paragraphs), "        ").strip()
     document = document.replace("\\", "\\\\")
     end = "\n        " if "\n" in document else ""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 
 from tests.sdk.backends import MakeSandbox
 from wasmsand import Sandbox, SandboxClosedError
+from wasmsand.sdk.local import LocalBackend
 
 
 def test_a_new_sandbox_runs_a_command(make_sandbox: MakeSandbox) -> None:
@@ -150,3 +154,45 @@ def test_several_threads_share_one_sandbox(make_sandbox: MakeSandbox) -> None:
         for thread in threads:
             thread.join()
         assert results == {number: str(number) for number in range(8)}
+
+
+def gone(reference: Callable[[], object | None]) -> bool:
+    deadline = time.monotonic() + 10
+    while reference() is not None and time.monotonic() < deadline:
+        gc.collect()
+        time.sleep(0.02)
+    return reference() is None
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda s: s.commands.run("sleep 60 &"),
+        lambda s: s.commands.start("sleep 60"),
+        lambda s: s.commands.start("yes", timeout_ms=50_000),
+        lambda s: next(iter(s.commands.start("yes"))),
+        lambda s: s.shell().run("sleep 60 &"),
+        lambda s: next(s.files.export_tar("/usr/bin")),
+    ],
+)
+def test_a_sandbox_that_nobody_holds_is_ended(use: Callable[[Sandbox], object]) -> None:
+    """Of this process: a machine, with its threads and its memory."""
+    sandbox = Sandbox()
+    machine = cast("LocalBackend", sandbox._attachment.backend)._machine
+    kernel, reference = machine.kernel, weakref.ref(machine)
+    use(sandbox)
+    del sandbox, machine
+    assert gone(reference)
+    deadline = time.monotonic() + 10
+    while len(kernel.processes) > 1 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(kernel.processes) == 1, "only init is left"
+
+
+def test_a_handle_keeps_its_sandbox_alive() -> None:
+    command = Sandbox().commands.start("sleep 0.3; echo done")
+    gc.collect()
+    assert command.wait().stdout == "done\n"
+    files = Sandbox().files
+    gc.collect()
+    assert files.exists("/etc/passwd")

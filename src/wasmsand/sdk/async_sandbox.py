@@ -34,6 +34,7 @@ NOT_ENTERED = (
 class AsyncCommandHandle:
     """One command that was started: talk to it, wait for it, end it.
 
+    Example:
         async with await sandbox.commands.start("cat -n") as cat:
             await cat.write_stdin("hello\\n")
             await cat.close_stdin()
@@ -129,6 +130,7 @@ class AsyncCommandHandle:
 class AsyncCommands:
     """Run programs in one sandbox.
 
+    Example:
         result = await sandbox.commands.run("sort | uniq -c", stdin="b\\na\\nb\\n")
 
     A task that is cancelled in `run` ends its command.
@@ -217,9 +219,10 @@ class AsyncCommands:
 class AsyncFileWatch:
     """Changes below a path since the watch began.
 
-    async with await sandbox.files.watch("src") as watch:
-        async for event in watch:
-            print(event.type, event.path)
+    Example:
+        async with await sandbox.files.watch("src") as watch:
+            async for event in watch:
+                print(event.type, event.path)
     """
 
     def __init__(self, blocking: FileWatch) -> None:
@@ -256,6 +259,7 @@ class AsyncFileWatch:
 class AsyncFiles:
     """Read and write a sandbox's files without running a command.
 
+    Example:
         await sandbox.files.write("a.txt", "hello\\n")
         async for piece in sandbox.files.read_stream("a.txt"):
             print(len(piece))
@@ -267,19 +271,13 @@ class AsyncFiles:
         self._blocking = blocking
 
     async def read(self, path: GuestPath) -> bytes:
-        """The whole content of a file.
-
-        sandbox.files.read("/etc/hostname")
-        """
+        """The whole content of a file."""
         return await call(self._blocking.read, path)
 
     async def read_text(
         self, path: GuestPath, *, encoding: str = "utf-8", errors: str = "strict"
     ) -> str:
-        """The whole content of a file as text, decoded as `bytes.decode` does.
-
-        sandbox.files.read_text("notes.md")
-        """
+        """The whole content of a file as text, decoded as `bytes.decode` does."""
         return await call(self._blocking.read_text, path, encoding=encoding, errors=errors)
 
     def read_stream(self, path: GuestPath, *, chunk_size: int = CHUNK) -> AsyncIterator[bytes]:
@@ -301,10 +299,7 @@ class AsyncFiles:
         await call(self._blocking.write, path, data)
 
     async def append(self, path: GuestPath, data: bytes | str) -> None:
-        """Add to the end of a file, which is made if it is missing; all of `data` or nothing.
-
-        sandbox.files.append("log.txt", "one more line\\n")
-        """
+        """Add to the end of a file, which is made if it is missing; all of `data` or nothing."""
         await call(self._blocking.append, path, data)
 
     async def list(
@@ -348,38 +343,23 @@ class AsyncFiles:
         await call(self._blocking.copy, source, target)
 
     async def symlink(self, target: str, path: GuestPath) -> None:
-        """Make `path` a symbolic link that holds `target`, which need not exist.
-
-        sandbox.files.symlink("releases/2", "current")
-        """
+        """Make `path` a symbolic link that holds `target`, which need not exist."""
         await call(self._blocking.symlink, target, path)
 
     async def readlink(self, path: GuestPath) -> str:
-        """What a symbolic link holds. Raises `InvalidPathError` for anything else.
-
-        sandbox.files.readlink("current")
-        """
+        """What a symbolic link holds. Raises `InvalidPathError` for anything else."""
         return await call(self._blocking.readlink, path)
 
     async def stat(self, path: GuestPath, *, follow: bool = True) -> FileInfo:
-        """What is at a path; symbolic links are followed, unless `follow` is false.
-
-        sandbox.files.stat("data.csv").size
-        """
+        """What is at a path; symbolic links are followed, unless `follow` is false."""
         return await call(self._blocking.stat, path, follow=follow)
 
     async def exists(self, path: GuestPath) -> bool:
-        """Whether `stat` would find something.
-
-        sandbox.files.exists("data.csv")
-        """
+        """Whether `stat` would find something."""
         return await call(self._blocking.exists, path)
 
     async def chmod(self, path: GuestPath, mode: int) -> None:
-        """Set the permission bits; a symbolic link is followed.
-
-        sandbox.files.chmod("run.sh", 0o755)
-        """
+        """Set the permission bits; a symbolic link is followed."""
         await call(self._blocking.chmod, path, mode)
 
     async def upload(self, host_path: str | os.PathLike[str], path: GuestPath) -> None:
@@ -442,6 +422,7 @@ class AsyncFiles:
 class AsyncShell:
     """A bash that goes on living: directory, variables, functions and background jobs stay.
 
+    Example:
         async with await sandbox.shell() as shell:
             await shell.run("cd /tmp; name=world")
             (await shell.run("echo $name; pwd")).stdout
@@ -517,12 +498,14 @@ class AsyncShell:
 class AsyncSandbox:
     """A Linux-like computer of its own, for asynchronous programs.
 
+    Example:
         async with AsyncSandbox() as sandbox:
             await sandbox.files.write("a.txt", "hello\\n")
             result = await sandbox.commands.run("wc -c < a.txt")
 
     or, without a block:
 
+    Example:
         sandbox = await AsyncSandbox.create()
         ...
         await sandbox.kill()
@@ -653,11 +636,7 @@ class AsyncSandbox:
         return AsyncShell(await obtain(Shell.close, self._blocking.shell, env=env, cwd=cwd))
 
     async def usage(self) -> Usage:
-        """What the sandbox uses now, each beside its limit.
-
-        usage = sandbox.usage()
-        usage.fs_bytes, usage.fs_limit_bytes, usage.processes, usage.cpu_time_ms
-        """
+        """What the sandbox uses now, each beside its limit."""
         return await call(self._blocking.usage)
 
     async def kill(self) -> None:
@@ -688,6 +667,7 @@ class AsyncSandbox:
 class AsyncSandboxPool:
     """Keeps `size` sandboxes ready.
 
+    Example:
         async with AsyncSandboxPool(4) as pool:
             async with await pool.take() as sandbox:
                 await sandbox.commands.run("uname -a")

@@ -32,7 +32,14 @@ class OutputChunk:
 
 
 class CommandHandle:
-    """One command that was started: talk to it, wait for it, end it."""
+    """One command that was started: talk to it, wait for it, end it.
+
+    Example:
+        with sandbox.commands.start("bc") as command:
+            command.write_stdin("6 * 7\\n")
+            command.close_stdin()
+            print(command.wait().stdout)
+    """
 
     def __init__(
         self, attachment: Attachment, process: BackendProcess, command: str | Sequence[str]
@@ -53,6 +60,7 @@ class CommandHandle:
     def __iter__(self) -> Iterator[OutputChunk]:
         """Output as it is printed, on both streams, in the order in which it was written.
 
+        Example:
             for chunk in sandbox.commands.start("ping-pong", stdin=""):
                 print(chunk.stream, chunk.text)
 
@@ -74,6 +82,9 @@ class CommandHandle:
         """Write to the command's input; text is encoded as UTF-8. Waits while the command does
         not read.
 
+        Example:
+            command.write_stdin("yes\\n")
+
         Raises `CommandError`: EPIPE if it has ended or closed its input, EBADF after
         `close_stdin`, or if `stdin` was given to `start`.
         """
@@ -81,7 +92,11 @@ class CommandHandle:
         self._process.write(arguments.content("data", data))
 
     def close_stdin(self) -> None:
-        """The end of the command's input. Calling it again does nothing."""
+        """The end of the command's input. Calling it again does nothing.
+
+        Example:
+            command.close_stdin()
+        """
         self._attachment.check_open()
         self._process.close_input()
 
@@ -93,6 +108,9 @@ class CommandHandle:
         on_stderr: TextSink | None = None,
     ) -> CommandResult:
         """Wait for the end, and return what was printed and not taken by iterating.
+
+        Example:
+            command.wait(timeout_ms=5_000).stdout
 
         Raises `TimeoutError` when the command still runs after `timeout_ms`; it goes on, and
         may be waited for again. The input stays open: a command that reads to its end needs
@@ -109,7 +127,11 @@ class CommandHandle:
         return self._result
 
     def poll(self) -> int | None:
-        """The exit code, or None while the command runs."""
+        """The exit code, or None while the command runs.
+
+        Example:
+            command.poll() is None
+        """
         self._attachment.check_open()
         ended = self._process.wait(0)
         if ended is not None:
@@ -119,6 +141,9 @@ class CommandHandle:
     def send_signal(self, number: int) -> None:
         """Send a signal, as 2 (SIGINT) or 15 (SIGTERM), to the command's first process.
 
+        Example:
+            command.send_signal(signal.SIGTERM)
+
         Raises `CommandError` (ESRCH) if it has ended.
         """
         backend = self._attachment.backend
@@ -126,7 +151,11 @@ class CommandHandle:
 
     def kill(self) -> None:
         """End every process of the command, also those that it left in the background.
-        Calling it again does nothing."""
+        Calling it again does nothing.
+
+        Example:
+            command.kill()
+        """
         if not self._attachment.closed:
             self._process.kill()
 

@@ -24,7 +24,11 @@ SHELL: Final = ("/bin/bash", "-c")
 
 
 class Commands:
-    """Run programs in one sandbox."""
+    """Run programs in one sandbox.
+
+    Example:
+        sandbox.commands.run("echo hello | tr a-z A-Z").stdout
+    """
 
     def __init__(self, attachment: Attachment, environment: Environment) -> None:
         self._attachment = attachment
@@ -46,6 +50,7 @@ class Commands:
     ) -> CommandResult:
         """Run `command` to its end and return what it printed.
 
+        Example:
             result = sandbox.commands.run("sort | uniq -c", stdin="b\\na\\nb\\n")
             result.stdout, result.exit_code
 
@@ -97,6 +102,7 @@ class Commands:
     ) -> CommandHandle:
         """Start `command` and return while it runs.
 
+        Example:
             with sandbox.commands.start("cat -n") as cat:
                 cat.write_stdin("hello\\n")
                 cat.close_stdin()
@@ -118,6 +124,7 @@ class Commands:
         """Every process that there is in the sandbox, by pid: those of commands, and those
         that commands left in the background.
 
+        Example:
             [process.argv for process in sandbox.commands.list()]
         """
         return self._attachment.backend.processes()

@@ -37,6 +37,10 @@ class Environment:
     """The variables that commands of one sandbox see: `sandbox.env`.
 
     Those that a command exports itself end with the command.
+
+    Example:
+        sandbox.env.set("TOKEN", "abc")
+        sandbox.commands.run("echo $TOKEN")
     """
 
     def __init__(self, attachment: Attachment, initial: Mapping[str, str]) -> None:
@@ -44,23 +48,39 @@ class Environment:
         self._variables = dict(initial)
 
     def set(self, name: str, value: str) -> None:
-        """Give every later command the variable `name`."""
+        """Give every later command the variable `name`.
+
+        Example:
+            sandbox.env.set("LANG", "C")
+        """
         self._attachment.check_open()
         self._variables[arguments.variable_name(name)] = arguments.text("value", value)
 
     def get(self, name: str) -> str | None:
-        """The value that was set for `name`, or the built-in one, or None."""
+        """The value that was set for `name`, or the built-in one, or None.
+
+        Example:
+            sandbox.env.get("HOME")
+        """
         self._attachment.check_open()
         return self.all().get(arguments.variable_name(name))
 
     def unset(self, name: str) -> None:
         """Forget what was set for `name`; a built-in variable gets its built-in value
-        back. It is no error if nothing was set."""
+        back. It is no error if nothing was set.
+
+        Example:
+            sandbox.env.unset("LANG")
+        """
         self._attachment.check_open()
         self._variables.pop(arguments.variable_name(name), None)
 
     def all(self) -> dict[str, str]:
-        """A copy of every variable that a command would see."""
+        """A copy of every variable that a command would see.
+
+        Example:
+            sorted(sandbox.env.all())
+        """
         self._attachment.check_open()
         return command_environment(self._variables, cwd=self._attachment.cwd)
 

@@ -30,6 +30,10 @@ GuestPath = str | os.PathLike[str]
 class Files:
     """Read and write a sandbox's files without running a command.
 
+    Example:
+        sandbox.files.write("notes.txt", "hello")
+        sandbox.files.read("notes.txt")
+
     A relative path starts at the sandbox's working directory.
     """
 
@@ -41,20 +45,23 @@ class Files:
     def read(self, path: GuestPath) -> bytes:
         """The whole content of a file.
 
-        sandbox.files.read("/etc/hostname")
+        Example:
+            sandbox.files.read("/etc/hostname")
         """
         return self._attachment.backend.read_file(self._path(path))
 
     def read_text(self, path: GuestPath, *, encoding: str = "utf-8", errors: str = "strict") -> str:
         """The whole content of a file as text, decoded as `bytes.decode` does.
 
-        sandbox.files.read_text("notes.md")
+        Example:
+            sandbox.files.read_text("notes.md")
         """
         return self.read(path).decode(encoding, errors)
 
     def read_stream(self, path: GuestPath, *, chunk_size: int = CHUNK) -> Iterator[bytes]:
         """The content of a file in pieces of `chunk_size` bytes, for one that is large.
 
+        Example:
             with open("copy.bin", "wb") as copy:
                 copy.writelines(sandbox.files.read_stream("large.bin"))
 
@@ -76,6 +83,7 @@ class Files:
     def write(self, path: GuestPath, data: bytes | str | BinaryIO) -> None:
         """Make or replace a file; missing directories are made.
 
+        Example:
             sandbox.files.write("src/main.c", "int main(void) { return 0; }\\n")
             with open("photo.jpg", "rb") as photo:
                 sandbox.files.write("photo.jpg", photo)
@@ -94,7 +102,8 @@ class Files:
     def append(self, path: GuestPath, data: bytes | str) -> None:
         """Add to the end of a file, which is made if it is missing; all of `data` or nothing.
 
-        sandbox.files.append("log.txt", "one more line\\n")
+        Example:
+            sandbox.files.append("log.txt", "one more line\\n")
         """
         guest = self._path(path)
         self._attachment.backend.append_file(guest, arguments.content("data", data))
@@ -106,6 +115,7 @@ class Files:
     ) -> builtins.list[FileInfo]:
         """The entries of a directory, sorted by name, without `.` and `..`.
 
+        Example:
             sandbox.files.list("src", recursive=True, glob="*.py")
 
         With `recursive` also all that is below; links to directories are not followed. `glob`
@@ -123,6 +133,7 @@ class Files:
     def mkdir(self, path: GuestPath, *, parents: bool = True, exist_ok: bool = False) -> None:
         """Make a directory, and with `parents` those above it.
 
+        Example:
             sandbox.files.mkdir("a/b/c")
 
         Raises `AlreadyExistsError` if the path exists; with `exist_ok` a directory may.
@@ -144,6 +155,7 @@ class Files:
         """Remove a file or an empty directory; with `recursive`, a directory with all it
         holds. With `missing_ok` it is no error if there is nothing.
 
+        Example:
             sandbox.files.rm("build", recursive=True)
         """
         guest = self._path(path)
@@ -159,6 +171,7 @@ class Files:
         """Give a file or directory another path. A file, or an empty directory, that is at
         `target` is replaced.
 
+        Example:
             sandbox.files.rename("draft.txt", "final.txt")
         """
         guest = self._path(source, "source")
@@ -167,6 +180,7 @@ class Files:
     def copy(self, source: GuestPath, target: GuestPath) -> None:
         """Copy a file, or a directory with all it holds, to the path `target`.
 
+        Example:
             sandbox.files.copy("project", "backup/project")
 
         Modes are kept, links are copied as links, missing directories are made. A file at
@@ -178,7 +192,8 @@ class Files:
     def symlink(self, target: str, path: GuestPath) -> None:
         """Make `path` a symbolic link that holds `target`, which need not exist.
 
-        sandbox.files.symlink("releases/2", "current")
+        Example:
+            sandbox.files.symlink("releases/2", "current")
         """
         guest = self._path(path)
         self._attachment.backend.symlink(arguments.non_empty_text("target", target), guest)
@@ -186,7 +201,8 @@ class Files:
     def readlink(self, path: GuestPath) -> str:
         """What a symbolic link holds. Raises `InvalidPathError` for anything else.
 
-        sandbox.files.readlink("current")
+        Example:
+            sandbox.files.readlink("current")
         """
         return self._attachment.backend.read_link(self._path(path))
 
@@ -195,14 +211,16 @@ class Files:
     def stat(self, path: GuestPath, *, follow: bool = True) -> FileInfo:
         """What is at a path; symbolic links are followed, unless `follow` is false.
 
-        sandbox.files.stat("data.csv").size
+        Example:
+            sandbox.files.stat("data.csv").size
         """
         return self._attachment.backend.stat(self._path(path), follow=bool(follow))
 
     def exists(self, path: GuestPath) -> bool:
         """Whether `stat` would find something.
 
-        sandbox.files.exists("data.csv")
+        Example:
+            sandbox.files.exists("data.csv")
         """
         try:
             self.stat(path)
@@ -215,7 +233,8 @@ class Files:
     def chmod(self, path: GuestPath, mode: int) -> None:
         """Set the permission bits; a symbolic link is followed.
 
-        sandbox.files.chmod("run.sh", 0o755)
+        Example:
+            sandbox.files.chmod("run.sh", 0o755)
         """
         guest = self._path(path)
         self._attachment.backend.chmod(guest, arguments.file_mode("mode", mode))
@@ -225,6 +244,7 @@ class Files:
     def upload(self, host_path: str | os.PathLike[str], path: GuestPath) -> None:
         """Copy a file, or a directory with all it holds, of this machine to `path`.
 
+        Example:
             sandbox.files.upload("../project", "project")
 
         Modes and times are kept, links are copied as links; what is there already is replaced
@@ -243,6 +263,7 @@ class Files:
     def download(self, path: GuestPath, host_path: str | os.PathLike[str]) -> builtins.list[str]:
         """Copy a file, or a directory with all it holds, to `host_path` of this machine.
 
+        Example:
             sandbox.files.download("dist", "build/dist")
 
         Nothing is written outside `host_path`, whatever the sandbox holds. Returns what was
@@ -261,6 +282,7 @@ class Files:
     def export_tar(self, path: GuestPath = ".") -> Iterator[bytes]:
         """A directory with all it holds, or one file, as pieces of a tar archive.
 
+        Example:
             with open("home.tar", "wb") as archive:
                 archive.writelines(sandbox.files.export_tar())
 
@@ -273,6 +295,7 @@ class Files:
     ) -> None:
         """Unpack a tar archive, plain or compressed by gzip, below a directory, which is made.
 
+        Example:
             with open("home.tar.gz", "rb") as archive:
                 sandbox.files.import_tar(archive, "restored")
 
@@ -288,6 +311,7 @@ class Files:
     ) -> FileWatch:
         """Changes to a file, or below a directory, from now on.
 
+        Example:
             with sandbox.files.watch("src") as watch:
                 sandbox.commands.run("touch src/new.py")
                 watch.poll()  # the event that src/new.py was created

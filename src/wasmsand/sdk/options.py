@@ -22,7 +22,8 @@ _DEFAULT: Final = Limits()
 class SandboxOptions:
     """How a sandbox is made: `Sandbox` explains each option, and makes one of these of them.
 
-    sandbox.options.timeout_ms
+    Example:
+        sandbox.options.timeout_ms
     """
 
     timeout_ms: float | None = 30_000

@@ -25,6 +25,7 @@ def _warm(sandbox: Sandbox) -> None:
 class SandboxPool:
     """Keeps `size` sandboxes ready.
 
+    Example:
         with SandboxPool(4, setup=lambda sandbox: sandbox.files.upload("data", "data")) as pool:
             with pool.take() as sandbox:
                 sandbox.commands.run("ls data")
@@ -55,7 +56,12 @@ class SandboxPool:
 
     def take(self) -> Sandbox:
         """A fresh sandbox: one that is ready, or else one that is made now. It is yours to
-        `kill`. What `make` or `setup` raises is raised here."""
+        `kill`. What `make` or `setup` raises is raised here.
+
+        Example:
+            with pool.take() as sandbox:
+                sandbox.commands.run("true")
+        """
         with self._lock:
             if self._closed:
                 raise SandboxClosedError("the pool was closed; create a new SandboxPool")
@@ -69,7 +75,11 @@ class SandboxPool:
         return len(self._ready)
 
     def close(self) -> None:
-        """End the sandboxes that were not taken. Calling it again does nothing."""
+        """End the sandboxes that were not taken. Calling it again does nothing.
+
+        Example:
+            pool.close()
+        """
         with self._lock:
             self._closed = True
             ready = list(self._ready)

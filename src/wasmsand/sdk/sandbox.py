@@ -28,6 +28,7 @@ DEFAULTS: Final = SandboxOptions()
 class Sandbox:
     """A Linux-like computer of its own.
 
+    Example:
         with Sandbox() as sandbox:
             sandbox.files.write("a.txt", "hello\\n")
             result = sandbox.commands.run("wc -c < a.txt")
@@ -92,6 +93,7 @@ class Sandbox:
     ) -> Sandbox:
         """A new sandbox of the server at `url` (see `wasmsand serve`), behind the same API.
 
+        Example:
             with Sandbox.connect("http://127.0.0.1:8000", token="...") as sandbox:
                 sandbox.commands.run("uname -a")
 
@@ -103,7 +105,11 @@ class Sandbox:
 
     @classmethod
     def from_backend(cls, backend: Backend, options: SandboxOptions | None = None) -> Sandbox:
-        """A sandbox on a `Backend` of your own (see `wasmsand.sdk.backend`)."""
+        """A sandbox on a `Backend` of your own (see `wasmsand.sdk.backend`).
+
+        Example:
+            Sandbox.from_backend(LocalBackend(SandboxOptions()))
+        """
         sandbox = cls.__new__(cls)
         sandbox._attach(backend, DEFAULTS if options is None else options)
         return sandbox
@@ -134,6 +140,7 @@ class Sandbox:
     ) -> Shell:
         """One bash that keeps its state from command to command.
 
+        Example:
             with sandbox.shell() as shell:
                 shell.run("cd project && export DEBUG=1")
                 shell.run("make test").exit_code
@@ -146,13 +153,18 @@ class Sandbox:
     def usage(self) -> Usage:
         """What the sandbox uses now, each beside its limit.
 
-        usage = sandbox.usage()
-        usage.fs_bytes, usage.fs_limit_bytes, usage.processes, usage.cpu_time_ms
+        Example:
+            usage = sandbox.usage()
+            usage.fs_bytes, usage.fs_limit_bytes, usage.processes, usage.cpu_time_ms
         """
         return self._attachment.backend.usage()
 
     def kill(self) -> None:
-        """End every process and drop every file. Calling it again does nothing."""
+        """End every process and drop every file. Calling it again does nothing.
+
+        Example:
+            sandbox.kill()
+        """
         self._attachment.close()
 
     def __enter__(self) -> Sandbox:

@@ -54,9 +54,10 @@ _ENDED: Final = "ESRCH: the shell has ended; open another one with sandbox.shell
 class Shell:
     """A bash that goes on living: directory, variables, functions and background jobs stay.
 
-    with sandbox.shell() as shell:
-        shell.run("cd /tmp; name=world; greet() { echo hello $1; }")
-        shell.run("greet $name; pwd").stdout
+    Example:
+        with sandbox.shell() as shell:
+            shell.run("cd /tmp; name=world; greet() { echo hello $1; }")
+            shell.run("greet $name; pwd").stdout
     """
 
     def __init__(
@@ -114,6 +115,9 @@ class Shell:
     ) -> CommandResult:
         """Run a script in this shell and return what it printed.
 
+        Example:
+            shell.run("cd project && make", timeout_ms=60_000).exit_code
+
         Arguments and result are those of `sandbox.commands.run`. After `timeout_ms` the script
         is interrupted, as by Ctrl-C, and the result has exit code 124; the shell, its state and
         its background jobs stay. Only a script that resists (`trap '' INT`) takes the shell with
@@ -152,7 +156,11 @@ class Shell:
             return run.result()
 
     def close(self) -> None:
-        """End the shell and everything that it started. Calling it again does nothing."""
+        """End the shell and everything that it started. Calling it again does nothing.
+
+        Example:
+            shell.close()
+        """
         self._has_ended = True
         if not self._attachment.closed:
             self._process.kill()

@@ -33,9 +33,10 @@ class FileEvent:
 class FileWatch:
     """Changes below a path since the watch began.
 
-    with sandbox.files.watch("src") as watch:
-        for event in watch:
-            print(event.type, event.path)
+    Example:
+        with sandbox.files.watch("src") as watch:
+            for event in watch:
+                print(event.type, event.path)
     """
 
     def __init__(
@@ -50,7 +51,11 @@ class FileWatch:
         self._seen = self._look()
 
     def poll(self) -> list[FileEvent]:
-        """What has changed since the last look, without waiting: removals first, then by path."""
+        """What has changed since the last look, without waiting: removals first, then by path.
+
+        Example:
+            [event.path for event in watch.poll()]
+        """
         before, now = self._seen, self._look()
         self._seen = now
         gone = [FileEvent("deleted", path, None) for path in sorted(before.keys() - now.keys())]
@@ -77,7 +82,11 @@ class FileWatch:
         return self._waiting.popleft()
 
     def close(self) -> None:
-        """End the watch, and whoever iterates over it. Calling it again does nothing."""
+        """End the watch, and whoever iterates over it. Calling it again does nothing.
+
+        Example:
+            watch.close()
+        """
         self._closed.set()
 
     def __enter__(self) -> FileWatch:

@@ -276,7 +276,9 @@ class Shell:
         backend = self._attachment.backend
         pid = self.pid
         children = [p.pid for p in backend.processes() if p.command_pid == pid and p.pid != pid]
-        for target, signal in [*((child, number) for child in children), (pid, _SIGINT)]:
+        # The shell first: one that has not heard of an interrupt goes on with the next command
+        # when a child ends by it.
+        for target, signal in [(pid, _SIGINT), *((child, number) for child in children)]:
             try:
                 backend.signal(target, signal)
             except CommandError:

@@ -52,6 +52,7 @@ TABLE = (
     Wrong("option of a wrong type", "POST", "/v1/sandboxes", value={"max_processes": "many"}),
     Wrong("negative limit", "POST", "/v1/sandboxes", value={"memory_limit_bytes": -1}),
     Wrong("limit that is no integer", "POST", "/v1/sandboxes", value={"max_inodes": 1.5}),
+    Wrong("too much", "POST", "/v1/sandboxes", value={"max_output_bytes": 2**40}),
     Wrong("unknown option", "POST", "/v1/sandboxes", value={"wasm_dir": "/etc"}),
     Wrong("relative cwd", "POST", "/v1/sandboxes", value={"cwd": "work"}),
     Wrong("cwd that is a file", "POST", "/v1/sandboxes", value={"cwd": "/etc/passwd"}),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 import time
 from urllib.parse import quote
 
@@ -12,7 +14,14 @@ def test_a_sandbox_from_creation_to_its_end(client: Client) -> None:
     created = client.ask("POST", "/v1/sandboxes")
     assert created.status == 201
     state = created.json
-    assert set(state) == {"id", "created_at", "expires_in_seconds", "cwd", "timeout_ms"}
+    assert list(state) == [
+        "id",
+        "created_at",
+        "expires_in_seconds",
+        "cwd",
+        "timeout_ms",
+        "max_command_seconds",
+    ]
     assert (state["cwd"], state["timeout_ms"]) == ("/home/user", 30_000)
     assert 590 < state["expires_in_seconds"] <= 600
     assert abs(state["created_at"] - time.time()) < 60
@@ -194,6 +203,23 @@ def test_every_other_request_for_files(client: Client, sandbox: str) -> None:
     assert ask("DELETE", f"{files}?path=d").error[:2] == (409, "directory_not_empty")
     assert ask("DELETE", f"{files}?path=d&recursive=true").status == 200
     assert [entry["name"] for entry in ask("GET", f"{files}/list").json["entries"]] == ["copy"]
+
+
+def test_archives(client: Client, sandbox: str) -> None:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        member = tarfile.TarInfo("in/side")
+        member.size = 4
+        archive.addfile(member, io.BytesIO(b"data"))
+    answer = client.ask("PUT", f"{sandbox}/files/tar?path=/srv", body=packed.getvalue())
+    assert answer.status == 200
+    assert client.ask("GET", f"{sandbox}/files?path=/srv/in/side").body == b"data"
+    answer = client.ask("GET", f"{sandbox}/files/tar?path=/srv")
+    assert answer.headers["content-type"] == "application/x-tar"
+    with tarfile.open(fileobj=io.BytesIO(answer.body)) as archive:
+        content = archive.extractfile("in/side")
+        assert content is not None
+        assert content.read() == b"data"
 
 
 def test_a_path_with_every_kind_of_character(client: Client, sandbox: str) -> None:

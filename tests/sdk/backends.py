@@ -14,11 +14,14 @@ A test that a way in cannot pass is marked, with the ID of the limitation as its
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+from tests.http.server import serving
 from tests.sdk import blocking_facade
-from wasmsand import Sandbox
+from wasmsand import Sandbox, SandboxOptions
 
 MakeSandbox = Callable[..., Sandbox]
 
@@ -27,7 +30,23 @@ def _local(**options: Any) -> Sandbox:
     return Sandbox(**options)
 
 
+@cache
+def _server() -> tuple[str, str]:
+    """The URL and the token of a server that runs until the tests end."""
+    token = "a-token-for-the-shared-suite"
+    running = serving(environ={"WASMSAND_TOKENS": token})
+    server = running.__enter__()
+    atexit.register(running.__exit__, None, None, None)
+    return server.url, token
+
+
+def _http(**options: Any) -> Sandbox:
+    url, token = _server()
+    return Sandbox.connect(url, token=token, options=SandboxOptions(**options))
+
+
 WAYS_IN: dict[str, MakeSandbox] = {
     "local": _local,
     "async": blocking_facade.make,
+    "http": _http,
 }

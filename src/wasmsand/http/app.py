@@ -24,12 +24,12 @@ from starlette.routing import Route as StarletteRoute
 from wasmsand.http.failures import ApiFailure, failure_of
 from wasmsand.http.routing import AnyRoute, Call
 from wasmsand.http.service import Service, log
+from wasmsand.http.settings import is_loopback
 from wasmsand.http.tokens import Token
 from wasmsand.wire import strict_json
 
 _JSON = "application/json"
 _MAX_PARAMETERS = 16
-_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def application(service: Service, routes: Sequence[AnyRoute]) -> Starlette:
@@ -47,6 +47,7 @@ def application(service: Service, routes: Sequence[AnyRoute]) -> Starlette:
         else:
             failure = ApiFailure(404, "no_such_route", "there is no such path; see /openapi.json")
         headers = error.headers if isinstance(error, HTTPException) else None
+        service.metrics.requests.labels("-", "unknown", status).inc()
         return _failed(service, failure, headers)
 
     return Starlette(
@@ -132,7 +133,7 @@ def _refuse_browsers(request: Request) -> None:
     """A page of the web must not use a server that asks for no token: its requests have an
     Origin, or, if a name was made to lead here, a Host that is not ours."""
     host = request.url.hostname or ""
-    if "origin" in request.headers or host not in _LOOPBACK_NAMES:
+    if "origin" in request.headers or not is_loopback(host):
         raise ApiFailure(
             403,
             "forbidden",

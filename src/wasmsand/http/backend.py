@@ -23,7 +23,7 @@ from wasmsand.sdk.options import LIMIT_NAMES, SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
 _MARGIN_SECONDS = 30.0
-"""How much longer than its command a request may take."""
+"""How much longer than its command a request may take: it may have to wait for its turn."""
 
 
 def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> HttpBackend:
@@ -35,7 +35,7 @@ def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> H
     try:
         # Variables, directory and timeout are kept on this side.
         state = object_of(transport.ask("POST", "/v1/sandboxes", value=wanted))
-        return HttpBackend(transport, str(state["id"]))
+        return HttpBackend(transport, str(state["id"]), float(state["max_command_seconds"]))
     except BaseException:
         transport.close()
         raise
@@ -57,8 +57,9 @@ def list_sandboxes(url: str, token: str | None) -> list[dict[str, Any]]:
 class HttpBackend:
     """One sandbox of a server."""
 
-    def __init__(self, transport: Transport, identity: str) -> None:
+    def __init__(self, transport: Transport, identity: str, max_command_seconds: float) -> None:
         self.id = identity
+        self._longest = max_command_seconds
         self._transport = transport
         self._path = f"/v1/sandboxes/{identity}"
         self._finalizer = weakref.finalize(self, _abandon, transport, self._path)
@@ -73,13 +74,15 @@ class HttpBackend:
         if cancellation is not None:
             # The server ends the command of a client that goes away.
             cancellation.on_cancel(exchange.break_off)
-        seconds = request.timeout_seconds
+        seconds = self._longest
+        if request.timeout_seconds is not None:
+            seconds = min(seconds, request.timeout_seconds)
         try:
             answer = self._transport.ask(
                 "POST",
                 f"{self._path}/run",
                 value=_wanted(request),
-                seconds=None if seconds is None else seconds + _MARGIN_SECONDS,
+                seconds=seconds + _MARGIN_SECONDS,
                 exchange=exchange,
             )
         except SandboxError:

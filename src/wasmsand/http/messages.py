@@ -63,6 +63,8 @@ class SandboxState(Response):
     """Until it is killed if nobody uses it any more."""
     cwd: str
     timeout_ms: float | None
+    max_command_seconds: float
+    """The longest time that a command may have."""
 
 
 class SandboxList(Response):

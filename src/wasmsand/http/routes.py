@@ -207,7 +207,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         "PUT",
         _SANDBOX + "/files/tar",
         files.import_tar,
-        "Unpack a tar archive (plain, gzip, bzip2 or xz)",
+        "Unpack a tar archive, plain or compressed by gzip",
         m.Done,
         query=m.FilePath,
         body=bytes,

@@ -8,7 +8,6 @@ sandboxes are killed, so that each is still answered. A second SIGINT ends at on
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import signal
 import socket
 import threading
@@ -22,11 +21,13 @@ from wasmsand.http.app import application
 from wasmsand.http.connections import connection_class
 from wasmsand.http.routes import ROUTES
 from wasmsand.http.service import Service
-from wasmsand.http.settings import Settings
+from wasmsand.http.settings import Settings, is_loopback
 
 _LAST_ANSWERS_SECONDS = 5
 """After the grace period: for the answers that say that the sandbox was killed."""
 _BACKLOG = 2048
+_OTHER_DESCRIPTORS = 256
+"""For compiled programs and the like."""
 
 
 class CannotServe(Exception):
@@ -81,7 +82,7 @@ def _url(listener: socket.socket) -> str:
 
 def check_address(settings: Settings) -> None:
     """Raises `CannotServe` if everybody could come in from elsewhere."""
-    if settings.tokens or _is_loopback(settings.host):
+    if settings.tokens or is_loopback(settings.host):
         return
     raise CannotServe(
         f"refusing to listen on {settings.host} without tokens: anybody who reaches it could run "
@@ -89,15 +90,9 @@ def check_address(settings: Settings) -> None:
     )
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _listen(settings: Settings) -> socket.socket:
     check_address(settings)
+    _allow_descriptors(settings.max_connections + _OTHER_DESCRIPTORS)
     listener = None
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -117,6 +112,18 @@ def _listen(settings: Settings) -> socket.socket:
             f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}; "
             "choose others with --host and --port"
         ) from None
+
+
+def _allow_descriptors(wanted: int) -> None:
+    """Have the system allow that many, as far as it lets us: a connection is one."""
+    try:
+        import resource
+    except ImportError:  # not a Unix
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 class _Server(uvicorn.Server):

@@ -6,6 +6,7 @@ a number here; the message of a refusal names the option to raise.
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass, field
 
 from wasmsand.http.tokens import Token
@@ -15,6 +16,14 @@ MIB = 1024 * KIB
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8750
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or an address stands for this machine alone."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +44,12 @@ class Settings:
     """A sandbox that nobody has used for so long is killed; the longest that a client can ask."""
     lifetime_seconds: float = 24 * 3600
     """A sandbox is killed at this age, used or not; the longest that a client can ask."""
+    most_output_bytes: int = 256 * MIB
+    """The largest `max_output_bytes` that a client can ask for; and so on. Its memory and files
+    are bounded by its token's quota."""
+    most_inodes: int = 1_000_000
+    most_processes: int = 1024
+    most_open_files: int = 65_536
 
     max_running_commands: int = 64
     """Commands at work at the same time, each on a thread."""

@@ -15,6 +15,7 @@ import socket
 import ssl
 import threading
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 from urllib.parse import quote, urlencode, urlsplit
@@ -82,10 +83,10 @@ class Transport:
             try:
                 body = response.read()
             except (OSError, http.client.HTTPException) as error:
-                raise self._lost(error) from None
+                raise self.lost(error) from None
             if response.status >= 400:
                 raise exception_of(response.status, body)
-            self._keep(exchange, response)
+            self.keep(exchange, response)
             return body
 
     def ask_pieces(
@@ -97,16 +98,7 @@ class Transport:
         if response.status >= 400:
             with exchange:
                 raise exception_of(response.status, response.read())
-        return self._pieces(exchange, response)
-
-    def _pieces(self, exchange: Exchange, response: http.client.HTTPResponse) -> Iterator[bytes]:
-        with exchange:
-            try:
-                while piece := response.read(_PIECE):
-                    yield piece
-            except (OSError, http.client.HTTPException) as error:
-                raise self._lost(error) from None
-            self._keep(exchange, response)
+        return _Pieces(self, exchange, response)
 
     def _send(
         self,
@@ -141,7 +133,10 @@ class Transport:
             except (OSError, http.client.HTTPException) as error:
                 exchange.end()
                 if fresh or not repeatable:
-                    raise self._lost(error) from None
+                    raise self.lost(error) from None
+            except BaseException:  # of whoever makes the content
+                exchange.end()
+                raise
 
     def _connection(self) -> tuple[http.client.HTTPConnection, bool]:
         """A connection, and whether it is new."""
@@ -163,7 +158,8 @@ class Transport:
         )
         return tls, True
 
-    def _keep(self, exchange: Exchange, response: http.client.HTTPResponse) -> None:
+    def keep(self, exchange: Exchange, response: http.client.HTTPResponse) -> None:
+        """After an answer: use its connection again, if the server does."""
         if response.will_close:
             return
         connection = exchange.take()
@@ -174,7 +170,8 @@ class Transport:
         if connection is not None:
             connection.close()
 
-    def _lost(self, error: Exception) -> ConnectionLostError:
+    def lost(self, error: Exception) -> ConnectionLostError:
+        """What a failure of a connection means."""
         if isinstance(error, TimeoutError):
             cause = "it did not answer in time"
         elif isinstance(error, http.client.HTTPException):
@@ -193,6 +190,33 @@ class Transport:
             kept, self._kept = self._kept, []
         for _, connection in kept:
             connection.close()
+
+
+class _Pieces:
+    """An answer that is read piece by piece. If it is dropped before its end, the connection
+    is closed."""
+
+    def __init__(
+        self, transport: Transport, exchange: Exchange, response: http.client.HTTPResponse
+    ) -> None:
+        self._transport = transport
+        self._exchange = exchange
+        self._response = response
+        weakref.finalize(self, exchange.end)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            piece = self._response.read(_PIECE)
+        except (OSError, http.client.HTTPException) as error:
+            self._exchange.end()
+            raise self._transport.lost(error) from None
+        if not piece:
+            self._transport.keep(self._exchange, self._response)
+            raise StopIteration
+        return piece
 
 
 class Exchange:

@@ -2,7 +2,8 @@
 
 Rules: the event loop never waits for a sandbox; a pool has so many threads and so many
 waiting calls, and a further call is refused at once, because a queue that only grows
-helps nobody. A call that nobody waits for any more still occupies its place until it ends.
+helps nobody; neither does one wait for longer than its client will. A call that nobody
+waits for any more still occupies its place until it ends.
 """
 
 from __future__ import annotations
@@ -16,8 +17,12 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 
+QUEUE_SECONDS = 20.0
+"""How long a call waits for a thread."""
+
+
 class PoolFull(Exception):
-    """Every thread is taken and enough calls wait."""
+    """Every thread is taken, and enough calls wait, or this one did for long enough."""
 
 
 class Workers:
@@ -43,7 +48,15 @@ class Workers:
             self._taken += 1
         future = self._executor.submit(call)
         future.add_done_callback(self._free)
-        return await asyncio.wrap_future(future)
+        result = asyncio.wrap_future(future)
+        try:
+            done, _ = await asyncio.wait({result}, timeout=QUEUE_SECONDS)
+            if not done and future.cancel():  # which it cannot be once it runs
+                raise PoolFull(self.name)
+            return await result
+        except asyncio.CancelledError:
+            result.cancel()
+            raise
 
     def _free(self, _future: object) -> None:
         with self._lock:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from msgspec import UNSET, UnsetType
 
 from wasmsand.http.computer import Computer
@@ -16,6 +18,7 @@ from wasmsand.http.messages import (
 from wasmsand.http.registry import Entry
 from wasmsand.http.routing import Call
 from wasmsand.http.service import Service
+from wasmsand.http.settings import Settings
 from wasmsand.sdk import arguments
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.results import Usage
@@ -25,6 +28,7 @@ async def create(call: Call[None, CreateSandbox]) -> SandboxState:
     """`POST /v1/sandboxes`"""
     service, settings, wanted = call.service, call.service.settings, call.body
     options = _options(wanted)
+    _check_limits(options, settings)
     entry = await service.registry.create(
         call.owner,
         lambda: service.in_file_thread(lambda: Computer(options, settings.max_command_seconds)),
@@ -47,6 +51,18 @@ def _options(wanted: CreateSandbox) -> SandboxOptions:
     return SandboxOptions(**given)
 
 
+def _check_limits(options: SandboxOptions, settings: Settings) -> None:
+    """What no quota counts, but a server's memory does."""
+    for name, most in (
+        ("max_output_bytes", settings.most_output_bytes),
+        ("max_inodes", settings.most_inodes),
+        ("max_processes", settings.most_processes),
+        ("max_open_files", settings.most_open_files),
+    ):
+        if getattr(options, name) > most:
+            raise ValueError(f"{name} must be at most {most} on this server")
+
+
 async def listing(call: Call[None, None]) -> SandboxList:
     """`GET /v1/sandboxes`"""
     owned = call.service.registry.owned(call.owner)
@@ -66,6 +82,7 @@ def _state(service: Service, entry: Entry) -> SandboxState:
         expires_in_seconds=service.registry.seconds_left(entry),
         cwd=options.cwd,
         timeout_ms=options.timeout_ms,
+        max_command_seconds=service.settings.max_command_seconds,
     )
 
 
@@ -74,7 +91,8 @@ async def kill(call: Call[None, None]) -> Killed:
     entry = call.entry
     if call.service.registry.take(entry):
         call.service.metrics.sandboxes_ended.labels("killed").inc()
-        await call.service.in_file_thread(entry.computer.kill)
+        # Not on a pool that may refuse: nobody else knows the sandbox any more.
+        await asyncio.to_thread(entry.computer.kill)
     return Killed()
 
 

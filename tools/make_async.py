@@ -115,6 +115,19 @@ TWINS = (
         give_back="close",
     ),
     Twin(
+        "python_session",
+        "PythonSession",
+        """A Python interpreter that goes on living: variables, functions and imports stay.
+
+            async with await sandbox.python() as session:
+                await session.run("import math; radius = 2")
+                (await session.run("math.pi * radius ** 2")).value
+
+        A task that is cancelled in `run` interrupts its program, and leaves the interpreter.
+        """,
+        give_back="close",
+    ),
+    Twin(
         "sandbox",
         "Sandbox",
         """A Linux-like computer of its own, for asynchronous programs.
@@ -177,7 +190,8 @@ from wasmsand.sdk.files import CHUNK, Files, GuestPath
 from wasmsand.sdk.opening import Isolation
 from wasmsand.sdk.options import HOME, SandboxOptions
 from wasmsand.sdk.pool import SandboxPool
-from wasmsand.sdk.results import CommandResult, FileInfo, ProcessInfo, Usage
+from wasmsand.sdk.python_session import PythonSession
+from wasmsand.sdk.results import CommandResult, FileInfo, ProcessInfo, PythonResult, Usage
 from wasmsand.sdk.sandbox import DEFAULTS, Sandbox
 from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.watching import FileEvent, FileWatch

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from wasmsand.sdk.async_sandbox import (
         AsyncCommandHandle,
         AsyncFileWatch,
+        AsyncPythonSession,
         AsyncSandbox,
         AsyncSandboxPool,
         AsyncShell,
@@ -44,7 +45,15 @@ if TYPE_CHECKING:
     )
     from wasmsand.sdk.options import SandboxOptions
     from wasmsand.sdk.pool import SandboxPool
-    from wasmsand.sdk.results import CommandResult, FileInfo, ProcessInfo, Usage
+    from wasmsand.sdk.python_session import PythonSession
+    from wasmsand.sdk.results import (
+        CommandResult,
+        FileInfo,
+        ProcessInfo,
+        PythonError,
+        PythonResult,
+        Usage,
+    )
     from wasmsand.sdk.sandbox import Sandbox
     from wasmsand.sdk.shell import Shell
     from wasmsand.sdk.watching import FileEvent, FileWatch
@@ -55,6 +64,7 @@ _MODULES = {
     "async_sandbox": (
         "AsyncCommandHandle",
         "AsyncFileWatch",
+        "AsyncPythonSession",
         "AsyncSandbox",
         "AsyncSandboxPool",
         "AsyncShell",
@@ -80,7 +90,15 @@ _MODULES = {
     ),
     "options": ("SandboxOptions",),
     "pool": ("SandboxPool",),
-    "results": ("CommandResult", "FileInfo", "ProcessInfo", "Usage"),
+    "python_session": ("PythonSession",),
+    "results": (
+        "CommandResult",
+        "FileInfo",
+        "ProcessInfo",
+        "PythonError",
+        "PythonResult",
+        "Usage",
+    ),
     "sandbox": ("Sandbox",),
     "shell": ("Shell",),
     "watching": ("FileEvent", "FileWatch"),
@@ -91,6 +109,7 @@ __all__ = [
     "AlreadyExistsError",
     "AsyncCommandHandle",
     "AsyncFileWatch",
+    "AsyncPythonSession",
     "AsyncSandbox",
     "AsyncSandboxPool",
     "AsyncShell",
@@ -112,6 +131,9 @@ __all__ = [
     "OutputChunk",
     "PermissionDeniedError",
     "ProcessInfo",
+    "PythonError",
+    "PythonResult",
+    "PythonSession",
     "Sandbox",
     "SandboxClosedError",
     "SandboxError",

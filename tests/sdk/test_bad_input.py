@@ -17,6 +17,7 @@ from wasmsand import (
     CommandHandle,
     FileError,
     InvalidPathError,
+    PythonSession,
     Sandbox,
     Shell,
 )
@@ -259,6 +260,18 @@ CALLS: dict[str, list[Bad]] = {
         (lambda s: s.shell().run("a", timeout_ms=-1), ValueError, "timeout_ms must be a positive"),
         *bad_callbacks(lambda s, **sinks: s.shell().run("true", **sinks)),
     ],
+    "python": [
+        (lambda s: s.python(env=5), TypeError, "env must be a mapping"),
+        (lambda s: s.python(cwd=5), TypeError, f"cwd {NOT_A_PATH}int"),
+        (lambda s: s.python(cwd="/nowhere"), CommandError, "^ENOENT: .*/nowhere"),
+    ],
+    "PythonSession.run": [
+        (lambda s: s.python().run(None), TypeError, "code must be a str, not None"),
+        (lambda s: s.python().run(b"1"), TypeError, "code must be a str, not bytes"),
+        (lambda s: s.python().run("a\0"), ValueError, f"code {NO_NUL}"),
+        (lambda s: s.python().run("1", timeout_ms=0), ValueError, "timeout_ms must be a positive"),
+        *bad_callbacks(lambda s, **sinks: s.python().run("1", **sinks)),
+    ],
     "CommandHandle.write_stdin": [
         (lambda s: started(s).write_stdin(None), TypeError, "data must be bytes or str, not None"),
         (lambda s: started(s).write_stdin(5), TypeError, "data must be bytes or str, not int"),
@@ -299,6 +312,7 @@ def test_every_public_method_with_arguments_is_in_the_table() -> None:
         "files.": Files,
         "env.": Environment,
         "Shell.": Shell,
+        "PythonSession.": PythonSession,
         "CommandHandle.": CommandHandle,
     }
     wanted = {

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 import wasmsand
-from wasmsand import CommandHandle, FileWatch, Sandbox, SandboxPool, Shell
+from wasmsand import CommandHandle, FileWatch, PythonSession, Sandbox, SandboxPool, Shell
 from wasmsand.sdk import async_sandbox
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
@@ -19,7 +19,17 @@ from wasmsand.sdk.files import Files
 
 pytestmark = pytest.mark.no_userland
 
-API = (Sandbox, Commands, Files, Environment, CommandHandle, Shell, FileWatch, SandboxPool)
+API = (
+    Sandbox,
+    Commands,
+    Files,
+    Environment,
+    CommandHandle,
+    Shell,
+    PythonSession,
+    FileWatch,
+    SandboxPool,
+)
 TWINS = [
     value
     for value in vars(async_sandbox).values()

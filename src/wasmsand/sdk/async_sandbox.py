@@ -20,7 +20,8 @@ from wasmsand.sdk.files import CHUNK, Files, GuestPath
 from wasmsand.sdk.opening import Isolation
 from wasmsand.sdk.options import HOME, SandboxOptions
 from wasmsand.sdk.pool import SandboxPool
-from wasmsand.sdk.results import CommandResult, FileInfo, ProcessInfo, Usage
+from wasmsand.sdk.python_session import PythonSession
+from wasmsand.sdk.results import CommandResult, FileInfo, ProcessInfo, PythonResult, Usage
 from wasmsand.sdk.sandbox import DEFAULTS, Sandbox
 from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.watching import FileEvent, FileWatch
@@ -495,6 +496,78 @@ class AsyncShell:
         return repr(self._blocking).replace("<", "<Async", 1)
 
 
+class AsyncPythonSession:
+    """A Python interpreter that goes on living: variables, functions and imports stay.
+
+        async with await sandbox.python() as session:
+            await session.run("import math; radius = 2")
+            (await session.run("math.pi * radius ** 2")).value
+
+    A task that is cancelled in `run` interrupts its program, and leaves the interpreter.
+    """
+
+    def __init__(self, blocking: PythonSession) -> None:
+        self._blocking = blocking
+
+    @property
+    def pid(self) -> int:
+        """The process id of the interpreter in the sandbox."""
+        return self._blocking.pid
+
+    @property
+    def closed(self) -> bool:
+        """Whether the interpreter is known to have ended: by `close`, by the program
+        (`os._exit`), or with the sandbox.
+        """
+        return self._blocking.closed
+
+    async def run(
+        self,
+        code: str,
+        *,
+        timeout_ms: float | None = None,
+        on_stdout: AsyncTextSink | None = None,
+        on_stderr: AsyncTextSink | None = None,
+    ) -> PythonResult:
+        """Run statements in this interpreter, and return what they printed, and the value of
+        the expression that they end with.
+
+        `on_stdout` and `on_stderr` get text as it is printed, on the calling thread. An
+        exception of the program, `SystemExit` too, is a result, with its traceback. After
+        `timeout_ms` (the sandbox's, if not given) the program gets a KeyboardInterrupt, as by
+        Ctrl-C; the interpreter and its state stay. Only a program that resists takes the
+        interpreter with it: then, or when a program ends it, `closed` is true and the next `run`
+        raises `CommandError` (ESRCH).
+
+        Standard input is empty. One call runs at a time; other threads wait.
+        """
+        return await call(
+            self._blocking.run,
+            code,
+            timeout_ms=timeout_ms,
+            on_stdout=in_loop(on_stdout),
+            on_stderr=in_loop(on_stderr),
+        )
+
+    async def close(self) -> None:
+        """End the interpreter and everything that it started. Calling it again does nothing."""
+        await call(self._blocking.close)
+
+    async def __aenter__(self) -> AsyncPythonSession:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._blocking).replace("<", "<Async", 1)
+
+
 class AsyncSandbox:
     """A Linux-like computer of its own, for asynchronous programs.
 
@@ -634,6 +707,18 @@ class AsyncSandbox:
         replaces. Variables that are set by `sandbox.env` later do not reach it.
         """
         return AsyncShell(await obtain(Shell.close, self._blocking.shell, env=env, cwd=cwd))
+
+    async def python(
+        self, *, env: Mapping[str, str] | None = None, cwd: str | os.PathLike[str] | None = None
+    ) -> AsyncPythonSession:
+        """One Python interpreter that keeps its state from call to call.
+
+        It starts with the sandbox's variables and working directory; `env` is added, `cwd`
+        replaces. Several may live at a time.
+        """
+        return AsyncPythonSession(
+            await obtain(PythonSession.close, self._blocking.python, env=env, cwd=cwd)
+        )
 
     async def usage(self) -> Usage:
         """What the sandbox uses now, each beside its limit."""

@@ -6,6 +6,7 @@ Rules: text is UTF-8 with invalid bytes replaced; the exact bytes are always bes
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,39 @@ class CommandResult:
     execution_time_ms: float
     stdout_bytes: bytes = field(default=b"", repr=False)
     stderr_bytes: bytes = field(default=b"", repr=False)
+    timed_out: bool = False
+    truncated: bool = False
+    """Whether output was cut at `max_output_bytes`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonError:
+    """An exception that ended a program."""
+
+    type: str
+    """Its class, with the module unless that is `builtins` or `__main__`: `ValueError`,
+    `json.decoder.JSONDecodeError`; `InterpreterEnded` when there was no exception, because the
+    interpreter itself ended."""
+    message: str
+    traceback: str
+    """As Python prints it, without the frames that are not the program's."""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonResult:
+    """What one call of `PythonSession.run` did."""
+
+    stdout: str
+    """Standard output as text; invalid UTF-8 is replaced."""
+    stderr: str
+    value: Any
+    """The value of the expression at the end, if it is made of None, bool, int, float, str, list
+    and dict with str as keys; otherwise None, and `repr` tells what it was."""
+    repr: str | None
+    """`repr()` of that value; None if there is none, as in an interactive interpreter."""
+    error: PythonError | None
+    """What ended the program; None if nothing did."""
+    execution_time_ms: float
     timed_out: bool = False
     truncated: bool = False
     """Whether output was cut at `max_output_bytes`."""

@@ -19,6 +19,7 @@ from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.files import Files
 from wasmsand.sdk.opening import Isolation, connect_backend, open_backend
 from wasmsand.sdk.options import HOME, SandboxOptions
+from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import Usage
 from wasmsand.sdk.shell import Shell
 
@@ -149,6 +150,24 @@ class Sandbox:
         replaces. Variables that are set by `sandbox.env` later do not reach it.
         """
         return Shell(self._attachment, self.env, env=env, cwd=cwd)
+
+    def python(
+        self,
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+    ) -> PythonSession:
+        """One Python interpreter that keeps its state from call to call.
+
+        Example:
+            with sandbox.python() as session:
+                session.run("rows = [3, 1, 2]")
+                session.run("sorted(rows)").value
+
+        It starts with the sandbox's variables and working directory; `env` is added, `cwd`
+        replaces. Several may live at a time.
+        """
+        return PythonSession(self._attachment, self.env, env=env, cwd=cwd)
 
     def usage(self) -> Usage:
         """What the sandbox uses now, each beside its limit.

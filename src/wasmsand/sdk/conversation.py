@@ -1,0 +1,232 @@
+"""A talk with an interpreter that goes on living: one request at a time, each with its end.
+
+Owns what `Shell` and `PythonSession` have in common. An interpreter gets requests by one of its
+descriptors and tells on another one, its own, when it is done with each. Output of all
+descriptors comes in one order, so what stands before that is the request's. Rules: what an
+interpreter tells is data of a stranger: lines are bounded, and whoever reads one believes
+nothing of it; a time limit, or a caller who gives up, interrupts the request, and only if it
+resists ends the interpreter.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+from wasmsand.sdk.attachment import Attachment
+from wasmsand.sdk.backend import (
+    CANCELLATION,
+    STDERR,
+    STDIN,
+    STDOUT,
+    BackendProcess,
+    CommandRequest,
+    Output,
+)
+from wasmsand.sdk.errors import CommandError
+from wasmsand.sdk.output import TextDecoder, TextSink, output_limit_notice
+
+_SIGINT, _SIGKILL = 2, 9
+_PATIENCE_SECONDS: Final = 0.5
+_POLITE_ROUNDS, _FIRM_ROUNDS = 3, 4
+
+
+class Exchange:
+    """One request, and what has come of it so far."""
+
+    def __init__(
+        self, limit: int, on_stdout: TextSink | None = None, on_stderr: TextSink | None = None
+    ) -> None:
+        self.token = secrets.token_hex(8)
+        """What the interpreter's answer has to hold."""
+        self.answered = False
+        self.timed_out = False
+        self.truncated = False
+        self.is_over = threading.Event()
+        self.seconds = 0.0
+        self._limit = limit
+        self._kept = {STDOUT: bytearray(), STDERR: bytearray()}
+        self._sinks: dict[int, TextSink | None] = {STDOUT: on_stdout, STDERR: on_stderr}
+        self._decoder = TextDecoder()
+
+    def receive(self, output: Output) -> None:
+        """Keep what fits, and hand it on."""
+        kept = self._kept[output.fd]
+        data = output.data[: self._limit - len(kept)]
+        if len(data) < len(output.data):
+            self.truncated = True
+        kept += data
+        sink = self._sinks[output.fd]
+        text = self._decoder.decode(Output(output.fd, data))
+        if sink is not None and text:
+            sink(text)
+
+    def silence(self) -> None:
+        """Call no callback any more."""
+        self._sinks = {STDOUT: None, STDERR: None}
+
+    def finish(self) -> tuple[bytes, bytes]:
+        """Give callbacks what is left; all of standard output and standard error."""
+        for fd, sink in self._sinks.items():
+            if sink is not None and (text := self._decoder.rest(fd)):
+                sink(text)
+        stderr = bytes(self._kept[STDERR])
+        if self.truncated:
+            stderr += f"wasmsand: {output_limit_notice(self._limit)}\n".encode()
+        return bytes(self._kept[STDOUT]), stderr
+
+
+_Request = TypeVar("_Request", bound=Exchange)
+
+
+class Conversation(Generic[_Request]):
+    """The host's side of the talk with one interpreter."""
+
+    def __init__(
+        self,
+        attachment: Attachment,
+        request: CommandRequest,
+        *,
+        told_on: int,
+        asked_on: int = STDIN,
+        line_max: int,
+        hear: Callable[[bytes, _Request], None],
+        reminder: Callable[[_Request], bytes] | None = None,
+        ended: str,
+    ) -> None:
+        """`hear` gets each line of the descriptor `told_on`, cut to its last `line_max` bytes;
+        `reminder` is what to ask again after an interruption, which may have dropped it;
+        `ended` is the message for who asks an interpreter that has ended."""
+        self._attachment = attachment
+        self._told_on = told_on
+        self._asked_on = asked_on
+        self._line_max = line_max
+        self._hear = hear
+        self._reminder = reminder
+        self._ended = ended
+        self.process: BackendProcess = attachment.backend.start(request)
+        self._signalling = threading.Lock()
+        """Held while a request is interrupted: what follows it must not be."""
+        self.lock = threading.Lock()
+        """Held during a request."""
+        # Guarded by the lock:
+        self._told = b""
+        self._has_ended = False
+        self.exit_code: int | None = None
+        """Of the interpreter, once it is known to have ended by itself."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the interpreter is known to have ended."""
+        return self._attachment.closed or self._has_ended
+
+    def close(self) -> None:
+        """End the interpreter and everything that it started."""
+        self._has_ended = True
+        if not self._attachment.closed:
+            self.process.kill()
+
+    def ask(self, text: bytes, request: _Request, timeout_seconds: float | None) -> None:
+        """Make the request, and take what is printed until its answer. Needs the lock."""
+        began = time.monotonic()
+        deadline = None if timeout_seconds is None else began + timeout_seconds
+        cancellation = CANCELLATION.get()
+        if cancellation is not None:
+            cancellation.on_cancel(lambda: self._give_up(request))
+        try:
+            self._send(text)
+            while not request.answered and not request.truncated:
+                self._take(request, None if deadline is None else deadline - time.monotonic())
+            if not request.answered:
+                self._end(request)
+        except TimeoutError:
+            request.timed_out = True
+            self._end(request)
+        except BaseException:  # the caller gave up: so does its request
+            request.silence()
+            if not self.closed:
+                self._end(request)
+            raise
+        finally:
+            with self._signalling:
+                request.is_over.set()
+        request.seconds = time.monotonic() - began
+
+    def _send(self, text: bytes) -> None:
+        if self._has_ended:
+            raise CommandError(self._ended, "ESRCH")
+        try:
+            self.process.write(text, self._asked_on)
+        except CommandError as error:
+            self._has_ended = True
+            raise CommandError(self._ended, "ESRCH") from error
+
+    def _take(self, request: _Request, timeout_seconds: float | None) -> None:
+        """Wait for output, and give it to the request."""
+        outputs = self.process.read(None if timeout_seconds is None else max(0.0, timeout_seconds))
+        if not outputs:
+            ended = self.process.wait()
+            assert ended is not None, "wait() without a time limit waits"
+            self.exit_code = ended.exit_code
+            self._has_ended = request.answered = True
+        for output in outputs:
+            if output.fd != self._told_on:
+                request.receive(output)
+                continue
+            *lines, rest = (self._told + output.data).split(b"\n")
+            # Programs can write there too, whatever they like.
+            self._told = rest[-self._line_max :]
+            for line in lines:
+                self._hear(line[-self._line_max :], request)
+
+    def _end(self, request: _Request) -> None:
+        """End the request, on the thread that waits for it."""
+
+        def has_ended() -> bool:
+            deadline = time.monotonic() + _PATIENCE_SECONDS
+            try:
+                while not request.answered:
+                    self._take(request, deadline - time.monotonic())
+            except TimeoutError:
+                return False
+            return True
+
+        self._interrupt(request, has_ended)
+        while not request.answered:
+            self._take(request, None)
+
+    def _give_up(self, request: _Request) -> None:
+        """End the request, on another thread than the one that waits for it."""
+        self._interrupt(request, lambda: request.is_over.wait(_PATIENCE_SECONDS))
+
+    def _interrupt(self, request: _Request, has_ended: Callable[[], bool]) -> None:
+        """Interrupt the request until it has ended. If that cannot be, end the interpreter."""
+        for round_ in range(_POLITE_ROUNDS + _FIRM_ROUNDS):
+            with self._signalling:
+                if request.is_over.is_set():
+                    return
+                self._signal_all(_SIGINT if round_ < _POLITE_ROUNDS else _SIGKILL)
+                try:
+                    if self._reminder is not None:
+                        self._send(self._reminder(request))
+                except CommandError:  # it has ended
+                    break
+            if has_ended():
+                return
+        self.close()
+
+    def _signal_all(self, number: int) -> None:
+        """Interrupt the interpreter, and send `number` to the processes that it has started."""
+        backend = self._attachment.backend
+        pid = self.process.pid
+        children = [p.pid for p in backend.processes() if p.command_pid == pid and p.pid != pid]
+        # The interpreter first: one that has not heard of an interrupt goes on with what comes
+        # next when a child ends by it.
+        for target, signal in [(pid, _SIGINT), *((child, number) for child in children)]:
+            try:
+                backend.signal(target, signal)
+            except CommandError:
+                pass  # it has ended meanwhile

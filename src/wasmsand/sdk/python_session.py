@@ -1,0 +1,200 @@
+"""`PythonSession`: one interpreter that keeps its state between calls, from `sandbox.python()`.
+
+How it works: the sandbox's `python3` runs `python_driver`, which gets code by one descriptor of
+its own and answers by another (`conversation`). Rules: the program shares its process with the
+driver and can write whatever it likes to any descriptor, so an answer is checked field by
+field, and no value is made of it but numbers, texts, lists and dicts; what does not fit is no
+answer. The most a hostile program gets by that is a wrong result of its own run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from wasmsand.sdk import arguments
+from wasmsand.sdk.attachment import Attachment
+from wasmsand.sdk.backend import CommandRequest
+from wasmsand.sdk.conversation import Conversation, Exchange
+from wasmsand.sdk.environment import Environment, command_environment
+from wasmsand.sdk.output import TextSink
+from wasmsand.sdk.results import PythonError, PythonResult
+
+_PROGRAM: Final = "python3"
+_REQUESTS, _ANSWERS = 103, 104
+_ANSWER_MAX: Final = 8 << 20
+_ENDED: Final = "ESRCH: the interpreter has ended; open another one with sandbox.python()"
+
+
+class PythonSession:
+    """A Python interpreter that goes on living: variables, functions and imports stay.
+
+    Example:
+        with sandbox.python() as session:
+            session.run("import math; radius = 2")
+            session.run("math.pi * radius ** 2").value
+    """
+
+    def __init__(
+        self,
+        attachment: Attachment,
+        environment: Environment,
+        *,
+        env: Mapping[str, str] | None,
+        cwd: str | os.PathLike[str] | None,
+    ) -> None:
+        self._attachment = attachment
+        extra = arguments.variables("env", env)
+        directory = attachment.cwd
+        if cwd is not None:
+            directory = arguments.guest_path("cwd", cwd, directory)
+        request = CommandRequest(
+            (_PROGRAM, "-c", _driver()),
+            command_environment(environment.chosen(), extra, cwd=directory),
+            directory,
+            extra_inputs=(_REQUESTS,),
+            extra_outputs=(_ANSWERS,),
+        )
+        self._conversation: Conversation[_Run] = Conversation(
+            attachment,
+            request,
+            asked_on=_REQUESTS,
+            told_on=_ANSWERS,
+            line_max=_ANSWER_MAX,
+            hear=_hear_answer,
+            ended=_ENDED,
+        )
+
+    @property
+    def pid(self) -> int:
+        """The process id of the interpreter in the sandbox."""
+        return self._conversation.process.pid
+
+    @property
+    def closed(self) -> bool:
+        """Whether the interpreter is known to have ended: by `close`, by the program
+        (`os._exit`), or with the sandbox."""
+        return self._conversation.closed
+
+    def run(
+        self,
+        code: str,
+        *,
+        timeout_ms: float | None = None,
+        on_stdout: TextSink | None = None,
+        on_stderr: TextSink | None = None,
+    ) -> PythonResult:
+        """Run statements in this interpreter, and return what they printed, and the value of
+        the expression that they end with.
+
+        Example:
+            result = session.run("print('hello'); 1 + 1")
+            result.stdout, result.value, result.error
+
+        `on_stdout` and `on_stderr` get text as it is printed, on the calling thread. An
+        exception of the program, `SystemExit` too, is a result, with its traceback. After
+        `timeout_ms` (the sandbox's, if not given) the program gets a KeyboardInterrupt, as by
+        Ctrl-C; the interpreter and its state stay. Only a program that resists takes the
+        interpreter with it: then, or when a program ends it, `closed` is true and the next `run`
+        raises `CommandError` (ESRCH).
+
+        Standard input is empty. One call runs at a time; other threads wait.
+        """
+        self._attachment.check_open()
+        text = arguments.text("code", code)
+        options = self._attachment.options
+        timeout = arguments.timeout_seconds(
+            "timeout_ms", options.timeout_ms if timeout_ms is None else timeout_ms
+        )
+        arguments.callback("on_stdout", on_stdout)
+        arguments.callback("on_stderr", on_stderr)
+        with self._conversation.lock:
+            run = _Run(options.max_output_bytes, on_stdout, on_stderr)
+            request = json.dumps({"token": run.token, "code": text}).encode()
+            self._conversation.ask(request + b"\n", run, timeout)
+            self._attachment.check_open()
+            return run.result(self._conversation.exit_code)
+
+    def close(self) -> None:
+        """End the interpreter and everything that it started. Calling it again does nothing.
+
+        Example:
+            session.close()
+        """
+        self._conversation.close()
+
+    def __enter__(self) -> PythonSession:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<PythonSession pid={self.pid}{' ended' if self.closed else ''}>"
+
+
+class _Run(Exchange):
+    """What one call has done so far."""
+
+    repr: str | None = None
+    value: Any = None
+    error: PythonError | None = None
+    has_answer: bool = False
+
+    def result(self, exit_code: int | None) -> PythonResult:
+        """What `run` returns."""
+        stdout, stderr = self.finish()
+        error = self.error
+        if not self.has_answer:
+            message = "the interpreter was ended"
+            if exit_code is not None:
+                message = f"the interpreter ended with exit code {exit_code}"
+            error = PythonError("InterpreterEnded", message, "")
+        return PythonResult(
+            stdout=stdout.decode("utf-8", "replace"),
+            stderr=stderr.decode("utf-8", "replace"),
+            value=self.value,
+            repr=self.repr,
+            error=error,
+            execution_time_ms=self.seconds * 1000,
+            timed_out=self.timed_out and not self.truncated,
+            truncated=self.truncated,
+        )
+
+
+def _hear_answer(line: bytes, run: _Run) -> None:
+    """Take the answer, if this is it."""
+    try:
+        answer = json.loads(line.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(answer, dict) or answer.get("token") != run.token:
+        return
+    shown, error = answer.get("repr"), answer.get("error")
+    if isinstance(shown, str):
+        run.repr, run.value = shown, answer.get("value")
+    if isinstance(error, dict):
+        fields = [error.get(name) for name in ("type", "message", "traceback")]
+        run.error = PythonError(*(part if isinstance(part, str) else "" for part in fields))
+    run.answered = run.has_answer = True
+
+
+@cache
+def _driver() -> str:
+    """The command that the interpreter runs. In a name space of its own: `__main__` is the
+    program's."""
+    source = Path(__file__).with_name("python_driver.py").read_text(encoding="utf-8")
+    name = "<session>"
+    space = {"__name__": name, "__file__": name}
+    call = f"serve({_REQUESTS}, {_ANSWERS})\n"
+    return f"exec(compile({source + call!r}, {name!r}, 'exec'), {space!r})"

@@ -147,6 +147,9 @@ class HostProcess:
         self, stdin: bytes | None, extra_inputs: Sequence[int], extra_outputs: Sequence[int]
     ) -> dict[int, OpenFile]:
         machine, life = self._machine, self._life
+        extra = [*extra_inputs, *extra_outputs]
+        if len({0, 1, 2, *extra}) != 3 + len(extra):
+            raise KernelError(Errno.EINVAL, f"descriptors that are not distinct: {extra}")
         uid, gid = machine.identity.uid, machine.identity.gid
         now = machine.kernel.clock.realtime()
         stat = anonymous_stat(S_IFIFO | 0o600, uid, gid, now)

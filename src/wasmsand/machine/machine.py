@@ -199,7 +199,12 @@ class Machine:
         Raises `TimeoutError` if it is still being compiled at `deadline_ns`.
         """
         with self.lock:
+            if self.closed:  # nobody would ever end it
+                raise KernelError(Errno.ESRCH, "the machine was closed")
             kernel = self.kernel
+            most = kernel.limits.max_open_files
+            if not 0 <= min(files) <= max(files) < most:
+                raise KernelError(Errno.EMFILE, f"{most} files may be open; raise max_open_files")
             credentials = self.identity.credentials()
             directory = kernel.namespace.resolve(credentials, kernel.namespace.root, cwd)
             if kernel.namespace.stat(directory).mode & S_IFMT != S_IFDIR:

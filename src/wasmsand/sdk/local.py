@@ -7,6 +7,7 @@ becomes a public exception here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -35,7 +36,14 @@ from wasmsand.sdk.backend import (
     Ended,
     Output,
 )
-from wasmsand.sdk.errors import ImageMissingError, ToolError, command_errors, file_errors
+from wasmsand.sdk.errors import (
+    CommandError,
+    ImageMissingError,
+    SandboxClosedError,
+    ToolError,
+    command_errors,
+    file_errors,
+)
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
@@ -108,7 +116,7 @@ class LocalBackend:
             if cancellation is not None:
                 cancellation.on_cancel(lambda: machine.end_job(job))
 
-        with command_errors(request.argv[0]):
+        with self._starting(request.argv[0]):
             completed = machine.run(
                 [_bytes(word) for word in request.argv],
                 environ=request.environ,
@@ -123,7 +131,7 @@ class LocalBackend:
     def start(self, request: CommandRequest) -> BackendProcess:
         """See `Backend`."""
         program = request.argv[0]
-        with command_errors(program):
+        with self._starting(program):
             process = self._machine.start(
                 [_bytes(word) for word in request.argv],
                 environ=request.environ,
@@ -134,6 +142,16 @@ class LocalBackend:
                 timeout_seconds=request.timeout_seconds,
             )
         return LocalProcess(process, program)
+
+    @contextmanager
+    def _starting(self, program: str) -> Iterator[None]:
+        try:
+            with command_errors(program):
+                yield
+        except CommandError:
+            if self._machine.closed:  # meanwhile, by another thread
+                raise SandboxClosedError("the sandbox was killed; create a new Sandbox") from None
+            raise
 
     def processes(self) -> list[ProcessInfo]:
         """See `Backend`."""

@@ -19,12 +19,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-_START_SECONDS = 60
 _END_SECONDS = 60
 
 
+class DidNotStart(Exception):
+    """What a server said instead."""
+
+
 class ServerProcess:
-    """A running server."""
+    """A running server. Raises `DidNotStart`."""
 
     def __init__(self, *options: str, environ: Mapping[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
@@ -35,7 +38,9 @@ class ServerProcess:
         )
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
-        assert "serving " in line, line + self.process.stderr.read()
+        if "serving " not in line:
+            _, rest = self.process.communicate(timeout=_END_SECONDS)
+            raise DidNotStart(line + rest)
         self.url = line.rpartition("serving ")[2].strip()
 
     def terminate(self, number: int = signal.SIGTERM) -> tuple[int, str]:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.http.server import Client, ServerProcess, serving
+from tests.http.server import Client, DidNotStart, ServerProcess, serving
 
 GRACEFUL = ("--grace-seconds", "2")
 
@@ -134,14 +134,14 @@ def wait_for_file(client: Client, sandbox: str, name: str) -> None:
 
 def test_a_port_that_is_taken_is_one_line(client: Client) -> None:
     port = client.url.rpartition(":")[2]
-    with pytest.raises(AssertionError) as caught:
+    with pytest.raises(
+        DidNotStart, match=f"^wasmsand: cannot listen on .* port {port}: Address al"
+    ):
         ServerProcess("--port", port)
-    assert f"wasmsand: cannot listen on 127.0.0.1 port {port}: Address already in use" in str(
-        caught.value
-    )
 
 
 def test_a_server_for_everybody_needs_tokens() -> None:
-    with pytest.raises(AssertionError) as caught:
+    with pytest.raises(
+        DidNotStart, match=r"^wasmsand: refusing to listen on 0\.0\.0\.0 without tokens"
+    ):
         ServerProcess("--host", "0.0.0.0")
-    assert "wasmsand: refusing to listen on 0.0.0.0 without tokens" in str(caught.value)

@@ -30,28 +30,34 @@ def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> H
     """A new sandbox of the server at `url`. Raises `ServerError` and `ConnectionLostError`."""
     if options.wasm_dir is not None:
         raise ValueError("wasm_dir is a directory of this machine, which the server cannot read")
-    transport = Transport(url, token)
-    wanted: dict[str, object] = {name: getattr(options, name) for name in LIMIT_NAMES}
+    # Variables, directory and timeout are kept on this side.
+    wanted = {name: getattr(options, name) for name in LIMIT_NAMES}
+    return _backend(Transport(url, token), "POST", "/v1/sandboxes", wanted)
+
+
+def attach_http_backend(url: str, token: str | None, identity: str) -> HttpBackend:
+    """A sandbox that the server at `url` has already. Raises as `open_http_backend`, and
+    `SandboxClosedError` if it has no such."""
+    return _backend(Transport(url, token), "GET", f"/v1/sandboxes/{quote(identity, safe='')}")
+
+
+def _backend(transport: Transport, method: str, path: str, value: object = None) -> HttpBackend:
+    """The sandbox whose state the server answers."""
     try:
-        # Variables, directory and timeout are kept on this side.
-        state = object_of(transport.ask("POST", "/v1/sandboxes", value=wanted))
+        state = object_of(transport.ask(method, path, value=value))
         return HttpBackend(transport, str(state["id"]), float(state["max_command_seconds"]))
     except BaseException:
         transport.close()
         raise
 
 
-def attach_http_backend(url: str, token: str | None, identity: str) -> HttpBackend:
-    """A sandbox that the server at `url` has already. Raises as `open_http_backend`."""
-    transport = Transport(url, token)
-    transport.ask("GET", f"/v1/sandboxes/{quote(identity, safe='')}")
-    return HttpBackend(transport, identity)
-
-
 def list_sandboxes(url: str, token: str | None) -> list[dict[str, Any]]:
     """The token's sandboxes on the server at `url`, as `GET /v1/sandboxes` describes them."""
-    answer = object_of(Transport(url, token).ask("GET", "/v1/sandboxes"))
-    return list(answer["sandboxes"])
+    transport = Transport(url, token)
+    try:
+        return list(object_of(transport.ask("GET", "/v1/sandboxes"))["sandboxes"])
+    finally:
+        transport.close()
 
 
 class HttpBackend:

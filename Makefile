@@ -4,7 +4,7 @@
 # another Python with `make PYTHON=python3.13 ...`.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check build bench conformance wheel clean
+.PHONY: help demo test lint check build bench conformance docs wheel clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -29,6 +29,7 @@ help:
 	@echo '  make build         build the whole user space from source; cached'
 	@echo '  make bench         all timings, WebAssembly and native side by side'
 	@echo "  make conformance   the programs' own test suites, in the sandbox and natively"
+	@echo '  make docs          the documentation site in build/site; fails on a broken link'
 	@echo '  make wheel         dist/*.whl with the built user space inside: installs without a compiler'
 	@echo '  make clean         remove what was made here (not the build cache: wasmsand build --clean)'
 	@echo
@@ -69,6 +70,10 @@ bench: build
 
 conformance: build
 	$(BIN)/python -m conformance $(ARGS)
+
+docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 wheel: build
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist .

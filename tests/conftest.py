@@ -24,6 +24,7 @@ USERLAND_PLACES = frozenset(
         "http",
         "llm_tools",
         "mcp",
+        "site",
         "line",
         "limits",
         "wheel",

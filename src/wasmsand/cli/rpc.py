@@ -40,12 +40,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def execute(arguments: argparse.Namespace) -> int:
     """Serve until the end."""
     from wasmsand.rpc.server import serve_stdio
+    from wasmsand.wire.channel import leave
     from wasmsand.wire.lines import MAX_LINE_BYTES
 
     try:
-        return serve_stdio(arguments.max_line_bytes or MAX_LINE_BYTES)
+        status = serve_stdio(arguments.max_line_bytes or MAX_LINE_BYTES)
     except OSError as error:
         raise Failure(f"standard input or output: {error.strerror}") from None
+    leave(status)
 
 
 def _positive(word: str) -> int:

@@ -11,7 +11,8 @@ import base64
 import binascii
 from collections.abc import Iterable
 
-from wasmsand.rpc.protocol import INVALID_PARAMS, RpcError
+from wasmsand.rpc.protocol import INVALID_PARAMS, RequestId, RpcError, id_of, is_id
+from wasmsand.sdk.backend import Cancellation
 
 
 def invalid(message: str) -> RpcError:
@@ -20,10 +21,12 @@ def invalid(message: str) -> RpcError:
 
 
 class Params:
-    """The params of one request."""
+    """The params of one request (or the fields of a result, for the other end)."""
 
-    def __init__(self, values: dict[str, object]) -> None:
+    def __init__(self, values: dict[str, object], cancellation: Cancellation | None = None) -> None:
         self._values = values
+        self.cancellation = cancellation
+        """How a request that waits is given up."""
 
     def check_names(self, required: Iterable[str], optional: Iterable[str]) -> None:
         """Every required one is there, and none that nobody knows."""
@@ -35,6 +38,10 @@ class Params:
             if name not in known:
                 names = ", ".join(known) or "none"
                 raise invalid(f"{name[:80]!r} is not a parameter of this method (it has: {names})")
+
+    def is_given(self, name: str) -> bool:
+        """Whether it is there, if only as null."""
+        return name in self._values
 
     def has(self, name: str) -> bool:
         """Whether it is there and not null."""
@@ -87,6 +94,40 @@ class Params:
             if not isinstance(item, str):
                 raise invalid(f"{name}.{key[:80]} must be a string, not {_kind(item)}")
         return value
+
+    def request_id(self, name: str) -> RequestId:
+        """The id of another request."""
+        if not is_id(self._values.get(name)):
+            raise self._wrong(name, "a string or a number")
+        return id_of({"id": self._values.get(name)})
+
+    def texts(self, name: str) -> list[str]:
+        """An array of strings."""
+        value = self._values.get(name)
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self._wrong(name, "an array of strings")
+        return value
+
+    def integers(self, name: str) -> list[int]:
+        """An array of whole numbers; empty if it is not there."""
+        value = self._values.get(name, [])
+        if not isinstance(value, list) or not all(type(item) is int for item in value):
+            raise self._wrong(name, "an array of whole numbers")
+        return value
+
+    def objects(self, name: str) -> list[Params]:
+        """An array of objects."""
+        value = self._values.get(name)
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+            raise self._wrong(name, "an array of objects")
+        return [Params(item) for item in value]
+
+    def object_or_none(self, name: str) -> Params | None:
+        """An object, or null."""
+        value = self._values.get(name)
+        if value is not None and not isinstance(value, dict):
+            raise self._wrong(name, "an object or null")
+        return None if value is None else Params(value)
 
     def command(self, name: str) -> str | list[str]:
         """A script for the shell, or a program and its arguments."""

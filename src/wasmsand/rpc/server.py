@@ -1,22 +1,25 @@
 """The loop of `wasmsand rpc`: a line, an answer.
 
 Rules: requests are carried out one after another, in the order in which they came, and so are
-they answered; whatever a line holds, the loop goes on; it ends after `kill`, at the end of
-standard input, when nobody reads the answers any more, and by SIGTERM or SIGINT, and never
-leaves a sandbox behind.
+they answered; only those of methods that wait are done beside the others, each on a thread of
+its own, and answered when they are done. Whatever a line holds, the loop goes on; it ends after
+`kill`, at the end of standard input, when nobody reads the answers any more, and by SIGTERM or
+SIGINT, and never leaves a sandbox behind.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import traceback
 from typing import Final
 
 from wasmsand.rpc import protocol
 from wasmsand.rpc.methods import METHODS
 from wasmsand.rpc.params import Params
-from wasmsand.rpc.protocol import RpcError
-from wasmsand.rpc.session import Session, sandbox_failures
+from wasmsand.rpc.protocol import Request, RpcError
+from wasmsand.rpc.session import Session, sandbox_error, sandbox_failures
+from wasmsand.sdk.backend import Cancellation
 from wasmsand.wire import strict_json
 from wasmsand.wire.channel import Channel, PeerGone, Terminated, claim_stdio, ended_by_signals
 from wasmsand.wire.lines import LineTooLong
@@ -24,88 +27,144 @@ from wasmsand.wire.lines import LineTooLong
 _PEER_GONE_STATUS: Final = 141
 """128 + SIGPIPE, as a shell reports it."""
 _BATCH_MAX: Final = 10_000
+_WAITING_MAX: Final = 512
+"""Requests that wait at a time, each of which has a thread."""
+_ENDING_SECONDS: Final = 2.0
+"""How long `kill` waits for requests whose sandbox is gone to be answered."""
+
+Response = dict[str, object]
 
 
 def serve_stdio(max_line_bytes: int) -> int:
     """Serve the peer on standard input and output to the end; the exit status."""
     channel = claim_stdio(max_line_bytes)
-    session = Session()
+    server = Server(channel)
     try:
         with ended_by_signals(), channel.watched():
-            serve(channel, session)
+            server.serve()
     except PeerGone:
         return _PEER_GONE_STATUS
     except Terminated as ending:
         return _PEER_GONE_STATUS if channel.gone else ending.exit_status
     finally:
-        session.end()
+        server.session.end()
     return 0
 
 
-def serve(channel: Channel, session: Session) -> None:
-    """Answer line after line."""
-    while not session.ended:
-        try:
-            line = channel.next_line()
-        except LineTooLong as error:
-            refusal = RpcError(
-                protocol.INVALID_REQUEST, f"Invalid Request: {error}; raise --max-line-bytes"
-            )
-            channel.send(protocol.failure(None, refusal))
-            continue
-        if line is None:
-            return
-        if not line.strip():
-            continue
-        response = answer(line, session)
-        if session.ended:
-            channel.unwatch()
-        if response is not None:
-            channel.send(response)
+class Server:
+    """One client."""
 
-
-def answer(line: bytes, session: Session) -> object | None:
-    """The response to one line: an object, an array for a batch, or None for none."""
-    try:
-        value = strict_json.decode(line)
-    except strict_json.BadJson as error:
-        return protocol.failure(None, RpcError(protocol.PARSE_ERROR, f"Parse error: {error}"))
-    if not isinstance(value, list):
-        return _answer_one(value, session)
-    if not value or len(value) > _BATCH_MAX:
-        wrong = "an empty batch" if not value else f"a batch of more than {_BATCH_MAX}"
-        return protocol.failure(
-            None, RpcError(protocol.INVALID_REQUEST, f"Invalid Request: {wrong}")
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self.session = Session(
+            lambda method, params: channel.send(protocol.notification(method, params))
         )
-    responses = [_answer_one(item, session) for item in value]
-    return [response for response in responses if response is not None] or None
+        self._changed = threading.Condition()
+        self._waiting = 0
+        """Requests that are not answered yet; guarded by the condition."""
 
+    def serve(self) -> None:
+        """Answer line after line."""
+        session, channel = self.session, self._channel
+        while not session.ended:
+            try:
+                line = channel.next_line()
+            except LineTooLong as error:
+                message = f"Invalid Request: {error}; raise --max-line-bytes"
+                refusal = RpcError(protocol.INVALID_REQUEST, message)
+                channel.send(protocol.failure(None, refusal))
+                continue
+            if line is None:
+                self._wait_for_all()
+                return
+            if not line.strip():
+                continue
+            response = self._answer(line)
+            if session.ended:
+                self._wait_for_all(_ENDING_SECONDS)
+                channel.unwatch()
+            if response is not None:
+                channel.send(response)
+            while session.after_response:
+                session.after_response.pop(0)()
 
-def _answer_one(value: object, session: Session) -> dict[str, object] | None:
-    try:
-        request = protocol.request_of(value)
-    except RpcError as error:
-        return protocol.failure(protocol.id_of(value), error)
-    try:
-        response = protocol.success(request.id, _call(request, session))
-    except RpcError as error:
-        response = protocol.failure(request.id, error)
-    return None if request.is_notification else response
+    def _answer(self, line: bytes) -> object | None:
+        """The response to one line: an object, an array for a batch, or None for none."""
+        try:
+            value = strict_json.decode(line)
+        except strict_json.BadJson as error:
+            return protocol.failure(None, RpcError(protocol.PARSE_ERROR, f"Parse error: {error}"))
+        if not isinstance(value, list):
+            return self._answer_one(value, may_wait=True)
+        if not value or len(value) > _BATCH_MAX:
+            wrong = "an empty batch" if not value else f"a batch of more than {_BATCH_MAX}"
+            refusal = RpcError(protocol.INVALID_REQUEST, f"Invalid Request: {wrong}")
+            return protocol.failure(None, refusal)
+        responses = [self._answer_one(item, may_wait=False) for item in value]
+        return [response for response in responses if response is not None] or None
 
+    def _answer_one(self, value: object, *, may_wait: bool) -> Response | None:
+        """The response; None if there is none, or if it will be sent later."""
+        try:
+            request = protocol.request_of(value)
+        except RpcError as error:
+            return protocol.failure(protocol.id_of(value), error)
+        method = METHODS.get(request.method)
+        if may_wait and method is not None and method.waits:
+            return self._begin(request)
+        response = self._respond(request, None)
+        return None if request.is_notification else response
 
-def _call(request: protocol.Request, session: Session) -> dict[str, object]:
-    method = METHODS.get(request.method)
-    if method is None:
-        raise RpcError(protocol.METHOD_NOT_FOUND, f"Method not found: {request.method[:80]}")
-    params = Params(request.params)
-    params.check_names(method.required, method.optional)
-    try:
-        with sandbox_failures():
-            return method.handler(session, params)
-    except RpcError:
-        raise
-    except Exception as error:
-        traceback.print_exc(file=sys.stderr)
-        raise RpcError(
-            protocol.INTERNAL_ERROR, f"Internal error: {type(error).__name__}: {error}"
-        ) from None
+    def _begin(self, request: Request) -> Response | None:
+        """Do it on a thread of its own."""
+        with self._changed:
+            if self._waiting >= _WAITING_MAX:
+                error = sandbox_error("EAGAIN", f"{_WAITING_MAX} requests wait already")
+                return None if request.is_notification else protocol.failure(request.id, error)
+            self._waiting += 1
+        cancellation = Cancellation()
+        self.session.cancellations[request.id] = cancellation
+        threading.Thread(
+            target=self._finish, args=(request, cancellation), name="wasmsand-request", daemon=True
+        ).start()
+        return None
+
+    def _finish(self, request: Request, cancellation: Cancellation) -> None:
+        response = self._respond(request, cancellation)
+        self.session.cancellations.pop(request.id, None)
+        try:
+            if not request.is_notification:
+                self._channel.send(response)
+        except PeerGone:
+            pass  # the main thread is told by a signal
+        finally:
+            with self._changed:
+                self._waiting -= 1
+                self._changed.notify_all()
+
+    def _wait_for_all(self, timeout: float | None = None) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._waiting, timeout)
+
+    def _respond(self, request: Request, cancellation: Cancellation | None) -> Response:
+        try:
+            return protocol.success(request.id, self._call(request, cancellation))
+        except RpcError as error:
+            return protocol.failure(request.id, error)
+
+    def _call(self, request: Request, cancellation: Cancellation | None) -> dict[str, object]:
+        method = METHODS.get(request.method)
+        if method is None:
+            raise RpcError(protocol.METHOD_NOT_FOUND, f"Method not found: {request.method[:80]}")
+        params = Params(request.params, cancellation)
+        params.check_names(method.required, method.optional)
+        try:
+            with sandbox_failures():
+                return method.handler(self.session, params)
+        except RpcError:
+            raise
+        except Exception as error:
+            traceback.print_exc(file=sys.stderr)
+            raise RpcError(
+                protocol.INTERNAL_ERROR, f"Internal error: {type(error).__name__}: {error}"
+            ) from None

@@ -1,17 +1,22 @@
-"""What one client has: at most one sandbox.
+"""What one client has: at most one sandbox, the commands it has started, streams.
 
-Rules: there is no sandbox before `create` and none after `kill`; every failure of the sandbox
-is an `RpcError` with the name of an errno in front, and whatever else goes wrong is a bug of
-ours and passes through.
+Rules: there is no sandbox before `create` and none after `kill`; what a client can pile up is
+bounded; every failure of the sandbox is an `RpcError` with the name of an errno in front, and
+whatever else goes wrong is a bug of ours and passes through.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final, Generic, TypeVar
 
 from wasmsand.rpc.params import invalid
-from wasmsand.rpc.protocol import SANDBOX_ERROR, RpcError
+from wasmsand.rpc.protocol import SANDBOX_ERROR, RequestId, RpcError
+from wasmsand.rpc.transfers import Transfer
+from wasmsand.sdk.backend import Backend, BackendProcess, Cancellation
 from wasmsand.sdk.errors import (
     CommandError,
     FileError,
@@ -20,45 +25,111 @@ from wasmsand.sdk.errors import (
     SandboxError,
     ToolError,
 )
+from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.sandbox import Sandbox
+
+_HANDLES_MAX: Final = 4096
+_Kept = TypeVar("_Kept")
+
+
+class Handles(Generic[_Kept]):
+    """Things that a client knows by number."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._lock = threading.Lock()
+        # Guarded by the lock:
+        self._numbers = itertools.count(1)
+        self._kept: dict[int, _Kept] = {}
+
+    def add(self, thing: _Kept) -> int:
+        """The number of a new one."""
+        with self._lock:
+            if len(self._kept) >= _HANDLES_MAX:
+                raise sandbox_error("EMFILE", f"{_HANDLES_MAX} {self._kind}s are there already")
+            number = next(self._numbers)
+            self._kept[number] = thing
+            return number
+
+    def get(self, number: int) -> _Kept:
+        """The one with this number. Raises `RpcError` if there is none."""
+        with self._lock:
+            thing = self._kept.get(number)
+        if thing is None:
+            raise sandbox_error("EBADF", f"there is no {self._kind} {number}")
+        return thing
+
+    def drop(self, number: int) -> _Kept | None:
+        """Forget the one with this number, if there is one."""
+        with self._lock:
+            return self._kept.pop(number, None)
+
+    def drop_all(self) -> list[_Kept]:
+        """Forget all."""
+        with self._lock:
+            kept, self._kept = list(self._kept.values()), {}
+            return kept
 
 
 class Session:
     """One client's sandbox, from `create` to `kill`."""
 
-    def __init__(self) -> None:
+    def __init__(self, notify: Callable[[str, dict[str, object]], None]) -> None:
+        """`notify` sends a notification to the client."""
+        self.notify = notify
         self._sandbox: Sandbox | None = None
+        self._backend: Backend | None = None
         self.ended = False
         """Whether the client has asked for the end."""
+        self.commands: Handles[BackendProcess] = Handles("command")
+        self.transfers: Handles[Transfer] = Handles("stream")
+        self.cancellations: dict[RequestId, Cancellation] = {}
+        """Of requests that wait, by their id."""
+        self.after_response: list[Callable[[], None]] = []
+        """What to do when the response to the present request has been sent."""
 
     @property
     def sandbox(self) -> Sandbox:
         """The sandbox. Raises `RpcError` if there is none."""
         if self._sandbox is None:
-            if self.ended:
-                raise sandbox_error("ENODEV", "the sandbox was killed")
-            raise sandbox_error("ENODEV", "there is no sandbox yet; call create first")
+            raise self._missing()
         return self._sandbox
 
-    def begin(self, sandbox: Sandbox) -> None:
-        """`sandbox` is the client's."""
-        self._sandbox = sandbox
+    @property
+    def backend(self) -> Backend:
+        """What is below the sandbox. Raises `RpcError` if there is none."""
+        if self._backend is None:
+            raise self._missing()
+        return self._backend
+
+    def _missing(self) -> RpcError:
+        if self.ended:
+            return sandbox_error("ENODEV", "the sandbox was killed")
+        return sandbox_error("ENODEV", "there is no sandbox yet; call create first")
 
     def check_can_begin(self) -> None:
         """Raise `RpcError` if there is, or was, a sandbox."""
         if self.ended:
-            raise sandbox_error("ENODEV", "the sandbox was killed")
+            raise self._missing()
         if self._sandbox is not None:
             raise sandbox_error(
                 "EEXIST", "the sandbox was created already; start another process for another one"
             )
 
+    def begin(self, backend: Backend, options: SandboxOptions) -> None:
+        """`backend` is the client's."""
+        self._sandbox = Sandbox.from_backend(backend, options)
+        self._backend = backend
+
     def end(self) -> None:
-        """Destroy the sandbox, if there is one."""
+        """Destroy the sandbox, if there is one; what waits for it ends."""
         self.ended = True
-        sandbox, self._sandbox = self._sandbox, None
+        sandbox, self._sandbox, self._backend = self._sandbox, None, None
         if sandbox is not None:
             sandbox.kill()
+        self.commands.drop_all()
+        for transfer in self.transfers.drop_all():
+            transfer.close()
 
 
 def sandbox_error(errno_name: str, message: str, **data: object) -> RpcError:
@@ -76,20 +147,16 @@ def sandbox_failures() -> Iterator[None]:
     try:
         yield
     except FileError as error:
-        raise sandbox_error(
-            error.errno_name, str(error), path=error.path, type=type(error).__name__
-        ) from None
+        raise sandbox_error(error.errno_name, str(error), path=error.path, kind="file") from None
     except CommandError as error:
-        raise sandbox_error(error.errno_name, str(error), type="CommandError") from None
+        raise sandbox_error(error.errno_name, str(error), kind="command") from None
     except ToolError as error:
-        raise sandbox_error(
-            error.errno_name, str(error), path=error.path, type="ToolError"
-        ) from None
+        raise sandbox_error(error.errno_name, str(error), path=error.path, kind="tool") from None
     except ImageMissingError as error:
-        raise sandbox_error("ENOENT", str(error), type="ImageMissingError") from None
+        raise sandbox_error("ENOENT", str(error), kind="image") from None
     except SandboxClosedError as error:
-        raise sandbox_error("ENODEV", str(error), type="SandboxClosedError") from None
+        raise sandbox_error("ENODEV", str(error), kind="closed") from None
     except SandboxError as error:
-        raise sandbox_error("EIO", str(error), type=type(error).__name__) from None
+        raise sandbox_error("EIO", str(error)) from None
     except ValueError as error:  # types are checked already: this is a value
         raise invalid(str(error)) from None

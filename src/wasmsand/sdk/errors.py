@@ -3,7 +3,8 @@ a public exception of a kernel error.
 
     SandboxError
     ├── SandboxClosedError              used after kill()
-    │   └── ConnectionLostError         the server of a sandbox does not answer any more
+    │   ├── ConnectionLostError         the server of a sandbox does not answer any more
+    │   └── SandboxCrashedError         .exit_status: the process of a sandbox is gone
     ├── ServerError                     .code, .status: a server refuses a request
     ├── ImageMissingError               the user space is not built or not installed
     ├── ToolError                       .path: a file of wasm_dir that cannot be a tool
@@ -60,6 +61,19 @@ class SandboxClosedError(SandboxError):
 class ConnectionLostError(SandboxClosedError):
     """The server that has the sandbox is gone or cannot be reached. One that was started again
     has lost its sandboxes; after a failure of the network the sandbox may still be there."""
+
+
+class SandboxCrashedError(SandboxClosedError):
+    """The process that had the sandbox (`isolation="process"`) has ended without being asked
+    to: a crash, or somebody has killed it. `exit_status` is as `subprocess` has it, so minus a
+    signal's number."""
+
+    def __init__(self, message: str, exit_status: int) -> None:
+        super().__init__(message, exit_status)
+        self.exit_status = exit_status
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class ServerError(SandboxError):

@@ -11,14 +11,18 @@ from __future__ import annotations
 import os
 import select
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import BinaryIO
+from typing import BinaryIO, Final, NoReturn
 
 from wasmsand.wire import strict_json
 from wasmsand.wire.lines import MAX_LINE_BYTES, LineReader
+
+_BUFFER_BYTES: Final = 65536
+"""What a pipe holds."""
 
 
 class PeerGone(Exception):
@@ -100,7 +104,16 @@ def claim_stdio(max_line_bytes: int = MAX_LINE_BYTES) -> Channel:
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    return Channel(open(source, "rb"), open(sink, "wb", buffering=0), max_line_bytes)
+    return Channel(
+        open(source, "rb", buffering=_BUFFER_BYTES), open(sink, "wb", buffering=0), max_line_bytes
+    )
+
+
+def leave(status: int) -> NoReturn:
+    """End the process at once. Nothing is left to be cleaned up, and Python would wait for, or
+    trip over, threads that are in the middle of something."""
+    sys.stderr.flush()
+    os._exit(status)
 
 
 @contextmanager

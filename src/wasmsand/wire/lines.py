@@ -6,7 +6,7 @@ end, so that the lines after it are read as usual; a last line without newline c
 
 from __future__ import annotations
 
-from typing import BinaryIO
+from typing import IO
 
 MAX_LINE_BYTES = 384 * 1024 * 1024
 """The default limit: a file that fills the default file system, in base64, fits."""
@@ -25,7 +25,7 @@ class LineTooLong(Exception):
 class LineReader:
     """Reads one line after another."""
 
-    def __init__(self, stream: BinaryIO, limit: int = MAX_LINE_BYTES) -> None:
+    def __init__(self, stream: IO[bytes], limit: int = MAX_LINE_BYTES) -> None:
         self._stream = stream
         self._limit = limit
 

@@ -1,0 +1,302 @@
+"""`Sandbox(isolation="process")`: a sandbox in a process of its own, behind the same API.
+
+Owns `ProcessBackend`. Rules: a method of the seam is a method of `wasmsand rpc`; what the other
+process says went wrong becomes the exception that a sandbox in this process would raise.
+"""
+
+from __future__ import annotations
+
+import weakref
+from _thread import start_new_thread
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from wasmsand.rpc import values
+from wasmsand.rpc.client import Connection
+from wasmsand.rpc.params import Params
+from wasmsand.rpc.protocol import RpcError
+from wasmsand.sdk.backend import (
+    STDIN,
+    BackendProcess,
+    Cancellation,
+    CommandRequest,
+    Completed,
+    Ended,
+    Output,
+)
+from wasmsand.sdk.errors import (
+    CommandError,
+    ImageMissingError,
+    SandboxClosedError,
+    SandboxError,
+    ToolError,
+    file_error,
+)
+from wasmsand.sdk.options import SandboxOptions
+from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
+
+_PIECE: Final = 1024 * 1024
+_ENTRY_BYTES: Final = 16 * 1024
+"""More than one file of a listing, or one process, takes as JSON."""
+
+
+def open_process_backend(options: SandboxOptions) -> ProcessBackend:
+    """A new sandbox in a new process."""
+    return ProcessBackend(options)
+
+
+class ProcessBackend:
+    """A process with a machine, as a `Backend`."""
+
+    def __init__(self, options: SandboxOptions) -> None:
+        """Raises what `LocalBackend` does, and `SandboxCrashedError`."""
+        self._fs_limit_bytes = options.fs_limit_bytes
+        connection = Connection(_longest_line(options))
+        try:
+            with _failures():
+                connection.call("create", **values.options_out(options))
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+        self._finalizer = weakref.finalize(self, connection.close, wait=False)
+
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._connection.pid
+
+    def _call(self, method: str, **params: object) -> Params:
+        with _failures():
+            return self._connection.call(method, **params)
+
+    # Commands.
+
+    def run(self, request: CommandRequest, cancellation: Cancellation | None = None) -> Completed:
+        """See `Backend`."""
+        connection = self._connection
+        with _failures():
+            call = connection.begin("commands.run", _request_out(request))
+
+            def cancel() -> None:
+                connection.notify("commands.cancel", request=call.number)
+
+            if cancellation is not None:
+                cancellation.on_cancel(cancel)
+            try:
+                return values.completed_in(call.result())
+            except KeyboardInterrupt:  # the caller gave up: so does its command
+                cancel()
+                raise
+
+    def start(self, request: CommandRequest) -> BackendProcess:
+        """See `Backend`."""
+        params = _request_out(request)
+        params["extraInputs"] = list(request.extra_inputs)
+        params["extraOutputs"] = list(request.extra_outputs)
+        result = self._call("commands.start", **params)
+        return RemoteProcess(self._connection, result.integer("command"), result.integer("pid"))
+
+    def processes(self) -> list[ProcessInfo]:
+        """See `Backend`."""
+        found = self._call("commands.list").objects("processes")
+        return [values.process_info_in(item) for item in found]
+
+    def signal(self, pid: int, number: int) -> None:
+        """See `Backend`."""
+        self._call("commands.signal", pid=pid, signal=number)
+
+    def usage(self) -> Usage:
+        """See `Backend`."""
+        return values.usage_in(self._call("usage"))
+
+    # Files.
+
+    def read_file(self, path: str, offset: int = 0, count: int | None = None) -> bytes:
+        """See `Backend`."""
+        return self._call("files.read", path=path, offset=offset, count=count).data("data")
+
+    def write_file(self, path: str, data: bytes, *, mode: int | None = None) -> None:
+        """See `Backend`."""
+        self._call("files.write", path=path, data=self._content(path, data), mode=mode)
+
+    def append_file(self, path: str, data: bytes) -> None:
+        """See `Backend`."""
+        self._call("files.append", path=path, data=self._content(path, data))
+
+    def _content(self, path: str, data: bytes) -> str:
+        """What does not fit the file system does not fit a line either."""
+        limit = self._fs_limit_bytes
+        if len(data) > limit:
+            message = f"ENOSPC: file system full ({limit} bytes); raise fs_limit_bytes ({path})"
+            raise file_error(message, "ENOSPC", path)
+        return values.data_out(data)
+
+    def list_directory(self, path: str, *, recursive: bool = False) -> list[FileInfo]:
+        """See `Backend`."""
+        result = self._call("files.list", path=path, recursive=recursive, details=True)
+        return [values.file_info_in(item) for item in result.objects("entries")]
+
+    def make_directory(self, path: str, *, parents: bool = True) -> None:
+        """See `Backend`."""
+        self._call("files.mkdir", path=path, parents=parents)
+
+    def remove(self, path: str, *, recursive: bool = False) -> None:
+        """See `Backend`."""
+        self._call("files.rm", path=path, recursive=recursive)
+
+    def rename(self, source: str, target: str) -> None:
+        """See `Backend`."""
+        self._call("files.rename", source=source, target=target)
+
+    def copy(self, source: str, target: str) -> None:
+        """See `Backend`."""
+        self._call("files.copy", source=source, target=target)
+
+    def stat(self, path: str, *, follow: bool = True) -> FileInfo:
+        """See `Backend`."""
+        return values.file_info_in(self._call("files.stat", path=path, follow=follow, details=True))
+
+    def chmod(self, path: str, mode: int) -> None:
+        """See `Backend`."""
+        self._call("files.chmod", path=path, mode=mode)
+
+    def symlink(self, target: str, path: str) -> None:
+        """See `Backend`."""
+        self._call("files.symlink", target=target, path=path)
+
+    def read_link(self, path: str) -> str:
+        """See `Backend`."""
+        return self._call("files.readlink", path=path).text("target")
+
+    def export_tar(self, path: str) -> Iterator[bytes]:
+        """See `Backend`."""
+        stream = self._call("files.exportTar", path=path).integer("stream")
+        return self._pieces(stream)
+
+    def _pieces(self, stream: int) -> Iterator[bytes]:
+        try:
+            while (result := self._call("streams.read", stream=stream)).has("data"):
+                yield result.data("data")
+        finally:
+            self._connection.notify("streams.close", stream=stream)
+
+    def import_tar(self, path: str, pieces: Iterable[bytes]) -> None:
+        """See `Backend`."""
+        stream = self._call("files.importTar", path=path).integer("stream")
+        try:
+            for piece in pieces:
+                for start in range(0, len(piece), _PIECE):
+                    data = values.data_out(piece[start : start + _PIECE])
+                    self._call("streams.write", stream=stream, data=data)
+            self._call("streams.finish", stream=stream)
+        finally:
+            self._connection.notify("streams.close", stream=stream)
+
+    # Life.
+
+    def close(self) -> None:
+        """See `Backend`."""
+        self._finalizer.detach()
+        self._connection.close()
+
+
+class RemoteProcess:
+    """A command that runs in the other process, as a `BackendProcess`."""
+
+    def __init__(self, connection: Connection, number: int, pid: int) -> None:
+        self._connection = connection
+        self._number = number
+        self._pid = pid
+        # The collector may run in a thread that writes to the pipe: release from another one.
+        self._finalizer = weakref.finalize(self, start_new_thread, _release, (connection, number))
+        self._finalizer.atexit = False
+
+    @property
+    def pid(self) -> int:
+        """See `BackendProcess`."""
+        return self._pid
+
+    def _call(self, method: str, **params: object) -> Params:
+        with _failures():
+            return self._connection.call(method, command=self._number, **params)
+
+    def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
+        """See `BackendProcess`."""
+        result = self._call("commands.read", timeoutMs=_milliseconds(timeout_seconds))
+        if result.flag("timedOut"):
+            raise TimeoutError("the command has printed nothing in time")
+        return values.outputs_in(result, "outputs")
+
+    def write(self, data: bytes, fd: int = STDIN) -> None:
+        """See `BackendProcess`."""
+        for start in range(0, len(data), _PIECE):
+            piece = values.data_out(data[start : start + _PIECE])
+            self._call("commands.write", data=piece, fd=fd)
+
+    def close_input(self, fd: int = STDIN) -> None:
+        """See `BackendProcess`."""
+        self._call("commands.closeInput", fd=fd)
+
+    def wait(self, timeout_seconds: float | None = None) -> Ended | None:
+        """See `BackendProcess`."""
+        result = self._call("commands.wait", timeoutMs=_milliseconds(timeout_seconds))
+        ended = result.object_or_none("ended")
+        return None if ended is None else values.ended_in(ended)
+
+    def kill(self) -> None:
+        """See `BackendProcess`."""
+        self._call("commands.kill")
+
+
+def _release(connection: Connection, number: int) -> None:
+    connection.notify("commands.release", command=number)
+
+
+def _request_out(request: CommandRequest) -> dict[str, object]:
+    return {
+        "command": list(request.argv),
+        "environ": dict(request.environ),
+        "cwd": request.cwd,
+        "timeoutMs": _milliseconds(request.timeout_seconds),
+        "stdin": None if request.stdin is None else values.data_out(request.stdin),
+    }
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1000
+
+
+def _longest_line(options: SandboxOptions) -> int:
+    """More than any request or response of this sandbox can have."""
+    data = 2 * (options.fs_limit_bytes + 2 * options.max_output_bytes)
+    return data + _ENTRY_BYTES * (options.max_inodes + options.max_processes)
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Make of what the other process says what a sandbox in this one would raise."""
+    try:
+        yield
+    except RpcError as error:
+        raise _exception(error) from None
+
+
+def _exception(error: RpcError) -> Exception:
+    data = error.data or {}
+    errno_name, path = str(data.get("errno", "EIO")), str(data.get("path", ""))
+    match data.get("kind"):
+        case "file":
+            return file_error(error.message, errno_name, path)
+        case "command":
+            return CommandError(error.message, errno_name)
+        case "tool":
+            return ToolError(error.message.removeprefix(f"{errno_name}: "), path, errno_name)
+        case "image":
+            return ImageMissingError(error.message.removeprefix(f"{errno_name}: "))
+        case "closed":
+            return SandboxClosedError(error.message)
+    if error.code == -32602:
+        return ValueError(error.message)
+    return SandboxError(f"the process of the sandbox says: {error.message}")

@@ -1,0 +1,107 @@
+"""Archives on their way in or out, in pieces.
+
+Owns `Transfer`: what a client knows as a stream. Rules: a piece is made, or taken, when the
+client asks; what goes in is unpacked on a thread of its own, at most a few pieces behind.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Protocol
+
+_PIECES_WAITING: Final = 4
+
+
+class Transfer(Protocol):
+    """A stream of either direction."""
+
+    def close(self) -> None:
+        """Give it up; idempotent."""
+
+
+class Outgoing:
+    """Pieces that the client takes."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._lock = threading.Lock()
+
+    def next(self) -> bytes | None:
+        """The next piece; None after the last one."""
+        with self._lock:
+            return next(self._pieces, None)
+
+    def close(self) -> None:
+        """See `Transfer`."""
+        with self._lock:
+            self._pieces = iter(())
+
+
+class Incoming:
+    """Pieces that the client gives."""
+
+    def __init__(self, consume: Callable[[Iterable[bytes]], None]) -> None:
+        """`consume` gets the pieces, on a thread of its own."""
+        self._changed = threading.Condition()
+        # Guarded by the condition:
+        self._waiting: deque[bytes] = deque()
+        self._complete = False
+        self._abandoned = False
+        self._done = False
+        self._failure: Exception | None = None
+        threading.Thread(
+            target=self._work, args=(consume,), name="wasmsand-unpack", daemon=True
+        ).start()
+
+    def _work(self, consume: Callable[[Iterable[bytes]], None]) -> None:
+        failure: Exception | None = None
+        try:
+            consume(self._pieces())
+        except Exception as error:
+            failure = error
+        with self._changed:
+            self._done, self._failure = True, failure
+            self._changed.notify_all()
+
+    def _pieces(self) -> Iterator[bytes]:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._complete)
+                if self._abandoned:
+                    raise _Abandoned
+                if not self._waiting:
+                    return
+                piece = self._waiting.popleft()
+                self._changed.notify_all()
+            yield piece
+
+    def write(self, piece: bytes) -> None:
+        """One more piece. Raises what went wrong with those before."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._done or len(self._waiting) < _PIECES_WAITING)
+            if self._failure is not None:
+                raise self._failure
+            if piece and not self._done:
+                self._waiting.append(piece)
+                self._changed.notify_all()
+
+    def finish(self) -> None:
+        """That was the last one: wait until all is done. Raises what went wrong."""
+        with self._changed:
+            self._complete = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._done)
+            if self._failure is not None:
+                raise self._failure
+
+    def close(self) -> None:
+        """See `Transfer`."""
+        with self._changed:
+            self._complete = self._abandoned = True
+            self._changed.notify_all()
+
+
+class _Abandoned(Exception):
+    """The client has given up what it was sending."""

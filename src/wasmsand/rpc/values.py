@@ -1,0 +1,171 @@
+"""The values of the seam below the API, as JSON: one place for both ends of the pipe.
+
+Rules: bytes are base64, names are those of the API in JSON's spelling; what is read is checked
+by `Params`, so that a peer that sends nonsense is told, or found out, by an `RpcError`.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+
+from wasmsand.rpc.params import Params, invalid
+from wasmsand.sdk.backend import Completed, Ended, Output
+from wasmsand.sdk.options import SandboxOptions
+from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
+
+LIMITS = {
+    "fsLimitBytes": "fs_limit_bytes",
+    "maxInodes": "max_inodes",
+    "memoryLimitBytes": "memory_limit_bytes",
+    "maxProcesses": "max_processes",
+    "maxOpenFiles": "max_open_files",
+    "maxOutputBytes": "max_output_bytes",
+}
+"""Options that are limits: JSON's names and Python's."""
+
+
+def data_out(data: bytes) -> str:
+    """Bytes, as base64."""
+    return base64.b64encode(data).decode("ascii")
+
+
+def options_out(options: SandboxOptions) -> dict[str, object]:
+    """What `create` needs to make the machine of a sandbox."""
+    limits = {name: getattr(options, option) for name, option in LIMITS.items()}
+    return {"wasmDir": options.wasm_dir, **limits}
+
+
+def file_info_out(info: FileInfo) -> dict[str, object]:
+    """All of a file's metadata."""
+    return {
+        "name": info.name,
+        "type": info.type,
+        "size": info.size,
+        "mode": info.mode,
+        "mtimeNs": info.mtime_ns,
+        "path": info.path,
+    }
+
+
+def file_info_in(params: Params) -> FileInfo:
+    """What `file_info_out` made."""
+    return FileInfo(
+        name=params.text("name"),
+        type=params.text("type"),
+        size=params.integer("size"),
+        mode=params.integer("mode"),
+        mtime_ns=params.integer("mtimeNs"),
+        path=params.text("path"),
+    )
+
+
+def ended_out(ended: Ended) -> dict[str, object]:
+    """How a command ended."""
+    return {
+        "exitCode": ended.exit_code,
+        "timedOut": ended.timed_out,
+        "executionTimeMs": ended.seconds * 1000,
+        "notices": list(ended.notices),
+    }
+
+
+def ended_in(params: Params) -> Ended:
+    """What `ended_out` made."""
+    return Ended(
+        exit_code=params.integer("exitCode"),
+        timed_out=params.flag("timedOut"),
+        seconds=params.number("executionTimeMs") / 1000,
+        notices=tuple(params.texts("notices")),
+    )
+
+
+def completed_out(completed: Completed) -> dict[str, object]:
+    """What a command left behind."""
+    return {
+        **ended_out(completed.ended),
+        "stdout": data_out(completed.stdout),
+        "stderr": data_out(completed.stderr),
+        "truncated": completed.truncated,
+    }
+
+
+def completed_in(params: Params) -> Completed:
+    """What `completed_out` made."""
+    return Completed(
+        ended_in(params), params.data("stdout"), params.data("stderr"), params.flag("truncated")
+    )
+
+
+def outputs_out(outputs: Sequence[Output]) -> list[dict[str, object]]:
+    """Pieces of output, in order."""
+    return [{"fd": output.fd, "data": data_out(output.data)} for output in outputs]
+
+
+def outputs_in(params: Params, name: str) -> tuple[Output, ...]:
+    """What `outputs_out` made."""
+    return tuple(Output(item.integer("fd"), item.data("data")) for item in params.objects(name))
+
+
+def process_info_out(info: ProcessInfo) -> dict[str, object]:
+    """One process."""
+    return {
+        "pid": info.pid,
+        "parentPid": info.parent_pid,
+        "commandPid": info.command_pid,
+        "argv": list(info.argv),
+        "state": info.state,
+        "memoryBytes": info.memory_bytes,
+        "cpuTimeMs": info.cpu_time_ms,
+    }
+
+
+def process_info_in(params: Params) -> ProcessInfo:
+    """What `process_info_out` made."""
+    return ProcessInfo(
+        pid=params.integer("pid"),
+        parent_pid=params.integer("parentPid"),
+        command_pid=params.integer("commandPid"),
+        argv=tuple(params.texts("argv")),
+        state=params.text("state"),
+        memory_bytes=params.integer("memoryBytes"),
+        cpu_time_ms=params.number("cpuTimeMs"),
+    )
+
+
+def usage_out(usage: Usage) -> dict[str, object]:
+    """What a sandbox uses."""
+    return {
+        "fsBytes": usage.fs_bytes,
+        "fsLimitBytes": usage.fs_limit_bytes,
+        "inodes": usage.inodes,
+        "maxInodes": usage.max_inodes,
+        "processes": usage.processes,
+        "maxProcesses": usage.max_processes,
+        "memoryBytes": usage.memory_bytes,
+        "memoryLimitBytes": usage.memory_limit_bytes,
+        "cpuTimeMs": usage.cpu_time_ms,
+    }
+
+
+def usage_in(params: Params) -> Usage:
+    """What `usage_out` made."""
+    return Usage(
+        fs_bytes=params.integer("fsBytes"),
+        fs_limit_bytes=params.integer("fsLimitBytes"),
+        inodes=params.integer("inodes"),
+        max_inodes=params.integer("maxInodes"),
+        processes=params.integer("processes"),
+        max_processes=params.integer("maxProcesses"),
+        memory_bytes=params.integer("memoryBytes"),
+        memory_limit_bytes=params.integer("memoryLimitBytes"),
+        cpu_time_ms=params.number("cpuTimeMs"),
+    )
+
+
+def descriptors_in(params: Params, name: str) -> tuple[int, ...]:
+    """Numbers of further descriptors."""
+    numbers = params.integers(name)
+    if any(not 3 <= number < 256 for number in numbers):
+        raise invalid(f"{name} must be descriptors from 3 to 255")
+    return tuple(numbers)

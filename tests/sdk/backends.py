@@ -45,8 +45,13 @@ def _http(**options: Any) -> Sandbox:
     return Sandbox.connect(url, token=token, options=SandboxOptions(**options))
 
 
+def _process(**options: Any) -> Sandbox:
+    return Sandbox(isolation="process", **options)
+
+
 WAYS_IN: dict[str, MakeSandbox] = {
     "local": _local,
     "async": blocking_facade.make,
     "http": _http,
+    "process": _process,
 }

@@ -1,4 +1,6 @@
-/* One thread per memory: a compare-and-swap is a compare and a store. */
+/* One thread of a process runs at a time, and another can take over only at a system call,
+ * at the entry of a function or at the head of a loop: a compare and a store have none of
+ * these between them. */
 #define a_cas a_cas
 static inline int a_cas(volatile int *p, int expected, int value)
 {

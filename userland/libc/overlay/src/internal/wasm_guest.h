@@ -21,9 +21,17 @@ enum {
 /* The host's answer when a call was interrupted and is to be issued again. */
 enum { RESTART_CALL = 512 };
 
-/* The thread id that the libc uses for its only thread. It never leaves the
+/* The thread id that the libc uses for the first thread. It never leaves the
  * guest: calls that carry it are given the process id instead. */
 enum { MAIN_TID = 0x1fffffff };
+extern hidden struct __pthread __wasm_main_thread;
+
+/* Marks a variable of the libc of which each thread has its own. A new thread finds it 0. */
+#define PER_THREAD __attribute__((__section__("libc_thread")))
+
+/* Defined only in programs that can start threads: notes the values that thread-local
+ * variables begin with. */
+hidden void __thread_locals_remember(void);
 
 /* What main is given. */
 extern hidden int __wasm_argc;

@@ -2,8 +2,9 @@
  *
  * A request of up to SMALL_MAX bytes is served from a list of free blocks of its
  * class, or cut from a region; it is given back to its list and never merged. The
- * rest, and the regions, come from musl's allocator, which merges. One thread, so
- * no locks.
+ * rest, and the regions, come from musl's allocator, which merges. Taking a block from
+ * a list and putting it back have no point in them at which another thread could take
+ * over, so they need no lock; cutting one does.
  *
  * A block of class c has 16*c bytes: a header of 8 and the payload, which is
  * aligned to 16 as musl's is. The word before the payload is where musl keeps a

@@ -17,6 +17,7 @@ void __wasm_call_ctors(void);
 
 int __wasm_argc;
 char **__wasm_argv;
+extern __attribute__((__weak__)) __typeof(__thread_locals_remember) __thread_locals_remember;
 static size_t auxiliary[] = { AT_PAGESZ, PAGE_SIZE, AT_NULL, 0 };
 
 struct startup {
@@ -69,6 +70,8 @@ hidden _Noreturn void __wasm_start(void)
 	__environ = envp;
 	libc.auxv = auxiliary;
 	libc.page_size = PAGE_SIZE;
+	__init_tls(0);
+	if (__thread_locals_remember) __thread_locals_remember();
 	if (argv[0]) name_program(argv[0]);
 
 	__wasm_call_ctors();

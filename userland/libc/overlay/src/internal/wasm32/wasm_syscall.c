@@ -5,28 +5,12 @@
 #include <signal.h>
 #include <stddef.h>
 #include "syscall.h"
-#include "futex.h"
+#include "pthread_impl.h"
 #include "wasm_guest.h"
 
 /* Defined only in programs that use vfork or posix_spawn, and longjmp. */
 extern __attribute__((__weak__)) __typeof(__embryo_end) __embryo_end;
 extern __attribute__((__weak__)) __typeof(__deferred_jump) __deferred_jump;
-
-/* Only a signal handler can change the word waited for, so a wait is a sleep
- * that ends with a handler or with the timeout. */
-static long futex(volatile int *word, int operation, int expected, long timeout)
-{
-	switch (operation & ~FUTEX_PRIVATE) {
-	case FUTEX_WAIT:
-		if (*word != expected) return -EAGAIN;
-		long r = __syscall5(SYS_ppoll_time64, 0, 0, timeout, 0, _NSIG/8);
-		return r ? r : -ETIMEDOUT;
-	case FUTEX_WAKE:
-		return 0;
-	default:
-		return -ENOSYS;
-	}
-}
 
 /* Handlers run on the ordinary stack: an alternate one is only remembered. */
 static long alternate_stack(const stack_t *new, stack_t *old)
@@ -85,11 +69,8 @@ long __wasm_syscall(long n, long a, long b, long c, long d, long e, long f)
 	case SYS_membarrier:
 	case SYS_set_robust_list:
 		return 0;
-	case SYS_futex:
-		return futex((int *)a, b, c, d);
-	case SYS_set_tid_address:
-		return MAIN_TID;
 	case SYS_gettid:
+		if (__pthread_self() != &__wasm_main_thread) return __pthread_self()->tid;
 		n = SYS_getpid;
 		break;
 	case SYS_tkill:

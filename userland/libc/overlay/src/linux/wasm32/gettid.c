@@ -1,7 +1,8 @@
 #define _GNU_SOURCE
 #include <unistd.h>
+#include "pthread_impl.h"
 
 pid_t gettid(void)
 {
-	return getpid();
+	return __syscall(SYS_gettid);
 }

@@ -1,5 +1,6 @@
 /* malloc, and the regions that small blocks are cut from. */
 #include <stdlib.h>
+#include "lock.h"
 #include "../small_blocks.h"
 
 #define REGION_BYTES (16*1024 - 32)
@@ -7,6 +8,7 @@
 struct small_block *__small_free[SMALL_CLASSES];
 
 static char *region, *region_end;
+static volatile int region_lock[1];
 
 static void use_rest_of_region(void)
 {
@@ -17,9 +19,8 @@ static void use_rest_of_region(void)
 	small_free(payload);
 }
 
-void *__small_cut(unsigned class)
+static char *cut(size_t size)
 {
-	size_t size = 16 * class;
 	if (region_end - region < size) {
 		char *fresh = __libc_malloc_impl(REGION_BYTES);
 		if (!fresh) return 0;
@@ -30,6 +31,14 @@ void *__small_cut(unsigned class)
 	char *payload = region + 8;
 	((unsigned *)payload)[-1] = size | SMALL_MARK;
 	region += size;
+	return payload;
+}
+
+void *__small_cut(unsigned class)
+{
+	LOCK(region_lock);
+	char *payload = cut(16 * class);
+	UNLOCK(region_lock);
 	return payload;
 }
 

@@ -4,6 +4,8 @@
  * `top` memory is free, and from `fresh` on it has never been written, so it
  * need not be cleared. Memory only grows: WebAssembly cannot give it back.
  *
+ * What belongs to whom is guarded by a lock, which is not held while a file is read.
+ *
  * Files are mapped by reading them; shared_files.c takes care of what is written to
  * shared mappings. Shared anonymous memory is private to the process, also after
  * fork. Protection is not enforced. */
@@ -14,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "libc.h"
+#include "lock.h"
 #include "syscall.h"
 #include "wasm_guest.h"
 
@@ -29,6 +32,7 @@ extern char __heap_base[];
 
 static size_t base, top, fresh;
 static struct hole *holes;
+static volatile int lock[1];
 
 static size_t round_up(size_t size)
 {
@@ -92,15 +96,22 @@ static size_t take_from_hole(struct hole **link, size_t size)
 	return start;
 }
 
-static size_t take(size_t size)
+static size_t find_room(size_t size)
 {
 	for (struct hole **link = &holes; *link; link = &(*link)->next)
 		if ((*link)->size >= size) return take_from_hole(link, size);
 	return take_top(size);
 }
 
-/* Makes [start, end) free, whatever part of it was free already. */
-static void release(size_t start, size_t end)
+static size_t take(size_t size)
+{
+	LOCK(lock);
+	size_t start = find_room(size);
+	UNLOCK(lock);
+	return start;
+}
+
+static void make_hole(size_t start, size_t end)
 {
 	struct hole **link = &holes;
 	while (*link && hole_end(*link) < start) link = &(*link)->next;
@@ -121,13 +132,24 @@ static void release(size_t start, size_t end)
 	*link = hole;
 }
 
+/* Makes [start, end) free, whatever part of it was free already. */
+static void release(size_t start, size_t end)
+{
+	LOCK(lock);
+	make_hole(start, end);
+	UNLOCK(lock);
+}
+
 /* Is all of [address, address + size) handed out? */
 static int is_mapped(size_t address, size_t size)
 {
 	if (address < base || address > top || size > top - address) return 0;
-	for (struct hole *hole = holes; hole; hole = hole->next)
-		if ((size_t)hole < address + size && hole_end(hole) > address) return 0;
-	return 1;
+	LOCK(lock);
+	struct hole *hole = holes;
+	while (hole && ((size_t)hole >= address + size || hole_end(hole) <= address))
+		hole = hole->next;
+	UNLOCK(lock);
+	return !hole;
 }
 
 static long fill_from_file(size_t address, size_t size, int fd, uint64_t offset)
@@ -187,10 +209,17 @@ long __memory_unmap(size_t address, size_t size)
 /* Gives the mapping that ends at `end` more bytes in place, if it can. */
 static int extend(size_t end, size_t more)
 {
-	if (end == top) return take_top(more) != 0;
-	for (struct hole **link = &holes; *link; link = &(*link)->next)
-		if ((size_t)*link == end && (*link)->size >= more) return take_from_hole(link, more) != 0;
-	return 0;
+	size_t start = 0;
+	LOCK(lock);
+	if (end == top) {
+		start = take_top(more);
+	} else {
+		struct hole **link = &holes;
+		while (*link && (size_t)*link != end) link = &(*link)->next;
+		if (*link && (*link)->size >= more) start = take_from_hole(link, more);
+	}
+	UNLOCK(lock);
+	return start != 0;
 }
 
 long __memory_remap(size_t address, size_t old_size, size_t new_size, int flags)

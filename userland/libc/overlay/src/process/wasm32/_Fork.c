@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "libc.h"
+#include "pthread_impl.h"
 #include "syscall.h"
 #include "wasm_guest.h"
 
@@ -47,8 +48,16 @@ static int provide_buffer(void)
 	return 0;
 }
 
+/* The child has one thread: the one that called. */
 void __post_Fork(int result)
 {
+	if (result) return;
+	pthread_t self = __pthread_self();
+	self->robust_list.pending = 0;
+	self->next = self->prev = self;
+	__thread_list_lock = 0;
+	libc.threads_minus_1 = 0;
+	if (libc.need_locks) libc.need_locks = -1;
 }
 
 pid_t _Fork(void)
@@ -58,6 +67,7 @@ pid_t _Fork(void)
 	asyncify_stack.current = buffer;
 	asyncify_stack.end = buffer + buffer_size;
 	r = __host_fork(&asyncify_stack);
+	__post_Fork(r);
 	if (__signal_flag) __signal_handle_all();
 	return __syscall_ret(r);
 }

@@ -13,9 +13,9 @@
 #include "wasm_guest.h"
 #undef vfork
 
-static struct __jmp_buf_tag *maker;
-static jmp_buf outer_frame, refused_frame;
-int __embryo_pid;
+static struct __jmp_buf_tag *maker PER_THREAD;
+static jmp_buf outer_frame PER_THREAD, refused_frame PER_THREAD;
+int __embryo_pid PER_THREAD;
 
 long __embryo_begin(struct __jmp_buf_tag *frame)
 {

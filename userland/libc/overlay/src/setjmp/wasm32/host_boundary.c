@@ -6,8 +6,8 @@
 #include "jump_target.h"
 
 /* The innermost of our frames that the host called, and the jump that it stopped. */
-static struct __jmp_buf_tag *boundary, *deferred_env;
-static int deferred_value;
+static struct __jmp_buf_tag *boundary PER_THREAD, *deferred_env PER_THREAD;
+static int deferred_value PER_THREAD;
 
 static uintptr_t frame_of(struct __jmp_buf_tag *env)
 {

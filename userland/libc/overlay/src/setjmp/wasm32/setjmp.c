@@ -15,7 +15,7 @@ enum { TAG_C_LONGJMP = 1 };
 
 _Static_assert(sizeof(struct jump_target) <= sizeof(__jmp_buf), "jmp_buf too small");
 
-static struct __jmp_buf_tag *mask_wanted;
+static struct __jmp_buf_tag *mask_wanted PER_THREAD;
 
 struct __jmp_buf_tag *__sigsetjmp_prepare(struct __jmp_buf_tag *env, int savemask)
 {

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.engine.hosts import key_of
 from tests.machine.guests import (
     ACTION,
     CLONE,
@@ -181,7 +182,9 @@ def test_a_time_limit_ends_all_threads(engine: WasmtimeEngine, thread: str) -> N
         more=LONG_TIME,
         thread=thread,
     )
-    machine = new_machine(engine, tried=wat_to_wasm(wat))
+    wasm = wat_to_wasm(wat)
+    engine.precompile(key_of(wasm), wasm)
+    machine = new_machine(engine, tried=wasm)
     before = len(shared_memory._memories)
     result = run(machine, "tried", timeout=0.3)
     assert result.timed_out

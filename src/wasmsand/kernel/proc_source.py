@@ -44,6 +44,11 @@ class KernelProcSource:
         """All pids."""
         return sorted(process.pid for process in self._kernel.processes)
 
+    def self_tid(self) -> int:
+        """The thread whose call is being served."""
+        current = self._kernel.current
+        return current.tid if current is not None else 0
+
     def _find(self, pid: int) -> Process | None:
         table = self._kernel.processes
         return table.find(pid) or table.find_thread(pid)
@@ -51,8 +56,14 @@ class KernelProcSource:
     def process_info(self, pid: int) -> ProcessInfo | None:
         """One process, or one thread."""
         process = self._find(pid)
-        if process is None:
-            return None
+        return None if process is None else self._info(process, pid)
+
+    def thread_info(self, tid: int) -> ProcessInfo | None:
+        """One thread."""
+        thread = self._kernel.processes.find_thread(tid)
+        return None if thread is None else self._info(thread, tid)
+
+    def _info(self, process: Process, pid: int) -> ProcessInfo:
         identity, signals, terminal = process.identity, process.signals, process.terminal
         return ProcessInfo(
             pid=pid,
@@ -145,7 +156,7 @@ class KernelProcSource:
             uptime_ns=uptime,
             boot_time_s=(kernel.clock.realtime() - uptime) // SECOND,
             load=kernel.load_averages(),
-            running=sum(1 for p in kernel.processes if p.state is ProcessState.RUNNING),
+            running=sum(1 for p in kernel.processes if p.shown_state() is ProcessState.RUNNING),
             processes=len(kernel.processes),
             last_pid=kernel.processes.last_pid,
             user_time_ns=usage.user_ns,

@@ -2,7 +2,7 @@
 
 Owns `Guest`, which serves the calls of one process, of either ABI, and runs its program on
 a thread; a process with several threads has one for each of them, and they take turns
-(see `turns`). Rules: the sandbox's lock is held for one system call and never while the
+(see `guest_threads`). Rules: the sandbox's lock is held for one system call and never while the
 guest computes or waits; an exception that is none of ours ends the process and is
 logged, it never reaches the guest; the thread of a dead process stops at its next
 call or tick.
@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from wasmsand.abi.context import ProcessContext, ProcessEnded
 from wasmsand.abi.linux.calls_signal import restore_mask_after_waiting
-from wasmsand.abi.linux.context import RESTART, CallContext
+from wasmsand.abi.linux.context import RESTART
 from wasmsand.abi.linux.table import HANDLERS, RESTARTABLE
 from wasmsand.abi.memory import GuestMemory
 from wasmsand.abi.wasi.context import WasiContext
@@ -40,18 +40,12 @@ from wasmsand.kernel.process.life import fork, require_room_for_child
 from wasmsand.kernel.process.process import Process, ProcessState
 from wasmsand.kernel.process.program import Program, become
 from wasmsand.kernel.process.signals import Signal
-from wasmsand.kernel.process.thread import (
-    Thread,
-    end_thread,
-    first_thread,
-    new_thread,
-    only_thread,
-)
+from wasmsand.kernel.process.thread import only_thread
 from wasmsand.kernel.process.timers import enforce_cpu_limit
 from wasmsand.kernel.wait import WouldBlock
+from wasmsand.machine.guest_threads import ThreadRunner
 from wasmsand.machine.loading import ModuleLoader, ProgramRejected
 from wasmsand.machine.parking import Parker
-from wasmsand.machine.turns import Turn
 
 log = logging.getLogger("wasmsand.machine")
 
@@ -76,7 +70,7 @@ class _Execute(GuestUnwind):
         self.instance = instance
 
 
-class Guest(CallContext):
+class Guest(ThreadRunner):
     """One process and the program it runs; its `HostCalls`."""
 
     def __init__(
@@ -87,6 +81,7 @@ class Guest(CallContext):
         process: Process,
         instance: Instance,
     ) -> None:
+        super().__init__()
         self.kernel = kernel
         self.process = process
         self._lock = lock
@@ -94,10 +89,6 @@ class Guest(CallContext):
         self._parker = Parker(lock)
         self._embryo_parent: Process | None = None
         self._cpu_base = self._cpu_accounted = 0
-        self._turn: Turn | None = None
-        self._has_turn = False
-        self._place: LockType | None = None
-        self.thread_locals: list[bytes] | None = None
         self._load(instance)
 
     def _load(self, instance: Instance) -> None:
@@ -120,6 +111,9 @@ class Guest(CallContext):
     def start(self) -> None:
         """Run the process on a thread of the engine's pool."""
         self._loader.engine.start_thread(self._run)
+
+    def _sibling(self, thread: Process, instance: Instance) -> Guest:
+        return Guest(self.kernel, self._lock, self._loader, thread, instance)
 
     def _run(self) -> None:
         self._cpu_base = self._cpu_accounted = time.thread_time_ns()
@@ -439,91 +433,6 @@ class Guest(CallContext):
             raise KernelError(Errno.ENOSYS)
         reached(self.process, self._instance.memory(), self._instance.exported_variables())
         return self.end(0)
-
-    def end_thread(self, status: int) -> int:
-        """exit of one thread; with one thread, of the process."""
-        thread = self.process
-        if self._turn is None or self._embryo_parent is not None:
-            return self.end(status)
-        self._account()
-        if thread.clear_tid:
-            try:
-                self.memory.write_u32(thread.clear_tid, 0)
-                futex.wake(thread, thread.clear_tid, 1, -1)
-            except KernelError:
-                pass  # as Linux: nobody is there to be told
-        end_thread(self.kernel, thread, status)
-        raise ProcessEnded
-
-    def start_thread(self, stack: int) -> Process:
-        """clone of a thread, which begins with this stack pointer."""
-        if self._embryo_parent is not None:
-            raise KernelError(Errno.EAGAIN, "a thread inside a vfork child")
-        require_room_for_child(self.kernel, self.process)
-        turn = self._turn or Turn(self._lock, self, self._instance)
-        try:
-            instance = self._instance.new_thread(stack, stack)
-        except ModuleRejected as error:
-            raise KernelError(Errno.ENOSYS, str(error)) from error
-        except MemoryError as error:
-            raise KernelError(Errno.EAGAIN, str(error)) from error
-        if not isinstance(self.process, Thread):
-            self.process = self.kernel.current = first_thread(self.kernel, self.process)
-            self._turn, self._has_turn = turn, True
-        thread = new_thread(self.kernel, self.process)
-        guest = Guest(self.kernel, self._lock, self._loader, thread, instance)
-        guest._turn = turn
-        try:
-            guest.start()
-        except RuntimeError as error:  # the host has no threads left
-            end_thread(self.kernel, thread, 0)
-            instance.close()
-            raise KernelError(Errno.EAGAIN, str(error)) from error
-        guest._place = turn.ask()
-        return thread
-
-    def _begin_thread(self) -> None:
-        assert self._turn is not None
-        with self._lock:
-            self._turn.take(self, self._place)
-            self._has_turn = True
-            self._stop_if_over()
-            self._instance.catch_up()
-            self._set_flag(0)
-
-    def _pass_turn(self) -> None:
-        assert self._turn is not None
-        if self._has_turn:
-            self._has_turn = False
-            self._turn.give()
-
-    def _take_turn(self) -> None:
-        """Wait until this thread may run, unless it is to end; see the program as it is now."""
-        assert self._turn is not None
-        if self._has_turn or self._is_over():
-            return
-        self._turn.take(self)
-        self._has_turn = True
-        self._instance.catch_up()
-        # The flag is the program's, the signals are the thread's.
-        self._told_by_call = False
-        self._set_flag(0)
-
-    def yield_turn(self) -> None:
-        """Let other threads run first."""
-        if self._turn is not None and self._turn.wanted and self._embryo_parent is None:
-            told = self._told_by_call
-            self._pass_turn()
-            self._take_turn()
-            self._stop_if_over()
-            self._told_by_call = self._before_return() if told else False
-
-    def _leave_threads(self) -> None:
-        if self._turn is not None:
-            with self._lock:
-                self._pass_turn()
-                self._turn = None
-                self.thread_locals = None
 
     def begin_embryo(self) -> None:
         """vfork: act for a new child until exec or exit."""

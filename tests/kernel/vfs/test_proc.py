@@ -66,6 +66,12 @@ class Machine:
     def self_pid(self) -> int:
         return self.caller
 
+    def self_tid(self) -> int:
+        return self.caller
+
+    def thread_info(self, tid: int) -> ProcessInfo | None:
+        return self.processes.get(tid)
+
     def pids(self) -> Sequence[int]:
         return sorted(self.processes)
 

@@ -12,7 +12,6 @@ from wasmsand.engine.wasmtime.bindings import ffi
 from wasmsand.engine.wasmtime.instance import WasmtimeInstance
 from wasmsand.engine.wasmtime.shared_memory import (
     MemoryHandover,
-    SharedMemory,
     ThreadModule,
     read_again,
 )
@@ -35,7 +34,7 @@ class WasmtimeThread(WasmtimeInstance):
         stack_pointer: int,
         argument: int,
     ) -> None:
-        shared = SharedMemory(first, ready.scratch, ready.scratch_size)
+        shared = ready.share(first)
         self._first = first
         self._argument = argument
         with MemoryHandover(shared):

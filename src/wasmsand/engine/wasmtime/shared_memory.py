@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import itertools
 import mmap
+import os
 import threading
 from typing import TYPE_CHECKING
 
@@ -36,18 +37,19 @@ if TYPE_CHECKING:
 
 _CAPACITY = 1 << 32
 """Address space that wasmtime reserves for every 32-bit memory."""
+_SCRATCH_BYTES_MAX = 256 << 20
+"""Initial memory of modules whose data may be in the scratch area at the same time."""
 
 
 class SharedMemory:
     """The memory of `first`, as another instance has it."""
 
-    __slots__ = ("_scratch", "_scratch_size", "first", "minimum")
+    __slots__ = ("_scratch", "first", "minimum")
 
-    def __init__(self, first: WasmtimeInstance, scratch: CData, scratch_size: int) -> None:
+    def __init__(self, first: WasmtimeInstance, scratch: int, minimum: int) -> None:
         self.first = first
-        self._scratch: CData | None = scratch
-        self._scratch_size = scratch_size
-        self.minimum = scratch_size - 1
+        self.minimum = minimum
+        self._scratch: int | None = scratch
 
     def leave_scratch(self) -> None:
         """The instance is made: from now on this is the memory of the first one."""
@@ -56,7 +58,7 @@ class SharedMemory:
     def place(self) -> tuple[int, int, int]:
         """Address, size and capacity."""
         if self._scratch is not None:
-            return int(ffi.cast("uintptr_t", self._scratch)), self._scratch_size, _CAPACITY
+            return self._scratch, self.minimum + 1, _CAPACITY
         address = int(ffi.cast("uintptr_t", self.first.memory_base))
         return address, self.first.memory_size(), _CAPACITY
 
@@ -95,19 +97,55 @@ class PrivateMemory:
         self._size = size
         return True
 
+    def forget(self) -> None:
+        """Give all pages back; they are zero again."""
+        self._area.madvise(mmap.MADV_DONTNEED)
+
+
+class Scratch:
+    """Where instances write their data while they are made. All use the same area, since
+    nobody reads it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._area = PrivateMemory(0, _CAPACITY, mmap.PAGESIZE)
+        self._writer: object = None
+        self._written = 0
+
+    def address(self, writer: object, size: int) -> int:
+        """Of `size` bytes for an instance of the module `writer`."""
+        with self._lock:
+            address, present, _ = self._area.place()
+            if size > present and not self._area.grow(size):
+                raise MemoryError(f"{size} bytes of scratch memory")
+            # Pages that were written stay, for the next instance of the same module, but the
+            # data of many modules must not add up.
+            if writer is not self._writer:
+                self._writer = writer
+                self._written += size
+            if self._written > _SCRATCH_BYTES_MAX:
+                self._area.forget()
+                self._written = size
+            return address
+
 
 class ThreadModule:
-    """A module in the second engine, ready to make instances, and their scratch area."""
+    """A module in the second engine, ready to make instances."""
 
-    __slots__ = ("_area", "compiled", "prepared", "scratch", "scratch_size")
+    __slots__ = ("_compiled", "_initial_bytes", "_scratch", "prepared")
 
-    def __init__(self, compiled: CData, prepared: CData, initial_bytes: int) -> None:
-        self.compiled = compiled
+    def __init__(
+        self, compiled: CData, prepared: CData, initial_bytes: int, scratch: Scratch
+    ) -> None:
+        self._compiled = compiled
+        self._initial_bytes = initial_bytes
+        self._scratch = scratch
         self.prepared = prepared
-        self.scratch_size = initial_bytes + 1
-        # Every instance writes the same bytes there, and none reads them.
-        self._area = mmap.mmap(-1, self.scratch_size)
-        self.scratch: CData = ffi.from_buffer(self._area)
+
+    def share(self, first: WasmtimeInstance) -> SharedMemory:
+        """The memory of `first` for a further instance."""
+        size = self._initial_bytes
+        return SharedMemory(first, self._scratch.address(self, size + mmap.PAGESIZE), size)
 
 
 class MemorySharing:
@@ -118,6 +156,7 @@ class MemorySharing:
         self._ticker = ticker
         self._cache = cache
         self._start_lock = threading.Lock()
+        self._scratch: Scratch | None = None
         self._engine: CData | None = None
         self._imports: ImportTable | None = None
 
@@ -128,16 +167,20 @@ class MemorySharing:
         return self._engine
 
     def open(self, module: WasmtimeModule, initial_bytes: int) -> ThreadModule:
-        """The module for threads; compiled by the first engine."""
+        """The module for threads; compiled by the first engine. Raises `MemoryError`."""
+        if os.name != "posix":
+            raise MemoryError("threads of guests need the memory mappings of POSIX systems")
         with self._start_lock:
-            if self._engine is None or self._imports is None:
+            if self._engine is None or self._imports is None or self._scratch is None:
+                self._scratch = Scratch()
                 self._engine = new_engine(self._settings, _CREATOR)
                 self._imports = ImportTable(self._engine)
                 self._ticker.add(self._engine)
         compiled = self._open_file(module.key)
         if compiled is None:
             compiled = load_compiled(self._engine, serialise(module.compiled))
-        return ThreadModule(compiled, self._imports.prepare(compiled), initial_bytes)
+        prepared = self._imports.prepare(compiled)
+        return ThreadModule(compiled, prepared, initial_bytes, self._scratch)
 
     def _open_file(self, key: str) -> CData | None:
         path = self._cache.find(key)

@@ -51,6 +51,10 @@ class Thread(Process):
         """The process that this is a thread of."""
         return self._group
 
+    def shown_state(self) -> ProcessState:
+        """Its own."""
+        return self.state
+
     def __repr__(self) -> str:
         return f"<Thread {self.tid} of {self._group!r}>"
 

@@ -100,10 +100,10 @@ _FD, _FDINFO, _TASK = _INDEX[b"fd"], _INDEX[b"fdinfo"], _INDEX[b"task"]
 _NOT_IN = {Kind.PROCESS: _INDEX[b"children"], Kind.TASK: _TASK}
 """The one entry that each of the two kinds of directories has not."""
 
-_ROOT_LINKS: dict[bytes, Callable[[int], bytes]] = {
-    b"self": lambda pid: b"%d" % pid,
-    b"thread-self": lambda pid: b"%d/task/%d" % (pid, pid),
-    b"mounts": lambda pid: b"self/mounts",
+_ROOT_LINKS: dict[bytes, Callable[[int, int], bytes]] = {
+    b"self": lambda pid, tid: b"%d" % pid,
+    b"thread-self": lambda pid, tid: b"%d/task/%d" % (pid, tid),
+    b"mounts": lambda pid, tid: b"self/mounts",
 }
 
 
@@ -311,7 +311,7 @@ class ProcFs(FileSystem):
             name = _FIXED[argument].name
             if caller == 0 and name != b"mounts":
                 raise KernelError(Errno.ENOENT, "the caller is no process of the sandbox")
-            return _ROOT_LINKS[name](caller)
+            return _ROOT_LINKS[name](caller, self._source.self_tid())
         if kind is Kind.FD_LINK:
             return self._fd(pid, argument).text
         info = self._process(pid)
@@ -364,7 +364,7 @@ class ProcFs(FileSystem):
             if render is None:
                 raise KernelError(Errno.EISDIR)
             return render(self._source)
-        info = self._source.process_info(pid)
+        info = self._find(kind, pid)
         if info is None:
             raise KernelError(Errno.ESRCH)
         if kind is Kind.FD_INFO:
@@ -377,6 +377,10 @@ class ProcFs(FileSystem):
         if name == b"mounts":
             return self._namespace.mounts_text()
         return self._namespace.mountinfo_text()
+
+    def _find(self, kind: Kind, pid: int) -> ProcessInfo | None:
+        source = self._source
+        return source.thread_info(pid) if kind is Kind.TASK else source.process_info(pid)
 
     def _process(self, pid: int) -> ProcessInfo:
         info = self._source.process_info(pid)

@@ -112,11 +112,17 @@ class ProcSource(Protocol):
     def self_pid(self) -> int:
         """The process whose system call is being served; 0 when the host asks."""
 
+    def self_tid(self) -> int:
+        """The thread whose system call is being served; 0 when the host asks."""
+
     def pids(self) -> Sequence[int]:
         """Every process, zombies included, in ascending order."""
 
     def process_info(self, pid: int) -> ProcessInfo | None:
         """One process, or None when there is none."""
+
+    def thread_info(self, tid: int) -> ProcessInfo | None:
+        """One thread, or None when there is none; the only one of a process is the process."""
 
     def fds(self, pid: int) -> Sequence[int]:
         """The open descriptors of a process, ascending; empty for a zombie."""

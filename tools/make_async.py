@@ -119,6 +119,7 @@ TWINS = (
         "PythonSession",
         """A Python interpreter that goes on living: variables, functions and imports stay.
 
+        Example:
             async with await sandbox.python() as session:
                 await session.run("import math; radius = 2")
                 (await session.run("math.pi * radius ** 2")).value

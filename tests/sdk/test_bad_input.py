@@ -296,6 +296,8 @@ def started(sandbox: Any) -> Any:
 
 @pytest.mark.parametrize("method", CALLS)
 def test_bad_arguments(sandbox: Sandbox, method: str) -> None:
+    if method == "PythonSession.run" and not sandbox.files.exists("/usr/bin/python3"):
+        pytest.skip("the image was built without Python")
     for number, (call, kind, message) in enumerate(CALLS[method]):
         with pytest.raises(kind, match=message):
             call(sandbox)

@@ -77,8 +77,8 @@ def test_a_timeout_leaves_the_shell_and_its_state(sandbox: Sandbox) -> None:
             "cat | sleep 60",
         ):
             started = time.monotonic()
-            result = shell.run(f"echo before; {script}", timeout_ms=300)
-            assert time.monotonic() - started < 10
+            result = shell.run(f"echo before; {script}", timeout_ms=700)
+            assert time.monotonic() - started < 15
             assert (result.exit_code, result.timed_out) == (124, True)
             assert (result.stdout, result.stderr) == ("before\n", "command timed out\n")
             assert shell.run("echo $x; pwd").stdout == "kept\n/tmp\n"

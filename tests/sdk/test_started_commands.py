@@ -102,7 +102,7 @@ def test_waiting_may_give_up_and_try_again(sandbox: Sandbox) -> None:
 
 
 def test_the_time_limit_of_a_started_command(sandbox: Sandbox) -> None:
-    result = sandbox.commands.start("echo before; sleep 60", timeout_ms=300).wait()
+    result = sandbox.commands.start("echo before; sleep 60", timeout_ms=1000).wait()
     assert (result.exit_code, result.timed_out) == (124, True)
     assert (result.stdout, result.stderr) == ("before\n", "command timed out\n")
 

@@ -31,7 +31,8 @@ from wasmsand.sdk.output import TextDecoder, TextSink, output_limit_notice
 
 _SIGINT, _SIGKILL = 2, 9
 _PATIENCE_SECONDS: Final = 0.5
-_POLITE_ROUNDS, _FIRM_ROUNDS = 3, 4
+_POLITE_ROUNDS, _FIRM_ROUNDS = 8, 4
+"""A busy host may need seconds to answer an interrupt; what is firm ends background jobs too."""
 
 
 class Exchange:

@@ -1,0 +1,202 @@
+"""The methods that are ours: commands with streams, the rest of files, archives, usage."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.rpc.peer import Peer
+from wasmsand.rpc.methods import METHODS
+
+
+def encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def decoded(data: str) -> bytes:
+    return base64.b64decode(data)
+
+
+def test_the_reference_lists_every_method_and_param(repository: Path) -> None:
+    text = (repository / "docs" / "protocols" / "json-rpc.md").read_text("utf-8")
+    words = set(re.findall(r"`([\w.]+)`", text))
+    for method in METHODS.values():
+        assert method.name in words, method.name
+        for name in (*method.required, *method.optional):
+            assert name in words, (method.name, name)
+    listed = {word for word in words if re.match(r"(files|commands|env|streams)\.\w+$", word)}
+    assert listed - METHODS.keys() == {"commands.output", "commands.exit"} & listed
+
+
+def test_a_command_that_is_started_talks(server: Peer) -> None:
+    number = server.call("commands.start", command="while read x; do echo got $x; done")["command"]
+    server.call("commands.write", command=number, data=encoded(b"one\n"))
+    (output,) = server.call("commands.read", command=number)["outputs"]
+    assert (output["fd"], decoded(output["data"])) == (1, b"got one\n")
+    silent = server.call("commands.read", command=number, timeoutMs=50)
+    assert silent == {"outputs": [], "timedOut": True}
+    assert server.call("commands.wait", command=number, timeoutMs=0) == {"ended": None}
+    server.call("commands.closeInput", command=number)
+    assert server.call("commands.read", command=number) == {"outputs": [], "timedOut": False}
+    ended = server.call("commands.wait", command=number)["ended"]
+    assert (ended["exitCode"], ended["timedOut"], ended["notices"]) == (0, False, [])
+    server.call("commands.release", command=number)
+    error = server.error("commands.wait", command=number)
+    assert (error["code"], error["message"]) == (1, f"EBADF: there is no command {number}")
+
+
+def test_output_is_streamed_by_notifications(server: Peer) -> None:
+    started = server.call(
+        "commands.start", command="echo out; echo err >&2; exit 5", stdin="", stream=True
+    )
+    received: list[Any] = []
+    while not received or received[-1]["method"] != "commands.exit":
+        received.append(server.receive())
+        assert "id" not in received[-1]
+        assert received[-1]["params"]["command"] == started["command"]
+    printed = {item["params"]["fd"]: decoded(item["params"]["data"]) for item in received[:-1]}
+    assert printed == {1: b"out\n", 2: b"err\n"}
+    assert received[-1]["params"]["exitCode"] == 5
+
+
+def test_what_waits_does_not_hold_up_the_rest(server: Peer) -> None:
+    server.send(
+        '{"jsonrpc":"2.0","id":"slow","method":"commands.run",'
+        '"params":{"command":"sleep 1000","timeoutMs":null}}'
+    )
+    assert server.call("run", command="echo on")["stdout"] == "on\n"
+    server.send('{"jsonrpc":"2.0","method":"commands.cancel","params":{"request":"slow"}}')
+    response = server.receive()
+    assert response["id"] == "slow"
+    assert response["result"]["exitCode"] == 137
+
+
+def test_kill_answers_what_waits_first(server: Peer) -> None:
+    server.send(
+        '{"jsonrpc":"2.0","id":"slow","method":"commands.run","params":{"command":"sleep 1000"}}'
+    )
+    server.send('{"jsonrpc":"2.0","id":"end","method":"kill"}')
+    assert [server.receive()["id"], server.receive()["id"]] == ["slow", "end"]
+    assert server.ended() == 0
+
+
+def test_commands_run_gives_bytes(server: Peer) -> None:
+    result = server.call(
+        "commands.run", command=["printf", r"\377\n"], environ={"PATH": "/bin"}, timeoutMs=30_000
+    )
+    assert decoded(result.pop("stdout")) == b"\xff\n"
+    assert result.pop("executionTimeMs") > 0
+    assert result == {
+        "exitCode": 0,
+        "timedOut": False,
+        "notices": [],
+        "stderr": "",
+        "truncated": False,
+    }
+
+
+def test_a_signal_reaches_a_process(server: Peer) -> None:
+    started = server.call("commands.start", command=["sleep", "1000"], stdin="")
+    (process,) = server.call("commands.list")["processes"]
+    assert (process["pid"], process["argv"]) == (started["pid"], ["sleep", "1000"])
+    server.call("commands.signal", pid=started["pid"], signal=15)
+    assert server.call("commands.wait", command=started["command"])["ended"]["exitCode"] == 143
+    error = server.error("commands.signal", pid=999_999, signal=15)
+    assert error["message"].startswith("ESRCH: ")
+
+
+def test_the_rest_of_files(server: Peer) -> None:
+    server.call("files.write", path="a/x", data=encoded(b"hello"), mode=0o700)
+    server.call("files.append", path="a/x", data=encoded(b" you"))
+    assert decoded(server.call("files.read", path="a/x", offset=1, count=4)["data"]) == b"ello"
+    server.call("files.copy", source="a", target="b")
+    server.call("files.rename", source="b/x", target="b/y")
+    server.call("files.chmod", path="b/y", mode=0o640)
+    server.call("files.symlink", target="y", path="b/link")
+    assert server.call("files.readlink", path="b/link") == {"target": "y"}
+    link = server.call("files.stat", path="b/link", follow=False, details=True)
+    assert (link["type"], link["path"]) == ("symlink", "/home/user/b/link")
+    entries = server.call("files.list", path="b", details=True, recursive=True)["entries"]
+    assert [(entry["name"], entry["type"], entry["mode"]) for entry in entries] == [
+        ("link", "symlink", 0o777),
+        ("y", "file", 0o640),
+    ]
+    server.call("files.mkdir", path="b", parents=True)
+    assert server.error("files.mkdir", path="c/d", parents=False)["data"]["errno"] == "ENOENT"
+    server.call("files.rm", path="b", recursive=True)
+    assert server.error("files.stat", path="b")["data"]["errno"] == "ENOENT"
+
+
+def test_archives_go_in_and_out(server: Peer) -> None:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        member = tarfile.TarInfo("d/x")
+        member.size = 5
+        archive.addfile(member, io.BytesIO(b"hello"))
+    number = server.call("files.importTar", path="/tmp/in")["stream"]
+    for start in range(0, len(stream.getvalue()), 100):
+        piece = stream.getvalue()[start : start + 100]
+        server.call("streams.write", stream=number, data=encoded(piece))
+    server.call("streams.finish", stream=number)
+    assert server.call("run", command="cat /tmp/in/d/x")["stdout"] == "hello"
+
+    number = server.call("files.exportTar", path="/tmp/in")["stream"]
+    taken = bytearray()
+    while (data := server.call("streams.read", stream=number)["data"]) is not None:
+        taken += decoded(data)
+    with tarfile.open(fileobj=io.BytesIO(taken)) as archive:
+        assert "d/x" in [name.removeprefix("./") for name in archive.getnames()]
+    server.call("streams.close", stream=number)
+    assert server.error("streams.read", stream=number)["message"] == "EBADF: there is no stream 2"
+
+
+def test_an_archive_that_is_none_is_an_error_and_can_be_given_up(server: Peer) -> None:
+    number = server.call("files.importTar", path="/tmp/in")["stream"]
+    server.request("streams.write", stream=number, data=encoded(b"no archive" * 1000))
+    assert server.request("streams.finish", stream=number)["error"]["code"] in (1, -32602)
+    number = server.call("files.importTar", path="/tmp/in")["stream"]
+    server.call("streams.close", stream=number)
+    assert server.call("run", command="echo on")["stdout"] == "on\n"
+
+
+def test_environment_and_usage(server: Peer) -> None:
+    server.call("env.set", name="A", value="b")
+    assert server.call("env.all")["variables"]["A"] == "b"
+    server.call("env.unset", name="A")
+    assert server.call("env.get", name="A") == {"value": None}
+    usage = server.call("usage")
+    assert usage["fsLimitBytes"] == 268435456
+    assert usage["processes"] == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "message"),
+    [
+        ("commands.start", {"command": 5}, "command must be a string or an array of strings"),
+        ("commands.start", {"command": []}, "command must name a program"),
+        ("commands.start", {"command": ["a", 1]}, "command must be a string or an array"),
+        ("commands.start", {"command": "a", "extraInputs": [0]}, "extraInputs must be descriptors"),
+        ("commands.start", {"command": "a", "extraOutputs": "3"}, "extraOutputs must be an array"),
+        ("commands.read", {}, "command is missing"),
+        ("commands.read", {"command": "1"}, "command must be a number, not a string"),
+        ("commands.cancel", {"request": []}, "request must be a string or a number, not an array"),
+        ("files.chmod", {"path": "/tmp", "mode": -1}, "mode must be"),
+        ("files.read", {"path": "/tmp/x", "offset": -1}, "offset and count must not be negative"),
+        ("files.rename", {"source": "/tmp/x"}, "target is missing"),
+    ],
+)
+def test_wrong_params(shared: Peer, method: str, params: dict[str, object], message: str) -> None:
+    error = shared.error(method, **params)
+    assert error["code"] == -32602
+    assert error["message"].startswith(f"Invalid params: {message}")
+
+
+def test_fields_of_a_result_are_json(shared: Peer) -> None:
+    assert json.dumps(shared.call("commands.list")) == '{"processes": []}'

@@ -31,7 +31,7 @@ def _local(**options: Any) -> Sandbox:
 
 
 @cache
-def _server() -> tuple[str, str]:
+def server() -> tuple[str, str]:
     """The URL and the token of a server that runs until the tests end."""
     token = "a-token-for-the-shared-suite"
     running = serving(environ={"WASMSAND_TOKENS": token})
@@ -41,7 +41,7 @@ def _server() -> tuple[str, str]:
 
 
 def _http(**options: Any) -> Sandbox:
-    url, token = _server()
+    url, token = server()
     return Sandbox.connect(url, token=token, options=SandboxOptions(**options))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.sdk.backends import server
 from wasmsand import (
     AsyncSandbox,
     AsyncSandboxPool,
@@ -25,6 +26,13 @@ from wasmsand.sdk import async_sandbox
 
 def run(main: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(main, 60))
+
+
+async def opened(way: str) -> AsyncSandbox:
+    if way == "http":
+        url, token = server()
+        return await AsyncSandbox.connect(url, token=token)
+    return await AsyncSandbox.create(isolation="process" if way == "process" else "none")
 
 
 async def processes(sandbox: AsyncSandbox) -> int:
@@ -59,9 +67,10 @@ def test_many_commands_at_once() -> None:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_cancelling_a_task_ends_its_command(streamed: bool) -> None:
+@pytest.mark.parametrize("way", ["local", "process", "http"])
+def test_cancelling_a_task_ends_its_command(way: str, streamed: bool) -> None:
     async def main() -> None:
-        async with AsyncSandbox() as sandbox:
+        async with await opened(way) as sandbox:
             sink = (lambda text: None) if streamed else None
             task = asyncio.create_task(sandbox.commands.run("sleep 60 & sleep 60", on_stdout=sink))
             while await processes(sandbox) < 3:
@@ -69,6 +78,10 @@ def test_cancelling_a_task_ends_its_command(streamed: bool) -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
+            if way == "http":  # the server learns of it when it looks
+                deadline = time.monotonic() + 10
+                while await processes(sandbox) and time.monotonic() < deadline:
+                    await asyncio.sleep(0.05)
             assert await processes(sandbox) == 0
             assert (await sandbox.commands.run("echo works on")).stdout == "works on\n"
 
@@ -103,9 +116,10 @@ def test_a_task_that_is_cancelled_at_once_leaves_nothing() -> None:
     run(main())
 
 
-def test_cancelling_a_command_of_a_shell_leaves_the_shell() -> None:
+@pytest.mark.parametrize("way", ["local", "process", "http"])
+def test_cancelling_a_command_of_a_shell_leaves_the_shell(way: str) -> None:
     async def main() -> None:
-        async with AsyncSandbox() as sandbox, await sandbox.shell() as shell:
+        async with await opened(way) as sandbox, await sandbox.shell() as shell:
             await shell.run("x=kept")
             task = asyncio.create_task(shell.run("sleep 60; echo after"))
             await asyncio.sleep(0.3)

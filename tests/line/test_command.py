@@ -154,3 +154,14 @@ def test_the_script_is_the_same_command() -> None:
         timeout=SECONDS,
     )
     assert done.stdout == run("--version").stdout
+
+
+def test_a_reset_that_cannot_read_the_disk_leaves_the_sandbox_as_it_is(tmp_path: Path) -> None:
+    image = tmp_path / "disk.img"
+    with peer("--disk-image", str(image)) as sandbox:
+        sandbox.shell("echo x > x")
+        image.write_bytes(b"broken meanwhile")
+        answer = sandbox.ask({"type": "reset", "id": "r"})
+        assert answer["success"] is False
+        assert answer["error"].startswith(f"{image}: not a disk image")
+        assert sandbox.shell("cat x")["stdout"] == "x\n"

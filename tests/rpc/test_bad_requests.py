@@ -4,10 +4,12 @@ on."""
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 
 from tests.rpc.peer import Peer, peer
+from wasmsand.rpc.methods import METHODS
 
 UNREADABLE = [
     pytest.param(b"{", -32700, "Parse error: not JSON: ", id="half an object"),
@@ -259,3 +261,32 @@ def test_unknown_members_of_a_request_are_ignored(server: Peer) -> None:
         '{"jsonrpc":"2.0","id":1,"method":"env.get","params":{"name":"HOME"},"trace":"x"}'
     )
     assert response["result"] == {"value": "/home/user"}
+
+
+def test_random_requests_are_all_answered(shared: Peer) -> None:
+    chance = random.Random(2000)
+    # No `run`, whose command could be anything, and nothing that ends the server.
+    methods = [name for name in METHODS if name not in ("run", "kill", "commands.run", "create")]
+    strange: list[object] = [
+        None,
+        True,
+        -1,
+        1e300,
+        2**70,
+        "",
+        "/tmp/x",
+        "\0",
+        "\ud800",
+        [],
+        {},
+        [1],
+    ]
+    for number in range(400):
+        method = METHODS[chance.choice(methods)]
+        names = [*method.required, *method.optional, "unknown"]
+        params = {name: chance.choice(strange) for name in names if chance.random() < 0.8}
+        request = {"jsonrpc": "2.0", "id": number, "method": method.name, "params": params}
+        response = shared.exchange(json.dumps(request))
+        assert response["id"] == number
+        assert response.get("error", {}).get("code") in (None, 1, -32602), (request, response)
+    assert shared.call("run", command="echo on")["stdout"] == "on\n"

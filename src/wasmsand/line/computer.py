@@ -12,7 +12,7 @@ import posixpath
 import time
 from typing import Final
 
-from wasmsand.line.disk import Disk
+from wasmsand.line.disk import Disk, DiskError
 from wasmsand.line.requests import BadRequest, ReadFile, Request, Reset, Shell, Status, WriteFile
 from wasmsand.sdk.backend import CommandRequest
 from wasmsand.sdk.environment import command_environment
@@ -33,13 +33,18 @@ class Computer:
         """Raises `DiskError` if the disk cannot be used."""
         self._options = options
         self._disk = disk
-        self._start()
-
-    def _start(self) -> None:
-        self._backend = LocalBackend(self._options)
-        if self._disk is not None:
-            self._disk.load(self._backend)
+        self._backend = self._fresh()
         self._started = time.monotonic()
+
+    def _fresh(self) -> LocalBackend:
+        backend = LocalBackend(self._options)
+        if self._disk is not None:
+            try:
+                self._disk.load(backend)
+            except BaseException:
+                backend.close()
+                raise
+        return backend
 
     def answer(self, request: Request) -> Answer:
         """Do what `request` says."""
@@ -110,8 +115,13 @@ class Computer:
             return _read_answer(request.id, None, f"EILSEQ: {problem}")
 
     def _reset(self, request: Reset) -> Answer:
+        try:
+            fresh = self._fresh()
+        except DiskError as error:  # the sandbox stays as it is
+            return {"type": "reset", "id": request.id, "success": False, "error": str(error)}
         self._backend.close()
-        self._start()
+        self._backend = fresh
+        self._started = time.monotonic()
         return {"type": "reset", "id": request.id, "success": True}
 
     def _status(self, request: Status) -> Answer:

@@ -65,7 +65,13 @@ class Status:
 
 
 Request = Shell | WriteFile | ReadFile | Reset | Status
-TYPES: Final = ("shell", "write_file", "read_file", "reset", "status")
+TYPE_OF: Final[dict[type[Request], str]] = {
+    Shell: "shell",
+    WriteFile: "write_file",
+    ReadFile: "read_file",
+    Reset: "reset",
+    Status: "status",
+}
 
 
 class BadRequest(Exception):
@@ -99,7 +105,9 @@ def request_of(line: bytes) -> Request:
         case "status":
             return Status(fields.id)
         case unknown:
-            raise fields.bad(f"type {unknown[:80]!r} is unknown; there are {', '.join(TYPES)}")
+            raise fields.bad(
+                f"type {unknown[:80]!r} is unknown; there are {', '.join(TYPE_OF.values())}"
+            )
 
 
 class _Fields:

@@ -15,8 +15,8 @@ import time
 import traceback
 from typing import Final
 
-from wasmsand.line.computer import Answer, Computer, refusal, shell_failure
-from wasmsand.line.requests import BadRequest, Reset, Shell, request_of
+from wasmsand.line.computer import Answer, Computer, refusal
+from wasmsand.line.requests import TYPE_OF, BadRequest, Request, Reset, Shell, request_of
 from wasmsand.wire.channel import Channel, PeerGone
 from wasmsand.wire.lines import LineTooLong
 
@@ -74,7 +74,7 @@ class Server:
             return
         if isinstance(request, Reset):
             self._wait_for_all()
-        self._channel.send(self._computer.answer(request))
+        self._channel.send(self._answer(request))
 
     def _begin_command(self, request: Shell) -> None:
         while len(self._running) >= _COMMANDS_MAX:
@@ -93,12 +93,13 @@ class Server:
         finally:
             running.ended.set()
 
-    def _answer(self, request: Shell) -> Answer:
+    def _answer(self, request: Request) -> Answer:
         try:
             return self._computer.answer(request)
         except Exception as error:  # a bug of ours: the client must not wait for ever
             traceback.print_exc(file=sys.stderr)
-            return shell_failure(request.id, f"Internal error: {type(error).__name__}: {error}")
+            message = f"Internal error: {type(error).__name__}: {error}"
+            return refusal(BadRequest(message, TYPE_OF[type(request)], request.id))
 
     def _wait_for_all(self) -> None:
         for running in self._running:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
@@ -59,6 +60,21 @@ class Call:
         return Params(self._result)
 
 
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How the process ended."""
+
+    message: str
+    status: int
+    was_wanted: bool
+
+    def exception(self) -> SandboxClosedError:
+        """A new one for each caller: an exception carries the traceback of its thread."""
+        if self.was_wanted:
+            return SandboxClosedError("the sandbox was killed; create a new Sandbox")
+        return SandboxCrashedError(self.message, self.status)
+
+
 class Connection:
     """A server process and its pipes."""
 
@@ -75,7 +91,7 @@ class Connection:
         self._last_number = 0
         self._calls: dict[int, Call] = {}
         self._closing = False
-        self._end: SandboxClosedError | None = None
+        self._end: _End | None = None
         self._reader = threading.Thread(
             target=self._read_all, args=(max_line_bytes,), name="wasmsand-rpc", daemon=True
         )
@@ -90,7 +106,7 @@ class Connection:
         """Send a request. Raises `SandboxClosedError` if the process has ended."""
         with self._lock:
             if self._end is not None:
-                raise self._end
+                raise self._end.exception()
             self._last_number += 1
             call = self._calls[self._last_number] = Call(self._last_number)
         request = {"jsonrpc": "2.0", "id": call.number, "method": method, "params": params}
@@ -149,15 +165,12 @@ class Connection:
             call.fail(_failure(value.get("error")))
 
     def _ended(self, problem: str, status: int) -> None:
+        message = self._obituary(problem, status)
         with self._lock:
-            if self._closing:
-                end = SandboxClosedError("the sandbox was killed; create a new Sandbox")
-            else:
-                end = SandboxCrashedError(self._obituary(problem, status), status)
-            self._end = end
+            end = self._end = _End(message, status, self._closing)
             calls, self._calls = list(self._calls.values()), {}
         for call in calls:
-            call.fail(end)
+            call.fail(end.exception())
         for stream in (self._process.stdin, self._process.stdout, self._stderr):
             assert stream is not None
             try:

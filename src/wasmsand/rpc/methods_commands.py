@@ -16,6 +16,7 @@ from wasmsand.sdk import arguments
 from wasmsand.sdk.backend import STDIN, BackendProcess, CommandRequest
 from wasmsand.sdk.commands import SHELL
 from wasmsand.sdk.environment import command_environment
+from wasmsand.sdk.errors import SandboxClosedError
 from wasmsand.wire.channel import PeerGone
 
 
@@ -92,8 +93,8 @@ def _stream(session: Session, number: int, process: BackendProcess) -> None:
             ended = process.wait()
             if ended is not None:
                 session.notify("commands.exit", {"command": number, **values.ended_out(ended)})
-        except PeerGone:
-            pass  # the main thread is told by a signal
+        except (PeerGone, SandboxClosedError):
+            pass  # nobody is there, or nothing is left, to be told
         finally:
             session.commands.drop(number)
 

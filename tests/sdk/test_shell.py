@@ -207,3 +207,13 @@ def test_killing_the_sandbox_releases_who_waits(sandbox: Sandbox) -> None:
     with pytest.raises(SandboxClosedError):
         shell.run("sleep 60")
     assert shell.closed
+
+
+def test_what_a_command_writes_to_the_shells_own_descriptors_does_no_harm(
+    sandbox: Sandbox,
+) -> None:
+    with sandbox.shell() as shell:
+        script = "head -c 3M /dev/zero >&103; echo 0123456789abcdef 7 >&103; echo fine; (exit 3)"
+        result = shell.run(script)
+        assert (result.stdout, result.exit_code) == ("fine\n", 3)
+        assert shell.run("echo still fine").stdout == "still fine\n"

@@ -1,1 +1,25 @@
-"""The public Python API. Import its names from `wasmsand`."""
+"""The public Python API. Import its names from `wasmsand`.
+
+Layout, lowest first (each imports only from those above it):
+
+    results, errors    what is returned and what is raised
+    arguments          checks of what callers pass in
+    options            SandboxOptions: everything that a sandbox is made from
+    backend            Backend, the seam: what a way in has to provide, in plain values
+    local              LocalBackend: a machine of this process
+    opening            which backend a sandbox gets; those of higher layers by name only
+    attachment         what the parts of one sandbox share
+    output             output of commands: decoding, collecting, its limit
+    globbing           patterns of file names
+    transfer           trees between host and sandbox; the only code that writes to the host
+    environment, command_handle, commands, watching, files
+                       the parts of a sandbox
+    conversation, shell, python_session
+                       interpreters that keep their state (python_driver runs in the sandbox)
+    sandbox, pool      Sandbox, SandboxPool
+    async_calls        blocking calls on threads, cancellation
+    async_sandbox      AsyncSandbox and its parts, made by tools/make_async.py
+
+Rules: nothing but `local` knows the machine; whatever may wait goes through the backend; what
+blocks has a twin in `async_sandbox`, which is never edited by hand.
+"""

@@ -82,7 +82,6 @@ def prepare() -> None:
     _search_path[:] = [path for path in sys.path if path not in _site_directories]
     site.USER_BASE = site.USER_SITE = None
     gc.collect()
-    gc.freeze()
 
 
 def _is_put_aside(module: ModuleType) -> bool:

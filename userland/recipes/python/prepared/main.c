@@ -6,12 +6,13 @@
  * An option or a variable that would have changed the preparation is left to the plain
  * interpreter, which is this program without the stored memory.
  *
- * It takes the place of Programs/python.c. The other files of this folder are appended to files
- * of CPython, whose static functions they use: config.c to Python/initconfig.c, lifecycle.c to
+ * With heap.c it takes the place of Programs/python.c. The others are appended to files of
+ * CPython, whose static functions they use: config.c to Python/initconfig.c, lifecycle.c to
  * Python/pylifecycle.c, run.c to Modules/main.c, signals.c to Modules/signalmodule.c. _prepared.py
  * is the part that is easier said in Python. */
 #include "Python.h"
 #include "pycore_initconfig.h"
+#include "pycore_codecs.h"
 #include "pycore_interp.h"
 #include "pycore_pystate.h"
 #include "pycore_prepared.h"
@@ -22,7 +23,7 @@
 #include <unistd.h>
 #include "checkpoint.h"
 
-/* All stored interpreters have one seed: see docs/decisions/0010-one-hash-seed.md. */
+/* All stored interpreters have one seed: see docs/decisions/0011-one-hash-seed.md. */
 enum { HASH_SEED = 1511202614 };
 
 /* As the recipe has it. */
@@ -46,6 +47,8 @@ static void require(PyStatus status)
 	if (PyStatus_Exception(status)) Py_ExitStatusException(status);
 }
 
+static void settle_heap(void); /* in heap.c */
+
 static void prepare(void)
 {
 	PyConfig config;
@@ -66,6 +69,7 @@ static void prepare(void)
 	if (!done || !resume_function || !stored_names) fail();
 	Py_DECREF(done);
 	Py_DECREF(module);
+	settle_heap();
 	_PyPrepared_ResetSignals();
 }
 
@@ -141,8 +145,23 @@ static void set_flag(const char *name, int value)
 	Py_DECREF(number);
 }
 
-static void apply(PyConfig *config, const char *program)
+/* The encoding of the standard streams by the name that its codec has. */
+static void name_encoding(PyConfig *config)
 {
+	char encoding[64];
+	if (wcstombs(encoding, config->stdio_encoding, sizeof encoding) >= sizeof encoding) return;
+	PyObject *codec = _PyCodec_Lookup(encoding);
+	PyObject *name = codec ? PyObject_GetAttrString(codec, "name") : 0;
+	const char *text = name ? PyUnicode_AsUTF8(name) : 0;
+	if (!text) fail();
+	require(PyConfig_SetBytesString(config, &config->stdio_encoding, text));
+	Py_DECREF(name);
+	Py_DECREF(codec);
+}
+
+static void apply(PyConfig *config, const char *name, const char *program)
+{
+	require(PyConfig_SetBytesString(config, &config->program_name, name));
 	set_sys("argv", list_of(&config->argv));
 	set_sys("executable", PyUnicode_FromString(program));
 	set_sys("_base_executable", PyUnicode_FromString(program));
@@ -166,8 +185,9 @@ int resumed_main(int argc, char **argv, char **envp)
 	if (!_PyPrepared_CanFollow(&config->argv)) goto plain;
 	set_sys("orig_argv", list_of(&config->argv));
 	require(_PyPrepared_ReadConfig(config));
-	apply(config, program);
+	apply(config, argv[0], program);
 
+	name_encoding(config);
 	if (_PyPrepared_InstallSignals() < 0) fail();
 	require(_PyPrepared_OpenStreams());
 	require(_PyPrepared_AddMain());

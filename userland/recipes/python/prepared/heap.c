@@ -7,6 +7,10 @@
 #include "pycore_code.h"
 #include "pycore_object.h"
 #include "pycore_obmalloc.h"
+#include <sys/mman.h>
+
+/* What the libc maps for the buffer of a stream. */
+enum { STREAM_BUFFER_SIZE = 128 * 1024 + 4096 };
 
 struct pending {
 	PyObject **objects;
@@ -67,6 +71,20 @@ static void fill_pools(size_t size)
 	}
 }
 
+/* Takes every gap between mappings that has this size, for good. A gap that is used again is
+ * cleared first, and so written; memory that was never used need not be. */
+static void fill_gaps(size_t size)
+{
+	char *previous = 0;
+	/* The lowest gap is taken first, so the last ones follow each other, behind everything. */
+	for (int neighbours = 0; neighbours < 2;) {
+		char *start = mmap(0, size, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
+		if (start == MAP_FAILED) return;
+		neighbours = start == previous + size ? neighbours + 1 : 0;
+		previous = start;
+	}
+}
+
 static void settle_heap(void)
 {
 	PyObject *collector = PyImport_ImportModule("gc");
@@ -78,4 +96,6 @@ static void settle_heap(void)
 	if (!done) fail();
 	for (size_t size = ALIGNMENT; size <= SMALL_REQUEST_THRESHOLD; size += ALIGNMENT)
 		fill_pools(size);
+	fill_gaps(ARENA_SIZE);
+	fill_gaps(STREAM_BUFFER_SIZE);
 }

@@ -47,6 +47,10 @@ class ServerProcess:
         """Send a signal and wait: the exit status, and what was on standard error."""
         if self.process.poll() is None:
             self.process.send_signal(number)
+        return self.wait()
+
+    def wait(self) -> tuple[int, str]:
+        """The same, for a server that has been told already."""
         _, errors = self.process.communicate(timeout=_END_SECONDS)
         return self.process.returncode, errors
 

@@ -19,10 +19,10 @@ from wasmsand.http.settings import Settings
 
 SHORT = Settings(
     port=0,
-    header_seconds=0.5,
-    body_seconds=0.5,
-    unread_seconds=0.5,
-    keep_alive_seconds=1,
+    header_seconds=1,
+    body_seconds=1,
+    unread_seconds=1,
+    keep_alive_seconds=2,
     max_connections=3,
 )
 
@@ -37,7 +37,7 @@ def server_in_this_process(settings: Settings) -> Iterator[Client]:
 def raw_connection(client: Client) -> socket.socket:
     """A connection to the server."""
     parts = urlsplit(client.url)
-    return socket.create_connection((parts.hostname, parts.port), timeout=20)
+    return socket.create_connection((parts.hostname, parts.port), timeout=60)
 
 
 def seconds_until_closed(connection: socket.socket) -> tuple[float, bytes]:
@@ -54,7 +54,7 @@ def seconds_until_closed(connection: socket.socket) -> tuple[float, bytes]:
 def test_a_client_that_says_nothing_is_cut_off() -> None:
     with server_in_this_process(SHORT) as client, raw_connection(client) as connection:
         seconds, received = seconds_until_closed(connection)
-        assert (0.3 < seconds < 5, received) == (True, b"")
+        assert (0.5 < seconds < 60, received) == (True, b"")
 
 
 def test_a_header_that_never_ends_is_cut_off() -> None:
@@ -89,7 +89,7 @@ def test_a_body_that_takes_too_long_is_refused() -> None:
         )
         seconds, received = seconds_until_closed(connection)
         assert received.startswith(b"HTTP/1.1 408 ")
-        assert seconds < 5
+        assert 0.5 < seconds < 60
 
 
 def test_an_idle_connection_is_closed() -> None:
@@ -97,7 +97,7 @@ def test_an_idle_connection_is_closed() -> None:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         seconds, received = seconds_until_closed(connection)
         assert received.startswith(b"HTTP/1.1 200 ")
-        assert 0.5 < seconds < 5
+        assert 1 < seconds < 60
 
 
 def test_a_client_that_does_not_read_is_cut_off() -> None:
@@ -116,7 +116,7 @@ def test_a_client_that_does_not_read_is_cut_off() -> None:
                 time.sleep(0.05)
             began = time.monotonic()
             while client.ask("GET", f"{sandbox}/processes").json["processes"]:
-                assert time.monotonic() - began < 10
+                assert time.monotonic() - began < 60
                 time.sleep(0.05)
 
 
@@ -137,7 +137,7 @@ def test_more_commands_than_can_wait_are_refused() -> None:
         client = Client(server.url)
         sandbox = client.create()
         with ThreadPoolExecutor(12) as pool:
-            answers = list(pool.map(lambda _: client.run(sandbox, "sleep 0.5"), range(12)))
+            answers = list(pool.map(lambda _: client.run(sandbox, "sleep 2"), range(12)))
         assert {answer.status for answer in answers} == {200, 503}
         assert sum(answer.status == 200 for answer in answers) >= 4
         refused = next(answer for answer in answers if answer.status == 503)
@@ -156,12 +156,12 @@ def test_long_commands_do_not_hold_up_other_requests() -> None:
         client = Client(server.url)
         sandbox = client.create()
         with ThreadPoolExecutor(4) as pool:
-            running = [pool.submit(client.run, sandbox, "sleep 2") for _ in range(4)]
-            time.sleep(0.5)
-            began = time.monotonic()
+            running = [pool.submit(client.run, sandbox, "sleep 5") for _ in range(4)]
+            while len(client.ask("GET", f"{sandbox}/processes").json["processes"]) < 2:
+                time.sleep(0.05)
             assert client.ask("GET", f"{sandbox}/files?path=/etc/passwd").status == 200
             assert client.ask("GET", "/healthz").status == 200
-            assert time.monotonic() - began < 1.5
+            assert not any(command.done() for command in running)
             for command in running:
                 assert command.result().status == 200
 

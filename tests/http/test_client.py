@@ -40,7 +40,7 @@ def wait_for_sandboxes(client: Client, count: int) -> None:
     """Until the server has so many."""
     began = time.monotonic()
     while sandboxes(client) != count:
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 60
         time.sleep(0.05)
 
 
@@ -157,14 +157,14 @@ def test_a_server_that_is_killed_and_started_again() -> None:
         time.sleep(0.02)
     server.terminate(signal.SIGKILL)
     # Whoever waits hears of it at once.
-    thread.join(timeout=5)
+    thread.join(timeout=30)
     assert [type(error) for error in outcome] == [ConnectionLostError]
     assert "create a new one" in str(outcome[0])
     # Whoever asks, too; also for what was started.
     began = time.monotonic()
     with pytest.raises(ConnectionLostError, match="Connection refused"):
         idle.files.read("/etc/passwd")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
 
     port = server.url.rpartition(":")[2]
     with serving("--port", port) as again:
@@ -185,7 +185,7 @@ def test_a_started_command_hears_that_the_server_is_gone() -> None:
     began = time.monotonic()
     with pytest.raises(ConnectionLostError):
         command.wait()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
     sandbox.kill()
 
 
@@ -242,5 +242,5 @@ def test_a_command_that_is_forgotten_goes_on(client: Client) -> None:
         gc.collect()
         began = time.monotonic()
         while not sandbox.files.exists("end"):  # it does not wait for a reader that is gone
-            assert time.monotonic() - began < 20
+            assert time.monotonic() - began < 60
             time.sleep(0.05)

@@ -29,19 +29,19 @@ def wait_until_gone(client: Client, sandbox: str, seconds: float) -> float:
 
 def test_a_sandbox_that_nobody_uses_expires(client: Client) -> None:
     sandbox = client.create(idle_seconds=1)
-    assert wait_until_gone(client, sandbox, 10) > 0.9
+    assert wait_until_gone(client, sandbox, 60) > 0.9
     status, code, message = client.run(sandbox, "true").error
     assert (status, code) == (404, "sandbox_not_found")
     assert "it expired" in message
 
 
 def test_use_keeps_a_sandbox_alive(client: Client) -> None:
-    sandbox = client.create(idle_seconds=1.5)
-    assert client.run(sandbox, "sleep 3; echo there").json["stdout"] == "there\n"
-    for _ in range(6):
-        time.sleep(0.5)
+    sandbox = client.create(idle_seconds=3)
+    assert client.run(sandbox, "sleep 4; echo there").json["stdout"] == "there\n"
+    for _ in range(5):
+        time.sleep(1)
         assert client.ask("GET", f"{sandbox}/env").status == 200
-    wait_until_gone(client, sandbox, 10)
+    wait_until_gone(client, sandbox, 60)
 
 
 def test_a_sandbox_that_is_used_ends_at_its_age(client: Client) -> None:
@@ -54,7 +54,7 @@ def test_the_server_has_the_last_word_on_how_long_a_sandbox_lives() -> None:
     with serving("--idle-seconds", "1", "--lifetime-seconds", "100") as server:
         client = Client(server.url)
         sandbox = client.create(idle_seconds=1000, lifetime_seconds=1000)
-        wait_until_gone(client, sandbox, 10)
+        wait_until_gone(client, sandbox, 60)
 
 
 def test_a_client_that_goes_away_takes_its_command_with_it(client: Client, sandbox: str) -> None:
@@ -72,7 +72,7 @@ def test_a_client_that_goes_away_takes_its_command_with_it(client: Client, sandb
         connection.close()
         began = time.monotonic()
         while client.ask("GET", f"{sandbox}/processes").json["processes"]:
-            assert time.monotonic() - began < 20
+            assert time.monotonic() - began < 60
             time.sleep(0.05)
 
 
@@ -89,7 +89,7 @@ def test_a_server_that_is_told_to_end_finishes_what_runs(number: int) -> None:
             with pytest.raises(ConnectionError):
                 client.ask("GET", "/healthz")
             assert running.result().json["stdout"] == "finished\n"
-        assert server.terminate() == (0, "")
+        assert server.wait() == (0, "")
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
@@ -108,7 +108,7 @@ def test_after_the_grace_period_what_runs_is_ended_and_answered(accept: str) -> 
             wait_for_file(client, sandbox, "begun")
             began = time.monotonic()
             status, errors = server.terminate()
-            assert 1.5 < time.monotonic() - began < 10
+            assert 1.5 < time.monotonic() - began < 60
             assert (status, errors) == (0, "")
             assert b'"sandbox_closed"' in running.result().body
 
@@ -124,6 +124,7 @@ def test_a_kept_connection_hears_that_the_server_ends() -> None:
             server.process.send_signal(signal.SIGTERM)
             answer = running.result()
         assert answer.headers["connection"] == "close"
+        server.wait()
 
 
 def wait_for_file(client: Client, sandbox: str, name: str) -> None:

@@ -20,10 +20,19 @@ static volatile int asleep;
 
 static void *sleep_until_signal(void *argument)
 {
-	struct timespec long_time = { 20, 0 };
+	struct timespec long_time = { 50, 0 };
 	asleep = 1;
 	CHECK(nanosleep(&long_time, 0) == -1 && errno == EINTR);
 	return 0;
+}
+
+/* A signal that comes before the thread sleeps does not end its sleep, so there are more. */
+static void signal_until_it_ends(pthread_t thread)
+{
+	while (pthread_tryjoin_np(thread, 0) == EBUSY) {
+		pthread_kill(thread, SIGUSR1);
+		usleep(5000);
+	}
 }
 
 static pthread_t sleeper(void)
@@ -38,8 +47,7 @@ static pthread_t sleeper(void)
 static void a_signal_to_a_thread_is_handled_by_it(void)
 {
 	pthread_t thread = sleeper();
-	CHECK(!pthread_kill(thread, SIGUSR1));
-	CHECK(!pthread_join(thread, 0));
+	signal_until_it_ends(thread);
 	CHECK(handled == SIGUSR1 && pthread_equal(handled_by, thread));
 }
 
@@ -49,8 +57,7 @@ static void a_signal_to_the_process_is_handled_by_the_first_thread(void)
 	handled = 0;
 	CHECK(!kill(getpid(), SIGUSR1));
 	CHECK(handled == SIGUSR1 && pthread_equal(handled_by, pthread_self()));
-	CHECK(!pthread_kill(thread, SIGUSR1));
-	CHECK(!pthread_join(thread, 0));
+	signal_until_it_ends(thread);
 }
 
 static void a_signal_that_the_first_thread_blocks_is_handled_by_another(void)
@@ -62,8 +69,9 @@ static void a_signal_that_the_first_thread_blocks_is_handled_by_another(void)
 	sigaddset(&wanted, SIGUSR1);
 	CHECK(!pthread_sigmask(SIG_BLOCK, &wanted, &before));
 	CHECK(!kill(getpid(), SIGUSR1));
-	CHECK(!pthread_join(thread, 0));
+	while (!handled) usleep(500);
 	CHECK(handled == SIGUSR1 && pthread_equal(handled_by, thread));
+	signal_until_it_ends(thread);
 	CHECK(!pthread_sigmask(SIG_SETMASK, &before, 0));
 }
 
@@ -133,9 +141,10 @@ static void cancel(void *(*work)(void *))
 	asleep = 0;
 	CHECK(!pthread_create(&thread, 0, work, 0));
 	while (!asleep) usleep(500);
-	usleep(1000);
-	CHECK(!pthread_cancel(thread));
-	CHECK(!pthread_join(thread, &result));
+	while (pthread_tryjoin_np(thread, &result) == EBUSY) {
+		pthread_cancel(thread);
+		usleep(5000);
+	}
 	CHECK(result == PTHREAD_CANCELED);
 }
 

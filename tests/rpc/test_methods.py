@@ -31,8 +31,9 @@ def test_the_reference_lists_every_method_and_param(repository: Path) -> None:
         assert method.name in words, method.name
         for name in (*method.required, *method.optional):
             assert name in words, (method.name, name)
-    listed = {word for word in words if re.match(r"(files|commands|env|streams)\.\w+$", word)}
-    assert listed - METHODS.keys() == {"commands.output", "commands.exit"} & listed
+    families = r"(files|commands|env|streams|shell|python)\.\w+"
+    listed = {word for word in words if re.fullmatch(families, word)}
+    assert listed <= METHODS.keys()
 
 
 def test_a_command_that_is_started_talks(server: Peer) -> None:
@@ -174,6 +175,31 @@ def test_environment_and_usage(server: Peer) -> None:
     usage = server.call("usage")
     assert usage["fsLimitBytes"] == 268435456
     assert usage["processes"] == 0
+
+
+def test_a_shell_keeps_its_state(server: Peer) -> None:
+    shell = server.call("shell.open", cwd="/tmp", env={"A": "b"})["shell"]
+    assert server.call("shell.run", shell=shell, command="cd /; x=1; echo $A")["stdout"] == "b\n"
+    result = server.call("shell.run", shell=shell, command="pwd; echo $x; false")
+    assert (result["stdout"], result["exitCode"], result["timedOut"]) == ("/\n1\n", 1, False)
+    assert server.call("shell.run", shell=shell, command="sleep 60", timeoutMs=300)["timedOut"]
+    assert server.call("shell.run", shell=shell, command="echo $x")["stdout"] == "1\n"
+    server.call("shell.close", shell=shell)
+    error = server.error("shell.run", shell=shell, command="true")
+    assert error["message"] == f"EBADF: there is no shell {shell}"
+
+
+def test_an_interpreter_keeps_its_state(server: Peer) -> None:
+    python = server.call("python.open")["python"]
+    first = server.call("python.run", python=python, code="import math; x = 20")
+    assert (first["value"], first["repr"], first["error"]) == (None, None, None)
+    second = server.call("python.run", python=python, code="print('hi'); {'a': x + 1}")
+    assert (second["stdout"], second["value"], second["repr"]) == ("hi\n", {"a": 21}, "{'a': 21}")
+    third = server.call("python.run", python=python, code="math.inf")
+    assert (third["value"], third["repr"]) == (None, "inf")
+    failed = server.call("python.run", python=python, code="1/0")
+    assert failed["error"]["type"] == "ZeroDivisionError"
+    server.call("python.close", python=python)
 
 
 @pytest.mark.parametrize(

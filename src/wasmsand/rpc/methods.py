@@ -12,6 +12,7 @@ from wasmsand.rpc import values
 from wasmsand.rpc.method import OK, Method, Result
 from wasmsand.rpc.methods_commands import COMMAND_METHODS
 from wasmsand.rpc.methods_files import FILE_METHODS
+from wasmsand.rpc.methods_sessions import SESSION_METHODS
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.session import Session
 from wasmsand.sdk.local import LocalBackend
@@ -73,6 +74,7 @@ METHODS: Final = {
         Method("create", _create, ("wasmDir",), ("timeoutMs", *values.LIMITS, "env", "cwd")),
         *COMMAND_METHODS,
         *FILE_METHODS,
+        *SESSION_METHODS,
         Method("env.set", _env_set, ("name", "value")),
         Method("env.get", _env_get, ("name",)),
         Method("env.unset", _env_unset, ("name",)),

@@ -1,4 +1,4 @@
-"""What one client has: at most one sandbox, the commands it has started, streams.
+"""What one client has: at most one sandbox, and what it has opened in that.
 
 Rules: there is no sandbox before `create` and none after `kill`; what a client can pile up is
 bounded; every failure of the sandbox is an `RpcError` with the name of an errno in front, and
@@ -26,7 +26,9 @@ from wasmsand.sdk.errors import (
     ToolError,
 )
 from wasmsand.sdk.options import SandboxOptions
+from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.sandbox import Sandbox
+from wasmsand.sdk.shell import Shell
 
 _HANDLES_MAX: Final = 4096
 _Kept = TypeVar("_Kept")
@@ -83,6 +85,8 @@ class Session:
         """Whether the client has asked for the end."""
         self.commands: Handles[BackendProcess] = Handles("command")
         self.transfers: Handles[Transfer] = Handles("stream")
+        self.shells: Handles[Shell] = Handles("shell")
+        self.interpreters: Handles[PythonSession] = Handles("interpreter")
         self.cancellations: dict[RequestId, Cancellation] = {}
         """Of requests that wait, by their id."""
         self.after_response: list[Callable[[], None]] = []
@@ -128,6 +132,8 @@ class Session:
         if sandbox is not None:
             sandbox.kill()
         self.commands.drop_all()
+        self.shells.drop_all()
+        self.interpreters.drop_all()
         for transfer in self.transfers.drop_all():
             transfer.close()
 

@@ -1,0 +1,110 @@
+"""Methods of shells and interpreters that keep their state.
+
+Rules: each is known by a number until it is closed; a run waits, and is answered when it is
+done; a value of a program is sent if JSON has it, and otherwise only its `repr`.
+"""
+
+from __future__ import annotations
+
+from wasmsand.rpc.method import OK, Method, Result
+from wasmsand.rpc.params import Params
+from wasmsand.rpc.session import Session
+from wasmsand.sdk.results import PythonError
+from wasmsand.wire import strict_json
+
+
+def _timeout(params: Params) -> float | None:
+    return params.number("timeoutMs") if params.has("timeoutMs") else None
+
+
+def _shell_open(session: Session, params: Params) -> Result:
+    shell = session.sandbox.shell(
+        env=params.variables("env") if params.has("env") else None,
+        cwd=params.text("cwd") if params.has("cwd") else None,
+    )
+    try:
+        return {"shell": session.shells.add(shell), "pid": shell.pid}
+    except BaseException:
+        shell.close()
+        raise
+
+
+def _shell_run(session: Session, params: Params) -> Result:
+    shell = session.shells.get(params.integer("shell"))
+    result = shell.run(
+        params.text("command"),
+        stdin=params.data("stdin") if params.has("stdin") else None,
+        timeout_ms=_timeout(params),
+    )
+    return {
+        "exitCode": result.exit_code,
+        "stdout": result.stdout,
+        "stderr": result.stderr,
+        "executionTimeMs": round(result.execution_time_ms, 3),
+        "timedOut": result.timed_out,
+        "truncated": result.truncated,
+    }
+
+
+def _shell_close(session: Session, params: Params) -> Result:
+    shell = session.shells.drop(params.integer("shell"))
+    if shell is not None:
+        shell.close()
+    return OK
+
+
+def _python_open(session: Session, params: Params) -> Result:
+    interpreter = session.sandbox.python(
+        env=params.variables("env") if params.has("env") else None,
+        cwd=params.text("cwd") if params.has("cwd") else None,
+    )
+    try:
+        return {"python": session.interpreters.add(interpreter), "pid": interpreter.pid}
+    except BaseException:
+        interpreter.close()
+        raise
+
+
+def _python_run(session: Session, params: Params) -> Result:
+    interpreter = session.interpreters.get(params.integer("python"))
+    result = interpreter.run(params.text("code"), timeout_ms=_timeout(params))
+    return {
+        "stdout": result.stdout,
+        "stderr": result.stderr,
+        "value": _sendable(result.value),
+        "repr": result.repr,
+        "error": None if result.error is None else _error_out(result.error),
+        "executionTimeMs": round(result.execution_time_ms, 3),
+        "timedOut": result.timed_out,
+        "truncated": result.truncated,
+    }
+
+
+def _sendable(value: object) -> object:
+    """`value`, or None if JSON has nothing for it: NaN, or a number of thousands of digits."""
+    try:
+        strict_json.encode(value)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _error_out(error: PythonError) -> dict[str, object]:
+    return {"type": error.type, "message": error.message, "traceback": error.traceback}
+
+
+def _python_close(session: Session, params: Params) -> Result:
+    interpreter = session.interpreters.drop(params.integer("python"))
+    if interpreter is not None:
+        interpreter.close()
+    return OK
+
+
+SESSION_METHODS = (
+    Method("shell.open", _shell_open, (), ("env", "cwd"), waits=True),
+    Method("shell.run", _shell_run, ("shell", "command"), ("stdin", "timeoutMs"), waits=True),
+    Method("shell.close", _shell_close, ("shell",)),
+    Method("python.open", _python_open, (), ("env", "cwd"), waits=True),
+    Method("python.run", _python_run, ("python", "code"), ("timeoutMs",), waits=True),
+    Method("python.close", _python_close, ("python",)),
+)

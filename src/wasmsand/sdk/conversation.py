@@ -114,7 +114,7 @@ class Conversation(Generic[_Request]):
         self.lock = threading.Lock()
         """Held during a request."""
         # Guarded by the lock:
-        self._told = b""
+        self._told = bytearray()
         self._has_ended = False
         self.exit_code: int | None = None
         """Of the interpreter, once it is known to have ended by itself."""
@@ -174,14 +174,22 @@ class Conversation(Generic[_Request]):
             self.exit_code = ended.exit_code
             self._has_ended = request.answered = True
         for output in outputs:
-            if output.fd != self._told_on:
+            if output.fd == self._told_on:
+                self._listen(output.data, request)
+            else:
                 request.receive(output)
-                continue
-            *lines, rest = (self._told + output.data).split(b"\n")
-            # Programs can write there too, whatever they like.
-            self._told = rest[-self._line_max :]
-            for line in lines:
-                self._hear(line[-self._line_max :], request)
+
+    def _listen(self, data: bytes, request: _Request) -> None:
+        """Put lines together. Programs can write there too, whatever they like, and without end:
+        what is added costs no more than its own length."""
+        told = self._told
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            told += line
+            self._hear(bytes(told[-self._line_max :]), request)
+            told.clear()
+        told += rest
+        del told[: -self._line_max]
 
     def _end(self, request: _Request) -> None:
         """End the request, on the thread that waits for it."""

@@ -12,7 +12,12 @@ import pytest
 from tests.documents import python_blocks, run_document
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = [DOCS / "index.md", DOCS / "quickstart.md", *sorted((DOCS / "guides").glob("*.md"))]
+PAGES = [
+    DOCS / "index.md",
+    DOCS / "quickstart.md",
+    DOCS / "python.md",
+    *sorted((DOCS / "guides").glob("*.md")),
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -142,7 +142,7 @@ def test_an_address_for_others_needs_a_token() -> None:
         ended = subprocess.run(
             [*COMMAND, "--http", address],
             capture_output=True,
-            timeout=60,
+            timeout=180,
             check=False,
             text=True,
             env=environment(),
@@ -155,7 +155,7 @@ def test_a_token_that_can_be_guessed_is_refused() -> None:
     ended = subprocess.run(
         [*COMMAND, "--http", "127.0.0.1:0"],
         capture_output=True,
-        timeout=60,
+        timeout=180,
         check=False,
         text=True,
         env=environment(WASMSAND_MCP_TOKEN="short"),

@@ -89,6 +89,19 @@ def execute(arguments: argparse.Namespace) -> int:
         raise Failure(
             f"the package {missing.name} is missing: pip install 'wasmsand[mcp]'"
         ) from None
+    http = None
+    if arguments.http is not None:
+        host, port = arguments.http
+        try:
+            http = HttpOptions(
+                host=host,
+                port=port,
+                token=os.environ.get(TOKEN_VARIABLE) or None,
+                idle_seconds=arguments.idle_timeout,
+                max_sessions=arguments.max_sessions,
+            )
+        except UnsafeOptions as error:
+            raise Failure(f"--http: {error} (the variable {TOKEN_VARIABLE})") from None
     made_from = replace(options.sandbox_options(arguments), timeout_ms=arguments.timeout * 1000)
 
     def create() -> Sandbox:
@@ -101,21 +114,11 @@ def execute(arguments: argparse.Namespace) -> int:
     except (SandboxError, ValueError) as error:
         raise Failure(str(error)) from None
     sessions = Sessions(create, output_limit=arguments.output_limit)
-    if arguments.http is None:
+    if http is None:
         serve_stdio(sessions, __version__)
         return 0
-    host, port = arguments.http
     try:
-        http = HttpOptions(
-            host=host,
-            port=port,
-            token=os.environ.get(TOKEN_VARIABLE) or None,
-            idle_seconds=arguments.idle_timeout,
-            max_sessions=arguments.max_sessions,
-        )
         serve_http(sessions, __version__, http)
-    except UnsafeOptions as error:
-        raise Failure(f"--http: {error} (the variable {TOKEN_VARIABLE})") from None
     except OSError as error:
-        raise Failure(f"--http {host}:{port}: {error.strerror}") from None
+        raise Failure(f"--http {http.host}:{http.port}: {error.strerror}") from None
     return 0

@@ -32,12 +32,15 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wasmsand.mcp.server import Context, Lifespan, make_server
-from wasmsand.mcp.sessions import Sessions
+from wasmsand.mcp.sessions import CALLS_AT_ONCE, Sessions
 
 PATH = "/mcp"
 SHORTEST_TOKEN = 16
 MAX_REQUEST_BYTES = 16 * 1024 * 1024
 _SESSION_HEADER = "mcp-session-id"
+_CONNECTIONS_PER_SESSION = 2 * CALLS_AT_ONCE
+_OTHER_CONNECTIONS = 64
+"""Connections beyond those that sessions need; more are answered with 503."""
 _SECONDS_AFTER_IDLE = 5.0
 """A sandbox ends a little after its session, never before it."""
 
@@ -71,7 +74,12 @@ def serve_http(sessions: Sessions, version: str, options: HttpOptions) -> None:
     listener = socket.create_server((options.host, options.port), family=family)
     app = make_app(sessions, version, options)
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=5
+        app,
+        log_level="warning",
+        access_log=False,
+        lifespan="on",
+        limit_concurrency=options.max_sessions * _CONNECTIONS_PER_SESSION + _OTHER_CONNECTIONS,
+        timeout_graceful_shutdown=5,
     )
     _announce(listener, options.host)
     try:

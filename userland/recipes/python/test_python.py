@@ -1,0 +1,142 @@
+"""CPython: what is built in, what it starts, how it ends. Programs as they are written every day
+are compared with the native ones in tests/differential/cases/python.sh."""
+
+from __future__ import annotations
+
+import pytest
+
+from userland.recipes.screen import Screen
+from wasmsand import Sandbox
+from wasmsand.machine import Machine
+
+
+def run(sandbox: Sandbox, code: str) -> str:
+    """What a program prints that must go well."""
+    result = sandbox.commands.run(["python3", "-c", code])
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+def test_it_is_linux_on_wasm32(sandbox: Sandbox) -> None:
+    code = "import sys, os; print(sys.platform, os.uname().machine, sys.version_info[:2])"
+    assert run(sandbox, code) == "linux wasm32 (3, 14)\n"
+    names = "python --version; python3 --version; python3.14 --version"
+    assert sandbox.commands.run(names).stdout == "Python 3.14.7\n" * 3
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "asyncio",
+        "bz2",
+        "compression.zstd",
+        "curses",
+        "dbm.sqlite3",
+        "decimal",
+        "hashlib",
+        "lzma",
+        "mmap",
+        "multiprocessing.synchronize",
+        "pyexpat",
+        "readline",
+        "resource",
+        "select",
+        "socket",
+        "sqlite3",
+        "termios",
+        "unicodedata",
+        "zlib",
+        "zoneinfo",
+    ],
+)
+def test_a_module_of_the_library_is_there(sandbox: Sandbox, module: str) -> None:
+    assert run(sandbox, f"import {module}") == ""
+
+
+@pytest.mark.xfail(reason="L031: no OpenSSL and no libffi", strict=True)
+@pytest.mark.parametrize("module", ["ctypes", "ssl"])
+def test_a_module_that_needs_a_library_that_is_not_there(sandbox: Sandbox, module: str) -> None:
+    assert run(sandbox, f"import {module}") == ""
+
+
+def test_the_library_can_be_read(sandbox: Sandbox) -> None:
+    found = sandbox.commands.run("find /usr/lib/python3* -name argparse.py").stdout
+    assert found == "/usr/lib/python3.14/argparse.py\n"
+    code = "import inspect, json; print(inspect.getsource(json.loads).splitlines()[0])"
+    assert run(sandbox, code).startswith("def loads(s, ")
+    failed = sandbox.commands.run(["python3", "-c", "import json; json.loads('{')"])
+    assert 'File "/usr/lib/python3.14/json/__init__.py", line' in failed.stderr
+    assert "    return _default_decoder.decode(s)\n" in failed.stderr
+
+
+def test_hashes_of_passwords(sandbox: Sandbox) -> None:
+    code = "import hashlib; print(hashlib.pbkdf2_hmac('sha256', b'password', b'salt', 2, 20).hex())"
+    assert run(sandbox, code) == "ae4d0c95af6b46d32d0adff928f06dd02a303f8e\n"
+
+
+@pytest.mark.xfail(reason="L031: scrypt is OpenSSL's", strict=True)
+def test_scrypt(sandbox: Sandbox) -> None:
+    run(sandbox, "import hashlib; hashlib.scrypt(b'', salt=b'', n=16, r=1, p=1)")
+
+
+def test_there_is_no_fork_and_it_says_so(sandbox: Sandbox) -> None:
+    code = "import os, multiprocessing as m; print(hasattr(os, 'fork'), m.get_all_start_methods())"
+    assert run(sandbox, code) == "False ['spawn']\n"
+    failed = sandbox.commands.run(["python3", "-c", "import os; os.fork()"])
+    assert "AttributeError: module 'os' has no attribute 'fork'" in failed.stderr
+
+
+def test_pip_says_that_there_are_no_packages(sandbox: Sandbox) -> None:
+    result = sandbox.commands.run("python3 -m pip install numpy")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("pip is not part of this Python: packages cannot be installed")
+    assert "ModuleNotFoundError" in sandbox.commands.run("python3 -c 'import pip'").stderr
+
+
+def test_a_child_shares_files_pipes_and_signals_with_the_shell(sandbox: Sandbox) -> None:
+    sandbox.files.write("sum.py", "import sys; print(sum(map(int, sys.stdin)))")
+    result = sandbox.commands.run("seq 10 | python3 sum.py | sed 's/^/total /' > out; cat out")
+    assert result.stdout == "total 55\n"
+    result = sandbox.commands.run("python3 -c 'while True: print(1)' | head -n 1; echo done")
+    assert result.stdout == "1\ndone\n"
+
+
+def test_semaphores_are_shared_by_processes(sandbox: Sandbox) -> None:
+    sandbox.files.write(
+        "count.py",
+        "import multiprocessing as mp\n"
+        "def add(lock, name, times):\n"
+        "    for _ in range(times):\n"
+        "        with lock:\n"
+        "            n = int(open(name).read()); open(name, 'w').write(str(n + 1))\n"
+        "if __name__ == '__main__':\n"
+        "    open('n', 'w').write('0'); lock = mp.Lock()\n"
+        "    ps = [mp.Process(target=add, args=(lock, 'n', 50)) for _ in range(3)]\n"
+        "    [p.start() for p in ps]; [p.join() for p in ps]\n"
+        "    print(open('n').read())\n",
+    )
+    assert sandbox.commands.run("python3 count.py; ls /dev/shm").stdout == "150\n"
+
+
+def test_threads_share_the_interpreter(sandbox: Sandbox) -> None:
+    code = (
+        "from concurrent.futures import ThreadPoolExecutor as E; import time; t = time.time()\n"
+        "with E(8) as e: list(e.map(time.sleep, [0.3] * 8))\n"
+        "print(time.time() - t < 2)"
+    )
+    assert run(sandbox, code) == "True\n"
+
+
+@pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
+def test_a_dialogue_on_a_terminal(machine: Machine, term: str) -> None:
+    with Screen(machine, "python3", term) as screen:
+        screen.wait_for(">>>")
+        screen.type("x = 6\r")
+        screen.type("print(x * 7)\r")
+        screen.wait_until(lambda lines: "42" in lines)
+        screen.type("while True: pass\r\r")
+        screen.wait_for("while True")
+        screen.type("\x03")
+        screen.wait_for("KeyboardInterrupt")
+        screen.type("exit(3)\r")
+        assert screen.wait_for_exit() == 3

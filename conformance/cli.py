@@ -25,6 +25,7 @@ from conformance.findutils_suite import FindutilsSuite
 from conformance.gawk_suite import GawkSuite
 from conformance.git_suite import GitSuite
 from conformance.jq_suite import JqSuite
+from conformance.python_suite import PythonSuite
 from conformance.quickjs_suite import QuickjsSuite
 from conformance.report import update
 from conformance.runner import KeptOutcomes, run_suite
@@ -48,6 +49,7 @@ _SUITES: dict[str, Callable[[Supplies], Suite]] = {
     "gzip": automake_suites.gzip_suite,
     "jq": JqSuite,
     "patch": automake_suites.patch_suite,
+    "python": PythonSuite,
     "quickjs": QuickjsSuite,
     "sed": automake_suites.sed_suite,
     "tar": TarSuite,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bench.programs import program_cases
+from bench.python import python_cases
 from bench.sides import SandboxSide, Side
 from wasmsand import Sandbox
 
@@ -135,4 +136,5 @@ def all_cases(*, quick: bool) -> list[Case]:
         WholeCommand("sha256sum of 100 MB", "sha256sum bulk", bulk, _write_bulk),
         WholeCommand("ls -lR of 10,000 files", "ls -lR tree > listing", bulk, _write_tree),
         *program_cases(bulk),
+        *python_cases(few, bulk),
     ]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.guests import call_host, forking, program
 from tests.engine.hosts import MEMORY_LIMIT, Host, load, on_guest_thread
-from wasmsand.engine.protocol import GuestTrap, ModuleRejected, TrapKind
+from wasmsand.engine.protocol import GuestTrap, GuestUnwind, ModuleRejected, TrapKind
 from wasmsand.engine.wasmtime import shared_memory
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.instance import WasmtimeInstance
@@ -209,6 +209,37 @@ def test_a_thousand_threads_leave_nothing(engine: WasmtimeEngine) -> None:
 
     before = len(shared_memory._memories)
     assert on_guest_thread(engine, make) is None
+    assert len(shared_memory._memories) == before
+    first.close()
+
+
+class Left(GuestUnwind):
+    """A thread that ended by a host call, as exit does."""
+
+
+def test_an_ended_thread_leaves_its_instance_to_the_next(engine: WasmtimeEngine) -> None:
+    body = f"""(i32.store (i32.const {SEEN}) (i32.add (local.get $argument) (global.get $sp)))
+      (global.set $sp (i32.const 1))
+      {"(drop " + call_host("(i32.const 1)") + ")"}"""
+    first = load(engine, threaded(body)).instantiate(MEMORY_LIMIT)
+    before = len(shared_memory._memories)
+
+    def leave(*_: int) -> int:
+        raise Left
+
+    for argument in range(5):
+        thread = first.new_thread(STACK, argument)
+        assert isinstance(Host(engine, on_syscall=leave).run(thread), Left)  # type: ignore[arg-type]
+        assert word(first, SEEN) == STACK + argument
+        assert len(shared_memory._memories) == before + 1
+    first.close()
+    assert len(shared_memory._memories) == before
+
+
+def test_a_thread_that_trapped_leaves_nothing(engine: WasmtimeEngine) -> None:
+    first = load(engine, threaded("unreachable")).instantiate(MEMORY_LIMIT)
+    before = len(shared_memory._memories)
+    assert isinstance(run_thread(engine, first).raised, GuestTrap)
     assert len(shared_memory._memories) == before
     first.close()
 

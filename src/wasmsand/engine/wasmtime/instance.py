@@ -19,6 +19,7 @@ from wasmsand.engine.wasmtime.fork import Asyncify, Phase
 from wasmsand.engine.wasmtime.traps import discard_failure, take_failure
 
 if TYPE_CHECKING:
+    from wasmsand.engine.wasmtime.guest_thread import WasmtimeThread
     from wasmsand.engine.wasmtime.module import WasmtimeModule
 
 WASM_PAGE = 65536
@@ -53,6 +54,8 @@ class WasmtimeInstance:
         """How many `call`s are under way."""
         self._started = self._ended = self._closed = False
         self._threads = 0
+        self.idle_threads: list[WasmtimeThread] = []
+        """Instances on this memory whose threads have ended."""
         self._close_wanted = False
         self.asyncify = Asyncify(self) if module.forks else None
         self._store = ffi.gc(lib.wasmtime_store_new(engine, NULL, NULL), lib.wasmtime_store_delete)
@@ -189,6 +192,9 @@ class WasmtimeInstance:
 
     def _free(self) -> None:
         self._closed = True
+        for thread in self.idle_threads:
+            thread._free()
+        self.idle_threads.clear()
         # Whoever kept a view gets a ValueError, not another guest's memory.
         for view in self._views:
             view.release()

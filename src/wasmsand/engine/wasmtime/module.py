@@ -91,6 +91,9 @@ class WasmtimeModule:
             raise ModuleRejected(f"exports no function `{THREAD_START}` of the right type")
         if STACK_POINTER not in self.exports.variables:
             raise ModuleRejected(f"exports no variable `{STACK_POINTER}`")
+        idle = WasmtimeThread.take_idle(first, stack_pointer, argument)
+        if idle is not None:
+            return idle
         with self._prepare_lock:
             if self._for_threads is None:
                 initial_bytes = (self.exports.memory_pages or 0) * WASM_PAGE

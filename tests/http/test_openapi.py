@@ -70,6 +70,17 @@ def test_parameters_and_bodies_are_described(found: Any) -> None:
     assert schema["additionalProperties"] is False
 
 
+def test_fields_are_described_as_in_the_source(found: Any) -> None:
+    schemas = found["components"]["schemas"]
+    assert schemas["RunCommand"]["properties"]["env"]["description"] == (
+        "Added to the sandbox's variables."
+    )
+    # Of the class that it is derived from, and of the SDK.
+    assert "environment instead" in schemas["StartCommand"]["properties"]["environ"]["description"]
+    assert "Permission bits" in schemas["FileInfo"]["properties"]["mode"]["description"]
+    assert not [name for name, schema in schemas.items() if "description" not in schema]
+
+
 def test_public_requests_need_no_token(found: Any) -> None:
     open_paths = {
         path

@@ -22,7 +22,8 @@ _COMMAND = _SANDBOX + "/commands/{command}"
 
 
 async def _openapi(call: Call[None, None]) -> Response:
-    content = document(ROUTES, call.service.settings.version)
+    version = call.service.settings.version
+    content = await call.service.in_file_thread(lambda: document(ROUTES, version))
     return Response(content, media_type="application/json")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -98,10 +97,9 @@ def test_what_is_printed_in_the_server_goes_to_standard_error() -> None:
 
 def test_closed_standard_output_is_a_clear_failure() -> None:
     done = subprocess.run(
-        [*COMMAND],
+        ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *COMMAND],
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        preexec_fn=lambda: os.close(1),
         timeout=SECONDS,
     )
     assert done.returncode == 125

@@ -2,10 +2,9 @@
 #
 #   sh python_driver.sh LOG MODULE
 #
-# The current directory is the top of the tree: python/ is an installation, lib/ has the tests.
+# The current directory is the top of the tree: python/ is an installation that has the tests.
 
 log=$1 module=$2 tree=$PWD
 exec >"$log" 2>&1
-export PYTHONPATH=$tree/lib
 cd "$TMPDIR" || exit 99
 exec "$tree/python/bin/python3" -m test --verbose3 "$module"

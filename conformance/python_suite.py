@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from conformance.area import Area, ordinary_environment
 from conformance.builds import reference_key, reference_program
 from conformance.exit_status import judge
 from conformance.program_suite import ProgramSuite
+from conformance.sandboxed import SandboxArea, image_with
 from conformance.suite import Outcome, Side, Verdict
 from conformance.supplies import Supplies, Workplace
+from wasmsand.kernel.vfs import ROOT, Snapshot
+from wasmsand.machine import Machine
 
 _DRIVER = Path(__file__).with_name("python_driver.sh")
 _LOG = "log"
@@ -26,7 +30,8 @@ _TIMEOUT_SECONDS = 900.0
 _DIVIDED = ("test_asyncio", "test_concurrent_futures", "test_future_stmt", "test_inspect")
 _SKIPPED = re.compile(rb"^(1 test skipped:|\S+ skipped -- .*)$", re.MULTILINE)
 _INSTALLED = "python"
-_TESTS = "lib"
+_TESTS = "tests"
+_LIBRARY = "lib/python3.14"
 
 
 class PythonSuite(ProgramSuite):
@@ -45,18 +50,30 @@ class PythonSuite(ProgramSuite):
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """The tests, and an installation: natively the reference's, else the image's."""
         source = self.supplies.unpack(self.recipe, place)
-        shutil.copytree(source / "Lib/test", tree / _TESTS / "test")
+        shutil.copytree(source / "Lib/test", tree / _TESTS)
         (program,) = self.recipe.programs
         if side == "native":
             reference = reference_program(self.supplies, self.recipe, program)
-            shutil.copytree(reference.parents[1], tree / _INSTALLED, symlinks=True)
+            installed = tree / _INSTALLED
+            shutil.copytree(reference.parents[1], installed, symlinks=True)
+            (installed / _LIBRARY / "test").symlink_to(f"../../../{_TESTS}")
         else:
             (tree / _INSTALLED).symlink_to("/usr")
         shutil.copy2(_DRIVER, tree / _DRIVER.name)
 
+    @contextmanager
+    def _area(self, side: Side) -> Iterator[Area]:
+        """With the tests in the library, where isolated interpreters look for them."""
+        if side == "sandbox":
+            with self._lock:
+                if self._image is None:
+                    self._image = _with_tests_in_library(image_with(self.tree(side)))
+        with super()._area(side) as area:
+            yield area
+
     def tests(self) -> Sequence[str]:
         """The modules, as regrtest names them."""
-        folder = self.tree("native") / _TESTS / "test"
+        folder = self.tree("sandbox") / _TESTS
         names = []
         for path in sorted(folder.glob("test_*")):
             if path.name in _DIVIDED:
@@ -76,6 +93,14 @@ class PythonSuite(ProgramSuite):
         )
         log = area.kept().get(_LOG, b"")
         return judge_module(ended.exit_code, log, ended.seconds, timed_out=ended.timed_out)
+
+
+def _with_tests_in_library(image: Snapshot) -> Snapshot:
+    machine = Machine(image=image)
+    namespace = machine.kernel.namespace
+    target, link = f"{SandboxArea.tree}/{_TESTS}", f"/usr/{_LIBRARY}/test"
+    namespace.symlink(ROOT, target.encode(), namespace.root, link.encode())
+    return machine.kernel.root.freeze()
 
 
 def judge_module(exit_code: int, log: bytes, seconds: float, *, timed_out: bool) -> Outcome:

@@ -55,6 +55,31 @@ _TERMCAP = b":\\\n\t:".join(
     )
 )
 
+_SERVICES = b"".join(
+    b"%s\t%d/%s\n" % (name, port, protocol)
+    for name, port, protocols in (
+        (b"echo", 7, b"tcp udp"),
+        (b"ftp", 21, b"tcp"),
+        (b"ssh", 22, b"tcp"),
+        (b"telnet", 23, b"tcp"),
+        (b"smtp", 25, b"tcp"),
+        (b"domain", 53, b"tcp udp"),
+        (b"http", 80, b"tcp"),
+        (b"pop3", 110, b"tcp"),
+        (b"ntp", 123, b"udp"),
+        (b"imap2", 143, b"tcp"),
+        (b"ldap", 389, b"tcp udp"),
+        (b"https", 443, b"tcp udp"),
+        (b"submission", 587, b"tcp"),
+        (b"imaps", 993, b"tcp"),
+        (b"pop3s", 995, b"tcp"),
+        (b"mysql", 3306, b"tcp"),
+        (b"postgresql", 5432, b"tcp"),
+        (b"http-alt", 8080, b"tcp udp"),
+    )
+    for protocol in protocols.split()
+)
+
 _FILES = {
     b"/etc/passwd": b"""\
 root:x:0:0:root:/root:/bin/bash
@@ -74,6 +99,8 @@ nogroup:x:65534:
 """,
     b"/etc/hosts": b"127.0.0.1\tlocalhost\n127.0.1.1\tsandbox\n::1\tlocalhost\n",
     b"/etc/hostname": b"sandbox\n",
+    b"/etc/services": _SERVICES,
+    b"/etc/protocols": b"ip\t0\tIP\nicmp\t1\tICMP\ntcp\t6\tTCP\nudp\t17\tUDP\nipv6\t41\tIPv6\n",
     b"/etc/nsswitch.conf": b"passwd: files\ngroup: files\nhosts: files dns\n",
     b"/etc/os-release": b"""\
 ID=wasmsand

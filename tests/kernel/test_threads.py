@@ -13,6 +13,7 @@ from wasmsand.kernel.process.delivery import (
     act_on_pending,
     deliverable_handler,
     interrupts,
+    kill,
     post,
     take_for_handler,
 )
@@ -160,6 +161,24 @@ def test_what_a_thread_leaves_when_it_ends_is_for_the_others(
     end_thread(computer.kernel, threads[1], 0)
     assert woken
     assert interrupts(threads[2])
+
+
+def test_a_signal_to_the_process_is_not_taken_by_the_thread_that_sent_it(
+    computer: Computer, process: Process, threads: list[Thread]
+) -> None:
+    computer.handle(process, Signal.SIGUSR1)
+    kill(computer.kernel, threads[2], process.pid, Signal.SIGUSR1)
+    assert [interrupts(thread) for thread in threads] == [True, False, False]
+
+
+def test_a_signal_that_its_taker_blocks_before_it_is_taken_goes_to_another(
+    computer: Computer, process: Process, threads: list[Thread]
+) -> None:
+    computer.handle(process, Signal.SIGUSR1)
+    computer.send(process, Signal.SIGUSR1)
+    threads[0].signals.set_mask(mask_of(Signal.SIGUSR1))
+    act_on_pending(computer.kernel, threads[0])
+    assert [interrupts(thread) for thread in threads] == [False, True, False]
 
 
 def test_a_signal_to_a_thread_is_no_other_threads(

@@ -23,6 +23,7 @@ from wasmsand.kernel.process.signals import (
     Signal,
     SignalInfo,
     TakenSignal,
+    ThreadSignals,
     require_signal,
 )
 
@@ -78,21 +79,36 @@ def any_thread_takes(process: Process, signo: int) -> bool:
 
 
 def retarget(kernel: Kernel, process: Process) -> None:
-    """See that the signals of a process with threads find one that takes them: the first one
-    that does not block them, the process's first thread before others."""
+    """Give each signal of a process with threads to one that takes it: the first one that does
+    not block it, the process's first thread before others. Signals that all block stay with
+    the process."""
+    takers: list[Process] = []
     pending = process.signals.pending
     while pending:
         signo = (pending & -pending).bit_length()
         pending &= pending - 1
         for thread in process.threads:
             if not thread.signals.mask >> (signo - 1) & 1:
-                thread.signal_queue.wake()
-                act_on_pending(kernel, thread)
-                kernel.interrupt_if_computing(thread)
+                thread.signals.add(process.signals.take(signo))
+                takers.append(thread)
                 break
         else:
             for thread in process.threads:
                 thread.signal_queue.wake()  # sigtimedwait may want it
+    for thread in takers:
+        thread.signal_queue.wake()
+        _act(kernel, thread)
+        kernel.interrupt_if_computing(thread)
+
+
+def hand_back(thread: Process, signals: int) -> None:
+    """Let others have those of these signals that are pending for a thread but were sent to
+    its process."""
+    own = thread.signals
+    assert isinstance(own, ThreadSignals)
+    for info in own.own_signals():
+        if signals >> (info.signo - 1) & 1 and info.code != SI_TKILL:
+            thread.leader.signals.add(own.take(info.signo))
 
 
 def act_on_pending(kernel: Kernel, process: Process) -> None:
@@ -101,6 +117,15 @@ def act_on_pending(kernel: Kernel, process: Process) -> None:
     Called when a signal arrives, when a mask changes, when an action changes, and when a
     stopped process goes on: until then only SIGKILL and SIGCONT reach it.
     """
+    group = process.leader
+    if group is not process:
+        hand_back(process, process.signals.mask)
+        if group.signals.pending:
+            retarget(kernel, group)
+    _act(kernel, process)
+
+
+def _act(kernel: Kernel, process: Process) -> None:
     signals = process.signals
     while not process.dead and not process.stopped:
         signo = signals.next_deliverable()

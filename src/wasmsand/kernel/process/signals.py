@@ -102,6 +102,7 @@ def mask_of(*signals: int) -> int:
 UNBLOCKABLE: Final = mask_of(Signal.SIGKILL, Signal.SIGSTOP)
 STOP_SIGNALS: Final = mask_of(*_STOP)
 SIGCONT_BIT: Final = mask_of(Signal.SIGCONT)
+ALL_SIGNALS: Final = (1 << SIGNAL_MAX) - 1
 
 
 def require_signal(signo: int) -> int:
@@ -243,7 +244,7 @@ class SignalState:
 
 class ThreadSignals(SignalState):
     """The signals of one of several threads: a mask and signals of its own; the actions, and
-    the signals that any thread may take, are those of the process."""
+    the signals that all threads block, are those of the process."""
 
     __slots__ = ("_own", "_process")
 
@@ -258,10 +259,9 @@ class ThreadSignals(SignalState):
         """What this thread may take."""
         return self._own.pending | self._process.pending
 
-    @property
-    def own_pending(self) -> int:
-        """What was sent to this thread alone."""
-        return self._own.pending
+    def own_signals(self) -> tuple[SignalInfo, ...]:
+        """What is pending for this thread alone."""
+        return tuple(self._own.pending_info.values())
 
     @property
     def _actions(self) -> dict[int, SignalAction]:  # type: ignore[override]

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.opening import abandon_fifo_open
-from wasmsand.kernel.process.delivery import retarget
+from wasmsand.kernel.process.delivery import hand_back, retarget
 from wasmsand.kernel.process.life import exit_process, require_room_for_child
 from wasmsand.kernel.process.process import Process, ProcessState
-from wasmsand.kernel.process.signals import SignalState, ThreadSignals
+from wasmsand.kernel.process.signals import ALL_SIGNALS, SignalState, ThreadSignals
 from wasmsand.kernel.wait import WaitQueue
 
 if TYPE_CHECKING:
@@ -121,6 +121,7 @@ def end_thread(kernel: Kernel, thread: Process, status: int) -> None:
     if thread.dead or group.dead:
         return
     _drop(kernel, thread)
+    hand_back(thread, ALL_SIGNALS)
     group.threads = [other for other in group.threads if other is not thread]
     if group.threads:
         retarget(kernel, group)  # what it was to take is for the others now
@@ -134,6 +135,7 @@ def only_thread(kernel: Kernel, thread: Process) -> Process:
     if group is thread:
         return group
     for other in group.threads:
+        hand_back(other, ALL_SIGNALS)
         if other is not thread:
             _drop(kernel, other)
             kernel.interrupt_if_computing(other)

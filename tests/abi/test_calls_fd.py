@@ -175,11 +175,16 @@ def test_fcntl_flags_and_duplicates(caller: Caller) -> None:
     assert caller.errno("fcntl64", 99, F_GETFD) is Errno.EBADF
 
 
-def test_the_size_of_a_pipe_is_fixed(caller: Caller) -> None:
-    fd, _ = caller.pipe()
+def test_a_pipe_can_be_made_smaller_and_as_large_as_it_was(caller: Caller) -> None:
+    fd, writer = caller.pipe()
     assert caller.ok("fcntl64", fd, F_GETPIPE_SZ) == 65536
-    assert caller.ok("fcntl64", fd, F_SETPIPE_SZ, 4096) == 65536
+    assert caller.ok("fcntl64", fd, F_SETPIPE_SZ, 5000) == 8192
+    assert caller.ok("fcntl64", fd, F_GETPIPE_SZ) == 8192
+    assert caller.ok("fcntl64", fd, F_SETPIPE_SZ, 0) == 4096
+    assert caller.ok("fcntl64", fd, F_SETPIPE_SZ, 65536) == 65536
     assert caller.errno("fcntl64", fd, F_SETPIPE_SZ, 1 << 20) is Errno.EPERM
+    caller.write(writer, bytes(5000))
+    assert caller.errno("fcntl64", fd, F_SETPIPE_SZ, 4096) is Errno.EBUSY
     file = caller.open(b"f", O_CREAT)
     assert caller.errno("fcntl64", file, F_GETPIPE_SZ) is Errno.EBADF
 

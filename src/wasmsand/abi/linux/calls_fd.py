@@ -151,8 +151,8 @@ def fcntl(context: CallContext, fd: int, command: int, argument: int) -> int:
     if command in (F_GETPIPE_SZ, F_SETPIPE_SZ):
         if not isinstance(file, PipeEnd):
             raise KernelError(Errno.EBADF)
-        if command == F_SETPIPE_SZ and argument > file.pipe.capacity:
-            raise KernelError(Errno.EPERM)
+        if command == F_SETPIPE_SZ:
+            file.pipe.resize(argument)
         return file.pipe.capacity
     if command in (F_GETLK64, F_SETLK64, F_SETLKW64):
         return record_lock(context, fd, command, argument)

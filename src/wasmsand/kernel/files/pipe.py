@@ -95,6 +95,17 @@ class Pipe(ByteQueue):
             self._account.in_use -= 1
         self.changed.wake()
 
+    def resize(self, size: int) -> None:
+        """F_SETPIPE_SZ: hold at least `size` bytes, rounded up to a power of two."""
+        wanted = max(PIPE_ATOMIC_WRITE, 1 << max(size - 1, 0).bit_length())
+        crowded = self._account.in_use > FULL_PIPES_MAX
+        if wanted > (self.capacity if crowded else PIPE_CAPACITY):
+            raise KernelError(Errno.EPERM, f"a pipe holds at most {PIPE_CAPACITY} bytes")
+        if wanted < self.size:
+            raise KernelError(Errno.EBUSY)
+        self.capacity = wanted
+        self.changed.wake()
+
     def room(self) -> int:
         """Bytes that can be written now."""
         return self.capacity - self.size

@@ -19,7 +19,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-_END_SECONDS = 60
+_END_SECONDS = 180
+_ANSWER_SECONDS = 180
 
 
 class DidNotStart(Exception):
@@ -111,7 +112,9 @@ class Client:
         if value is not None:
             body = json.dumps(value).encode()
             sent.setdefault("Content-Type", "application/json")
-        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+        connection = http.client.HTTPConnection(
+            parts.hostname or "", parts.port, timeout=_ANSWER_SECONDS
+        )
         try:
             connection.request(method, target, body, sent)
             response = connection.getresponse()

@@ -78,16 +78,16 @@ def test_a_client_that_goes_away_takes_its_command_with_it(client: Client, sandb
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_that_is_told_to_end_finishes_what_runs(number: int) -> None:
-    with serving(*GRACEFUL) as server:
+    with serving("--grace-seconds", "60") as server:
         client = Client(server.url)
         sandbox = client.create()
         with ThreadPoolExecutor(1) as pool:
-            running = pool.submit(client.run, sandbox, "touch begun; sleep 1; echo finished")
+            running = pool.submit(client.run, sandbox, "touch begun; sleep 3; echo finished")
             wait_for_file(client, sandbox, "begun")
             server.process.send_signal(number)
-            time.sleep(0.4)
             with pytest.raises(ConnectionError):
-                client.ask("GET", "/healthz")
+                while not running.done():
+                    client.ask("GET", "/healthz")
             assert running.result().json["stdout"] == "finished\n"
         assert server.wait() == (0, "")
 
@@ -119,7 +119,7 @@ def test_a_kept_connection_hears_that_the_server_ends() -> None:
         client = Client(server.url)
         sandbox = client.create()
         with ThreadPoolExecutor(1) as pool:
-            running = pool.submit(client.run, sandbox, "touch begun; sleep 1")
+            running = pool.submit(client.run, sandbox, "touch begun; sleep 60")
             wait_for_file(client, sandbox, "begun")
             server.process.send_signal(signal.SIGTERM)
             answer = running.result()

@@ -29,6 +29,7 @@ _LOG = "log"
 _TIMEOUT_SECONDS = 900.0
 _DIVIDED = ("test_asyncio", "test_concurrent_futures", "test_future_stmt", "test_inspect")
 _SKIPPED = re.compile(rb"^(1 test skipped:|\S+ skipped -- .*)$", re.MULTILINE)
+_NO_TESTS_RAN = 4
 _INSTALLED = "python"
 _TESTS = "tests"
 _LIBRARY = "lib/python3.14"
@@ -105,8 +106,9 @@ def _with_tests_in_library(image: Snapshot) -> Snapshot:
 
 def judge_module(exit_code: int, log: bytes, seconds: float, *, timed_out: bool) -> Outcome:
     """The outcome of one module, from regrtest's exit status and report."""
-    if exit_code == 0 and _SKIPPED.search(log):
-        reason = _SKIPPED.search(log)
-        assert reason is not None
-        return Outcome(Verdict.SKIP, reason[0].decode("utf-8", "replace"), seconds)
+    if exit_code == _NO_TESTS_RAN:
+        return Outcome(Verdict.SKIP, "no tests ran", seconds)
+    skipped = _SKIPPED.search(log) if exit_code == 0 else None
+    if skipped is not None:
+        return Outcome(Verdict.SKIP, skipped[0].decode("utf-8", "replace"), seconds)
     return judge(exit_code, log, seconds, timed_out=timed_out)

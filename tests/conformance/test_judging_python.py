@@ -29,6 +29,7 @@ _FAILED = b"FAIL: test_x (test.test_os.T.test_x)\n\n1 test failed:\n    test_os\
         (0, _PARTLY, Verdict.PASS),
         (2, _FAILED, Verdict.FAIL),
         (3, _PARTLY, Verdict.FAIL),
+        (4, b"Result: NO TESTS RAN", Verdict.SKIP),
         (139, b"", Verdict.FAIL),
     ],
 )

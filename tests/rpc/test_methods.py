@@ -167,6 +167,18 @@ def test_an_archive_that_is_none_is_an_error_and_can_be_given_up(server: Peer) -
     assert server.call("run", command="echo on")["stdout"] == "on\n"
 
 
+def test_what_a_client_can_open_is_bounded(server: Peer) -> None:
+    for _ in range(64):
+        server.call("files.importTar", path="/tmp/in")
+    error = server.error("files.importTar", path="/tmp/in")
+    assert (error["code"], error["message"]) == (
+        1,
+        "EMFILE: there are 64 streams already; close one",
+    )
+    server.call("streams.close", stream=1)
+    server.call("files.importTar", path="/tmp/in")
+
+
 def test_environment_and_usage(server: Peer) -> None:
     server.call("env.set", name="A", value="b")
     assert server.call("env.all")["variables"]["A"] == "b"

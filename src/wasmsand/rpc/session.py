@@ -30,15 +30,19 @@ from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.sdk.shell import Shell
 
-_HANDLES_MAX: Final = 4096
+_COMMANDS_MAX: Final = 4096
+_TRANSFERS_MAX: Final = 64
+"""Each that goes in has a thread."""
+_SESSIONS_MAX: Final = 256
 _Kept = TypeVar("_Kept")
 
 
 class Handles(Generic[_Kept]):
     """Things that a client knows by number."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, limit: int) -> None:
         self._kind = kind
+        self._limit = limit
         self._lock = threading.Lock()
         # Guarded by the lock:
         self._numbers = itertools.count(1)
@@ -47,8 +51,10 @@ class Handles(Generic[_Kept]):
     def add(self, thing: _Kept) -> int:
         """The number of a new one."""
         with self._lock:
-            if len(self._kept) >= _HANDLES_MAX:
-                raise sandbox_error("EMFILE", f"{_HANDLES_MAX} {self._kind}s are there already")
+            if len(self._kept) >= self._limit:
+                raise sandbox_error(
+                    "EMFILE", f"there are {self._limit} {self._kind}s already; close one"
+                )
             number = next(self._numbers)
             self._kept[number] = thing
             return number
@@ -83,10 +89,10 @@ class Session:
         self._backend: Backend | None = None
         self.ended = False
         """Whether the client has asked for the end."""
-        self.commands: Handles[BackendProcess] = Handles("command")
-        self.transfers: Handles[Transfer] = Handles("stream")
-        self.shells: Handles[Shell] = Handles("shell")
-        self.interpreters: Handles[PythonSession] = Handles("interpreter")
+        self.commands: Handles[BackendProcess] = Handles("command", _COMMANDS_MAX)
+        self.transfers: Handles[Transfer] = Handles("stream", _TRANSFERS_MAX)
+        self.shells: Handles[Shell] = Handles("shell", _SESSIONS_MAX)
+        self.interpreters: Handles[PythonSession] = Handles("interpreter", _SESSIONS_MAX)
         self.cancellations: dict[RequestId, Cancellation] = {}
         """Of requests that wait, by their id."""
         self.after_response: list[Callable[[], None]] = []

@@ -7,8 +7,9 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from http.client import HTTPResponse
+from http.client import HTTPConnection, HTTPResponse
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -52,7 +53,11 @@ def hello(url: str, **headers: str) -> tuple[int, Any, bytes]:
 
 
 def tool_call(number: int, command: str) -> bytes:
-    params = {"name": "sandbox_run", "arguments": {"command": command}}
+    params = {
+        "name": "sandbox_run",
+        "arguments": {"command": command},
+        "_meta": {"progressToken": number},
+    }
     return json.dumps(
         {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
     ).encode()
@@ -84,6 +89,20 @@ def test_progress_comes_over_http() -> None:
         assert "first" in heard
 
     run(test)
+
+
+def test_a_connection_that_breaks_does_not_end_the_command() -> None:
+    with http_server() as url:
+        _, headers, _ = hello(url)
+        session = {"Mcp-Session-Id": headers["Mcp-Session-Id"]}
+        connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
+        connection.request("POST", "/mcp", tool_call(2, "mkfifo f; cat f > g"), {**JSON, **session})
+        # The first progress has come: the command runs.
+        assert connection.getresponse().readline().startswith(b"event")
+        connection.close()
+        # A second and more, so that progress finds nobody who listens.
+        post(url, tool_call(3, "sleep 2; echo on > f"), **session)
+        assert b'"stdout":"on' in post(url, tool_call(4, "sleep 1; cat g"), **session)[2]
 
 
 def test_a_session_that_the_client_ends_is_gone() -> None:

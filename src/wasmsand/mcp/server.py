@@ -20,6 +20,7 @@ from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.types import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
@@ -66,7 +67,10 @@ def make_server(
     """A server whose requests are answered by the sandbox of `session_name(request)`."""
 
     def session(context: Context) -> Session:
-        return sessions.get(session_name(context))
+        try:
+            return sessions.get(session_name(context))
+        except SandboxError as error:
+            raise MCPError(INTERNAL_ERROR, f"no sandbox could be made: {error}") from None
 
     async def list_tools(
         context: Context, _params: PaginatedRequestParams | None
@@ -153,7 +157,11 @@ async def _report(context: Context, watch: CommandWatch) -> None:
         await anyio.sleep(PROGRESS_SECONDS)
         seconds = round(time.monotonic() - started, 1)
         message = watch.last_line or f"{seconds:.0f} s"
-        await context.session.report_progress(seconds, message=message)
+        try:
+            await context.session.report_progress(seconds, message=message)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            # Nobody listens any more; the command goes on.
+            return
 
 
 def _described(tool: ToolDefinition) -> Tool:

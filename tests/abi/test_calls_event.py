@@ -6,7 +6,7 @@ import pytest
 
 from tests.abi.caller import Caller, Sandbox
 from wasmsand.kernel.errno import Errno
-from wasmsand.kernel.flags import O_CREAT, O_RDWR
+from wasmsand.kernel.flags import O_CREAT, O_DIRECTORY, O_RDWR
 
 EPOLLIN, EPOLLOUT = 1, 4
 ADD, DELETE, MODIFY = 1, 2, 3
@@ -143,3 +143,12 @@ def test_a_process_file_tells_of_its_end(sandbox: Sandbox, caller: Caller) -> No
     assert caller.errno("pidfd_send_signal", fd, SIGTERM, 0, 0) is Errno.ESRCH
     assert caller.errno("pidfd_open", 9999, 0) is Errno.ESRCH
     assert caller.errno("pidfd_open", -1, 0) is Errno.EINVAL
+
+
+def test_the_directory_of_a_process_names_it_for_a_signal(caller: Caller) -> None:
+    child = caller.fork()
+    fd = caller.open(b"/proc/%d" % child.process.pid, O_DIRECTORY)
+    caller.ok("pidfd_send_signal", fd, SIGTERM, 0, 0)
+    assert child.process.dead
+    other = caller.open(b"/proc", O_DIRECTORY)
+    assert caller.errno("pidfd_send_signal", other, SIGTERM, 0, 0) is Errno.EBADF

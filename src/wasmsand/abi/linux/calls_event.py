@@ -24,6 +24,8 @@ from wasmsand.kernel.files.timer import TimerFile
 from wasmsand.kernel.flags import O_CLOEXEC, O_NONBLOCK
 from wasmsand.kernel.limits import POLL_FDS_MAX
 from wasmsand.kernel.process.delivery import kill
+from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.vfs import ProcFs
 
 _EVENT: Final = Struct("<I4xQ")
 _ADD, _DELETE, _MODIFY = 1, 2, 3
@@ -185,14 +187,21 @@ def pidfd_open(context: CallContext, pid: int, flags: int) -> int:
 
 
 def pidfd_send_signal(context: CallContext, fd: int, signo: int, info: int, flags: int) -> int:
-    """pidfd_send_signal(2)."""
-    file = context.file(fd)
-    if not isinstance(file, ProcessFile):
-        raise KernelError(Errno.EBADF)
+    """pidfd_send_signal(2): to the process of a pidfd, or of a directory /proc/PID."""
+    process = _process_of(context, context.file(fd))
     if flags or info:
         raise KernelError(Errno.EINVAL)
-    pid = file.process.pid
-    if context.kernel.processes.find(pid) is not file.process:
+    if process is None or context.kernel.processes.find(process.pid) is not process:
         raise KernelError(Errno.ESRCH)
-    kill(context.kernel, context.process, pid, signed(signo))
+    kill(context.kernel, context.process, process.pid, signed(signo))
     return 0
+
+
+def _process_of(context: CallContext, file: OpenFile) -> Process | None:
+    if isinstance(file, ProcessFile):
+        return file.process
+    node = file.node
+    pid = node.fs.process_of(node.ino) if node and isinstance(node.fs, ProcFs) else None
+    if pid is None:
+        raise KernelError(Errno.EBADF)
+    return context.kernel.processes.find(pid)

@@ -216,6 +216,11 @@ class ProcFs(FileSystem):
         kind, pid, argument = _unpack(ino)
         return (pid, argument) if kind is Kind.FD_OBJECT else None
 
+    def process_of(self, ino: int) -> int | None:
+        """The pid, if this is the directory of a process."""
+        kind, pid, argument = _unpack(ino)
+        return pid if kind is Kind.PROCESS and not argument else None
+
     # Names.
 
     def lookup(self, parent: int, name: bytes) -> int | None:

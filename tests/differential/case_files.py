@@ -19,6 +19,8 @@ recipes whose programs are used, besides bash and coreutils. `xfail` marks a kno
 difference, by its ID in docs/limitations.md. `ignore` lists what is not compared
 (stdout, stderr, files), for output that depends on timing or on the machine.
 
+A Python program is a case of its own: every file of `cases/python`, run as `program.py`.
+
 Rules: a script depends on nothing but its needs: no process numbers, no sizes of
 directories, no order of directory entries.
 """
@@ -32,6 +34,7 @@ from typing import Final
 CASES = Path(__file__).resolve().parent / "cases"
 ALWAYS_NEEDED: Final = frozenset({"bash", "coreutils"})
 ASPECTS: Final = frozenset({"stdout", "stderr", "files"})
+_PYTHON_NEEDS: Final = frozenset({"findutils", "gawk", "python"})
 _HEADING: Final = "#: "
 _ATTRIBUTE: Final = "#| "
 
@@ -59,7 +62,18 @@ class Case:
 
 def load_cases(folder: Path = CASES) -> list[Case]:
     """Every case of every file, in order."""
-    return [case for path in sorted(folder.glob("*.sh")) for case in read_cases(path)]
+    scripts = [case for path in sorted(folder.glob("*.sh")) for case in read_cases(path)]
+    return scripts + [python_case(path) for path in sorted(folder.glob("python/*.py"))]
+
+
+def python_case(path: Path) -> Case:
+    """A Python program as a case."""
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    own = _attributes(path, lines)
+    end = "END OF PROGRAM"
+    script = f"cat > program.py <<'{end}'\n{''.join(_code(lines))}{end}\npython3 program.py\n"
+    name = path.stem.replace("_", " ")
+    return Case("python programs", name, script, _PYTHON_NEEDS | own.needs, own.xfail, own.ignore)
 
 
 def read_cases(path: Path) -> list[Case]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import pickle
 import re
 import sqlite3
@@ -40,7 +41,8 @@ def nbody() -> float:
         for i, a in enumerate(bodies):
             for b in bodies[i + 1 :]:
                 dx, dy, dz = a[0] - b[0], a[1] - b[1], a[2] - b[2]
-                pull = 0.001 / (dx * dx + dy * dy + dz * dz + 0.01) ** 1.5
+                square = dx * dx + dy * dy + dz * dz + 0.01
+                pull = 0.001 / (square * math.sqrt(square))
                 for axis, d in enumerate((dx, dy, dz), 3):
                     a[axis] -= d * b[6] * pull
                     b[axis] += d * a[6] * pull

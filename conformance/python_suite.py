@@ -26,7 +26,7 @@ from wasmsand.machine import Machine
 
 _DRIVER = Path(__file__).with_name("python_driver.sh")
 _LOG = "log"
-_TIMEOUT_SECONDS = 900.0
+_TIMEOUT_SECONDS = 300.0
 _DIVIDED = ("test_asyncio", "test_concurrent_futures", "test_future_stmt", "test_inspect")
 _SKIPPED = re.compile(rb"^(1 test skipped:|\S+ skipped -- .*)$", re.MULTILINE)
 _NO_TESTS_RAN = 4

@@ -55,8 +55,9 @@ class Peer:
         return self.receive()
 
     def shell(self, command: str, **fields: object) -> Any:
-        """Run a command."""
-        return self.ask({"type": "shell", "command": command, "id": "sh", **fields})
+        """Run a command, with plenty of time unless told otherwise."""
+        limit = {"time_limit_ms": SECONDS * 1000}
+        return self.ask({"type": "shell", "command": command, "id": "sh", **limit, **fields})
 
     def close_input(self) -> None:
         """No more requests."""

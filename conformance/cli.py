@@ -89,6 +89,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--workers", type=int, default=2, help="tests at once (default: %(default)s)"
     )
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=1.0,
+        metavar="TIMES",
+        help="multiply the tests' time limits, on a busy machine (default: %(default)s)",
+    )
     parser.add_argument("--document", type=Path, default=DOCUMENT, help="where the tables go")
     return parser
 
@@ -109,6 +116,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _suite(suite: Suite, options: argparse.Namespace, console: Console) -> int:
+    suite.patience = options.patience
     suite.prepare()
     tests = [
         test

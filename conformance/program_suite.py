@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from conformance.area import Area
+from conformance.area import Area, Ended
 from conformance.native import NativeTemplate
 from conformance.sandboxed import image_with, sandbox_area
 from conformance.suite import SIDES, Outcome, Side
@@ -27,11 +27,34 @@ _CODE: Mapping[Side, Sequence[str]] = {
 _TREE = "tree"
 
 
+class _PatientArea:
+    """An area in which every time limit is some times as long."""
+
+    def __init__(self, area: Area, patience: float) -> None:
+        self._area = area
+        self._patience = patience
+        self.tree = area.tree
+        self.results = area.results
+        self.home = area.home
+        self.temporary = area.temporary
+        self.search_path = area.search_path
+        self.variables = area.variables
+        self.kept = area.kept
+
+    def run(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float
+    ) -> Ended:
+        """See `Area.run`."""
+        return self._area.run(argv, cwd=cwd, env=env, timeout=timeout * self._patience)
+
+
 class ProgramSuite(ABC):
     """The test suite of the tarball that a recipe pins."""
 
     code: Sequence[str]
     """The files of this package, besides the ones of all suites, that decide outcomes."""
+    patience: float = 1.0
+    """See `Suite.patience`."""
 
     def __init__(self, supplies: Supplies, name: str, title: str) -> None:
         self.supplies = supplies
@@ -95,7 +118,7 @@ class ProgramSuite(ABC):
     def run(self, test: str, side: Side) -> Outcome:
         """See `Suite.run`."""
         with self._area(side) as area:
-            return self.run_in(area, test, side)
+            return self.run_in(_PatientArea(area, self.patience), test, side)
 
     @contextmanager
     def _area(self, side: Side) -> Iterator[Area]:

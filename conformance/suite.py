@@ -78,6 +78,8 @@ class Suite(Protocol):
     """Short name, for the command line: bash."""
     title: str
     """For people: GNU bash 5.3."""
+    patience: float
+    """Time limits are this many times as long, on a machine that has other things to do."""
 
     def prepare(self) -> None:
         """Build what the tests need; slow at first, cached after."""

@@ -25,11 +25,13 @@ FAIL = Outcome(Verdict.FAIL, "-a\n", 2.0)
 class Named:
     name = "sh"
     title = "A shell 1.0"
+    patience = 1.0
 
 
 class Other:
     name = "ed"
     title = "An editor 2"
+    patience = 1.0
 
 
 SUITE: Suite = Named()  # type: ignore[assignment]  # the report uses the names alone

@@ -21,6 +21,7 @@ class ScriptedSuite:
 
     name = "scripted"
     title = "Scripted"
+    patience = 1.0
 
     def __init__(self, outcomes: dict[tuple[str, Side], list[Outcome | None]]) -> None:
         self.outcomes = outcomes

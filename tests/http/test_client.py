@@ -59,6 +59,7 @@ def test_a_sandbox_that_nobody_holds_is_killed(client: Client) -> None:
     wait_for_sandboxes(client, 0)
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # of threads, from 3.12 on
 def test_a_sandbox_that_its_process_forgets_expires() -> None:
     with serving("--idle-seconds", "1") as server:
         child = os.fork()
@@ -68,6 +69,27 @@ def test_a_sandbox_that_its_process_forgets_expires() -> None:
         os.waitpid(child, 0)
         client = Client(server.url)
         wait_for_sandboxes(client, 0)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # of threads, from 3.12 on
+def test_a_forked_process_does_not_disturb_its_parent(client: Client) -> None:
+    sandbox = Sandbox.connect(client.url)
+    assert sandbox.commands.run("echo before").stdout == "before\n"
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            status = int(sandbox.commands.run("echo child").stdout != "child\n")
+            del sandbox
+            gc.collect()
+            time.sleep(0.3)
+        finally:
+            os._exit(status)
+    for number in range(20):
+        assert sandbox.commands.run(f"echo {number}").stdout == f"{number}\n"
+    assert os.waitpid(child, 0)[1] == 0
+    assert sandbox.commands.run("echo after").stdout == "after\n"
+    sandbox.kill()
 
 
 def test_an_expired_sandbox_says_so() -> None:

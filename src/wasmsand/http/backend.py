@@ -8,6 +8,7 @@ process forgets is killed, and one that it can no longer reach expires on the se
 from __future__ import annotations
 
 import base64
+import os
 import weakref
 from _thread import start_new_thread
 from collections.abc import Iterable, Iterator, Mapping
@@ -68,7 +69,7 @@ class HttpBackend:
         self._longest = max_command_seconds
         self._transport = transport
         self._path = f"/v1/sandboxes/{identity}"
-        self._finalizer = weakref.finalize(self, _abandon, transport, self._path)
+        self._finalizer = weakref.finalize(self, _abandon, transport, self._path, os.getpid())
         # At the interpreter's end nothing is sent: the sandbox expires.
         self._finalizer.atexit = False
 
@@ -241,6 +242,8 @@ def _kill(transport: Transport, path: str) -> None:
     transport.close()
 
 
-def _abandon(transport: Transport, path: str) -> None:
-    """Nobody holds the sandbox any more. The collector must not wait for a network."""
-    start_new_thread(_kill, (transport, path))
+def _abandon(transport: Transport, path: str, owner: int) -> None:
+    """Nobody holds the sandbox any more. The collector must not wait for a network; and a
+    forked process that forgets its copy does not speak for its parent."""
+    if os.getpid() == owner:
+        start_new_thread(_kill, (transport, path))

@@ -10,6 +10,7 @@ the system knows it, and otherwise after the time that the request may take.
 from __future__ import annotations
 
 import http.client
+import os
 import select
 import socket
 import ssl
@@ -59,7 +60,8 @@ class Transport:
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._lock = threading.Lock()
         # Guarded by the lock:
-        self._kept: list[tuple[float, http.client.HTTPConnection]] = []
+        self._kept: list[tuple[float, int, http.client.HTTPConnection]] = []
+        """Since when, by which process."""
         self._closed = False
 
     def ask(
@@ -140,15 +142,16 @@ class Transport:
 
     def _connection(self) -> tuple[http.client.HTTPConnection, bool]:
         """A connection, and whether it is new."""
-        oldest = time.monotonic() - _IDLE_SECONDS
+        process, oldest = os.getpid(), time.monotonic() - _IDLE_SECONDS
         while True:
             with self._lock:
                 if self._closed:
                     raise ConnectionLostError(f"the connection to {self.url} was closed")
                 if not self._kept:
                     break
-                since, connection = self._kept.pop()
-            if since > oldest and not _is_readable(connection.sock):
+                since, owner, connection = self._kept.pop()
+            # After a fork those of the parent are its own: two could not tell their answers apart.
+            if owner == process and since > oldest and not _is_readable(connection.sock):
                 return connection, False
             connection.close()
         if self._tls is None:
@@ -165,7 +168,7 @@ class Transport:
         connection = exchange.take()
         with self._lock:
             if connection is not None and not self._closed and len(self._kept) < _KEPT:
-                self._kept.append((time.monotonic(), connection))
+                self._kept.append((time.monotonic(), os.getpid(), connection))
                 return
         if connection is not None:
             connection.close()
@@ -188,7 +191,7 @@ class Transport:
         with self._lock:
             self._closed = True
             kept, self._kept = self._kept, []
-        for _, connection in kept:
+        for _, _, connection in kept:
             connection.close()
 
 

@@ -11,7 +11,6 @@ import pytest
 from wasmsand import NotFoundError, Sandbox
 from wasmsand.sdk.command_handle import CommandHandle
 from wasmsand.tools import SandboxTools, UnknownTool
-from wasmsand.tools.actions import has_program
 
 
 def test_run_has_the_shape_that_was_promised(tools: SandboxTools, sandbox: Sandbox) -> None:
@@ -67,16 +66,26 @@ def test_a_whole_number_with_a_point_is_an_integer(tools: SandboxTools) -> None:
     assert tools.handle("sandbox_run", {"command": ":", "timeout_ms": 5000.0})["exit_code"] == 0
 
 
-def test_python_runs_or_says_that_the_image_has_none(tools: SandboxTools, sandbox: Sandbox) -> None:
-    result = tools.handle("sandbox_python", {"code": "print(6 * 7)"})
-    offered = [tool.name for tool in tools.definitions]
-    if has_program(sandbox, "python3"):
-        assert result["stdout"] == "42\n"
-        assert "sandbox_python" in offered
-    else:
-        assert result["error"]["code"] == "PROGRAM_MISSING"
-        assert "python3 is not among the programs" in result["error"]["message"]
-        assert "sandbox_python" not in offered
+def test_python_runs_code(tools: SandboxTools) -> None:
+    result = tools.handle(
+        "sandbox_python", {"code": "import sys\nprint(sys.stdin.read() * 2)", "stdin": "21"}
+    )
+    assert (result["exit_code"], result["stdout"]) == (0, "2121\n")
+    failed = tools.handle("sandbox_python", {"code": "1 / 0"})
+    assert failed["exit_code"] == 1
+    assert "ZeroDivisionError" in failed["stderr"]
+
+
+def test_an_image_without_python_is_said_and_the_tool_is_not_offered(
+    tools: SandboxTools, sandbox: Sandbox
+) -> None:
+    assert "sandbox_python" in [tool.name for tool in tools.definitions]
+    for directory in ("/usr/local/bin", "/usr/bin", "/bin"):
+        sandbox.files.rm(f"{directory}/python3", missing_ok=True)
+    assert "sandbox_python" not in [tool.name for tool in tools.definitions]
+    error = tools.handle("sandbox_python", {"code": "print(1)"})["error"]
+    assert error["code"] == "PROGRAM_MISSING"
+    assert "python3 is not among the programs" in error["message"]
 
 
 def test_long_output_is_cut_and_saved_whole(sandbox: Sandbox) -> None:

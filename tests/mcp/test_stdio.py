@@ -33,6 +33,8 @@ def test_tools_work_on_one_sandbox(mode: Mode) -> None:
             await call(client, "sandbox_write_file", path="a.txt", content="one\ntwo\n")
             await call(client, "sandbox_edit_file", path="a.txt", old_string="two", new_string="2")
             assert (await call(client, "sandbox_run", command="cat a.txt"))["stdout"] == "one\n2\n"
+            python = await call(client, "sandbox_python", code="print(open('a.txt').read())")
+            assert python["stdout"] == "one\n2\n\n"
             listed = await call(client, "sandbox_list_files")
             assert [entry["name"] for entry in listed["entries"]] == ["a.txt"]
             read = await client.call_tool("sandbox_read_file", {"path": "a.txt"})

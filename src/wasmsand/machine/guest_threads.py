@@ -73,7 +73,7 @@ class ThreadRunner(CallContext):
         if self._embryo_parent is not None:
             raise KernelError(Errno.EAGAIN, "a thread inside a vfork child")
         require_room_for_child(self.kernel, self.process)
-        turn = self._turn or Turn(self._lock, self, self._instance)
+        turn = self._turn or Turn(self._lock, self.kernel.interrupt, self, self._instance)
         try:
             instance = self._instance.new_thread(stack, stack)
         except ModuleRejected as error:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from _thread import LockType, allocate_lock
 from collections import deque
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from wasmsand.abi.memory import GuestMemory
@@ -20,6 +21,7 @@ from wasmsand.kernel.errno import Errno, KernelError
 _PLACES: Final = "__thread_locals"
 """The exported address of the program's list of places: first and last address of two."""
 _PLACES_BYTES_MAX: Final = 1 << 20
+_PATIENCE_SECONDS: Final = 0.01
 
 
 class Runner(Protocol):
@@ -47,11 +49,14 @@ def _places(instance: Instance, memory: GuestMemory) -> list[tuple[int, int]]:
 class Turn:
     """The right to run the program of one process."""
 
-    __slots__ = ("_last", "_lock", "_places", "_taken", "_waiting")
+    __slots__ = ("_interrupt", "_last", "_lock", "_places", "_taken", "_waiting")
 
-    def __init__(self, lock: LockType, first: Runner, instance: Instance) -> None:
-        """`first` has it."""
+    def __init__(
+        self, lock: LockType, interrupt: Callable[[], None], first: Runner, instance: Instance
+    ) -> None:
+        """`first` has it. `interrupt` makes whoever computes tick at once."""
         self._lock = lock
+        self._interrupt = interrupt
         self._places = _places(instance, first.memory)
         self._waiting: deque[LockType] = deque()
         self._taken = True
@@ -75,7 +80,9 @@ class Turn:
             place = self.ask()
         if place is not None:
             self._lock.release()
-            place.acquire()
+            if not place.acquire(timeout=_PATIENCE_SECONDS):
+                self._interrupt()  # ticks are far apart after everybody has waited for a while
+                place.acquire()
             self._lock.acquire()
         self._taken = True
         if self._last is not runner:

@@ -1,6 +1,5 @@
 # Programs of the kind that are written to get something done: small Python scripts.
 #| needs: python
-export PYTHONHASHSEED=0
 
 #: csv: sums by group
 printf 'name,team,points\nann,red,3\nbob,blue,5\n"Doe, Jane",red,4\n' > in.csv

@@ -158,6 +158,7 @@ sys.exit(3)
     assert result.stdout == "unflushed atexit\nfinaliser True\n3\ndata"
     result = sandbox.commands.run("python3 -c 'print(1)' > /dev/full")
     assert result.exit_code == 120
+    assert result.stderr.count("No space left on device") == 1
     result = sandbox.commands.run("python3 -c '1/0'")
     assert result.exit_code == 1
     assert result.stderr.endswith("ZeroDivisionError: division by zero\n")

@@ -66,6 +66,7 @@ int _PyPrepared_End(PyObject *stored_names)
 	PyGC_Collect();
 	finalize_modules_delete_special(tstate, 0);
 	destroy_modules(tstate, stored_names);
-	if (flush_std_files() < 0) status = -1;
+	/* What cannot be written is complained about once. */
+	if (!status && flush_std_files() < 0) status = -1;
 	return status;
 }

@@ -348,3 +348,21 @@ def test_a_stopped_reader_goes_on_reading_when_continued(caller: Caller) -> None
     assert child.process.state is ProcessState.STOPPED
     caller.ok("kill", child.process.pid, Signal.SIGCONT)
     assert reading.result() == 1
+
+
+@pytest.mark.syscalls("preadv2", "pwritev2")
+def test_vectors_with_flags_move_the_position_only_without_an_offset(caller: Caller) -> None:
+    fd = caller.open(b"f", O_RDWR | O_CREAT)
+    out = caller.vectors((caller.put(b"abc"), 3), (caller.put(b"def"), 3))
+    assert caller.ok("pwritev2", fd, out, 2, 2, 0, 2) == 6
+    assert caller.content(b"/tmp/f") == b"\0\0abcdef"
+    assert caller.ok("pwritev2", fd, out, 1, 0xFFFF_FFFF, 0xFFFF_FFFF, 0) == 3
+    assert caller.content(b"/tmp/f") == b"abcbcdef"
+    place = caller.room(4)
+    into = caller.vectors((place, 4))
+    assert caller.ok("preadv2", fd, into, 1, 1, 0, 8) == 4
+    assert caller.get(place, 4) == b"bcbc"
+    assert caller.ok("preadv2", fd, into, 1, 0xFFFF_FFFF, 0xFFFF_FFFF, 0) == 4
+    assert caller.get(place, 4) == b"bcde"
+    assert caller.errno("preadv2", fd, into, 1, 0, 0, 0x80) is Errno.EOPNOTSUPP
+    assert caller.errno("pwritev2", fd, out, 1, 0, 0, 0x10) is Errno.EOPNOTSUPP

@@ -26,6 +26,9 @@ from wasmsand.kernel.limits import FILE_SIZE_MAX, IO_CHUNK, IO_MAX
 from wasmsand.kernel.process.rlimits import INFINITY
 
 _FALLOC_FL_KEEP_SIZE: Final = 1
+# RWF_HIPRI, RWF_DSYNC, RWF_SYNC; reading also RWF_NOWAIT.
+_RWF_WRITING: Final = 0x1 | 0x2 | 0x4
+_RWF_READING: Final = _RWF_WRITING | 0x8
 _OFFSET_MAX: Final = (1 << 63) - 1
 
 _TWO_VECTORS: Final = Struct("<4I")
@@ -139,6 +142,28 @@ def pwritev(context: CallContext, fd: int, address: int, count: int, low: int, h
     offset = _offset(low, high)
     file.require_writable()
     return write_all_at(context, file, vectors_at(context, address, count), offset)
+
+
+def preadv2(
+    context: CallContext, fd: int, address: int, count: int, low: int, high: int, flags: int
+) -> int:
+    """preadv2(2): nothing is cached and no file is slow, so the flags change nothing."""
+    if flags & ~_RWF_READING:
+        raise KernelError(Errno.EOPNOTSUPP)
+    if signed64(low, high) == -1:
+        return readv(context, fd, address, count)
+    return preadv(context, fd, address, count, low, high)
+
+
+def pwritev2(
+    context: CallContext, fd: int, address: int, count: int, low: int, high: int, flags: int
+) -> int:
+    """pwritev2(2), without RWF_APPEND."""
+    if flags & ~_RWF_WRITING:
+        raise KernelError(Errno.EOPNOTSUPP)
+    if signed64(low, high) == -1:
+        return writev(context, fd, address, count)
+    return pwritev(context, fd, address, count, low, high)
 
 
 def llseek(context: CallContext, fd: int, high: int, low: int, result: int, whence: int) -> int:

@@ -241,6 +241,8 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
     _call(279, "memfd_create", 2, calls_fd.memfd_create, "no seals"),
     _call(281, "execveat", 5, calls_process.execveat),
     _call(285, "copy_file_range", 6, calls_io.copy_file_range),
+    _call(286, "preadv2", 6, calls_io.preadv2, "RWF_NOWAIT waits where read does"),
+    _call(287, "pwritev2", 6, calls_io.pwritev2, "no RWF_APPEND, no RWF_NOWAIT"),
     _call(291, "statx", 5, calls_path.statx),
     _call(403, "clock_gettime64", 2, calls_time.clock_gettime),
     _call(404, "clock_settime64", 2, calls_time.clock_settime, "always EPERM"),

@@ -57,7 +57,7 @@ def test_pydantic_ai(tools: SandboxTools) -> None:
         return ModelResponse(parts=[TextPart("done")])
 
     agent = Agent(FunctionModel(script), tools=pydantic_ai_tools(tools))
-    assert agent.run_sync("go").output == "done"
+    assert asyncio.run(agent.run("go")).output == "done"
     assert seen[0].content["stdout"] == "hi\n"
     assert seen[1].content["error"]["code"] == "ENOENT"
 

@@ -57,8 +57,8 @@ def test_a_file_of_wide_characters_with_line_numbers(machine: Machine) -> None:
 
 def test_a_screenful_needs_no_keys_with_F(machine: Machine) -> None:
     with Screen(machine, "seq 5 | less -FX") as screen:
+        screen.wait_until(lambda lines: lines[:5] == ["1", "2", "3", "4", "5"])
         assert screen.wait_for_exit() == 0
-        assert screen.lines[:5] == ["1", "2", "3", "4", "5"]
 
 
 def test_a_pattern_names_the_next_file_and_a_command_runs(machine: Machine) -> None:

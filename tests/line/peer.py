@@ -2,92 +2,31 @@
 
 from __future__ import annotations
 
-import json
-import queue
-import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
+from tests.wire.line_peer import SECONDS, LinePeer, ended_at_last
+
 COMMAND = [sys.executable, "-m", "wasmsand", "line"]
-SECONDS = 60
-"""How long a test waits before it says that something hangs."""
 
 
-class Peer:
+class Peer(LinePeer):
     """The other side of one process."""
 
     def __init__(self, *options: str) -> None:
-        self.process = subprocess.Popen(
-            [*COMMAND, *options],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self._lines.put(line)
-        self._lines.put(b"")
-
-    def send(self, line: bytes | str | dict[str, object]) -> None:
-        """Write one line; an object is encoded."""
-        assert self.process.stdin is not None
-        if isinstance(line, dict):
-            line = json.dumps(line)
-        self.process.stdin.write(line.encode() if isinstance(line, str) else line)
-        self.process.stdin.write(b"\n")
-        self.process.stdin.flush()
-
-    def receive(self) -> Any:
-        """The next answer; None at the end."""
-        line = self._lines.get(timeout=SECONDS)
-        return json.loads(line) if line else None
+        super().__init__("line", *options)
 
     def ask(self, line: bytes | str | dict[str, object]) -> Any:
         """Send a line, return the answer."""
-        self.send(line)
-        return self.receive()
+        return self.exchange(line)
 
     def shell(self, command: str, **fields: object) -> Any:
         """Run a command, with plenty of time unless told otherwise."""
         limit = {"time_limit_ms": SECONDS * 1000}
         return self.ask({"type": "shell", "command": command, "id": "sh", **limit, **fields})
 
-    def close_input(self) -> None:
-        """No more requests."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
 
-    def ended(self) -> int:
-        """Wait for the end; the exit status. Nothing may be left to read."""
-        status = self.process.wait(SECONDS)
-        assert self._lines.get(timeout=SECONDS) == b""
-        return status
-
-    def stderr(self) -> str:
-        """What the process, which has ended, wrote to standard error."""
-        assert self.process.stderr is not None
-        return self.process.stderr.read().decode()
-
-
-@contextmanager
-def peer(*options: str) -> Iterator[Peer]:
+def peer(*options: str) -> AbstractContextManager[Peer]:
     """A process, which is gone at the end, whatever happens."""
-    running = Peer(*options)
-    try:
-        yield running
-    finally:
-        running.process.kill()
-        running.process.wait()
-        for stream in (running.process.stdin, running.process.stdout, running.process.stderr):
-            assert stream is not None
-            try:
-                stream.close()
-            except BrokenPipeError:
-                pass
+    return ended_at_last(Peer(*options))

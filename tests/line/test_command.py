@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import wasmsand
-from tests.line.peer import COMMAND, SECONDS, Peer, peer
+from tests.line.peer import COMMAND, Peer, peer
+from tests.wire.line_peer import SECONDS
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:

@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from tests.rpc.peer import COMMAND, SECONDS, Peer, peer
+from tests.rpc.peer import COMMAND, Peer, peer
+from tests.wire.line_peer import SECONDS
 
 CREATE = b'{"jsonrpc":"2.0","id":1,"method":"create","params":{"wasmDir":null}}\n'
 

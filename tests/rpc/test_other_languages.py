@@ -6,7 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tests.rpc.peer import COMMAND, SECONDS
+from tests.rpc.peer import COMMAND
+from tests.wire.line_peer import SECONDS
 
 EXPECTED = """\
 create: {"ok":true}

@@ -53,7 +53,7 @@ warn:
 .DEFAULT:
 	@echo default for $@
 M
-touch a.c b.c; make; make MODE=debug show | tail -3 | head -1; make FLAGS=-O0 show | head -2; make fail; echo $?; make loop; make warn; echo $?; make unknown; make -k fail show; echo $?; make --no-print-directory -C . a; make -i fail; printf 'x:\n  echo spaces\n' > bad; make -f bad; echo $?; printf 'include missing.mk\nx:\n\t@echo x\n' > inc; make -f inc; echo $?; printf 'all:\n\t@for i in 1 2 3; do echo $$i; done\n\t@cd / && pwd\n\t@pwd | wc -l\n' | make -f -; printf 'a: b c\n\t@echo $@ $< $^ $+ $? $*\nb c:\n\t@touch $@\n' > auto; make -f auto; make -rR -f auto; rm -f b c
+touch a.c b.c; make; make MODE=debug show | tail -3 | sed -n 1p; make FLAGS=-O0 show | sed -n 1,2p; make fail; echo $?; make loop; make warn; echo $?; make unknown; make -k fail show; echo $?; make --no-print-directory -C . a; make -i fail; printf 'x:\n  echo spaces\n' > bad; make -f bad; echo $?; printf 'include missing.mk\nx:\n\t@echo x\n' > inc; make -f inc; echo $?; printf 'all:\n\t@for i in 1 2 3; do echo $$i; done\n\t@cd / && pwd\n\t@pwd | wc -l\n' | make -f -; printf 'a: b c\n\t@echo $@ $< $^ $+ $? $*\nb c:\n\t@touch $@\n' > auto; make -f auto; make -rR -f auto; rm -f b c
 
 #: ed
 #| needs: ed

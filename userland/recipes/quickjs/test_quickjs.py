@@ -169,9 +169,22 @@ def test_memory_that_cannot_be_had_is_an_error_of_the_script() -> None:
         assert (result.stdout, result.stderr) == ("InternalError: out of memory\n", "")
 
 
-def test_there_are_no_threads_for_workers(sandbox: Sandbox) -> None:
-    sandbox.files.write("w.js", "console.log('in a worker');\n")
-    script = "try { new os.Worker('./w.js') } catch (e) { console.log(`${e}`) }"
-    result = sandbox.commands.run(["qjs", "--std", "-m", "-e", script])
-    assert result.exit_code == 0
-    assert "in a worker" not in result.stdout
+def test_a_worker_is_a_thread_that_answers_messages(sandbox: Sandbox) -> None:
+    sandbox.files.write(
+        "worker.js",
+        "import * as os from 'os';\n"
+        "const parent = os.Worker.parent;\n"
+        "parent.onmessage = ({data}) => {\n"
+        "  parent.postMessage({sum: data.reduce((a, b) => a + b)});\n"
+        "  parent.onmessage = null;\n"
+        "};\n",
+    )
+    sandbox.files.write(
+        "main.js",
+        "import * as os from 'os';\n"
+        "const worker = new os.Worker('./worker.js');\n"
+        "worker.onmessage = ({data}) => { console.log(data.sum); worker.onmessage = null; };\n"
+        "worker.postMessage([1, 2, 3]);\n",
+    )
+    result = sandbox.commands.run(["qjs", "-m", "main.js"])
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "6\n", "")

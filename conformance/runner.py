@@ -3,8 +3,9 @@
 Owns the order, the workers and the kept outcomes. Rules: an outcome is kept under a key
 of everything that decided it, and used again only under the same key; a test that fails,
 on whichever side, is run once more when nothing else runs, because suites hold races and
-short time-outs; a test that makes the harness itself fail is a failed test with the
-reason, never a lost one.
+short time-outs; every outcome is kept as it comes, so that a run that was interrupted goes
+on where it was, second tries included; a test that makes the harness itself fail is a failed
+test with the reason, never a lost one.
 """
 
 from __future__ import annotations
@@ -81,23 +82,28 @@ def run_suite(
         kept.keep(test, side, outcome)
         observe(test, side, outcome, False)
 
+    def first_try(test: str, side: Side, outcome: Outcome) -> None:
+        if outcome.verdict is Verdict.FAIL:
+            kept.keep(test, side, outcome)
+            failed.append((test, side))
+        else:
+            note(test, side, outcome)
+
     with ThreadPoolExecutor(workers) as pool:
         running: dict[Future[Outcome], tuple[str, Side]] = {}
         try:
             for test in tests:
                 for side in SIDES:
                     found = None if side in fresh else kept.find(test, side)
-                    if found is not None:
+                    if found is None:
+                        running[pool.submit(_run, suite, test, side)] = (test, side)
+                    elif found.verdict is Verdict.FAIL and found.tries == 1:
+                        failed.append((test, side))
+                    else:
                         outcomes[test, side] = found
                         observe(test, side, found, True)
-                    else:
-                        running[pool.submit(_run, suite, test, side)] = (test, side)
             for future in as_completed(running):
-                outcome = future.result()
-                if outcome.verdict is Verdict.FAIL:
-                    failed.append(running[future])
-                else:
-                    note(*running[future], outcome)
+                first_try(*running[future], future.result())
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise

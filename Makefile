@@ -10,6 +10,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
+EXTRAS := $(VENV)/installed-extras
 
 # Directories that are ours to check; those of them that exist.
 TYPED := $(wildcard src tools bench userland conformance tests)
@@ -39,6 +40,12 @@ $(STAMP): pyproject.toml tools/make_venv
 	@tools/make_venv "$(PYTHON)" "$(VENV)"
 	@touch $@
 
+# What only tests and the site need, beyond a first impression: agent frameworks, mkdocs.
+$(EXTRAS): $(STAMP)
+	@echo 'make: installing the agent frameworks that have adapters, and what makes the site'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[adapters,docs]'
+	@touch $@
+
 demo: $(STAMP)
 	$(BIN)/wasmsand build $(DEMO)
 	$(BIN)/wasmsand doctor
@@ -61,7 +68,7 @@ lint: $(STAMP)
 check: lint
 	$(PYTEST) -q -n auto -m 'not userland' $(ARGS)
 
-test: lint build
+test: lint build $(EXTRAS)
 	$(BIN)/python -m tests.differential
 	$(PYTEST) -n auto $(ARGS)
 
@@ -71,8 +78,7 @@ bench: build
 conformance: build
 	$(BIN)/python -m conformance $(ARGS)
 
-docs: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+docs: $(EXTRAS)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 wheel: build

@@ -179,7 +179,6 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO
 
 from wasmsand.sdk.async_calls import AsyncTextSink, Stream, Turns, call, in_loop, obtain

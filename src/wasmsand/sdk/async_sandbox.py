@@ -8,7 +8,6 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO
 
 from wasmsand.sdk.async_calls import AsyncTextSink, Stream, Turns, call, in_loop, obtain
@@ -116,12 +115,7 @@ class AsyncCommandHandle:
     async def __aenter__(self) -> AsyncCommandHandle:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.kill()
 
     def __repr__(self) -> str:
@@ -245,12 +239,7 @@ class AsyncFileWatch:
     async def __aenter__(self) -> AsyncFileWatch:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     def __repr__(self) -> str:
@@ -484,12 +473,7 @@ class AsyncShell:
     async def __aenter__(self) -> AsyncShell:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     def __repr__(self) -> str:
@@ -557,12 +541,7 @@ class AsyncPythonSession:
     async def __aenter__(self) -> AsyncPythonSession:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     def __repr__(self) -> str:
@@ -736,12 +715,7 @@ class AsyncSandbox:
         await call(self._blocking.__enter__)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.kill()
 
     def __repr__(self) -> str:
@@ -788,12 +762,7 @@ class AsyncSandboxPool:
     async def __aenter__(self) -> AsyncSandboxPool:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     def __repr__(self) -> str:

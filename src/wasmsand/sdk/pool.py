@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from types import TracebackType
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.errors import SandboxClosedError
@@ -90,12 +89,7 @@ class SandboxPool:
     def __enter__(self) -> SandboxPool:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

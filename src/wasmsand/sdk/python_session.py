@@ -14,7 +14,6 @@ import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final
 
 from wasmsand.sdk import arguments
@@ -131,12 +130,7 @@ class PythonSession:
     def __enter__(self) -> PythonSession:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -11,7 +11,6 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Literal
 
 from wasmsand.sdk.attachment import Attachment
@@ -92,12 +91,7 @@ class FileWatch:
     def __enter__(self) -> FileWatch:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

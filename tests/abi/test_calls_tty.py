@@ -115,12 +115,30 @@ def test_flushing(console: Console) -> None:
     assert console.word(FIONREAD) == 6
     console.change(how=TCSETSF)
     assert console.word(FIONREAD) == 0
-    caller.write(console.slave, b"shown")
-    assert console.word(TIOCOUTQ) == len(b"typed\r\nshown")
-    caller.write(console.master, b"again\n")
-    caller.ok("ioctl", console.slave, TCFLSH, 2)
-    assert (console.word(FIONREAD), console.word(TIOCOUTQ)) == (0, 0)
     assert caller.errno("ioctl", console.slave, TCFLSH, 3) is Errno.EINVAL
+
+
+@pytest.mark.parametrize(
+    ("side", "which", "left"),
+    [
+        ("slave", 0, (0, 7)),
+        ("slave", 1, (3, 7)),
+        ("slave", 2, (0, 7)),
+        ("master", 0, (3, 0)),
+        ("master", 1, (3, 7)),
+        ("master", 2, (3, 0)),
+    ],
+)
+def test_each_side_flushes_what_it_could_read_and_nothing_waits_as_output(
+    console: Console, side: str, which: int, left: tuple[int, int]
+) -> None:
+    caller = console.caller
+    console.change(off=ECHO)
+    caller.write(console.master, b"in\n")
+    caller.write(console.slave, b"output\b")
+    caller.ok("ioctl", getattr(console, side), TCFLSH, which)
+    assert (console.word(FIONREAD), console.word(FIONREAD, console.master)) == left
+    assert console.word(TIOCOUTQ) == console.word(TIOCOUTQ, console.master) == 0
 
 
 def test_flow_control_suspends_and_restarts_output(console: Console) -> None:

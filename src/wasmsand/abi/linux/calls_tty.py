@@ -21,6 +21,7 @@ from wasmsand.kernel.process import groups
 _TCGETS, _TCSETS, _TCSETSW, _TCSETSF = range(0x5401, 0x5405)
 _TCSBRK, _TCXONC, _TCFLSH = 0x5409, 0x540A, 0x540B
 _TIOCSCTTY, _TIOCGPGRP, _TIOCSPGRP, _TIOCOUTQ = 0x540E, 0x540F, 0x5410, 0x5411
+_TCIFLUSH, _TCOFLUSH, _TCIOFLUSH = range(3)
 _TIOCGWINSZ, _TIOCSWINSZ = 0x5413, 0x5414
 _FIONREAD, _FIONBIO, _TIOCNOTTY, _TCSBRKP, _TIOCGSID = 0x541B, 0x5421, 0x5422, 0x5425, 0x5429
 _FIONCLEX, _FIOCLEX = 0x5450, 0x5451
@@ -124,19 +125,30 @@ def _give_up(context: CallContext, terminal: Terminal, argument: int) -> int:
 
 
 def _flush(context: CallContext, terminal: Terminal, which: int) -> int:
-    if which > 2:
-        raise KernelError(Errno.EINVAL)
-    if which in (0, 2):
+    if _flushes_input(which):
         terminal.discipline.flush_input()
         terminal.feed()
-    if which in (1, 2):
+    return 0
+
+
+def _flush_by_master(context: CallContext, terminal: Terminal, which: int) -> int:
+    """The master's input is what the programs have shown."""
+    if _flushes_input(which):
         terminal.output.clear()
         terminal.changed.wake()
     return 0
 
 
+def _flushes_input(which: int) -> bool:
+    """Of a pseudo-terminal there is no output to flush: it is the other side's input at once."""
+    if which not in (_TCIFLUSH, _TCOFLUSH, _TCIOFLUSH):
+        raise KernelError(Errno.EINVAL)
+    return which != _TCOFLUSH
+
+
 def _output_waiting(context: CallContext, terminal: Terminal, address: int) -> int:
-    context.memory.write_u32(address, len(terminal.output))
+    """Never any, as in `_flushes_input`."""
+    context.memory.write_u32(address, 0)
     return 0
 
 
@@ -168,16 +180,20 @@ _BOTH: Final[dict[int, _Request]] = {
     _TIOCGWINSZ: _get_size,
     _TIOCSWINSZ: _set_size,
     _TIOCOUTQ: _output_waiting,
-    _TCFLSH: _flush,
     _TCSBRK: _accept,
     _TCSBRKP: _accept,
     _TCXONC: _flow,
 }
 _TERMINAL: Final[dict[int, _Request]] = {
+    _TCFLSH: _flush,
     _TIOCGPGRP: _get_foreground,
     _TIOCSPGRP: _set_foreground,
     _TIOCGSID: _get_session,
     _TIOCSCTTY: _take,
     _TIOCNOTTY: _give_up,
 }
-_MASTER: Final[dict[int, _Request]] = {_TIOCGPTN: _number, _TIOCSPTLCK: _accept}
+_MASTER: Final[dict[int, _Request]] = {
+    _TCFLSH: _flush_by_master,
+    _TIOCGPTN: _number,
+    _TIOCSPTLCK: _accept,
+}

@@ -18,6 +18,7 @@
     findutils_suite.py  GNU findutils' suite, with tests for DejaGnu
     gawk_suite.py       GNU awk's suite
     git_suite.py        git's suite
+    git_scripts.py      ... which of its scripts
     jq_suite.py         jq's suite
     quickjs_suite.py    QuickJS's suite
     tar_suite.py        GNU tar's suite

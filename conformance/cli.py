@@ -7,6 +7,7 @@ has no explanation, 2 for wrong arguments.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatch
@@ -104,6 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     options = _parser().parse_args(argv)
     console = Console()
+    _let_tests_have_their_signals()
     try:
         supplies = Supplies(lambda message: console.print(Text(message), soft_wrap=True))
         chosen = [options.suite] if options.suite else sorted(_SUITES)
@@ -113,6 +115,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _let_tests_have_their_signals() -> None:
+    """Of a harness under nohup or in the background: what it ignores, native tests would too.
+
+    A handler that does nothing ignores as well, and is not inherited.
+    """
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 def _suite(suite: Suite, options: argparse.Namespace, console: Console) -> int:

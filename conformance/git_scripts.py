@@ -1,0 +1,51 @@
+"""Which scripts of git's test suite are run.
+
+Owns the list, apart from `git_suite.py`: what is run does not decide how a script ends, so
+outcomes stay good when the list changes.
+"""
+
+SCRIPTS = {
+    "init, clone": "0001 5601 5605 5606 5607",
+    "config": "0014 1300 1305 1350",
+    "attributes, ignore, filters": "0003 0008 0020 0021 0028",
+    "hash-object, cat-file, fsck": "1006 1007 1450",
+    "rev-parse, refs, reflog": "1400 1410 1500 1507",
+    "hooks": "1800 5401 5571 7503 7504 7505",
+    "checkout, switch, restore": "2014 2018 2020 2022 2024 2060 2070",
+    "add": "2200 2203 3700",
+    "worktree": "2400 2402",
+    "ls-files, ls-tree": "3000 3001 3004 3013",
+    "branch": "3200 3201 3203",
+    "notes": "3301",
+    "rebase": "3400 3402 3403 3404 3407 3415 3418 3420",
+    "cherry-pick, revert": "3501 3505 3506 3507 3508 3510",
+    "rm, mv": "3600 7001",
+    "stash": "3903 3905",
+    "diff": "4000 4001 4010 4011 4012 4015 4017 4034 4053",
+    "format-patch, am": "4014 4150 4151 4152",
+    "apply": "4100 4103 4107 4108 4117 4124",
+    "rerere": "4200",
+    "shortlog, log": "4201 4202 4205 4209 4211",
+    "merge-tree, merge-base, merge-file": "4301 6010 6403",
+    "archive, bundle": "5000 6020",
+    "pack, prune, gc, repack, maintenance": "5300 5304 6500 7700 7900",
+    "push": "5400 5406 5411 5516 5523 5528",
+    "fetch, pull, remote": "5505 5510 5520",
+    "transport helpers": "5814",
+    "rev-list": "6000 6006",
+    "bisect": "6030",
+    "describe, for-each-ref": "6120 6300",
+    "merge": "6400 6402 6404 6406 6417 7600 7601 7607 7611",
+    "filter-branch": "7003",
+    "tag": "7004",
+    "editor, pager": "7005 7006",
+    "show, status": "7007 7060 7064 7508 7512",
+    "reset, clean": "7102 7111 7300",
+    "submodule": "7400 7401 7403 7406 7407",
+    "commit": "7500 7501 7502 7507",
+    "mergetool, difftool": "7610 7800",
+    "grep": "7810 7811",
+    "blame": "8001 8002",
+    "sparse-checkout": "1091",
+}
+"""Of t0 to t8, by command; what needs the network, signatures or Windows is not there."""

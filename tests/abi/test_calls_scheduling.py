@@ -37,6 +37,24 @@ def test_ranges_slices_and_processors(caller: Caller) -> None:
     at = caller.room(16)
     assert caller.ok("sched_rr_get_interval_time64", 0, at) == 0
     assert caller.unpack("qq", at) == (0, 100_000_000)
-    assert caller.ok("sched_setaffinity", 0, 4, caller.pack("I", 1)) == 0
     assert caller.errno("sched_setaffinity", 0, 4, caller.pack("I", 0b100)) is Errno.EINVAL
     assert caller.errno("sched_setaffinity", 0, 4, 0xFFFF_FFF0) is Errno.EFAULT
+
+
+def processors(caller: Caller, pid: int = 0) -> int:
+    at = caller.room(4)
+    assert caller.ok("sched_getaffinity", pid, 4, at) == 4
+    mask: int = caller.unpack("I", at)[0]
+    return mask
+
+
+@pytest.mark.syscalls("sched_setaffinity", "sched_getaffinity")
+def test_processors_are_kept_and_inherited(caller: Caller) -> None:
+    assert processors(caller) == 0b11
+    assert caller.ok("sched_setaffinity", 0, 8, caller.pack("II", 0b110, 1)) == 0
+    child = caller.fork()
+    assert (processors(caller), processors(child)) == (0b10, 0b10)
+    assert caller.ok("sched_setaffinity", child.process.pid, 4, caller.pack("I", 1)) == 0
+    assert (processors(caller), processors(child)) == (0b10, 0b01)
+    assert processors(caller, child.process.pid) == 0b01
+    assert caller.errno("sched_setaffinity", -1, 4, caller.pack("I", 1)) is Errno.ESRCH

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.files.regular import DirectoryFile, RegularFile
-from wasmsand.kernel.process.process import Process, ProcessState
+from wasmsand.kernel.process.process import CPU_COUNT, Process, ProcessState
 from wasmsand.kernel.process.rlimits import COUNT
 from wasmsand.kernel.process.table import PID_MAX
 from wasmsand.kernel.vfs import FdInfo, ProcessInfo, Stat, SystemInfo
@@ -21,7 +21,6 @@ from wasmsand.kernel.vfs import FdInfo, ProcessInfo, Stat, SystemInfo
 if TYPE_CHECKING:
     from wasmsand.kernel.kernel import Kernel
 
-CPU_COUNT: Final = 2
 OS_RELEASE: Final = b"6.1.0-wasmsand"
 OS_VERSION: Final = b"#1 wasmsand"
 

@@ -1,8 +1,8 @@
 """Scheduling: priorities, policies, processors.
 
-Owns the calls that ask for more or less of the processor. Rules: niceness is kept and shown;
-nothing here has an effect, because the host schedules; what needs privileges is EPERM, as for
-an ordinary user.
+Owns the calls that ask for more or less of the processor. Rules: niceness and processors are
+kept and shown; nothing here has an effect, because the host schedules; what needs privileges is
+EPERM, as for an ordinary user.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import Final
 from wasmsand.abi.linux.context import CallContext, signed
 from wasmsand.abi.linux.structs import TIMESPEC
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.process import ALL_PROCESSORS, Process
 from wasmsand.kernel.process.thread import thread_of
 
-_PROCESSORS: Final = 0b11
 _OTHER, _FIFO, _ROUND_ROBIN, _BATCH, _IDLE = 0, 1, 2, 3, 5
 _REAL_TIME: Final = (_FIFO, _ROUND_ROBIN)
 _POLICIES: Final = (_OTHER, _FIFO, _ROUND_ROBIN, _BATCH, _IDLE)
@@ -46,12 +45,11 @@ def setpriority(context: CallContext, which: int, who: int, value: int) -> int:
 
 
 def sched_getaffinity(context: CallContext, pid: int, size: int, address: int) -> int:
-    """sched_getaffinity(2): the sandbox's processors."""
+    """sched_getaffinity(2): the processors that a thread may run on."""
     if size < 4 or size % 4:
         raise KernelError(Errno.EINVAL)
-    if pid:
-        thread_of(context.kernel, signed(pid))
-    context.memory.write_u32(address, _PROCESSORS)
+    target = thread_of(context.kernel, signed(pid)) if pid else context.process
+    context.memory.write_u32(address, target.processors)
     return 4
 
 
@@ -63,10 +61,13 @@ def sched_yield(context: CallContext) -> int:
 
 def sched_setaffinity(context: CallContext, pid: int, size: int, address: int) -> int:
     """sched_setaffinity(2): EINVAL unless one of the processors there are is asked for."""
-    _process(context, pid)
+    target = thread_of(context.kernel, signed(pid)) if pid else context.process
     wanted = int.from_bytes(context.memory.read(address, min(size, 128)), "little")
-    if not wanted & _PROCESSORS:
+    if context.process.identity.euid not in (0, target.identity.uid, target.identity.euid):
+        raise KernelError(Errno.EPERM)
+    if not wanted & ALL_PROCESSORS:
         raise KernelError(Errno.EINVAL)
+    target.processors = wanted & ALL_PROCESSORS
     return 0
 
 

@@ -147,7 +147,7 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
     _call(119, "sched_setscheduler", 3, calls_scheduling.sched_setscheduler, "ordinary policies"),
     _call(120, "sched_getscheduler", 1, calls_scheduling.sched_getscheduler),
     _call(121, "sched_getparam", 2, calls_scheduling.sched_getparam),
-    _call(122, "sched_setaffinity", 3, calls_scheduling.sched_setaffinity, "checked, not kept"),
+    _call(122, "sched_setaffinity", 3, calls_scheduling.sched_setaffinity, "kept, without effect"),
     _call(123, "sched_getaffinity", 3, calls_scheduling.sched_getaffinity),
     _call(124, "sched_yield", 0, calls_scheduling.sched_yield),
     _call(125, "sched_get_priority_max", 1, calls_scheduling.sched_get_priority_max),

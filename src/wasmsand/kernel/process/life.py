@@ -61,6 +61,7 @@ def fork(kernel: Kernel, parent: Process) -> Process:
     child.job = parent.job
     child.umask = parent.umask
     child.nice = parent.nice
+    child.processors = parent.processors
     child.dumpable = parent.dumpable
     child.signals = parent.signals.copy_for_fork()
     child.name, child.argv, child.environ = parent.name, parent.argv, parent.environ

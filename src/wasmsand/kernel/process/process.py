@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from wasmsand.kernel.files.table import FdTable
 from wasmsand.kernel.process.identity import Identity
@@ -20,6 +20,10 @@ from wasmsand.kernel.wait import WaitQueue
 
 if TYPE_CHECKING:
     from wasmsand.kernel.files.terminal import Terminal
+
+CPU_COUNT: Final = 2
+ALL_PROCESSORS: Final = (1 << CPU_COUNT) - 1
+"""As a mask, a bit for each."""
 
 
 class ProcessState(Enum):
@@ -99,6 +103,7 @@ class Process:
         "nice",
         "parent",
         "pid",
+        "processors",
         "real_timer_deadline",
         "real_timer_interval",
         "rlimits",
@@ -141,6 +146,8 @@ class Process:
         self.identity = identity
         self.rlimits = rlimits
         self.nice = 0
+        self.processors = ALL_PROCESSORS
+        """Those it asked to run on, as a mask: kept and shown, the host schedules."""
         self.dumpable = True
 
         self.signals = SignalState()

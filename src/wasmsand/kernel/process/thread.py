@@ -3,10 +3,10 @@
 Owns `Thread`, and how threads come and go. A process begins without: its one thread is the
 process itself. With the first further thread the process becomes the group, and each thread,
 the first included, gets a `Thread`: a process in all that calls look at, whose own are the
-signal mask, the signals sent to it alone, its waiting and the progress of its calls, and whose
-rest is the group's. Rules: the process table has groups only, and knows threads by their
-numbers; ending, stopping and waiting for children are the group's; a number is taken from
-the pids, that of the first thread is the pid.
+signal mask, the signals sent to it alone, its processors, its waiting and the progress of its
+calls, and whose rest is the group's. Rules: the process table has groups only, and knows threads
+by their numbers; ending, stopping and waiting for children are the group's; a number is taken
+from the pids, that of the first thread is the pid.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ class Thread(Process):
         self.dead = False
         self.start_ns = start_ns
         self.clear_tid = 0
+        self.processors = group.processors
         self.futex_wait = None
         self.call_done = 0
         self.call_deadline = None
@@ -68,6 +69,7 @@ _OWN: Final = frozenset(
         "dead",
         "futex_wait",
         "name",
+        "processors",
         "signal_queue",
         "signals",
         "start_ns",
@@ -105,11 +107,12 @@ def first_thread(kernel: Kernel, process: Process) -> Thread:
 
 
 def new_thread(kernel: Kernel, maker: Thread) -> Thread:
-    """Another thread, with the mask of its maker; EAGAIN where a process would get it."""
+    """Another thread, with its maker's mask and processors; EAGAIN where a process would get it."""
     require_room_for_child(kernel, maker)
     group = maker.leader
     thread = Thread(group, kernel.processes.allocate_pid(), kernel.clock.monotonic())
     thread.signals.mask = maker.signals.mask
+    thread.processors = maker.processors
     group.threads = [*group.threads, thread]
     kernel.processes.add_thread(thread)
     return thread
@@ -142,6 +145,7 @@ def only_thread(kernel: Kernel, thread: Process) -> Process:
     kernel.processes.remove_thread(thread)
     group.threads = ()
     group.signals.mask = thread.signals.mask
+    group.processors = thread.processors
     group.state = ProcessState.RUNNING
     return group
 

@@ -36,6 +36,7 @@ class Statx:
         (_, self.blksize, _, self.nlink, self.uid, self.gid, self.mode, _, self.ino,
          self.size, self.blocks, _) = fields[:12]  # fmt: skip
         self.atime, self.atime_ns = fields[12:14]
+        self.ctime, self.ctime_ns = fields[18:20]
         self.mtime, self.mtime_ns = fields[21:23]
         self.rdev, self.dev = fields[24:26], fields[26:28]
 
@@ -214,6 +215,19 @@ def test_owners(caller: Caller, root: Caller) -> None:
     assert Statx(root, b"link", AT_SYMLINK_NOFOLLOW).uid == 7
     assert Statx(root, b"f").uid == 0xFFFF_FFFE
     assert root.errno("fchownat", AT_FDCWD, b"f", 0, 0, 1) is Errno.EINVAL
+
+
+@pytest.mark.syscalls("utimensat_time64")
+def test_a_time_set_to_the_present_is_the_moment_of_the_change(caller: Caller) -> None:
+    caller.open(b"f", O_RDWR | O_CREAT)
+    caller.ok("utimensat_time64", AT_FDCWD, b"f", 0, 0)
+    stat = Statx(caller, b"f")
+    changed = (stat.ctime, stat.ctime_ns)
+    assert (stat.atime, stat.atime_ns) == (stat.mtime, stat.mtime_ns) == changed
+    only_access = caller.pack("qqqq", 0, UTIME_NOW, 0, UTIME_OMIT)
+    caller.ok("utimensat_time64", AT_FDCWD, b"f", only_access, 0)
+    stat = Statx(caller, b"f")
+    assert (stat.atime, stat.atime_ns) == (stat.ctime, stat.ctime_ns) > changed
 
 
 @pytest.mark.syscalls("utimensat_time64")

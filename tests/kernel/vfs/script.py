@@ -13,7 +13,7 @@ from typing import Any
 from tests.kernel.vfs.reference import IDENTITIES, Operation, Result, pattern
 from wasmsand.kernel import flags as numbers
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.vfs import ROOT, Credentials, ImageBuilder, Namespace, Node, Stat, TreeFs
+from wasmsand.kernel.vfs import NOW, ROOT, Credentials, ImageBuilder, Namespace, Node, Stat, TreeFs
 from wasmsand.kernel.vfs import model as m
 
 DEPTH = 12
@@ -155,8 +155,9 @@ class TreeRunner:
 
     def utime(self, path: str, now: bool) -> int:
         node = self._find(path)
-        times = (None, None) if now else (1_000_000_000, 2_000_000_000)
-        self.namespace.utimens(self.cred, node, *times, now=now)
+        self.namespace.utimens(
+            self.cred, node, *((NOW, NOW) if now else (1_000_000_000, 2_000_000_000))
+        )
         return 0 if now else self.namespace.stat(self._find(path)).mtime_ns // 1_000_000_000
 
     def access(self, path: str, mask: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tests.kernel.vfs.world import OTHER, USER, World, fails, image
 from wasmsand.kernel import flags
 from wasmsand.kernel.errno import Errno
-from wasmsand.kernel.vfs import ROOT, Node
+from wasmsand.kernel.vfs import NOW, ROOT, Node
 
 
 def times(world: World, node: Node) -> tuple[int, int, int, int]:
@@ -123,17 +123,17 @@ def test_utimens_sets_what_is_given() -> None:
     assert times(world, node)[:3] == (5, 1000, now)
     world.ns.utimens(ROOT, node, None, -7)
     assert times(world, node)[:2] == (5, -7)
-    world.ns.utimens(ROOT, node, None, None, now=True)
+    world.ns.utimens(ROOT, node, NOW, NOW)
     assert times(world, node)[:2] == (now, now)
 
 
 def test_write_permission_is_enough_for_now_but_not_for_another_time() -> None:
     world = World()
     node = world.write(b"/f", b"", 0o666)
-    world.ns.utimens(USER, node, None, None, now=True)
+    world.ns.utimens(USER, node, NOW, NOW)
     with fails(Errno.EPERM):
         world.ns.utimens(USER, node, 1, 1)
     world.ns.chmod(ROOT, node, 0o644)
     with fails(Errno.EACCES):
-        world.ns.utimens(OTHER, node, None, None, now=True)
+        world.ns.utimens(OTHER, node, NOW, NOW)
     world.ns.utimens(OTHER, node, None, None)

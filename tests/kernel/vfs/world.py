@@ -40,7 +40,7 @@ class World:
     ) -> None:
         self.clock = clock or Clock()
         self.tree = tree or TreeFs(base or ImageBuilder().build(), limits, self.clock)
-        self.ns = Namespace(self.tree, now_ns=self.clock)
+        self.ns = Namespace(self.tree)
         self.root = self.ns.root
 
     def fork(self) -> World:

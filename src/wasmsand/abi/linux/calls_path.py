@@ -31,7 +31,7 @@ from wasmsand.kernel.flags import (
     X_OK,
 )
 from wasmsand.kernel.limits import FILE_SIZE_MAX, IO_CHUNK
-from wasmsand.kernel.vfs import Credentials, Node
+from wasmsand.kernel.vfs import NOW, Credentials, FileTime, Node
 
 _STATX_SYNC_TYPE: Final = 0x6000
 _AT_NO_AUTOMOUNT: Final = 0x800
@@ -274,26 +274,22 @@ def utimensat(context: CallContext, directory: int, address: int, times: int, fl
     if node is None:
         raise KernelError(Errno.EINVAL)
     namespace, who = context.kernel.namespace, _credentials(context)
-    now = context.kernel.clock.realtime()
-    if not times:
-        namespace.utimens(who, node, now, now, now=True)
-        return 0
-    access = _time_argument(context, times, now)
-    modified = _time_argument(context, times + 16, now)
-    if access is None and modified is None:
-        return 0
-    both_now = access == now and modified == now
-    namespace.utimens(who, node, access, modified, now=both_now)
+    access: FileTime | None = NOW
+    modified: FileTime | None = NOW
+    if times:
+        access = _time_argument(context, times)
+        modified = _time_argument(context, times + 16)
+    namespace.utimens(who, node, access, modified)
     return 0
 
 
-def _time_argument(context: CallContext, address: int, now: int) -> int | None:
+def _time_argument(context: CallContext, address: int) -> FileTime | None:
     seconds, rest = context.memory.unpack(TIMESPEC, address)
     rest &= 0xFFFF_FFFF  # the upper half is padding of a 32-bit long
     if rest == _UTIME_OMIT:
         return None
     if rest == _UTIME_NOW:
-        return now
+        return NOW
     if rest >= SECOND:
         raise KernelError(Errno.EINVAL)
     return nanoseconds(seconds, rest)

@@ -20,7 +20,7 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.regular import RegularFile
 from wasmsand.kernel.flags import O_APPEND, O_NONBLOCK
 from wasmsand.kernel.limits import FILE_SIZE_MAX
-from wasmsand.kernel.vfs import Node, Stat
+from wasmsand.kernel.vfs import NOW, FileTime, Node, Stat
 
 FLAG_APPEND: Final = 1
 FLAG_DSYNC: Final = 2
@@ -122,22 +122,18 @@ def fd_filestat_set_times(
 
 def set_times(context: WasiContext, node: Node, access: int, modified: int, flags: int) -> None:
     """Set those times of a file that the flags say, to the given ones or the present."""
-    chosen = []
-    now = context.kernel.clock.realtime()
+    chosen: list[FileTime | None] = []
     for given, present, value in (
         (_TIMES_ACCESS, _TIMES_ACCESS_NOW, access),
         (_TIMES_MODIFIED, _TIMES_MODIFIED_NOW, modified),
     ):
         if flags & given and flags & present:
             raise KernelError(Errno.EINVAL)
-        chosen.append(value if flags & given else now if flags & present else None)
+        chosen.append(value if flags & given else NOW if flags & present else None)
     known = _TIMES_ACCESS | _TIMES_ACCESS_NOW | _TIMES_MODIFIED | _TIMES_MODIFIED_NOW
     if flags & ~known:
         raise KernelError(Errno.EINVAL)
-    both_now = flags == _TIMES_ACCESS_NOW | _TIMES_MODIFIED_NOW
-    context.kernel.namespace.utimens(
-        context.credentials(), node, chosen[0], chosen[1], now=both_now
-    )
+    context.kernel.namespace.utimens(context.credentials(), node, chosen[0], chosen[1])
 
 
 def fd_advise(context: WasiContext, fd: int, offset: int, size: int, advice: int) -> int:

@@ -35,7 +35,7 @@ from wasmsand.kernel.vfs.filesystem import Attributes, Beneath, FileSystem, Node
 from wasmsand.kernel.vfs.image import ImageBuilder
 from wasmsand.kernel.vfs.inode import FileInode, SymlinkInode
 from wasmsand.kernel.vfs.layers import Snapshot
-from wasmsand.kernel.vfs.model import ROOT, Credentials, DirEntry, Stat, StatFs
+from wasmsand.kernel.vfs.model import NOW, ROOT, Credentials, DirEntry, FileTime, Stat, StatFs
 from wasmsand.kernel.vfs.mounts import Mount
 from wasmsand.kernel.vfs.namespace import Namespace
 from wasmsand.kernel.vfs.proc import FdInfo, ProcessInfo, ProcFs, ProcSource, SystemInfo
@@ -43,6 +43,7 @@ from wasmsand.kernel.vfs.standard import standard_tree
 from wasmsand.kernel.vfs.tree import TreeFs
 
 __all__ = [
+    "NOW",
     "ROOT",
     "Attributes",
     "Beneath",
@@ -53,6 +54,7 @@ __all__ = [
     "FileContent",
     "FileInode",
     "FileSystem",
+    "FileTime",
     "ImageBuilder",
     "Mount",
     "Namespace",

@@ -13,7 +13,7 @@ from collections.abc import Container
 from typing import ClassVar, Protocol
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.vfs.model import DirEntry, Stat, StatFs
+from wasmsand.kernel.vfs.model import DirEntry, FileTime, Stat, StatFs
 
 Data = bytes | bytearray | memoryview
 
@@ -228,8 +228,8 @@ class FileSystem:
         mode: int | None = None,
         uid: int | None = None,
         gid: int | None = None,
-        atime_ns: int | None = None,
-        mtime_ns: int | None = None,
+        atime: FileTime | None = None,
+        mtime: FileTime | None = None,
     ) -> None:
         """Change what is not None, and ctime. `mode` is the permission bits alone."""
         raise KernelError(Errno.EROFS)

@@ -8,7 +8,8 @@ bytes, times are nanoseconds since the epoch.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from enum import Enum
+from typing import Final, NamedTuple
 
 from wasmsand.kernel.flags import S_IFDIR, S_IFMT
 
@@ -18,6 +19,19 @@ BLOCK_SIZE = 4096
 TRANSFER_SIZE = 65536
 """What st_blksize says of regular files: how much to read or write at once. A system call
 costs far more than on Linux, and awk, cmp and diff read as much as they are told here."""
+
+
+class Present(Enum):
+    """The type of `NOW`."""
+
+    NOW = "now"
+
+
+NOW: Final = Present.NOW
+"""A file's time that is to be set to the present: the very moment of the change (ctime)."""
+
+FileTime = int | Present
+"""What a file's time can be set to: nanoseconds, or NOW."""
 
 
 @dataclass(frozen=True, slots=True)

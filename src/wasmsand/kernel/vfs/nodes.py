@@ -8,9 +8,6 @@ the file was opened.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import (
     FALLOC_FL_KEEP_SIZE,
@@ -30,10 +27,12 @@ from wasmsand.kernel.flags import (
 )
 from wasmsand.kernel.limits import FILE_SIZE_MAX
 from wasmsand.kernel.vfs import permissions
-from wasmsand.kernel.vfs.filesystem import Data, FileSystem, Node
+from wasmsand.kernel.vfs.filesystem import Data, Node
 from wasmsand.kernel.vfs.model import (
+    NOW,
     Credentials,
     DirEntry,
+    FileTime,
     Stat,
     StatFs,
     device_major,
@@ -46,17 +45,6 @@ _SPECIAL_CHARACTERS = {ord(c): b"\\%03o" % ord(c) for c in " \t\n\\"}
 
 class NodeOperations(Resolver):
     """What can be done with a node."""
-
-    def __init__(
-        self,
-        root_fs: FileSystem,
-        *,
-        now_ns: Callable[[], int] = time.time_ns,
-        flags: int = 0,
-        source: bytes = b"root",
-    ) -> None:
-        super().__init__(root_fs, flags, source)
-        self._now = now_ns
 
     # Lifetime.
 
@@ -287,24 +275,20 @@ class NodeOperations(Resolver):
         self,
         cred: Credentials,
         node: Node,
-        atime_ns: int | None,
-        mtime_ns: int | None,
-        *,
-        now: bool = False,
+        atime: FileTime | None,
+        mtime: FileTime | None,
     ) -> None:
-        """futimens. None leaves a time as it is. `now` sets both to the present (times
-        given as NULL, or both UTIME_NOW), for which write permission is enough."""
-        if not now and atime_ns is None and mtime_ns is None:
+        """futimens. None leaves a time as it is. To set both to NOW, write permission is
+        enough."""
+        if atime is None and mtime is None:
             return
         self._require_writable(node.fs)
         attributes = node.fs.attributes(node.ino)
         if not permissions.owns(cred, attributes):
-            if not now:
+            if not (atime is NOW and mtime is NOW):
                 raise KernelError(Errno.EPERM)
             permissions.require(cred, attributes, W_OK)
-        if now:
-            atime_ns = mtime_ns = self._now()
-        node.fs.set_attributes(node.ino, atime_ns=atime_ns, mtime_ns=mtime_ns)
+        node.fs.set_attributes(node.ino, atime=atime, mtime=mtime)
 
 
 def _split_device(dev: int) -> tuple[int, int]:

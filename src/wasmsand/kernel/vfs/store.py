@@ -22,7 +22,7 @@ from wasmsand.kernel.vfs.inode import (
     SymlinkInode,
 )
 from wasmsand.kernel.vfs.layers import ROOT_INO, InodeTable, Snapshot
-from wasmsand.kernel.vfs.model import BLOCK_SIZE, TRANSFER_SIZE, Stat, StatFs
+from wasmsand.kernel.vfs.model import BLOCK_SIZE, NOW, TRANSFER_SIZE, FileTime, Stat, StatFs
 from wasmsand.kernel.vfs.space import Space, blocks_of
 
 TREE_MAGIC = 0x01021994
@@ -134,8 +134,8 @@ class TreeStore(FileSystem):
         mode: int | None = None,
         uid: int | None = None,
         gid: int | None = None,
-        atime_ns: int | None = None,
-        mtime_ns: int | None = None,
+        atime: FileTime | None = None,
+        mtime: FileTime | None = None,
     ) -> None:
         inode = self._table.own(ino)
         if mode is not None:
@@ -144,11 +144,11 @@ class TreeStore(FileSystem):
             inode.uid = uid
         if gid is not None:
             inode.gid = gid
-        if atime_ns is not None:
-            inode.atime = atime_ns
-        if mtime_ns is not None:
-            inode.mtime = mtime_ns
-        inode.ctime = self._now()
+        inode.ctime = now = self._now()
+        if atime is not None:
+            inode.atime = now if atime is NOW else atime
+        if mtime is not None:
+            inode.mtime = now if mtime is NOW else mtime
 
     def _accessed(self, ino: int, inode: Inode) -> None:
         """relatime: note the first access since the last change. Reading does not copy

@@ -24,7 +24,7 @@ from wasmsand.kernel.vfs.inode import (
     SymlinkInode,
 )
 from wasmsand.kernel.vfs.layers import Snapshot
-from wasmsand.kernel.vfs.model import DirEntry
+from wasmsand.kernel.vfs.model import DirEntry, FileTime
 from wasmsand.kernel.vfs.store import TreeStore, target_blocks
 
 _SCANS_KEPT = 16
@@ -131,12 +131,10 @@ class TreeFs(TreeStore):
         mode: int | None = None,
         uid: int | None = None,
         gid: int | None = None,
-        atime_ns: int | None = None,
-        mtime_ns: int | None = None,
+        atime: FileTime | None = None,
+        mtime: FileTime | None = None,
     ) -> None:
-        super().set_attributes(
-            ino, mode=mode, uid=uid, gid=gid, atime_ns=atime_ns, mtime_ns=mtime_ns
-        )
+        super().set_attributes(ino, mode=mode, uid=uid, gid=gid, atime=atime, mtime=mtime)
         if mode is not None and isinstance(self._get(ino), DirectoryInode):
             self._known.clear()
 

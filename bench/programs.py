@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench import data
-from bench.sides import ScriptFailed, Side
+from bench.sides import Script, ScriptFailed, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class ProgramRun:
     name: str
     needs: str
     """The recipe of the program."""
-    script: str
+    script: Script
     rounds: int
     setup: Callable[[Side], None]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.programs import ProgramRun
 from bench.python_kernels import KERNELS
-from bench.sides import Side
+from bench.sides import Script, Side
 
 _KERNELS = Path(__file__).with_name("python_kernels.py")
 
@@ -21,7 +21,8 @@ def _write_kernels(side: Side) -> None:
 
 def python_cases(few: int, bulk: int) -> list[ProgramRun]:
     """Start-up, measured `few` times, and the kernels, `bulk` times each."""
-    starts = {
+    starts: dict[str, Script] = {
+        "python3 -c 'print(1)', no shell": ("python3", "-c", "print(1)"),
         "python3 -c 'print(1)'": "python3 -c 'print(1)'",
         "python3, import json, re, asyncio, sqlite3": (
             "python3 -c 'import json, re, asyncio, sqlite3; print(1)'"

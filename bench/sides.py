@@ -1,8 +1,8 @@
 """The two sides of every comparison: a sandbox, and native programs.
 
-Rules: each side runs the same bash script in a directory of its own and is timed from
-Python, from the call to the collected output, by the clock or by what it used of the
-processors; a script that fails ends the benchmark.
+Rules: each side runs the same bash script, or the same program without a shell, in a directory
+of its own and is timed from Python, from the call to the collected output, by the clock or by
+what it used of the processors; a script that fails ends the benchmark.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol
 
 from wasmsand import Sandbox
+
+Script = str | tuple[str, ...]
+"""What bash runs, or a program and its arguments."""
 
 ENVIRONMENT = {"LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"}
 
@@ -36,10 +38,10 @@ class Side(Protocol):
 
     name: str
 
-    def run(self, script: str) -> float:
+    def run(self, script: Script) -> float:
         """Run `script` and return its seconds."""
 
-    def output(self, script: str) -> str:
+    def output(self, script: Script) -> str:
         """What `script` prints, untimed."""
 
     def write(self, name: str, data: bytes) -> None:
@@ -55,7 +57,7 @@ class SandboxSide:
         self._clock = time.process_time if cpu else time.perf_counter
         self._sandbox = Sandbox(timeout_ms=600_000, fs_limit_bytes=1 << 30)
 
-    def run(self, script: str) -> float:
+    def run(self, script: Script) -> float:
         start = self._clock()
         result = self._sandbox.commands.run(script)
         seconds = self._clock() - start
@@ -63,7 +65,7 @@ class SandboxSide:
             raise ScriptFailed(f"{script!r}: status {result.exit_code}: {result.stderr[:500]}")
         return seconds
 
-    def output(self, script: str) -> str:
+    def output(self, script: Script) -> str:
         return self._sandbox.commands.run(script).stdout
 
     def write(self, name: str, data: bytes) -> None:
@@ -72,12 +74,7 @@ class SandboxSide:
     def __enter__(self) -> SandboxSide:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._sandbox.kill()
 
 
@@ -97,10 +94,10 @@ class NativeSide:
         self._environment = {**ENVIRONMENT, "PATH": path}
         self._directory = tempfile.TemporaryDirectory(prefix="wasmsand-bench-")
 
-    def run(self, script: str) -> float:
+    def run(self, script: Script) -> float:
         start = self._clock()
         process = subprocess.run(
-            [self._bash, "-c", script],
+            self._argv(script),
             cwd=self._directory.name,
             env=self._environment,
             stdin=subprocess.DEVNULL,
@@ -112,15 +109,23 @@ class NativeSide:
             raise ScriptFailed(f"{script!r}: status {process.returncode}: {process.stderr[:500]!r}")
         return seconds
 
-    def output(self, script: str) -> str:
+    def output(self, script: Script) -> str:
         return subprocess.run(
-            [self._bash, "-c", script],
+            self._argv(script),
             cwd=self._directory.name,
             env=self._environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
         ).stdout
+
+    def _argv(self, script: Script) -> list[str]:
+        if isinstance(script, str):
+            return [self._bash, "-c", script]
+        program = shutil.which(script[0], path=self._environment["PATH"])
+        if program is None:
+            raise ScriptFailed(f"there is no native {script[0]} to compare with")
+        return [program, *script[1:]]
 
     def write(self, name: str, data: bytes) -> None:
         path = Path(self._directory.name, name)
@@ -130,10 +135,5 @@ class NativeSide:
     def __enter__(self) -> NativeSide:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._directory.cleanup()

@@ -51,7 +51,8 @@ def listener(caller: Caller, port: int, backlog: int = 4) -> int:
 @pytest.mark.parametrize(
     ("domain", "kind", "protocol", "error"),
     [
-        (AF_NETLINK, STREAM, 0, Errno.EAFNOSUPPORT),
+        (AF_NETLINK, STREAM, 0, Errno.ESOCKTNOSUPPORT),
+        (AF_NETLINK, RAW, 1, Errno.EPROTONOSUPPORT),
         (0xFFFF_FFFF, STREAM, 0, Errno.EAFNOSUPPORT),
         (AF_INET, RAW, 0, Errno.ESOCKTNOSUPPORT),
         (AF_INET, STREAM, 17, Errno.EPROTONOSUPPORT),

@@ -14,6 +14,7 @@ from wasmsand import Sandbox
         ("hostname -s", "sandbox\n"),
         ("hostname -f", "sandbox\n"),
         ("hostname -i", "127.0.1.1\n"),
+        ("hostname -I", "\n"),  # all addresses but those of loopback
         ("domainname", "(none)\n"),
         ("hostname -d; dnsdomainname; echo $?", "0\n"),
         ("[ $(hostname) = $(uname -n) ] && echo same", "same\n"),

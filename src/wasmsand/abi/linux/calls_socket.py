@@ -19,20 +19,25 @@ from wasmsand.kernel.sockets import options
 from wasmsand.kernel.sockets.address import (
     AF_INET,
     AF_INET6,
+    AF_NETLINK,
     AF_UNIX,
     InetAddress,
+    NetlinkAddress,
     UnixAddress,
     require_local,
 )
 from wasmsand.kernel.sockets.base import NOBODY, Peer, Socket
 from wasmsand.kernel.sockets.datagram import SOCK_DGRAM, DatagramSocket
+from wasmsand.kernel.sockets.netlink import NETLINK_ROUTE, SOCK_RAW, NetlinkSocket
 from wasmsand.kernel.sockets.stream import SOCK_STREAM, StreamSocket, socket_pair
 from wasmsand.kernel.wait import WouldBlock
 
 Result = TypeVar("Result")
 
 _TYPE_MASK: Final = 0xF
-_TYPES: Final = {SOCK_STREAM: StreamSocket, SOCK_DGRAM: DatagramSocket}
+_Types = dict[int, type[StreamSocket] | type[DatagramSocket]]
+_TYPES: Final[_Types] = {SOCK_STREAM: StreamSocket, SOCK_DGRAM: DatagramSocket}
+_NETLINK_TYPES: Final[_Types] = {SOCK_RAW: NetlinkSocket, SOCK_DGRAM: NetlinkSocket}
 _INET_PROTOCOLS: Final = {SOCK_STREAM: options.IPPROTO_TCP, SOCK_DGRAM: options.IPPROTO_UDP}
 _TIMEVAL: Final = Struct("<qq")
 _LINGER: Final = Struct("<ii")
@@ -54,16 +59,19 @@ def _make(context: CallContext, domain: int, kind: int, protocol: int) -> Socket
     flags = kind & ~_TYPE_MASK
     if flags & ~_SOCK_FLAGS:
         raise KernelError(Errno.EINVAL)
-    if domain not in (AF_UNIX, AF_INET, AF_INET6):
+    if domain not in (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK):
         raise KernelError(Errno.EAFNOSUPPORT)
     number = kind & _TYPE_MASK
-    type_ = _TYPES.get(number)
+    type_ = (_NETLINK_TYPES if domain == AF_NETLINK else _TYPES).get(number)
     if type_ is None:
         raise KernelError(Errno.ESOCKTNOSUPPORT)
     if domain == AF_UNIX:
         if protocol not in (0, AF_UNIX):
             raise KernelError(Errno.EPROTONOSUPPORT)
         protocol = 0
+    elif domain == AF_NETLINK:
+        if protocol != NETLINK_ROUTE:
+            raise KernelError(Errno.EPROTONOSUPPORT)
     elif protocol in (0, _INET_PROTOCOLS[number]):
         protocol = _INET_PROTOCOLS[number]
     else:
@@ -118,13 +126,16 @@ def bind(context: CallContext, fd: int, address: int, length: int) -> int:
         raise KernelError(Errno.EINVAL if found.is_unix else Errno.EAFNOSUPPORT)
     if found.local is not None:
         raise KernelError(Errno.EINVAL)
-    if isinstance(wanted, InetAddress):
+    if isinstance(found, NetlinkSocket):
+        assert isinstance(wanted, NetlinkAddress)
+        found.bind_netlink(wanted)
+    elif isinstance(wanted, InetAddress):
         require_local(wanted)
         if 0 < wanted.port < _PRIVILEGED_PORTS and context.process.identity.euid != 0:
             raise KernelError(Errno.EACCES)
         assert isinstance(found, StreamSocket | DatagramSocket)
         found.bind_inet(wanted)
-    else:
+    elif isinstance(wanted, UnixAddress):
         _bind_unix(context, found, wanted)
     return 0
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from wasmsand.abi.linux.calls_interface import interface_ioctl
 from wasmsand.abi.linux.context import CallContext, signed
 from wasmsand.abi.linux.structs import WINSIZE
 from wasmsand.kernel.errno import Errno, KernelError
@@ -17,6 +18,7 @@ from wasmsand.kernel.files.line_discipline import Termios
 from wasmsand.kernel.files.terminal import Terminal, TerminalFile, TerminalMaster
 from wasmsand.kernel.flags import O_NONBLOCK
 from wasmsand.kernel.process import groups
+from wasmsand.kernel.sockets.base import Socket
 
 _TCGETS, _TCSETS, _TCSETSW, _TCSETSF = range(0x5401, 0x5405)
 _TCSBRK, _TCXONC, _TCFLSH = 0x5409, 0x540A, 0x540B
@@ -44,6 +46,8 @@ def ioctl(context: CallContext, fd: int, request: int, argument: int) -> int:
     if request == _FIONREAD:
         context.memory.write_u32(argument, min(readable_bytes(file), _INT_MAX))
         return 0
+    if isinstance(file, Socket):
+        return interface_ioctl(context, request, argument)
     if isinstance(file, TerminalFile):
         handler = _TERMINAL.get(request) or _BOTH.get(request)
     elif isinstance(file, TerminalMaster):

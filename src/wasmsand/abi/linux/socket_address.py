@@ -14,16 +14,19 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.sockets.address import (
     AF_INET,
     AF_INET6,
+    AF_NETLINK,
     AF_UNIX,
     AF_UNSPEC,
     Address,
     InetAddress,
+    NetlinkAddress,
     UnixAddress,
 )
 
 _FAMILY: Final = Struct("<H")
 _INET: Final = Struct(">H4s8x")
 _INET6: Final = Struct(">HI16sI")
+_NETLINK: Final = Struct("<xxII")
 _UNIX_PATH_MAX: Final = 108
 _STORAGE: Final = 128
 
@@ -41,6 +44,10 @@ def read_address(context: CallContext, address: int, length: int, family: int) -
     body = raw[2:]
     if family == AF_UNIX:
         return _unix(body)
+    if family == AF_NETLINK:
+        if len(body) < _NETLINK.size:
+            raise KernelError(Errno.EINVAL)
+        return NetlinkAddress(*_NETLINK.unpack_from(body))
     layout = _INET if family == AF_INET else _INET6
     if len(body) < layout.size:
         # Linux takes an IPv6 address without the scope.
@@ -63,11 +70,13 @@ def _unix(body: bytes) -> UnixAddress:
 
 
 def pack_address(address: Address) -> bytes:
-    """struct sockaddr_un, sockaddr_in or sockaddr_in6."""
+    """struct sockaddr_un, sockaddr_in, sockaddr_in6 or sockaddr_nl."""
     if isinstance(address, UnixAddress):
         name = address.name
         end = b"\0" if name and name[0] else b""
         return _FAMILY.pack(AF_UNIX) + name + end
+    if isinstance(address, NetlinkAddress):
+        return _FAMILY.pack(AF_NETLINK) + _NETLINK.pack(*address)
     if address.family == AF_INET:
         return _FAMILY.pack(AF_INET) + _INET.pack(address.port, address.host)
     return _FAMILY.pack(AF_INET6) + _INET6.pack(address.port, 0, address.host, 0)

@@ -1,8 +1,8 @@
 """Socket addresses.
 
-Owns `UnixAddress` and `InetAddress`, and the rules of the one interface there is: every
-127.x.x.x and ::1 is this sandbox, 0.0.0.0 and :: mean it as a destination, and nothing else
-can be reached. An IPv4 address can be written as an IPv6 one (::ffff:a.b.c.d).
+Owns `UnixAddress`, `InetAddress` and `NetlinkAddress`, and the rules of the one interface
+there is: every 127.x.x.x and ::1 is this sandbox, 0.0.0.0 and :: mean it as a destination, and
+nothing else can be reached. An IPv4 address can be written as an IPv6 one (::ffff:a.b.c.d).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ AF_UNSPEC: Final = 0
 AF_UNIX: Final = 1
 AF_INET: Final = 2
 AF_INET6: Final = 10
+AF_NETLINK: Final = 16
 
 _MAPPED: Final = bytes(10) + b"\xff\xff"
 _ANY: Final = {AF_INET: bytes(4), AF_INET6: bytes(16)}
@@ -52,7 +53,14 @@ class InetAddress(NamedTuple):
         return self
 
 
-Address = UnixAddress | InetAddress
+class NetlinkAddress(NamedTuple):
+    """A port (0 is the kernel) and a set of groups."""
+
+    port: int
+    groups: int
+
+
+Address = UnixAddress | InetAddress | NetlinkAddress
 
 
 def any_address(family: int, port: int = 0) -> InetAddress:

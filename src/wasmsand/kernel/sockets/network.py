@@ -13,7 +13,7 @@ from typing import Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.pipe import PipeAccount
-from wasmsand.kernel.sockets.address import AF_INET, AF_INET6, InetAddress, any_address
+from wasmsand.kernel.sockets.address import AF_INET, AF_INET6, InetAddress, UnixAddress, any_address
 from wasmsand.kernel.sockets.base import Socket
 from wasmsand.kernel.sockets.options import IPV6_V6ONLY, SO_REUSEADDR, SO_REUSEPORT
 from wasmsand.kernel.sockets.rights import RightsAccount
@@ -136,7 +136,7 @@ class Network:
         if isinstance(local, InetAddress):
             assert ports is not None
             ports.release(socket, local.port)
-        elif local is not None and self.abstract.get(local.name[1:]) is socket:
+        elif isinstance(local, UnixAddress) and self.abstract.get(local.name[1:]) is socket:
             del self.abstract[local.name[1:]]
         if socket.bound_node is not None:
             self.by_node.pop(socket.bound_node, None)

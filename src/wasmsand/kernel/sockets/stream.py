@@ -180,6 +180,7 @@ class StreamSocket(Socket):
         if isinstance(address, InetAddress):
             self._connect_inet(address)
         else:
+            assert isinstance(address, UnixAddress)
             self._connect_unix(address, target)
 
     def _connect_unix(self, address: UnixAddress, target: Socket | None) -> None:

@@ -8,13 +8,17 @@ import pytest
 
 from tests.abi.caller import Caller, Sandbox
 from wasmsand.kernel.errno import Errno
+from wasmsand.kernel.flags import POLLIN, POLLPRI
 from wasmsand.kernel.limits import PIPE_CAPACITY, RIGHTS_IN_FLIGHT_MAX
 
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 STREAM, DATAGRAM, RAW, SEQPACKET = 1, 2, 3, 5
 CLOEXEC, NONBLOCK = 0o2000000, 0o4000
 DONTWAIT, NOSIGNAL = 0x40, 0x4000
+OOB, PEEK = 0x1, 0x2
 SOL_SOCKET = 1
+OOBINLINE = 10
+SIOCATMARK = 0x8905
 
 
 def inet(port: int, host: bytes = b"\x7f\0\0\1") -> bytes:
@@ -158,6 +162,70 @@ def test_a_full_connection_holds_the_sender_until_there_is_room(
     room = 5000 - 1000
     assert caller.ok("sendto", one, data, PIPE_CAPACITY, DONTWAIT, 0, 0) == room
     assert caller.errno("sendto", one, data, 1, DONTWAIT, 0, 0) is Errno.EAGAIN
+
+
+def urgent_connection(caller: Caller, *, inline: bool) -> tuple[int, int]:
+    waiting = listener(caller, 7001)
+    sender = caller.ok("socket", AF_INET, STREAM, 0)
+    assert connect(caller, sender, inet(7001)) == 0
+    receiver = caller.ok("accept4", waiting, 0, 0, NONBLOCK)
+    caller.ok("setsockopt", receiver, SOL_SOCKET, OOBINLINE, caller.pack("I", inline), 4)
+    return sender, receiver
+
+
+def at_mark(caller: Caller, fd: int) -> bool:
+    at = caller.room(4)
+    caller.ok("ioctl", fd, SIOCATMARK, at)
+    return bool(caller.unpack("I", at)[0])
+
+
+def polled(caller: Caller, fd: int) -> int:
+    at = caller.pack("IHH", fd, POLLIN | POLLPRI, 0)
+    caller.ok("ppoll_time64", at, 1, caller.pack("qq", 0, 0), 0, 0)
+    bits: int = caller.unpack("IHH", at)[2]
+    return bits
+
+
+def receive(caller: Caller, fd: int, flags: int = 0) -> bytes:
+    at = caller.room(64)
+    return caller.get(at, caller.ok("recvfrom", fd, at, 64, flags, 0, 0))
+
+
+@pytest.mark.syscalls("sendto", "recvfrom", "ioctl")
+def test_a_read_stops_where_an_urgent_byte_was_sent_which_is_read_apart(caller: Caller) -> None:
+    sender, receiver = urgent_connection(caller, inline=False)
+    assert caller.errno("recvfrom", receiver, caller.room(1), 1, OOB, 0, 0) is Errno.EINVAL
+    assert caller.ok("sendto", sender, caller.put(b"before!"), 7, OOB, 0, 0) == 7
+    caller.write(sender, b"after")
+    assert polled(caller, receiver) == POLLIN | POLLPRI
+    assert receive(caller, receiver) == b"before"
+    assert at_mark(caller, receiver)
+    assert receive(caller, receiver, OOB | PEEK) == receive(caller, receiver, OOB) == b"!"
+    assert caller.errno("recvfrom", receiver, caller.room(1), 1, OOB, 0, 0) is Errno.EINVAL
+    assert polled(caller, receiver) == POLLIN
+    assert receive(caller, receiver) == b"after"
+    assert not at_mark(caller, receiver)
+    assert caller.ok("sendto", sender, caller.put(b"!"), 1, OOB, 0, 0) == 1
+    assert polled(caller, receiver) == POLLPRI
+
+
+@pytest.mark.syscalls("sendto", "recvfrom", "ioctl")
+def test_an_urgent_byte_is_in_the_stream_if_its_reader_wants_it_there(caller: Caller) -> None:
+    sender, receiver = urgent_connection(caller, inline=True)
+    assert caller.ok("sendto", sender, caller.put(b"before!"), 7, OOB, 0, 0) == 7
+    caller.write(sender, b"after")
+    assert caller.errno("recvfrom", receiver, caller.room(1), 1, OOB, 0, 0) is Errno.EINVAL
+    assert receive(caller, receiver) == b"before"
+    assert at_mark(caller, receiver)
+    assert polled(caller, receiver) == POLLIN | POLLPRI
+    assert receive(caller, receiver) == b"!after"
+    assert polled(caller, receiver) == 0
+
+
+def test_only_tcp_has_urgent_data(caller: Caller) -> None:
+    for kind in (STREAM, DATAGRAM):
+        one, _ = pair(caller, kind)
+        assert caller.errno("sendto", one, caller.put(b"x"), 1, OOB, 0, 0) is Errno.EOPNOTSUPP
 
 
 @pytest.mark.syscalls("sendmsg")

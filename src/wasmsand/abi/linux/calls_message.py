@@ -116,7 +116,7 @@ def _send(
     to: Address | None,
     files: list[OpenFile],
 ) -> int:
-    if flags & _MSG_OOB:
+    if flags & _MSG_OOB and (found.is_unix or not isinstance(found, StreamSocket)):
         raise KernelError(Errno.EOPNOTSUPP)
     for start, length in vectors:
         context.memory.require(start, length)
@@ -149,8 +149,11 @@ def _send_stream(
         try:
             sent = timed(
                 context,
-                lambda data=data, rights=rights: found.send(  # type: ignore[misc]
-                    data, rights, nonblocking=bool(flags & _MSG_DONTWAIT)
+                lambda data=data, rights=rights, done=done: found.send(  # type: ignore[misc]
+                    data,
+                    rights,
+                    urgent=bool(flags & _MSG_OOB) and done + len(data) == total,
+                    nonblocking=bool(flags & _MSG_DONTWAIT),
                 ),
             )
         except KernelError:
@@ -278,10 +281,10 @@ def _give_rights(
 def _receive(context: CallContext, found: Socket, vectors: Vectors, flags: int) -> Received:
     if flags & _MSG_ERRQUEUE:
         raise KernelError(Errno.EAGAIN)
-    if flags & _MSG_OOB:
-        raise KernelError(Errno.EINVAL)
     for start, length in vectors:
         context.memory.require(start, length)
+    if flags & _MSG_OOB and isinstance(found, StreamSocket):
+        return _receive_urgent(context, found, vectors, flags)
     with_deadline(context, found.receive_timeout_ns)
     if isinstance(found, StreamSocket):
         got = _receive_stream(context, found, vectors, flags)
@@ -290,6 +293,15 @@ def _receive(context: CallContext, found: Socket, vectors: Vectors, flags: int) 
         got = _receive_datagram(context, found, vectors, flags)
     context.process.call_deadline = None
     return got
+
+
+def _receive_urgent(
+    context: CallContext, found: StreamSocket, vectors: Vectors, flags: int
+) -> Received:
+    byte = found.receive_urgent(peek=bool(flags & _MSG_PEEK))
+    room = [(start, 1) for start, length in vectors if length][:1]
+    scatter(context, room, byte[: len(room)])
+    return Received(len(room), flags=_MSG_OOB if room else _MSG_OOB | _MSG_TRUNC)
 
 
 def _receive_stream(

@@ -19,6 +19,7 @@ from wasmsand.kernel.files.terminal import Terminal, TerminalFile, TerminalMaste
 from wasmsand.kernel.flags import O_NONBLOCK
 from wasmsand.kernel.process import groups
 from wasmsand.kernel.sockets.base import Socket
+from wasmsand.kernel.sockets.stream import StreamSocket
 
 _TCGETS, _TCSETS, _TCSETSW, _TCSETSF = range(0x5401, 0x5405)
 _TCSBRK, _TCXONC, _TCFLSH = 0x5409, 0x540A, 0x540B
@@ -27,6 +28,7 @@ _TCIFLUSH, _TCOFLUSH, _TCIOFLUSH = range(3)
 _TIOCGWINSZ, _TIOCSWINSZ = 0x5413, 0x5414
 _FIONREAD, _FIONBIO, _TIOCNOTTY, _TCSBRKP, _TIOCGSID = 0x541B, 0x5421, 0x5422, 0x5425, 0x5429
 _FIONCLEX, _FIOCLEX = 0x5450, 0x5451
+_SIOCATMARK: Final = 0x8905
 _INT_MAX: Final = 0x7FFF_FFFF
 _TIOCGPTN, _TIOCSPTLCK = 0x80045430, 0x40045431
 
@@ -45,6 +47,10 @@ def ioctl(context: CallContext, fd: int, request: int, argument: int) -> int:
         return 0
     if request == _FIONREAD:
         context.memory.write_u32(argument, min(readable_bytes(file), _INT_MAX))
+        return 0
+    if request == _SIOCATMARK and isinstance(file, StreamSocket) and not file.is_unix:
+        at_mark = file.rx is not None and file.rx.at_mark
+        context.memory.write_u32(argument, int(at_mark))
         return 0
     if isinstance(file, Socket):
         return interface_ioctl(context, request, argument)

@@ -3,7 +3,9 @@
 Owns `StreamSocket` and the two `Channel`s of a connection. Rules: data is read before an
 error is told, an error before the end; a socket closed with unread data resets its peer;
 TCP takes one write after its peer has closed, a Unix socket none; a connection exists before
-it is accepted, and waits in the listener's queue or, if that is full, outside of it.
+it is accepted, and waits in the listener's queue or, if that is full, outside of it; TCP's
+urgent byte is kept apart from the stream, or in it if its reader asked for that when it came,
+and a read does not go past where it was.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from wasmsand.kernel.flags import (
     POLLHUP,
     POLLIN,
     POLLOUT,
+    POLLPRI,
     POLLRDHUP,
     POLLRDNORM,
     POLLWRNORM,
@@ -39,6 +42,7 @@ from wasmsand.kernel.sockets.address import (
     local_host_for,
 )
 from wasmsand.kernel.sockets.base import NOBODY, Peer, Socket
+from wasmsand.kernel.sockets.options import SO_OOBINLINE
 from wasmsand.kernel.sockets.rights import Rights
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
 
@@ -61,13 +65,26 @@ class State(Enum):
 class Channel(ByteQueue):
     """One direction of a connection."""
 
-    __slots__ = ("_pulled", "_rights", "capacity", "finished", "reader", "writer")
+    __slots__ = (
+        "_pulled",
+        "_rights",
+        "capacity",
+        "finished",
+        "mark",
+        "reader",
+        "urgent",
+        "writer",
+    )
 
     def __init__(self, capacity: int, writer: WaitQueue, reader: WaitQueue) -> None:
         super().__init__()
         self.capacity = capacity
         self.finished = False
         """The writer will write no more."""
+        self.mark: int | None = None
+        """Where in the stream the last urgent byte was sent, until that is read past."""
+        self.urgent = b""
+        """That byte, until it is read, if it is kept apart."""
         self.writer = writer
         self.reader = reader
         self._pulled = 0
@@ -84,9 +101,31 @@ class Channel(ByteQueue):
         self.push(data)
         self.reader.wake()
 
+    def push_urgent(self, data: bytes, *, inline: bool) -> None:
+        """Append `data`, which must fit, and whose last byte is urgent."""
+        self.mark = self._pulled + self.size + len(data) - 1
+        self.urgent = b"" if inline else data[-1:]
+        self.push(data if inline else data[:-1])
+        self.reader.wake()
+
+    @property
+    def at_mark(self) -> bool:
+        """Whether the next byte is, or would be if it were not kept apart, the urgent one."""
+        return self.mark == self._pulled
+
+    def _pass_mark(self, mark: int, count: int, peek: bool) -> int:
+        """How many bytes can be taken: up to the mark, or, from there, past it."""
+        if mark > self._pulled:
+            return min(count, mark - self._pulled)
+        if not peek:
+            self.mark, self.urgent = None, b""
+        return count
+
     def take(self, count: int, peek: bool) -> tuple[bytes, Rights | None]:
         """Up to `count` bytes, with the descriptors that came with the first of them: bytes
         of two messages with descriptors are not taken at once."""
+        if self.mark is not None and count:
+            count = self._pass_mark(self.mark, count, peek)
         rights = None
         waiting = self._rights
         if waiting:
@@ -291,8 +330,25 @@ class StreamSocket(Socket):
             return b"", None
         raise self.block(nonblocking)
 
-    def send(self, data: bytes, rights: Rights | None = None, *, nonblocking: bool = False) -> int:
-        """Write some of `data`; the count written."""
+    def receive_urgent(self, *, peek: bool) -> bytes:
+        """The urgent byte; EINVAL if there is none, or it is in the stream."""
+        rx = self.rx
+        if rx is None or not rx.urgent:
+            raise KernelError(Errno.EINVAL)
+        urgent = rx.urgent
+        if not peek:
+            rx.urgent = b""
+        return urgent
+
+    def send(
+        self,
+        data: bytes,
+        rights: Rights | None = None,
+        *,
+        urgent: bool = False,
+        nonblocking: bool = False,
+    ) -> int:
+        """Write some of `data`; the count written. The last byte may be urgent."""
         if self.state is not State.CONNECTING or self.rx is not None:
             self.raise_error()
         tx = self.tx
@@ -316,7 +372,10 @@ class StreamSocket(Socket):
         if room <= 0:
             raise self.block(nonblocking)
         part = data if len(data) <= room else data[:room]
-        tx.push_with(part, rights)
+        if urgent and len(part) == len(data):
+            tx.push_urgent(part, inline=bool(other.option(SO_OOBINLINE)))
+        else:
+            tx.push_with(part, rights)
         return len(part)
 
     def read(self, count: int) -> bytes:
@@ -397,6 +456,8 @@ class StreamSocket(Socket):
             bits |= POLLIN | POLLRDNORM
         if ended:
             bits |= POLLRDHUP
+        if rx.mark is not None and (rx.urgent or self.option(SO_OOBINLINE)):
+            bits |= POLLPRI
         gone = self.other is None
         if (ended and tx.finished) or (gone and self.is_unix):
             bits |= POLLHUP

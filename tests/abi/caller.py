@@ -17,7 +17,7 @@ from typing import Any
 
 from wasmsand.abi.context import ProcessEnded
 from wasmsand.abi.linux.table import SYSTEM_CALLS
-from wasmsand.engine.protocol import HostCalls, HostFunction, ModuleRejected
+from wasmsand.engine.protocol import HostCalls, HostFunction, MemoryImage, ModuleRejected
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.kernel import Kernel
@@ -80,6 +80,9 @@ class PythonInstance:
     def exported_variables(self) -> dict[str, int]:
         return {}
 
+    def capture(self, *, stack: bool) -> MemoryImage:
+        raise OSError("a test has no memory images")
+
     def call(self, name: str) -> None:
         raise AssertionError("a test computes nothing, so it is never interrupted")
 
@@ -93,7 +96,7 @@ class PythonModule:
     key = ""
     imports: tuple[tuple[str, str], ...] = ()
 
-    def instantiate(self, memory_limit: int) -> PythonInstance:
+    def instantiate(self, memory_limit: int, image: MemoryImage | None = None) -> PythonInstance:
         return PythonInstance()
 
 

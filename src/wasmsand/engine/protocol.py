@@ -130,6 +130,13 @@ class Instance(Protocol):
     def exported_variables(self) -> dict[str, int]:
         """The values of all exported mutable i32 globals, unsigned."""
 
+    def capture(self, *, stack: bool) -> MemoryImage:
+        """The memory as it is now, and the values of `exported_variables`, for new instances to
+        begin with. Without the `stack` these begin with an empty one, as always.
+
+        Raises `OSError` where the host cannot.
+        """
+
     def call(self, name: str) -> None:
         """Call an exported function `() -> ()`, from inside `HostCalls.tick` too.
 
@@ -141,17 +148,26 @@ class Instance(Protocol):
         """Free everything; idempotent; only on the thread that ran it or when idle."""
 
 
+class MemoryImage(Protocol):
+    """The memory of a program as it was at some moment, see `Instance.capture`. It never
+    changes; instances that begin with it share it until they write."""
+
+    size: int
+    """Bytes of linear memory."""
+
+
 class Module(Protocol):
     """A compiled program, shared by all sandboxes."""
 
     key: str
     imports: tuple[tuple[str, str], ...]
 
-    def instantiate(self, memory_limit: int) -> Instance:
-        """A fresh instance whose memory cannot grow past `memory_limit` bytes.
+    def instantiate(self, memory_limit: int, image: MemoryImage | None = None) -> Instance:
+        """A fresh instance whose memory cannot grow past `memory_limit` bytes. It begins with
+        the module's own data, or with an `image` of a module that has the same code.
 
-        Raises `ModuleRejected` if it needs more at once; `MemoryError` when the host has no
-        room.
+        Raises `ModuleRejected` if it needs more at once, or the image cannot be of its code;
+        `MemoryError` when the host has no room.
         """
 
 

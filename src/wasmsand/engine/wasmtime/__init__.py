@@ -11,6 +11,7 @@
     threads         the pool of deep threads
     module          a compiled program
     instance        one program in memory
+    memory_image    captured memory, laid under new instances
     fork            Asyncify
     touched_pages   what a fork must copy
     traps           why a guest stopped

@@ -122,6 +122,7 @@ typedef struct {
 } sigaction_t;
 int sigaction(int, const sigaction_t *, sigaction_t *);
 int mprotect(void *, size_t, int);
+void *mmap(void *, size_t, int, int, int, int64_t);
 
 void wasm_byte_vec_delete(wasm_byte_vec_t *);
 

@@ -45,6 +45,8 @@ class WasmtimeThread(WasmtimeInstance):
             # The first instance's limit is the one that counts.
             super().__init__(module, ready.prepared, 1 << 32, module.runtime.sharing.engine)
         self.asyncify = None  # only the first thread can fork
+        if first.image is not None:
+            first.image.set_variables(self)
         shared.leave_scratch()
         self.memory_base = first.memory_base
         self._seen_size = 0

@@ -16,6 +16,7 @@ from wasmsand.engine.protocol import HostCalls, Instance
 from wasmsand.engine.wasmtime import hostcalls
 from wasmsand.engine.wasmtime.bindings import NULL, CData, check, ffi, lib
 from wasmsand.engine.wasmtime.fork import Asyncify, Phase
+from wasmsand.engine.wasmtime.memory_image import MemoryImage
 from wasmsand.engine.wasmtime.traps import discard_failure, take_failure
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class WasmtimeInstance:
         self.idle_threads: list[WasmtimeThread] = []
         """Instances on this memory whose threads have ended."""
         self._close_wanted = False
+        self.image: MemoryImage | None = None
+        """What the memory began with, if not with the module's data."""
         self.asyncify = Asyncify(self) if module.forks else None
         self._store = ffi.gc(lib.wasmtime_store_new(engine, NULL, NULL), lib.wasmtime_store_delete)
         self._context = lib.wasmtime_store_context(self._store)
@@ -165,6 +168,14 @@ class WasmtimeInstance:
             for name in sorted(self._module.exports.variables)
         }
 
+    def capture(self, *, stack: bool) -> MemoryImage:
+        """See `protocol.Instance`."""
+        variables = self.exported_variables()
+        if stack:
+            return MemoryImage(self.memory(), 0, variables)
+        variables.pop(STACK_POINTER, None)
+        return MemoryImage(self.memory(), self.stack_reserve(), variables)
+
     def close(self) -> None:
         """Free everything; idempotent."""
         if self._depth:
@@ -202,6 +213,7 @@ class WasmtimeInstance:
         self._functions.clear()
         self._calls = self.asyncify = None  # no circles of references
         ffi.release(self._store)
+        self.image = None
 
     # --- what the callbacks need
 
@@ -252,8 +264,9 @@ class WasmtimeInstance:
             raise self._failure
 
     def sibling(self) -> WasmtimeInstance:
-        """A fresh instance of the same module with the same limit; raises `MemoryError`."""
-        return self._module.instantiate(self._memory_limit)
+        """A fresh instance of the same module with the same limit, which began as this one did;
+        raises `MemoryError`."""
+        return self._module.instantiate(self._memory_limit, self.image)
 
     def grow_memory(self, size: int) -> bool:
         """Make the memory `size` bytes; false if that is not possible."""
@@ -278,9 +291,13 @@ class WasmtimeInstance:
 
     def set_stack_pointer(self, address: int) -> None:
         """Set the C stack pointer, which the module exports."""
-        export = self._export(STACK_POINTER)  # must outlive the pointer into it
+        self.set_variable(STACK_POINTER, address)
+
+    def set_variable(self, name: str, value: int) -> None:
+        """Set a mutable i32 global that the module exports."""
+        export = self._export(name)  # must outlive the pointer into it
         variable = ffi.addressof(export.of, "global")
-        check(lib.wasmtime_global_set(self._context, variable, _i32(address)))
+        check(lib.wasmtime_global_set(self._context, variable, _i32(value)))
 
     # --- inside
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from typing import NamedTuple
 
+from wasmsand.engine import protocol
 from wasmsand.engine.protocol import ModuleRejected
 from wasmsand.engine.wasmtime.bindings import CData, WasmtimeError, ffi, lib, name_of
 from wasmsand.engine.wasmtime.fork import ASYNCIFY_FUNCTIONS
@@ -21,6 +22,7 @@ from wasmsand.engine.wasmtime.instance import (
     InstantiationFailed,
     WasmtimeInstance,
 )
+from wasmsand.engine.wasmtime.memory_image import MemoryImage
 from wasmsand.engine.wasmtime.runtime import Runtime
 from wasmsand.engine.wasmtime.shared_memory import ThreadModule
 
@@ -63,13 +65,17 @@ class WasmtimeModule:
         self._instantiated = False
         self._for_threads: ThreadModule | None = None
 
-    def instantiate(self, memory_limit: int) -> WasmtimeInstance:
-        """A fresh instance whose memory cannot grow past `memory_limit` bytes."""
+    def instantiate(
+        self, memory_limit: int, image: protocol.MemoryImage | None = None
+    ) -> WasmtimeInstance:
+        """See `protocol.Module`."""
         prepared = self._prepared or self._prepare()
-        pages = self.exports.memory_pages or 0
-        if pages * WASM_PAGE > memory_limit:
+        needed = (self.exports.memory_pages or 0) * WASM_PAGE
+        if image is not None and image.size > needed:
+            needed = image.size
+        if needed > memory_limit:
             raise ModuleRejected(
-                f"needs {pages * WASM_PAGE} bytes of memory to start, more than the limit of "
+                f"needs {needed} bytes of memory to start, more than the limit of "
                 f"{memory_limit}; raise memory_limit_bytes"
             )
         try:
@@ -81,7 +87,19 @@ class WasmtimeModule:
         self._instantiated = True
         if self.stack_reserve is None:
             self.stack_reserve = instance.stack_pointer() or 0
+        if image is not None:
+            self._begin_with(image, instance)
         return instance
+
+    def _begin_with(self, image: protocol.MemoryImage, instance: WasmtimeInstance) -> None:
+        assert isinstance(image, MemoryImage)  # each engine has its own
+        try:
+            if not image.variables.keys() <= self.exports.variables:
+                raise ModuleRejected("the memory image is that of another program")
+            image.lay_under(instance)
+        except BaseException:
+            instance.close()  # its memory may be half of the one and half of the other
+            raise
 
     def start_thread(
         self, first: WasmtimeInstance, stack_pointer: int, argument: int

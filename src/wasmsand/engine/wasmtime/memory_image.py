@@ -1,0 +1,124 @@
+"""Memory as it was at some moment, laid under new instances.
+
+Owns `MemoryImage`: captured memory in a file that has no name, and the mapping of that file
+over the memory of a fresh instance, in place of the module's own data. Rules: an image never
+changes (its file is sealed); instances map it privately, so a page is shared by all of them
+until one writes it; whoever refers to an image keeps its file open, and mappings keep the
+content. The code of the instance must be that of the program that was captured: its functions
+are numbers in that memory. Who has both knows; only names of variables are checked here.
+
+A mapping ends with its instance. It lies in the address space that wasmtime reserved for this
+one memory, and since memories are allocated on demand (see `config`), deleting the store unmaps
+all of it: no later instance can see a page of it. A pooling allocator would keep the mapping for
+the next guest; `tests/engine/test_memory_image.py` fails then.
+
+Only what memory and exported i32 variables hold is captured, as by a fork.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+import weakref
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from wasmsand.engine.wasmtime.bindings import CData, ffi, lib
+
+if TYPE_CHECKING:
+    from wasmsand.engine.wasmtime.instance import WasmtimeInstance
+
+FILE_NAME = "wasmsand-memory-image"
+"""What mappings of images are called in /proc/PID/maps."""
+
+_FIXED = 0x10
+"""MAP_FIXED, which Python's `mmap` does not name."""
+_MAP_FAILED = ffi.cast("void *", -1)
+_ZEROS = bytes(mmap.PAGESIZE)
+
+
+class MemoryImage:
+    """Captured memory; see `protocol.MemoryImage`."""
+
+    def __init__(self, memory: memoryview, first: int, variables: Mapping[str, int]) -> None:
+        """`memory` from `first` on; what is below stays that of a fresh instance.
+
+        Raises `OSError` where there are no files without a name, or no room for this one.
+        """
+        self.size = len(memory)
+        self.variables = MappingProxyType(dict(variables))
+        self._start = first - first % mmap.PAGESIZE
+        self._file = _new_file()
+        weakref.finalize(self, os.close, self._file).atexit = False
+        end = first
+        for begin, end in _contents(memory, first):
+            _write(self._file, memory[begin:end], begin - self._start)
+        self._end = -(-end // mmap.PAGESIZE) * mmap.PAGESIZE
+        os.ftruncate(self._file, self._end - self._start)
+        _seal(self._file)
+
+    def lay_under(self, instance: WasmtimeInstance) -> None:
+        """Make the memory and variables of a fresh instance those of this image.
+
+        Raises `MemoryError` when there is no room; the instance is of no use then.
+        """
+        if instance.memory_size() < self.size and not instance.grow_memory(self.size):
+            raise MemoryError(f"no room for a memory of {self.size} bytes")
+        base = instance.memory_base
+        _map(base + self._start, self._end - self._start, mmap.MAP_PRIVATE, self._file)
+        # The module may have data where the image has nothing any more.
+        rest = instance.memory_size() - self._end
+        _map(base + self._end, rest, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1)
+        self.set_variables(instance)
+        instance.image = self
+
+    def set_variables(self, instance: WasmtimeInstance) -> None:
+        """Give an instance, or a thread of one, the captured values."""
+        for name, value in self.variables.items():
+            instance.set_variable(name, value)
+
+
+def _new_file() -> int:
+    if sys.platform != "linux":
+        raise OSError("memory images need Linux, where files can be without a name")
+    return os.memfd_create(FILE_NAME, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+
+
+def _seal(file: int) -> None:
+    """Nobody can change the file any more."""
+    import fcntl  # not everywhere; who gets here is on Linux
+
+    seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+    fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals)
+
+
+def _contents(memory: memoryview, first: int) -> Iterator[tuple[int, int]]:
+    """The parts from `first` on that are not zero, by pages."""
+    page, size = mmap.PAGESIZE, len(memory)
+    begin = None
+    for start in range(first - first % page, size, page):
+        at = max(start, first)
+        end = min(start + page, size)
+        if bytes(memory[at:end]) != _ZEROS[: end - at]:
+            if begin is None:
+                begin = at
+        elif begin is not None:
+            yield begin, start
+            begin = None
+    if begin is not None:
+        yield begin, size
+
+
+def _write(file: int, content: memoryview, offset: int) -> None:
+    while content:
+        written = os.pwrite(file, content, offset)
+        content, offset = content[written:], offset + written
+
+
+def _map(address: CData, size: int, flags: int, file: int) -> None:
+    """Map the beginning of a file, or zeros, over what is at `address`."""
+    access = mmap.PROT_READ | mmap.PROT_WRITE
+    if size and lib.mmap(address, size, access, flags | _FIXED, file, 0) == _MAP_FAILED:
+        raise MemoryError(f"cannot map {size} bytes of memory: {os.strerror(ffi.errno)}")

@@ -86,6 +86,9 @@ class PythonInstance:
     def call(self, name: str) -> None:
         raise AssertionError("a test computes nothing, so it is never interrupted")
 
+    def call_after_trap(self, name: str) -> None:
+        raise AssertionError("a test never traps")
+
     def close(self) -> None:
         self.closed = True
 

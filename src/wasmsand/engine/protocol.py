@@ -26,7 +26,8 @@ class TrapKind(Enum):
 
 
 class GuestTrap(Exception):
-    """A guest broke a rule of WebAssembly. Its instance cannot run again."""
+    """A guest broke a rule of WebAssembly. Its instance cannot go on: what was on its stack is
+    lost, though not its memory (see `Instance.call_after_trap`)."""
 
     def __init__(self, kind: TrapKind, message: str = "") -> None:
         super().__init__(message or kind.value)
@@ -142,6 +143,13 @@ class Instance(Protocol):
 
         Does nothing during a fork or when calls are nested too deeply: the caller asks
         again at a later tick.
+        """
+
+    def call_after_trap(self, name: str) -> None:
+        """When `run` has raised `GuestTrap`: call an exported function `() -> ()`, which finds
+        the memory as the trap left it. If the C stack had overflowed, it gets half of it.
+
+        Raises what `run` raises. Does nothing if the trap came during a fork.
         """
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ import logging
 import time
 from _thread import LockType
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from wasmsand.abi.context import ProcessContext, ProcessEnded
@@ -39,7 +40,7 @@ from wasmsand.kernel.process.delivery import deliverable_handler, interrupts, re
 from wasmsand.kernel.process.life import fork, require_room_for_child
 from wasmsand.kernel.process.process import Process, ProcessState
 from wasmsand.kernel.process.program import Program, become
-from wasmsand.kernel.process.signals import Signal
+from wasmsand.kernel.process.signals import SIG_DFL, SIG_IGN, Signal, SignalInfo
 from wasmsand.kernel.process.thread import only_thread
 from wasmsand.kernel.process.timers import enforce_cpu_limit
 from wasmsand.kernel.wait import WouldBlock
@@ -54,6 +55,8 @@ _TRAP_SIGNALS: Final = {
     TrapKind.UNREACHABLE: Signal.SIGILL,
     TrapKind.UNCAUGHT_EXCEPTION: Signal.SIGABRT,
 }
+_FAULT_CODE: Final = 1
+"""si_code: SEGV_MAPERR, FPE_INTDIV, ILL_ILLOPC."""
 _EMBRYO_ENDS: Final = frozenset({93, 94, 221, 281})
 """exit, exit_group, execve, execveat."""
 _KILLS: Final = frozenset({129, 130, 131})
@@ -122,8 +125,7 @@ class Guest(ThreadRunner):
                 try:
                     if self._turn is not None:
                         self._begin_thread()
-                    self._instance.run()
-                    self._returned()
+                    self._run_program()
                 except _Execute as change:
                     self._leave_threads()
                     self._instance.close()
@@ -131,8 +133,6 @@ class Guest(ThreadRunner):
                     continue
                 except GuestUnwind:  # it has ended, or the host is exiting
                     pass
-                except GuestTrap as trap:
-                    self._finish(_TRAP_SIGNALS.get(trap.kind, Signal.SIGSEGV))
                 except Exception:
                     log.exception(
                         "host bug in a system call of %r; the process is ended", self.process
@@ -143,6 +143,33 @@ class Guest(ThreadRunner):
             self._wasi = None  # no circles of references
             self._leave_threads()
             self._instance.close()
+
+    def _run_program(self) -> None:
+        try:
+            self._instance.run()
+        except GuestTrap as trap:
+            signo = _TRAP_SIGNALS.get(trap.kind, Signal.SIGSEGV)
+            if self._tell_of_fault(signo):
+                # There is nothing left to return to: if the handler does not end the process,
+                # or is itself at fault, the signal does.
+                with suppress(GuestTrap):
+                    self._instance.call_after_trap("__signal_run")
+            self._finish(signo)
+        else:
+            self._returned()
+
+    def _tell_of_fault(self, signo: int) -> bool:
+        """Send the process the signal of its fault; whether it has a handler that can run."""
+        with self._lock:
+            signals = self.process.signals
+            blocked = bool(signals.mask >> (signo - 1) & 1)
+            if self._flag_address is None or self._embryo_parent is not None or blocked:
+                return False
+            if signals.action(signo).handler in (SIG_DFL, SIG_IGN):
+                return False
+            signals.add(SignalInfo(signo, _FAULT_CODE))
+            self._set_flag(1)
+            return True
 
     def _returned(self) -> None:
         """The program came back without a call of exit: a thread's end is only its own."""

@@ -27,6 +27,8 @@ WASM_PAGE = 65536
 STACK_POINTER = "__stack_pointer"
 _NESTED_CALLS_MAX = 16
 """Signal handlers interrupting each other; deeper ones have to wait."""
+_STACK_LEFT_MIN = 4096
+"""Bytes of C stack that a handler can begin with."""
 _NEVER = 1 << 40
 _I32 = 0
 _sharing = allocate_lock()
@@ -139,6 +141,24 @@ class WasmtimeInstance:
         finally:
             self.nested -= 1
             self._leave(before)
+
+    def call_after_trap(self, name: str) -> None:
+        """See `protocol.Instance`."""
+        if not self._ended:
+            raise RuntimeError("the instance has not trapped")
+        self._ended = False
+        try:
+            self._leave_overflowed_stack()
+            self.call(name)
+        finally:
+            self._ended = True
+
+    def _leave_overflowed_stack(self) -> None:
+        """Nothing returns into what is on the stack any more, but what lies highest on it, where
+        the program began, is what a handler may look at."""
+        pointer, reserve = self.stack_pointer(), self.stack_reserve()
+        if pointer is not None and not _STACK_LEFT_MIN <= pointer <= reserve:
+            self.set_stack_pointer(reserve // 2 & ~15)
 
     def memory(self) -> memoryview:
         """The guest's memory as it is now, writable; released by `close`."""

@@ -8,6 +8,7 @@ the outcomes and the explanations alone; a suite that was not run keeps what it 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,6 +127,7 @@ def section(
     ]
     different = [c for c in comparisons if not c.as_native]
     if different:
+        parts += [_by_limitation(different, explanations)]
         parts += ["Differences and why:", _causes(different, explanations)]
     both = [c for c in comparisons if c.native.verdict is c.sandbox.verdict is Verdict.FAIL]
     if both:
@@ -141,6 +143,25 @@ def _verdicts(comparisons: Sequence[Comparison]) -> str:
         counts = [verdicts.count(verdict) for verdict in Verdict]
         lines.append(f"| {side} | {' | '.join(map(str, counts))} |")
     return "\n".join(lines)
+
+
+def _by_limitation(different: Sequence[Comparison], explanations: Sequence[Explanation]) -> str:
+    """How many tests differ by which limitation; a test may do so by several."""
+    causes = Counter(
+        limitation or "another cause"
+        for comparison in different
+        for limitation in {
+            entry.limitation for entry in explanations_of(comparison.test, explanations)
+        }
+    )
+    ranked = sorted(causes.items(), key=lambda item: (-item[1], item[0]))
+    verdicts = [comparison.sandbox.verdict for comparison in different]
+    return (
+        f"{len(different)} differ, of which {verdicts.count(Verdict.FAIL)} fail in the sandbox and "
+        f"{verdicts.count(Verdict.SKIP)} are skipped there. By limitation: "
+        + (", ".join(f"{cause} {count}" for cause, count in ranked) or "none")
+        + "."
+    )
 
 
 def _causes(

@@ -65,6 +65,21 @@ def test_a_section_counts_and_explains() -> None:
     assert "| t2 | L009 | no \\| here |" in text
 
 
+def test_a_section_counts_differences_by_limitation() -> None:
+    skip = Outcome(Verdict.SKIP, "", 0.1)
+    comparisons = [Comparison(name, PASS, FAIL) for name in ("t1", "t2", "t3")]
+    comparisons.append(Comparison("t4", PASS, skip))
+    explanations = [
+        Explanation(("t1", "t4"), "why", "L009"),
+        Explanation(("t2",), "why", "L002"),
+        Explanation(("t3",), "why", None),
+        Explanation(("t1",), "why else", "L002"),
+    ]
+    text = section(SUITE, comparisons, explanations)
+    assert "4 differ, of which 3 fail in the sandbox and 1 are skipped there." in text
+    assert "By limitation: L002 2, L009 2, another cause 1." in text
+
+
 def test_tests_with_one_cause_share_a_row() -> None:
     comparisons = [Comparison(name, PASS, FAIL) for name in ("t1", "t2", "t3")]
     text = section(SUITE, comparisons, [Explanation(("t1", "t3", "t9"), "why", None)])

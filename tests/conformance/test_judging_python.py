@@ -19,6 +19,15 @@ test_winreg skipped -- No module named 'winreg'
 Result: SUCCESS
 """
 _PARTLY = b"0:00:01 [1/1] test_os passed\n\n== Tests result: SUCCESS ==\n\n1 test OK.\n"
+_PART_OF_A_PACKAGE_SKIPPED = b"""\
+test_capi.test_x skipped -- requires test modules
+3 tests OK.
+
+1 test skipped:
+    test_capi.test_x
+
+Result: SUCCESS
+"""
 _FAILED = b"FAIL: test_x (test.test_os.T.test_x)\n\n1 test failed:\n    test_os\n"
 
 
@@ -27,6 +36,7 @@ _FAILED = b"FAIL: test_x (test.test_os.T.test_x)\n\n1 test failed:\n    test_os\
     [
         (0, _SKIPPED, Verdict.SKIP),
         (0, _PARTLY, Verdict.PASS),
+        (0, _PART_OF_A_PACKAGE_SKIPPED, Verdict.PASS),
         (2, _FAILED, Verdict.FAIL),
         (3, _PARTLY, Verdict.FAIL),
         (4, b"Result: NO TESTS RAN", Verdict.SKIP),

@@ -10,8 +10,11 @@ from collections.abc import Callable
 
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.anonymous import AnonymousInodes
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.files.opening import open_path
+from wasmsand.kernel.files.pipe import PipeAccount, PipeEnd, make_pipe
+from wasmsand.kernel.flags import S_IFIFO
 from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process import life
@@ -25,6 +28,12 @@ from wasmsand.kernel.wait import WouldBlock
 USER = 1000
 HANDLER = 77
 """Any function pointer: kernel tests never run it."""
+
+
+def pipe(flags: int = 0, account: PipeAccount | None = None) -> tuple[PipeEnd, PipeEnd]:
+    """The ends of a new pipe: for reading, for writing."""
+    stat = AnonymousInodes(Clock()).new(S_IFIFO | 0o600, USER, USER)
+    return make_pipe(account or PipeAccount(), flags, stat)
 
 
 class ManualTime:

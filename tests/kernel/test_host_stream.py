@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.anonymous import anonymous_stat
+from wasmsand.kernel.files.anonymous import AnonymousInodes
 from wasmsand.kernel.files.host_stream import ChannelOutput, HostChannel
 from wasmsand.kernel.flags import O_NONBLOCK, POLLOUT, S_IFIFO
 from wasmsand.kernel.limits import HOST_CHANNEL_CAPACITY
@@ -13,7 +14,7 @@ from wasmsand.kernel.wait import WouldBlock
 
 
 def output(channel: HostChannel, fd: int) -> ChannelOutput:
-    return ChannelOutput(channel, fd, anonymous_stat(S_IFIFO | 0o600, 0, 0, 0))
+    return ChannelOutput(channel, fd, AnonymousInodes(Clock()).new(S_IFIFO | 0o600))
 
 
 def test_writes_to_several_descriptors_keep_their_order() -> None:

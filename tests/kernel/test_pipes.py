@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kernel.computer import Woken, blocks, errno_of
+from tests.kernel.computer import Woken, blocks, errno_of, pipe
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.pipe import PipeAccount, PipeEnd, make_pipe
+from wasmsand.kernel.files.pipe import PipeAccount
 from wasmsand.kernel.flags import (
     O_NONBLOCK,
     POLLERR,
@@ -24,10 +24,6 @@ CAPACITY = 65536
 ATOMIC = 4096
 READABLE = POLLIN | POLLRDNORM
 WRITABLE = POLLOUT | POLLWRNORM
-
-
-def pipe(flags: int = 0) -> tuple[PipeEnd, PipeEnd]:
-    return make_pipe(PipeAccount(), flags, 1000, 1000, 0)
 
 
 def test_bytes_come_out_in_the_order_they_went_in() -> None:
@@ -183,14 +179,14 @@ def test_two_byte_writes_do_not_cost_the_host_an_object_each() -> None:
 
 def test_pipes_beyond_a_number_hold_one_page() -> None:
     account = PipeAccount()
-    ends = [make_pipe(account, O_NONBLOCK, 0, 0, 0) for _ in range(FULL_PIPES_MAX + 1)]
+    ends = [pipe(O_NONBLOCK, account) for _ in range(FULL_PIPES_MAX + 1)]
     assert ends[-2][1].write(bytes(CAPACITY)) == CAPACITY
     assert ends[-1][1].write(bytes(CAPACITY)) == ATOMIC
     for reader, writer in ends:
         reader.release()
         writer.release()
     assert account.in_use == 0
-    assert make_pipe(account, 0, 0, 0, 0)[1].write(bytes(CAPACITY)) == CAPACITY
+    assert pipe(0, account)[1].write(bytes(CAPACITY)) == CAPACITY
 
 
 def test_reading_byte_by_byte_gets_every_byte() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tests.kernel.computer import Computer, Woken, blocks
-from wasmsand.kernel.files.pipe import PipeAccount, make_pipe
+from tests.kernel.computer import Computer, Woken, blocks, pipe
 from wasmsand.kernel.files.polling import poll
 from wasmsand.kernel.flags import O_RDWR, POLLERR, POLLHUP, POLLIN, POLLNVAL, POLLOUT
 from wasmsand.kernel.process.process import Process
@@ -16,22 +15,22 @@ def test_only_wanted_bits_are_reported(computer: Computer, process: Process) -> 
 
 
 def test_errors_and_hang_ups_are_reported_unasked() -> None:
-    reader, writer = make_pipe(PipeAccount(), 0, 0, 0, 0)
-    other_reader, other_writer = make_pipe(PipeAccount(), 0, 0, 0, 0)
+    reader, writer = pipe()
+    other_reader, other_writer = pipe()
     writer.release()
     other_reader.release()
     assert poll([(reader, 0), (other_writer, 0)], now=0, deadline=None) == [POLLHUP, POLLERR]
 
 
 def test_a_closed_fd_is_ready_with_nval() -> None:
-    reader, _ = make_pipe(PipeAccount(), 0, 0, 0, 0)
+    reader, _ = pipe()
     assert poll([(None, POLLIN), (reader, POLLIN)], now=0, deadline=None) == [POLLNVAL, 0]
 
 
 def test_nothing_ready_waits_for_any_of_the_files_until_the_deadline() -> None:
     (first, _), (second, writer) = (
-        make_pipe(PipeAccount(), 0, 0, 0, 0),
-        make_pipe(PipeAccount(), 0, 0, 0, 0),
+        pipe(),
+        pipe(),
     )
     wanted = [(first, POLLIN), (second, POLLIN)]
     block = blocks(lambda: poll(wanted, now=5, deadline=10))
@@ -43,7 +42,7 @@ def test_nothing_ready_waits_for_any_of_the_files_until_the_deadline() -> None:
 
 
 def test_the_deadline_ends_the_wait_with_nothing() -> None:
-    reader, _ = make_pipe(PipeAccount(), 0, 0, 0, 0)
+    reader, _ = pipe()
     assert poll([(reader, POLLIN)], now=10, deadline=10) == [0]
     assert poll([], now=10, deadline=10) == []
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.anonymous import AnonymousInodes
 from wasmsand.kernel.files.device import PTY_MAJOR, device_number
 from wasmsand.kernel.files.locks import FileLocks
 from wasmsand.kernel.files.opening import FifoOpen
@@ -69,7 +70,8 @@ class Kernel:
         self.terminals: dict[int, Terminal] = {}
         self.locks = FileLocks()
         self.pipes = PipeAccount()
-        self.network = Network(self.pipes, self.namespace)
+        self.anonymous = AnonymousInodes(self.clock)
+        self.network = Network(self.pipes, self.anonymous, self.namespace)
         self.timer_files: set[TimerFile] = set()
         """Timers of timerfd_create that are armed."""
         self.fifos: dict[Node, Pipe] = {}

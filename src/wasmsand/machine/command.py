@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.clock import SECOND
-from wasmsand.kernel.files.anonymous import anonymous_stat
 from wasmsand.kernel.files.host import HostInput, HostOutput
 from wasmsand.kernel.flags import S_IFIFO
 from wasmsand.kernel.process.signals import Signal
@@ -65,18 +64,18 @@ class _Capture:
         self.closed = threading.Event()
         self.overflowed = False
         self._open = 2
-        now = machine.kernel.clock.realtime()
+        inodes = machine.kernel.anonymous
         limit = machine.kernel.limits.max_output_bytes
         self.stdout = HostOutput(
             limit,
-            anonymous_stat(S_IFIFO | 0o600, uid, gid, now),
+            inodes.new(S_IFIFO | 0o600, uid, gid),
             on_data=on_stdout,
             on_overflow=self._overflow,
             on_close=self._one_closed,
         )
         self.stderr = HostOutput(
             limit,
-            anonymous_stat(S_IFIFO | 0o600, uid, gid, now),
+            inodes.new(S_IFIFO | 0o600, uid, gid),
             on_data=on_stderr,
             on_overflow=self._overflow,
             on_close=self._one_closed,
@@ -107,8 +106,9 @@ def run_command(
     began = time.perf_counter()
     identity = machine.identity
     capture = _Capture(machine, identity.uid, identity.gid, on_stdout, on_stderr)
-    now = machine.kernel.clock.realtime()
-    source = HostInput(stdin, anonymous_stat(S_IFIFO | 0o600, identity.uid, identity.gid, now))
+    source = HostInput(
+        stdin, machine.kernel.anonymous.new(S_IFIFO | 0o600, identity.uid, identity.gid)
+    )
     notices = end_background_jobs(machine)
     deadline_ns = None
     if timeout_seconds is not None:

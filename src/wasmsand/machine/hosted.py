@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.anonymous import anonymous_stat
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.files.host import HostInput
 from wasmsand.kernel.files.host_stream import ChannelOutput, HostChannel
@@ -151,15 +150,16 @@ class HostProcess:
         if len({0, 1, 2, *extra}) != 3 + len(extra):
             raise KernelError(Errno.EINVAL, f"descriptors that are not distinct: {extra}")
         uid, gid = machine.identity.uid, machine.identity.gid
-        now = machine.kernel.clock.realtime()
-        stat = anonymous_stat(S_IFIFO | 0o600, uid, gid, now)
+        kernel = machine.kernel
+        stat = kernel.anonymous.new(S_IFIFO | 0o600, uid, gid)
         files: dict[int, OpenFile] = {}
         for fd in (1, 2, *extra_outputs):
             files[fd] = ChannelOutput(life.channel, fd, stat)
         if stdin is not None:
             files[0] = HostInput(stdin, stat)
         for fd in (*(() if stdin is not None else (0,)), *extra_inputs):
-            files[fd], life.inputs[fd] = make_pipe(machine.kernel.pipes, 0, uid, gid, now)
+            stat = kernel.anonymous.new(S_IFIFO | 0o600, uid, gid)
+            files[fd], life.inputs[fd] = make_pipe(kernel.pipes, 0, stat)
         return files
 
     def read(self, timeout_seconds: float | None = None) -> tuple[tuple[int, bytes], ...]:

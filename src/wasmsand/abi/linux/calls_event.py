@@ -30,6 +30,8 @@ from wasmsand.kernel.vfs import ProcFs
 _EVENT: Final = Struct("<I4xQ")
 _ADD, _DELETE, _MODIFY = 1, 2, 3
 _EFD_SEMAPHORE: Final = 1
+_PRIVATE: Final = 0o600
+"""The mode of what these calls make."""
 _MILLISECOND: Final = SECOND // 1000
 _REALTIME, _MONOTONIC, _BOOTTIME = 0, 1, 7
 _TIMER_ABSTIME: Final = 1
@@ -47,7 +49,7 @@ def epoll_create1(context: CallContext, flags: int) -> int:
     """epoll_create1(2)."""
     if flags & ~O_CLOEXEC:
         raise KernelError(Errno.EINVAL)
-    return _install(context, EpollFile(context.kernel.clock.realtime()), flags)
+    return _install(context, EpollFile(context.kernel.anonymous.new(_PRIVATE)), flags)
 
 
 def _epoll(context: CallContext, fd: int) -> EpollFile:
@@ -112,7 +114,7 @@ def eventfd2(context: CallContext, count: int, flags: int) -> int:
     file = EventFile(
         count,
         flags & O_NONBLOCK,
-        context.kernel.clock.realtime(),
+        context.kernel.anonymous.new(_PRIVATE),
         semaphore=bool(flags & _EFD_SEMAPHORE),
     )
     return _install(context, file, flags)
@@ -126,7 +128,9 @@ def timerfd_create(context: CallContext, clock: int, flags: int) -> int:
     if flags & ~(O_CLOEXEC | O_NONBLOCK) or clock not in (_REALTIME, _MONOTONIC, _BOOTTIME):
         raise KernelError(Errno.EINVAL)
     kernel = context.kernel
-    file = TimerFile(clock, flags & O_NONBLOCK, kernel.clock.realtime(), kernel.timer_files.discard)
+    file = TimerFile(
+        clock, flags & O_NONBLOCK, kernel.anonymous.new(_PRIVATE), kernel.timer_files.discard
+    )
     return _install(context, file, flags)
 
 
@@ -182,7 +186,7 @@ def pidfd_open(context: CallContext, pid: int, flags: int) -> int:
     if flags & ~O_NONBLOCK or signed(pid) <= 0:
         raise KernelError(Errno.EINVAL)
     process = context.kernel.processes.get(signed(pid))
-    file = ProcessFile(process, flags, context.kernel.clock.realtime())
+    file = ProcessFile(process, flags, context.kernel.anonymous.new(_PRIVATE))
     return _install(context, file, O_CLOEXEC)
 
 

@@ -31,6 +31,7 @@ from wasmsand.kernel.flags import (
     O_LARGEFILE,
     O_NONBLOCK,
     O_STATUS_SETTABLE,
+    S_IFIFO,
 )
 from wasmsand.kernel.limits import IO_CHUNK
 
@@ -105,14 +106,9 @@ def pipe2(context: CallContext, address: int, flags: int) -> int:
     if flags & ~(O_CLOEXEC | O_NONBLOCK | _O_DIRECT):
         raise KernelError(Errno.EINVAL)
     context.memory.require(address, 8)
-    process = context.process
-    reader, writer = make_pipe(
-        context.kernel.pipes,
-        flags & O_NONBLOCK,
-        process.identity.euid,
-        process.identity.egid,
-        context.kernel.clock.realtime(),
-    )
+    kernel, process = context.kernel, context.process
+    stat = kernel.anonymous.new(S_IFIFO | 0o600, process.identity.euid, process.identity.egid)
+    reader, writer = make_pipe(kernel.pipes, flags & O_NONBLOCK, stat)
     on_exec = bool(flags & O_CLOEXEC)
     try:
         read_fd = process.fds.install(reader, close_on_exec=on_exec)

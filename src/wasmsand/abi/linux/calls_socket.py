@@ -76,8 +76,7 @@ def _make(context: CallContext, domain: int, kind: int, protocol: int) -> Socket
         protocol = _INET_PROTOCOLS[number]
     else:
         raise KernelError(Errno.EPROTONOSUPPORT)
-    kernel = context.kernel
-    return type_(kernel.network, domain, protocol, _caller(context), flags, kernel.clock.realtime())
+    return type_(context.kernel.network, domain, protocol, _caller(context), flags)
 
 
 def _caller(context: CallContext) -> Peer:

@@ -1,34 +1,48 @@
-"""Metadata of objects that are in no file system: pipes, captured output, ptys.
+"""Inodes of objects that are in no file system: pipes, sockets, captured output, timers.
 
-Owns their inode numbers. Rule: each object gets its own number, so that programs
-which compare st_dev and st_ino tell them apart.
+Owns their numbers. Rules: each object gets a number of its own, so that programs which
+compare st_dev and st_ino tell them apart; numbers are counted per sandbox, so that no guest
+learns from them what others do.
 """
 
 from __future__ import annotations
 
 from itertools import count
+from typing import Final
 
+from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.vfs import Stat
 
-ANONYMOUS_DEVICE = 0xD
-_numbers = count(1000)
+ANONYMOUS_DEVICE: Final = 0xD
+_FIRST_NUMBER: Final = 1000
+_BLOCK_SIZE: Final = 4096
 
 
-def anonymous_stat(mode: int, uid: int, gid: int, now_ns: int, *, rdev: int = 0) -> Stat:
-    """A fresh identity with these attributes."""
-    return Stat(
-        dev=ANONYMOUS_DEVICE,
-        ino=next(_numbers),
-        mode=mode,
-        nlink=1,
-        uid=uid,
-        gid=gid,
-        rdev=rdev,
-        size=0,
-        blksize=4096,
-        blocks=0,
-        atime_ns=now_ns,
-        mtime_ns=now_ns,
-        ctime_ns=now_ns,
-        btime_ns=now_ns,
-    )
+class AnonymousInodes:
+    """The anonymous inodes of one sandbox."""
+
+    __slots__ = ("_clock", "_numbers")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._numbers = count(_FIRST_NUMBER)
+
+    def new(self, mode: int, uid: int = 0, gid: int = 0) -> Stat:
+        """A fresh identity with these attributes."""
+        now = self._clock.realtime()
+        return Stat(
+            dev=ANONYMOUS_DEVICE,
+            ino=next(self._numbers),
+            mode=mode,
+            nlink=1,
+            uid=uid,
+            gid=gid,
+            rdev=0,
+            size=0,
+            blksize=_BLOCK_SIZE,
+            blocks=0,
+            atime_ns=now,
+            mtime_ns=now,
+            ctime_ns=now,
+            btime_ns=now,
+        )

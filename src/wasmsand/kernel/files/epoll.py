@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.anonymous import anonymous_stat
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.files.regular import DirectoryFile, RegularFile
 from wasmsand.kernel.flags import O_RDWR, POLLERR, POLLHUP, POLLIN, POLLRDNORM
@@ -68,12 +67,12 @@ class EpollFile(OpenFile):
 
     kind: ClassVar[str] = "anon_inode:[eventpoll]"
 
-    def __init__(self, now_ns: int) -> None:
+    def __init__(self, stat: Stat) -> None:
         super().__init__(O_RDWR)
         self.changed = WaitQueue()
         self.maybe_ready: dict[Watch, None] = {}  # in the order of becoming ready
         self._watches: dict[tuple[int, OpenFile], Watch] = {}
-        self._stat = anonymous_stat(0o600, 0, 0, now_ns)
+        self._stat = stat
 
     def add(self, fd: int, file: OpenFile, events: int, data: int) -> None:
         """EPOLL_CTL_ADD."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.anonymous import anonymous_stat
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import O_RDWR, POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM
 from wasmsand.kernel.vfs import Stat
@@ -25,12 +24,12 @@ class EventFile(OpenFile):
 
     kind: ClassVar[str] = "anon_inode:[eventfd]"
 
-    def __init__(self, count: int, flags: int, now_ns: int, *, semaphore: bool) -> None:
+    def __init__(self, count: int, flags: int, stat: Stat, *, semaphore: bool) -> None:
         super().__init__(O_RDWR | flags)
         self._count = count
         self._semaphore = semaphore
         self.changed = WaitQueue()
-        self._stat = anonymous_stat(0o600, 0, 0, now_ns)
+        self._stat = stat
 
     def read(self, count: int) -> bytes:
         if count < 8:

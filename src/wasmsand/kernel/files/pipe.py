@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.anonymous import anonymous_stat
 from wasmsand.kernel.files.byte_queue import ByteQueue
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import (
@@ -26,7 +25,6 @@ from wasmsand.kernel.flags import (
     POLLOUT,
     POLLRDNORM,
     POLLWRNORM,
-    S_IFIFO,
 )
 from wasmsand.kernel.limits import FULL_PIPES_MAX, PIPE_ATOMIC_WRITE, PIPE_CAPACITY
 from wasmsand.kernel.vfs import Namespace, Node, Stat
@@ -213,10 +211,7 @@ class PipeEnd(OpenFile):
             self.on_release()
 
 
-def make_pipe(
-    account: PipeAccount, flags: int, uid: int, gid: int, now_ns: int
-) -> tuple[PipeEnd, PipeEnd]:
-    """An anonymous pipe: (read end, write end)."""
+def make_pipe(account: PipeAccount, flags: int, stat: Stat) -> tuple[PipeEnd, PipeEnd]:
+    """A pipe without a name: (read end, write end)."""
     pipe = Pipe(account)
-    stat = anonymous_stat(S_IFIFO | 0o600, uid, gid, now_ns)
     return PipeEnd(pipe, flags | O_RDONLY, stat=stat), PipeEnd(pipe, flags | O_WRONLY, stat=stat)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from wasmsand.kernel.files.anonymous import anonymous_stat
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import O_RDWR, POLLIN, POLLRDNORM
 from wasmsand.kernel.vfs import Stat
@@ -25,10 +24,10 @@ class ProcessFile(OpenFile):
 
     kind: ClassVar[str] = "anon_inode:[pidfd]"
 
-    def __init__(self, process: Process, flags: int, now_ns: int) -> None:
+    def __init__(self, process: Process, flags: int, stat: Stat) -> None:
         super().__init__(O_RDWR | flags)
         self.process = process
-        self._stat = anonymous_stat(0o600, 0, 0, now_ns)
+        self._stat = stat
 
     def poll(self) -> int:
         return POLLIN | POLLRDNORM if self.process.dead else 0

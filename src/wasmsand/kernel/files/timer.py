@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.anonymous import anonymous_stat
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import O_RDWR, POLLIN, POLLRDNORM
 from wasmsand.kernel.vfs import Stat
@@ -25,7 +24,7 @@ class TimerFile(OpenFile):
     kind: ClassVar[str] = "anon_inode:[timerfd]"
 
     def __init__(
-        self, clock: int, flags: int, now_ns: int, disarmed: Callable[[TimerFile], None]
+        self, clock: int, flags: int, stat: Stat, disarmed: Callable[[TimerFile], None]
     ) -> None:
         super().__init__(O_RDWR | flags)
         self.clock = clock
@@ -35,7 +34,7 @@ class TimerFile(OpenFile):
         self.changed = WaitQueue()
         self._expirations = 0
         self._disarmed = disarmed
-        self._stat = anonymous_stat(0o600, 0, 0, now_ns)
+        self._stat = stat
 
     def arm(self, deadline: int, interval: int) -> None:
         """Set or, with 0, stop it."""

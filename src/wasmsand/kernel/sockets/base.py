@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.anonymous import anonymous_stat
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import O_NONBLOCK, O_RDWR, S_IFSOCK
 from wasmsand.kernel.sockets import options
@@ -65,7 +64,6 @@ class Socket(OpenFile):
         protocol: int,
         owner: Peer,
         flags: int,
-        now_ns: int,
     ) -> None:
         super().__init__(O_RDWR | flags & O_NONBLOCK)
         self.network = network
@@ -84,7 +82,7 @@ class Socket(OpenFile):
         self.send_timeout_ns = 0
         self.changed = WaitQueue()
         self._options: dict[tuple[int, int], int] = {}
-        self._stat = anonymous_stat(S_IFSOCK | 0o777, owner.uid, owner.gid, now_ns)
+        self._stat = network.anonymous.new(S_IFSOCK | 0o777, owner.uid, owner.gid)
 
     @property
     def is_unix(self) -> bool:

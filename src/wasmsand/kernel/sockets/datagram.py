@@ -53,9 +53,9 @@ class DatagramSocket(Socket):
     type_number: ClassVar[int] = SOCK_DGRAM
 
     def __init__(
-        self, network: Network, family: int, protocol: int, owner: Peer, flags: int, now_ns: int
+        self, network: Network, family: int, protocol: int, owner: Peer, flags: int
     ) -> None:
-        super().__init__(network, family, protocol, owner, flags, now_ns)
+        super().__init__(network, family, protocol, owner, flags)
         self._messages: deque[Message] = deque()
         self._held = 0
         self._target: DatagramSocket | None = None  # of a connected Unix socket

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.anonymous import AnonymousInodes
 from wasmsand.kernel.files.pipe import PipeAccount
 from wasmsand.kernel.sockets.address import AF_INET, AF_INET6, InetAddress, UnixAddress, any_address
 from wasmsand.kernel.sockets.base import Socket
@@ -108,8 +109,11 @@ def _overlap(a_socket: Socket, a: InetAddress, b_socket: Socket, b: InetAddress)
 class Network:
     """The names of one sandbox."""
 
-    def __init__(self, pipes: PipeAccount, namespace: Namespace) -> None:
+    def __init__(
+        self, pipes: PipeAccount, anonymous: AnonymousInodes, namespace: Namespace
+    ) -> None:
         self.pipes = pipes
+        self.anonymous = anonymous
         self._namespace = namespace
         self.rights = RightsAccount()
         self.tcp = Ports()

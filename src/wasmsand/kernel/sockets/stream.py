@@ -174,9 +174,9 @@ class StreamSocket(Socket):
     writes_all: ClassVar[bool] = True
 
     def __init__(
-        self, network: Network, family: int, protocol: int, owner: Peer, flags: int, now_ns: int
+        self, network: Network, family: int, protocol: int, owner: Peer, flags: int
     ) -> None:
-        super().__init__(network, family, protocol, owner, flags, now_ns)
+        super().__init__(network, family, protocol, owner, flags)
         self.state = State.FRESH
         self.rx: Channel | None = None
         self.tx: Channel | None = None
@@ -279,7 +279,6 @@ class StreamSocket(Socket):
             listener.protocol,
             listener.owner,
             0,
-            self._stat.mtime_ns,
         )
         other.inherit_options(listener)
         if isinstance(self.local, InetAddress) and isinstance(self.peer, InetAddress):

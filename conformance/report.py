@@ -146,18 +146,17 @@ def _verdicts(comparisons: Sequence[Comparison]) -> str:
 
 
 def _by_limitation(different: Sequence[Comparison], explanations: Sequence[Explanation]) -> str:
-    """How many tests differ by which limitation; a test may do so by several."""
-    causes = Counter(
-        limitation or "another cause"
-        for comparison in different
+    """How many tests, or cases of tests, differ by which limitation; it may be several."""
+    causes: Counter[str] = Counter()
+    for comparison in different:
         for limitation in {
             entry.limitation for entry in explanations_of(comparison.test, explanations)
-        }
-    )
+        }:
+            causes[limitation or "another cause"] += len(comparison.differences())
     ranked = sorted(causes.items(), key=lambda item: (-item[1], item[0]))
-    verdicts = [comparison.sandbox.verdict for comparison in different]
+    verdicts = [verdict for comparison in different for verdict in comparison.differences()]
     return (
-        f"{len(different)} differ, of which {verdicts.count(Verdict.FAIL)} fail in the sandbox and "
+        f"{len(verdicts)} differ, of which {verdicts.count(Verdict.FAIL)} fail in the sandbox and "
         f"{verdicts.count(Verdict.SKIP)} are skipped there. By limitation: "
         + (", ".join(f"{cause} {count}" for cause, count in ranked) or "none")
         + "."

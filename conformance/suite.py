@@ -56,7 +56,13 @@ class Comparison:
     @property
     def as_native(self) -> bool:
         """The sandbox does as well as the native program, or better: in every case."""
-        return all(sandbox in (Verdict.PASS, native) for native, sandbox in self.verdicts())
+        return not self.differences()
+
+    def differences(self) -> list[Verdict]:
+        """The sandbox's verdict in those cases in which it does worse."""
+        return [
+            sandbox for native, sandbox in self.verdicts() if sandbox not in (Verdict.PASS, native)
+        ]
 
     def verdicts(self) -> Iterator[tuple[Verdict, Verdict]]:
         """Native and sandbox, for each case; a test without cases is one case."""

@@ -15,7 +15,8 @@ AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 STREAM, DATAGRAM, RAW, SEQPACKET = 1, 2, 3, 5
 CLOEXEC, NONBLOCK = 0o2000000, 0o4000
 DONTWAIT, NOSIGNAL = 0x40, 0x4000
-OOB, PEEK = 0x1, 0x2
+OOB, PEEK, CTRUNC = 0x1, 0x2, 0x8
+IPV6 = 41
 SOL_SOCKET = 1
 OOBINLINE = 10
 SIOCATMARK = 0x8905
@@ -263,6 +264,76 @@ def test_control_messages_of_a_wrong_size_are_refused(caller: Caller, size: int)
     control = caller.pack("III", size, SOL_SOCKET, 1)
     header = caller.pack("7I", 0, 0, vector, 1, control, 12, 0)
     assert caller.errno("sendmsg", one, header, 0) is Errno.EINVAL
+
+
+HOP_LIMIT, TRAFFIC_CLASS = (IPV6, 52), (IPV6, 67)
+
+
+def note(kind: tuple[int, int], value: int, size: int = 16) -> bytes:
+    return pack("<Iiii", size, *kind, value)[:size]
+
+
+def six(caller: Caller) -> tuple[int, int]:
+    """A UDP socket that sends to another one, which wants to know of the headers."""
+    receiver = caller.ok("socket", AF_INET6, DATAGRAM, 0)
+    name = pack("<HHI16sI", AF_INET6, 7002 >> 8 | (7002 & 255) << 8, 0, bytes(15) + b"\x01", 0)
+    bind(caller, receiver, name)
+    for option in (51, 66):
+        caller.ok("setsockopt", receiver, IPV6, option, caller.pack("I", 1), 4)
+    sender = caller.ok("socket", AF_INET6, DATAGRAM, 0)
+    assert connect(caller, sender, name) == 0
+    return sender, receiver
+
+
+def send_with(caller: Caller, fd: int, control: bytes) -> int:
+    vector = caller.vectors((caller.put(b"hi"), 2))
+    at = caller.put(control)
+    return caller.call("sendmsg", fd, caller.pack("7I", 0, 0, vector, 1, at, len(control), 0), 0)
+
+
+def received_with(caller: Caller, fd: int, room: int) -> tuple[bytes, int]:
+    """The control data of the next message, and the flags that are told."""
+    vector, at = caller.vectors((caller.room(8), 8)), caller.room(64)
+    header = caller.pack("7I", 0, 0, vector, 1, at, room, 0)
+    assert caller.ok("recvmsg", fd, header, 0) == 2
+    _, _, _, _, _, length, flags = caller.unpack("7I", header)
+    return caller.get(at, length), flags
+
+
+@pytest.mark.syscalls("sendmsg", "recvmsg")
+def test_who_asks_is_told_of_the_header_of_ipv6(caller: Caller) -> None:
+    sender, receiver = six(caller)
+    caller.write(sender, b"hi")
+    usual = note(HOP_LIMIT, 64) + note(TRAFFIC_CLASS, 0)
+    assert received_with(caller, receiver, 64) == (usual, 0)
+    assert send_with(caller, sender, note(TRAFFIC_CLASS, 7) + note(HOP_LIMIT, 1)) == 2
+    told = note(HOP_LIMIT, 1) + note(TRAFFIC_CLASS, 7)
+    assert received_with(caller, receiver, 64) == (told, 0)
+
+
+@pytest.mark.parametrize(
+    ("room", "told"),
+    [
+        (0, b""),
+        (11, b""),
+        (14, note(HOP_LIMIT, 64, 14)),
+        (27, note(HOP_LIMIT, 64)),
+        (30, note(HOP_LIMIT, 64) + note(TRAFFIC_CLASS, 0, 14)),
+    ],
+)
+def test_control_messages_without_room_are_cut(caller: Caller, room: int, told: bytes) -> None:
+    sender, receiver = six(caller)
+    caller.write(sender, b"hi")
+    assert received_with(caller, receiver, room) == (told, CTRUNC)
+
+
+@pytest.mark.parametrize(
+    "control",
+    [note(HOP_LIMIT, 256), note(HOP_LIMIT, -2), note(HOP_LIMIT, 1, 15), note((IPV6, 99), 1)],
+)
+def test_impossible_headers_are_refused(caller: Caller, control: bytes) -> None:
+    sender, _ = six(caller)
+    assert send_with(caller, sender, control) == -Errno.EINVAL
 
 
 @pytest.mark.syscalls("getsockopt", "setsockopt")

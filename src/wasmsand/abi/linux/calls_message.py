@@ -1,6 +1,6 @@
 """Sending and receiving: sendto, recvfrom, sendmsg, recvmsg.
 
-Owns the socket calls that move data, and control messages. Rules: the guest's buffers are
+Owns the socket calls that move data. Rules: the guest's buffers are
 checked before a message is taken for them; a blocking send on a stream goes on until all is
 sent, and remembers how far it came; EPIPE comes with SIGPIPE unless MSG_NOSIGNAL; descriptors
 that do not fit are closed, and the guest is told (MSG_CTRUNC).
@@ -13,6 +13,14 @@ from typing import Final, NamedTuple
 
 from wasmsand.abi.linux.calls_socket import find_unix, is_connected, socket_at, timed, with_deadline
 from wasmsand.abi.linux.context import CallContext
+from wasmsand.abi.linux.control_messages import (
+    CONTROL_MAX,
+    NOTHING,
+    Control,
+    give_header,
+    give_rights,
+    read_control,
+)
 from wasmsand.abi.linux.socket_address import (
     pack_address,
     read_address,
@@ -22,13 +30,12 @@ from wasmsand.abi.linux.socket_address import (
 from wasmsand.abi.transfers import gather, parts_of, scatter, vectors_at
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
-from wasmsand.kernel.limits import IO_CHUNK, RIGHTS_PER_MESSAGE_MAX, SOCKET_QUEUE_BYTES
+from wasmsand.kernel.limits import IO_CHUNK, SOCKET_QUEUE_BYTES
 from wasmsand.kernel.process.delivery import SI_KERNEL, post
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.sockets.address import Address, UnixAddress
 from wasmsand.kernel.sockets.base import Socket
-from wasmsand.kernel.sockets.datagram import DatagramSocket
-from wasmsand.kernel.sockets.options import SOL_SOCKET
+from wasmsand.kernel.sockets.datagram import DatagramSocket, Header
 from wasmsand.kernel.sockets.rights import Rights
 from wasmsand.kernel.sockets.stream import StreamSocket
 from wasmsand.kernel.wait import WouldBlock
@@ -45,10 +52,6 @@ _MSG_CMSG_CLOEXEC: Final = 0x4000_0000
 
 _HEADER: Final = Struct("<7I")
 """struct msghdr: name, its length, vectors, their number, control, its length, flags."""
-_CONTROL: Final = Struct("<Iii")
-_CONTROL_MAX: Final = 8192
-_SCM_RIGHTS: Final = 1
-_SCM_CREDENTIALS: Final = 2
 
 Vectors = list[tuple[int, int]]
 
@@ -60,6 +63,7 @@ class Received(NamedTuple):
     source: Address | None = None
     rights: Rights | None = None
     flags: int = 0
+    header: Header | None = None
 
 
 # Sending.
@@ -71,7 +75,7 @@ def sendto(
     """sendto(2)."""
     found = socket_at(context, fd)
     to = read_address(context, address, length, found.family) if address else None
-    return _send(context, found, [(buffer, count)], flags, to, [])
+    return _send(context, found, [(buffer, count)], flags, to, NOTHING)
 
 
 def sendmsg(context: CallContext, fd: int, header: int, flags: int) -> int:
@@ -81,31 +85,8 @@ def sendmsg(context: CallContext, fd: int, header: int, flags: int) -> int:
         _HEADER, header
     )
     to = read_address(context, name, name_length, found.family) if name and name_length else None
-    files = _files_of(context, found, control, control_length) if control_length else []
-    return _send(context, found, vectors_at(context, vectors, count), flags, to, files)
-
-
-def _files_of(context: CallContext, found: Socket, address: int, length: int) -> list[OpenFile]:
-    """The descriptors in the control messages of a sendmsg."""
-    if length > _CONTROL_MAX:
-        raise KernelError(Errno.ENOBUFS)
-    raw = context.memory.read(address, length)
-    files: list[OpenFile] = []
-    place = 0
-    while place + _CONTROL.size <= length:
-        size, level, kind = _CONTROL.unpack_from(raw, place)
-        if not _CONTROL.size <= size <= length - place:
-            raise KernelError(Errno.EINVAL)
-        if level == SOL_SOCKET and found.is_unix and kind == _SCM_RIGHTS:
-            body = raw[place + _CONTROL.size : place + size]
-            for fd in memoryview(body[: len(body) // 4 * 4]).cast("I"):
-                files.append(context.file_or_path(fd))
-        elif not (level == SOL_SOCKET and found.is_unix and kind == _SCM_CREDENTIALS):
-            raise KernelError(Errno.EINVAL)
-        place += (size + 3) & ~3
-    if len(files) > RIGHTS_PER_MESSAGE_MAX:
-        raise KernelError(Errno.EINVAL)
-    return files
+    with_it = read_control(context, found, control, control_length) if control_length else NOTHING
+    return _send(context, found, vectors_at(context, vectors, count), flags, to, with_it)
 
 
 def _send(
@@ -114,7 +95,7 @@ def _send(
     vectors: Vectors,
     flags: int,
     to: Address | None,
-    files: list[OpenFile],
+    control: Control,
 ) -> int:
     if flags & _MSG_OOB and (found.is_unix or not isinstance(found, StreamSocket)):
         raise KernelError(Errno.EOPNOTSUPP)
@@ -125,10 +106,10 @@ def _send(
         if isinstance(found, StreamSocket):
             if to is not None and found.is_unix:
                 raise KernelError(Errno.EISCONN if is_connected(found) else Errno.EOPNOTSUPP)
-            sent = _send_stream(context, found, vectors, flags, files)
+            sent = _send_stream(context, found, vectors, flags, control.files)
         else:
             assert isinstance(found, DatagramSocket)
-            sent = _send_datagram(context, found, vectors, flags, to, files)
+            sent = _send_datagram(context, found, vectors, flags, to, control)
     except KernelError as error:
         if error.errno is Errno.EPIPE and not flags & _MSG_NOSIGNAL:
             post(context.kernel, context.process, SignalInfo(Signal.SIGPIPE, SI_KERNEL))
@@ -176,17 +157,18 @@ def _send_datagram(
     vectors: Vectors,
     flags: int,
     to: Address | None,
-    files: list[OpenFile],
+    control: Control,
 ) -> int:
     if sum(length for _, length in vectors) > SOCKET_QUEUE_BYTES:
         raise KernelError(Errno.EMSGSIZE)
     target = find_unix(context, to) if isinstance(to, UnixAddress) else None
     data = gather(context, vectors)
-    rights = _rights(context, files)
+    rights = _rights(context, control.files)
+    nonblocking = bool(flags & _MSG_DONTWAIT)
     try:
         return timed(
             context,
-            lambda: found.send(data, to, target, rights, nonblocking=bool(flags & _MSG_DONTWAIT)),
+            lambda: found.send(data, to, target, rights, control.header, nonblocking=nonblocking),
         )
     except (KernelError, WouldBlock):
         _drop(rights)
@@ -230,19 +212,22 @@ def recvmsg(context: CallContext, fd: int, header: int, flags: int) -> int:
     if name:
         memory.require(name, min(name_room, 128))
     if control:
-        memory.require(control, min(control_room, _CONTROL_MAX))
+        memory.require(control, min(control_room, CONTROL_MAX))
     got = _receive(context, found, vectors_at(context, vectors, count), flags)
     raw = pack_address(got.source) if _is_named(got.source) and got.source is not None else b""
     if name:
         memory.write(name, raw[:name_room])
     memory.write_u32(header + 4, len(raw) if name else 0)
     told = got.flags | flags & _MSG_CMSG_CLOEXEC
-    used = 0
+    used, all_fit = 0, True
+    room = control_room if control else 0
     if got.rights is not None:
-        room = control_room if control else 0
-        used, all_fit = _give_rights(context, got.rights, control, room, flags)
-        if not all_fit:
-            told |= _MSG_CTRUNC
+        close_on_exec = bool(flags & _MSG_CMSG_CLOEXEC)
+        used, all_fit = give_rights(context, got.rights, control, room, close_on_exec=close_on_exec)
+    elif got.header is not None:
+        used, all_fit = give_header(context, found, got.header, control, room)
+    if not all_fit:
+        told |= _MSG_CTRUNC
     memory.write_u32(header + 20, used)
     memory.write_u32(header + 24, told)
     return got.size
@@ -250,32 +235,6 @@ def recvmsg(context: CallContext, fd: int, header: int, flags: int) -> int:
 
 def _is_named(source: Address | None) -> bool:
     return source is not None and source != UnixAddress()
-
-
-def _give_rights(
-    context: CallContext, rights: Rights, address: int, room: int, flags: int
-) -> tuple[int, bool]:
-    """Install descriptors that arrived; (bytes of control data, whether all fitted)."""
-    fds = context.process.fds
-    given: list[int] = []
-    all_fit = True
-    for file in rights.files:
-        if _CONTROL.size + 4 * (len(given) + 1) > room:
-            all_fit = False
-            break
-        try:
-            given.append(fds.install(file, close_on_exec=bool(flags & _MSG_CMSG_CLOEXEC)))
-        except KernelError:
-            all_fit = False
-            break
-    rights.drop()
-    if not given:
-        return 0, all_fit
-    body = b"".join(fd.to_bytes(4, "little") for fd in given)
-    context.memory.write(
-        address, _CONTROL.pack(_CONTROL.size + len(body), SOL_SOCKET, _SCM_RIGHTS) + body
-    )
-    return _CONTROL.size + len(body), all_fit
 
 
 def _receive(context: CallContext, found: Socket, vectors: Vectors, flags: int) -> Received:
@@ -349,4 +308,5 @@ def _receive_datagram(
     scatter(context, parts_of(vectors, 0, room) if room else [], message.data[:room])
     cut = room < len(message.data)
     count = len(message.data) if flags & _MSG_TRUNC else room
-    return Received(count, message.source, message.rights, _MSG_TRUNC if cut else 0)
+    told = _MSG_TRUNC if cut else 0
+    return Received(count, message.source, message.rights, told, message.header)

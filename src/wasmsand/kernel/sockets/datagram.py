@@ -22,6 +22,7 @@ from wasmsand.kernel.flags import (
 )
 from wasmsand.kernel.limits import DATAGRAM_COST, DATAGRAM_MAX, SOCKET_QUEUE_BYTES
 from wasmsand.kernel.sockets.address import (
+    AF_INET6,
     Address,
     InetAddress,
     UnixAddress,
@@ -29,6 +30,7 @@ from wasmsand.kernel.sockets.address import (
     local_host_for,
 )
 from wasmsand.kernel.sockets.base import Peer, Socket
+from wasmsand.kernel.sockets.options import IPV6_TCLASS, IPV6_UNICAST_HOPS
 from wasmsand.kernel.sockets.rights import Rights
 
 if TYPE_CHECKING:
@@ -37,12 +39,20 @@ if TYPE_CHECKING:
 SOCK_DGRAM = 2
 
 
+class Header(NamedTuple):
+    """What a datagram of IPv6 has in its header that its receiver may ask for."""
+
+    hop_limit: int
+    traffic_class: int
+
+
 class Message(NamedTuple):
     """One datagram in a queue."""
 
     data: bytes
     source: Address
     rights: Rights | None
+    header: Header | None = None
 
 
 class DatagramSocket(Socket):
@@ -93,6 +103,7 @@ class DatagramSocket(Socket):
         to: Address | None,
         target: Socket | None,
         rights: Rights | None = None,
+        header: Header | None = None,
         *,
         nonblocking: bool = False,
     ) -> int:
@@ -105,7 +116,7 @@ class DatagramSocket(Socket):
         if self.is_unix:
             self._send_unix(data, to, target, rights, nonblocking)
         else:
-            self._send_inet(data, to)
+            self._send_inet(data, to, header)
         return len(data)
 
     def _send_unix(
@@ -132,7 +143,11 @@ class DatagramSocket(Socket):
             raise self.block(nonblocking, receiver.changed)
         receiver._put(Message(data, self.name(), rights))
 
-    def _send_inet(self, data: bytes, to: Address | None) -> None:
+    def usual_header(self) -> Header:
+        """By the socket's options."""
+        return Header(self.option(IPV6_UNICAST_HOPS), self.option(IPV6_TCLASS))
+
+    def _send_inet(self, data: bytes, to: Address | None, header: Header | None) -> None:
         if len(data) > DATAGRAM_MAX:
             raise KernelError(Errno.EMSGSIZE)
         address = to if to is not None else self.peer
@@ -151,7 +166,9 @@ class DatagramSocket(Socket):
             if isinstance(peer, InetAddress) and peer.plain() != source:
                 continue
             if receiver._has_room(len(data)) and not receiver.shut_read:
-                receiver._put(Message(data, source.as_family(receiver.family), None))
+                if where.family == AF_INET6:
+                    header = header or self.usual_header()
+                receiver._put(Message(data, source.as_family(receiver.family), None, header))
             return
         if self.peer is not None:
             self.fail_with(Errno.ECONNREFUSED)

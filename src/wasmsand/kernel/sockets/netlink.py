@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.sockets.address import AF_UNSPEC, Address, NetlinkAddress
 from wasmsand.kernel.sockets.base import Socket
-from wasmsand.kernel.sockets.datagram import DatagramSocket, Message
+from wasmsand.kernel.sockets.datagram import DatagramSocket, Header, Message
 from wasmsand.kernel.sockets.interfaces import INTERFACES, Interface, InterfaceAddress
 from wasmsand.kernel.sockets.rights import Rights
 
@@ -73,6 +73,7 @@ class NetlinkSocket(DatagramSocket):
         to: Address | None,
         target: Socket | None,
         rights: Rights | None = None,
+        header: Header | None = None,
         *,
         nonblocking: bool = False,
     ) -> int:

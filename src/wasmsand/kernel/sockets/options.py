@@ -29,7 +29,12 @@ SO_SNDTIMEO: Final = (SOL_SOCKET, 67)
 SO_ACCEPTCONN: Final = (SOL_SOCKET, 30)
 SO_PROTOCOL: Final = (SOL_SOCKET, 38)
 SO_DOMAIN: Final = (SOL_SOCKET, 39)
+IPV6_UNICAST_HOPS: Final = (IPPROTO_IPV6, 16)
 IPV6_V6ONLY: Final = (IPPROTO_IPV6, 26)
+IPV6_RECVHOPLIMIT: Final = (IPPROTO_IPV6, 51)
+IPV6_HOPLIMIT: Final = (IPPROTO_IPV6, 52)
+IPV6_RECVTCLASS: Final = (IPPROTO_IPV6, 66)
+IPV6_TCLASS: Final = (IPPROTO_IPV6, 67)
 
 _BUFFER_DEFAULT: Final = 212_992
 
@@ -51,6 +56,8 @@ SWITCHES: Final = frozenset(
         IPV6_V6ONLY,
         (IPPROTO_IPV6, 19),  # IPV6_MULTICAST_LOOP
         (IPPROTO_IPV6, 49),  # IPV6_RECVPKTINFO
+        IPV6_RECVHOPLIMIT,
+        IPV6_RECVTCLASS,
     }
 )
 """Options that are on or off; any number but 0 is on."""
@@ -73,9 +80,9 @@ DEFAULTS: Final[dict[tuple[int, int], int]] = {
     (IPPROTO_IP, 1): 0,  # IP_TOS
     (IPPROTO_IP, 2): 64,  # IP_TTL
     (IPPROTO_IP, 33): 1,  # IP_MULTICAST_TTL
-    (IPPROTO_IPV6, 16): 64,  # IPV6_UNICAST_HOPS
+    IPV6_UNICAST_HOPS: 64,
     (IPPROTO_IPV6, 18): 1,  # IPV6_MULTICAST_HOPS
-    (IPPROTO_IPV6, 67): 0,  # IPV6_TCLASS
+    IPV6_TCLASS: 0,
 }
 """Every option that is one number."""
 

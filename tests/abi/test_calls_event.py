@@ -1,4 +1,4 @@
-"""epoll, eventfd, timerfd, pidfd."""
+"""epoll, eventfd, timerfd, signalfd, pidfd."""
 
 from __future__ import annotations
 
@@ -152,3 +152,76 @@ def test_the_directory_of_a_process_names_it_for_a_signal(caller: Caller) -> Non
     assert child.process.dead
     other = caller.open(b"/proc", O_DIRECTORY)
     assert caller.errno("pidfd_send_signal", other, SIGTERM, 0, 0) is Errno.EBADF
+
+
+SIGINT, SIGUSR1, SIGUSR2, SIG_BLOCK = 2, 10, 12, 0
+RECORD = "IiiII20xi84x"
+
+
+def signals(caller: Caller, *numbers: int) -> int:
+    return caller.pack("Q", sum(1 << (number - 1) for number in numbers))
+
+
+def signal_file(caller: Caller, *numbers: int, flags: int = 0) -> int:
+    mask = signals(caller, *numbers)
+    caller.ok("rt_sigprocmask", SIG_BLOCK, mask, 0, 8)
+    return caller.ok("signalfd4", -1, mask, 8, flags)
+
+
+@pytest.mark.syscalls("signalfd4")
+def test_a_blocked_signal_is_read_from_a_file(caller: Caller) -> None:
+    fd = signal_file(caller, SIGUSR1, SIGTERM)
+    pid = caller.ok("getpid")
+    at = caller.room(512)
+    waiting = caller.begin("read", fd, at, 512)
+    assert waiting.is_blocked()
+    sender = caller.fork()
+    sender.ok("kill", pid, SIGTERM)
+    assert waiting.result() == 128
+    signo, errno, code, source, uid, _ = caller.unpack(RECORD, at)
+    assert (signo, errno, code, source, uid) == (SIGTERM, 0, 0, sender.ok("getpid"), 1000)
+
+
+@pytest.mark.syscalls("signalfd4")
+def test_one_read_takes_all_signals_there_is_room_for(caller: Caller) -> None:
+    fd = signal_file(caller, SIGINT, SIGUSR1, SIGUSR2, flags=0o4000)
+    pid = caller.ok("getpid")
+    at = caller.room(512)
+    for number in (SIGUSR2, SIGINT, SIGUSR1, SIGINT):
+        caller.ok("kill", pid, number)
+    assert caller.errno("read", fd, at, 127) is Errno.EINVAL
+    assert caller.ok("read", fd, at, 300) == 256
+    assert [caller.unpack("I", at + place)[0] for place in (0, 128)] == [SIGINT, SIGUSR1]
+    assert caller.ok("read", fd, at, 512) == 128
+    assert caller.unpack("I", at) == (SIGUSR2,)
+    assert caller.errno("read", fd, at, 512) is Errno.EAGAIN
+
+
+@pytest.mark.syscalls("signalfd4")
+def test_a_wait_ends_when_a_watched_signal_comes(caller: Caller) -> None:
+    fd = signal_file(caller, SIGUSR1)
+    epoll = caller.ok("epoll_create1", 0)
+    assert watch(caller, epoll, fd) == 0
+    assert wait(caller, epoll) == []
+    waiting = caller.begin("epoll_pwait", epoll, caller.room(16), 1, -1, 0, 8)
+    assert waiting.is_blocked()
+    caller.fork().ok("kill", caller.ok("getpid"), SIGUSR1)
+    assert waiting.result() == 1
+
+
+@pytest.mark.syscalls("signalfd4")
+def test_the_set_of_a_signal_file_can_be_changed(caller: Caller) -> None:
+    fd = signal_file(caller, SIGUSR1, SIGUSR2, flags=0o4000)
+    assert caller.ok("signalfd4", fd, signals(caller, SIGUSR2), 8, 0) == fd
+    pid = caller.ok("getpid")
+    at = caller.room(128)
+    caller.ok("kill", pid, SIGUSR1)
+    assert caller.errno("read", fd, at, 128) is Errno.EAGAIN
+    caller.ok("kill", pid, SIGUSR2)
+    assert caller.ok("read", fd, at, 128) == 128
+    mask = signals(caller, SIGUSR1)
+    assert caller.errno("signalfd4", caller.pipe()[0], mask, 8, 0) is Errno.EINVAL
+    assert caller.errno("signalfd4", 99, mask, 8, 0) is Errno.EBADF
+    assert caller.errno("signalfd4", -1, mask, 4, 0) is Errno.EINVAL
+    assert caller.errno("signalfd4", -1, mask, 8, 1) is Errno.EINVAL
+    assert caller.errno("signalfd4", -1, 0xFFFF_FFF8, 8, 0) is Errno.EFAULT

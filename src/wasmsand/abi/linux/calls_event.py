@@ -1,4 +1,4 @@
-"""Files that stand for events: epoll, eventfd, timerfd, pidfd.
+"""Files that stand for events: epoll, eventfd, timerfd, signalfd, pidfd.
 
 Owns the calls that make and use them.
 """
@@ -20,11 +20,13 @@ from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.files.epoll import EpollFile
 from wasmsand.kernel.files.event import EventFile
 from wasmsand.kernel.files.process_file import ProcessFile
+from wasmsand.kernel.files.signal_file import SignalFile
 from wasmsand.kernel.files.timer import TimerFile
 from wasmsand.kernel.flags import O_CLOEXEC, O_NONBLOCK
 from wasmsand.kernel.limits import POLL_FDS_MAX
 from wasmsand.kernel.process.delivery import kill
 from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.signals import UNBLOCKABLE
 from wasmsand.kernel.vfs import ProcFs
 
 _EVENT: Final = Struct("<I4xQ")
@@ -36,6 +38,7 @@ _MILLISECOND: Final = SECOND // 1000
 _REALTIME, _MONOTONIC, _BOOTTIME = 0, 1, 7
 _TIMER_ABSTIME: Final = 1
 _TIMER_CANCEL_ON_SET: Final = 2
+_MASK_BYTES: Final = 8
 
 
 def _install(context: CallContext, file: OpenFile, flags: int) -> int:
@@ -176,6 +179,28 @@ def _write_setting(context: CallContext, timer: TimerFile, address: int) -> None
     if timer.deadline:
         left = max(1, timer.deadline - context.kernel.clock.monotonic())
     context.memory.pack(ITIMERSPEC, address, *divmod(timer.interval, SECOND), *divmod(left, SECOND))
+
+
+# signalfd
+
+
+def signalfd4(context: CallContext, fd: int, mask: int, size: int, flags: int) -> int:
+    """signalfd4(2); with an fd, another set for the file that it is."""
+    if size != _MASK_BYTES or flags & ~(O_CLOEXEC | O_NONBLOCK):
+        raise KernelError(Errno.EINVAL)
+    wanted = context.memory.read_u64(mask) & ~UNBLOCKABLE
+    if signed(fd) == -1:
+        stat = context.kernel.anonymous.new(_PRIVATE)
+        return _install(
+            context, SignalFile(context.process, wanted, flags & O_NONBLOCK, stat), flags
+        )
+    file = context.file(fd)
+    if not isinstance(file, SignalFile):
+        raise KernelError(Errno.EINVAL)
+    file.wanted = wanted
+    for queue in file.queues():
+        queue.wake()
+    return fd
 
 
 # pidfd

@@ -134,7 +134,7 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
     _call(69, "preadv", 5, calls_io.preadv),
     _call(70, "pwritev", 5, calls_io.pwritev),
     _call(71, "sendfile64", 4, calls_io.sendfile),
-    _absent(74, "signalfd4", "signals go to handlers, or to sigwait"),
+    _call(74, "signalfd4", 4, calls_event.signalfd4, "reads the signals of whoever made it"),
     _call(
         76, "splice", 6, calls_splice.splice, "regular files and simple devices only", restarts=True
     ),

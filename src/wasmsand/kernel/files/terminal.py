@@ -74,8 +74,7 @@ class Terminal:
         """The /dev/pts entry, retained by the master and by each open program's side."""
         namespace.retain(node)
         self.discipline = LineDiscipline()
-        self.rows = 24
-        self.columns = 80
+        self.rows = self.columns = 0  # until somebody says
         self.session = 0
         self.foreground_group = 0
         self.output = bytearray()

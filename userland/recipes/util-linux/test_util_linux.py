@@ -137,3 +137,27 @@ def test_a_large_table(sandbox: Sandbox) -> None:
 def test_same_files_are_linked(sandbox: Sandbox) -> None:
     script = "mkdir d; seq 999 | tee d/1 d/2 > d/3; hardlink -q d; stat -c %h d/1"
     assert sandbox.commands.run(script).stdout == "3\n"
+
+
+def test_script_gives_a_command_a_terminal(sandbox: Sandbox) -> None:
+    result = sandbox.commands.run(
+        "script -qec 'tty; test -t 0 && stty size; exit 3' log < /dev/null; echo $?; sed 1d log"
+    )
+    printed = "/dev/pts/0\r\n0 0\r\n"
+    assert result.stdout.startswith(f"{printed}3\n{printed}\nScript done on ")
+    assert 'COMMAND_EXIT_CODE="3"' in result.stdout
+
+
+def test_script_passes_input_on(sandbox: Sandbox) -> None:
+    result = sandbox.commands.run(
+        "printf 'hello\\n' | script -qc 'read -r line; echo got $line' /dev/null"
+    )
+    assert result.stdout.endswith("got hello\r\n")
+
+
+def test_a_session_of_script_is_replayed(sandbox: Sandbox) -> None:
+    result = sandbox.commands.run(
+        "script -q -c 'echo one; sleep 0.2; echo two' -T timing log > /dev/null < /dev/null;"
+        "scriptreplay -d 100 -t timing log"
+    )
+    assert result.stdout == "one\r\ntwo\r\n\n"

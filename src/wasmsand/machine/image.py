@@ -22,6 +22,7 @@ from wasmsand.machine.tools import Tool
 IMAGE_DIRECTORY: Final = Path(__file__).resolve().parent.parent / "_image"
 MANIFEST_FORMAT: Final = 2
 TOOL_DIRECTORY: Final = "/usr/local/bin/"
+_BEGINNING_BYTES: Final = 4096
 
 
 class ImageMissing(Exception):
@@ -45,6 +46,39 @@ class ProgramFile:
     def read(self) -> bytes:
         """The module's bytes."""
         return self.path.read_bytes()
+
+    def open(self) -> _ProgramBytes:
+        """The same, without having all of them in memory."""
+        return _ProgramBytes(self.path, self.size)
+
+
+class _ProgramBytes:
+    """The content of a program's file. A program runs from its compiled form, so hardly anybody
+    reads more than the beginning, which every exec looks at: only that is kept."""
+
+    __slots__ = ("_beginning", "_path", "_size")
+
+    def __init__(self, path: Path, size: int) -> None:
+        self._path = path
+        self._size = size
+        self._beginning = self._read(0, min(size, _BEGINNING_BYTES))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, part: slice, /) -> bytes:
+        start, stop, _ = part.indices(self._size)
+        if stop <= len(self._beginning):
+            return self._beginning[start:stop]
+        return self._read(start, stop)
+
+    def _read(self, start: int, stop: int) -> bytes:
+        with self._path.open("rb") as stream:
+            stream.seek(start)
+            content = stream.read(stop - start)
+        if len(content) != stop - start:
+            raise ValueError(f"{self._path} has less than {self._size} bytes")
+        return content
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +166,7 @@ def _build(image: _Image, tools: tuple[Tool, ...] = ()) -> Snapshot:
         builder.add_file(path, tool.read, 0o755, size=tool.size, content_key=tool.sha256)
     for program in image.programs:
         first, *others = (name.encode() for name in program.names)
-        builder.add_file(first, program.read, 0o755, size=program.size, content_key=program.sha256)
+        builder.add_file(first, program.open, 0o755, size=program.size, content_key=program.sha256)
         for name in others:
             builder.add_link(name, first)
     _add(builder, image.contents, image.listing)

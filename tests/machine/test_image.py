@@ -1,0 +1,90 @@
+"""The base image as sandboxes see it, and what it costs the host."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tracemalloc
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from wasmsand.engine.wasmtime.bindings import wat_to_wasm
+from wasmsand.machine import Machine, image_at
+from wasmsand.machine.image import MANIFEST_FORMAT
+
+pytestmark = pytest.mark.no_userland
+
+LARGE = 3_000_000
+
+
+def padded_program(padding: bytes = b"p") -> bytes:
+    """A program with a custom section that makes it large."""
+    size = bytes([LARGE & 0x7F | 0x80, LARGE >> 7 & 0x7F | 0x80, LARGE >> 14 & 0x7F | 0x80])
+    wat = '(module (memory (export "memory") 1) (func (export "_start")))'
+    return wat_to_wasm(wat) + b"\0" + size + bytes([LARGE >> 21]) + b"\0" + padding * (LARGE - 1)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """An image of two programs, one of which starts prepared."""
+    programs = []
+    for name, path in (("large", "/usr/bin/large"), ("large-plain", "/usr/libexec/large-plain")):
+        content = padded_program(name[-1:].encode())
+        (tmp_path / f"{name}.wasm").write_bytes(content)
+        programs.append(
+            {
+                "name": name,
+                "version": "1",
+                "licence": "none",
+                "source": "here",
+                "file": f"{name}.wasm",
+                "sha256": hashlib.sha256(content).hexdigest(),
+                "size": len(content),
+                "names": [path],
+            }
+        )
+    (tmp_path / "files.bin").write_bytes(b"")
+    manifest = {
+        "format": MANIFEST_FORMAT,
+        "programs": programs,
+        "contents": {"file": "files.bin", "sha256": ""},
+        "files": [],
+        "links": [],
+        "trees": [],
+    }
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    return tmp_path
+
+
+@pytest.fixture
+def machine(directory: Path) -> Iterator[Machine]:
+    made = Machine(image=image_at(directory))
+    yield made
+    made.close()
+
+
+def test_the_file_of_a_program_can_be_read(machine: Machine) -> None:
+    content = padded_program(b"e")
+    assert machine.files.read("/usr/bin/large") == content
+
+
+def test_starting_a_program_does_not_keep_its_file_in_memory(machine: Machine) -> None:
+    run = partial(machine.run, [b"/usr/bin/large"], environ={}, cwd="/", timeout_seconds=30)
+    run()  # compiles it
+    tracemalloc.start()
+    try:
+        completed = run()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert completed.exit_code == 0
+    assert kept < LARGE
+
+
+def test_a_file_that_has_shrunk_is_no_silent_end(directory: Path, machine: Machine) -> None:
+    (directory / "large.wasm").write_bytes(padded_program()[:5000])
+    with pytest.raises(ValueError, match=r"large\.wasm has less than \d+ bytes"):
+        machine.files.read("/usr/bin/large")

@@ -119,6 +119,9 @@ class PythonEngine:
     def is_compiled(self, key: str) -> bool:
         return True
 
+    def unload(self, key: str) -> None:
+        pass
+
     def start_thread(self, target: Callable[[], None]) -> None:
         threading.Thread(target=target, daemon=True).start()
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from tests.engine.guests import FORK, SYSCALL, program
@@ -13,6 +16,22 @@ from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 
 def test_imports_are_listed(engine: WasmtimeEngine) -> None:
     assert load(engine, program("")).imports == (("linux", "syscall"),)
+
+
+def test_an_unloaded_module_is_gone_when_nobody_has_it_and_stays_compiled(
+    engine: WasmtimeEngine,
+) -> None:
+    wasm = wat_to_wasm(program("", more="(global i32 (i32.const 17))"))
+    module = engine.load(key_of(wasm), lambda: wasm)
+    alive = weakref.ref(module)
+    engine.unload(module.key)
+    assert engine.load(module.key, lambda: wasm) is module
+    engine.unload(module.key)
+    engine.unload("0" * 64)
+    del module
+    gc.collect()
+    assert alive() is None
+    assert engine.is_compiled(key_of(wasm))
 
 
 @pytest.mark.parametrize("content", [b"", b"#!/bin/sh\n", b"(module)", b"\0asm\1\0\0\0\xff"])

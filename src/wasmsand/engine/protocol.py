@@ -198,6 +198,9 @@ class Engine(Protocol):
     def is_compiled(self, key: str) -> bool:
         """Whether `load` would need no compilation."""
 
+    def unload(self, key: str) -> None:
+        """Keep the module no longer in memory than somebody has it; it stays compiled."""
+
     def start_thread(self, target: Callable[[], None]) -> None:
         """Run `target` on a pooled thread whose stack is deep enough for a guest."""
 

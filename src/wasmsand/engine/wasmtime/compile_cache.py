@@ -12,6 +12,7 @@ guests can neither fill the disk nor push out the entries of the user space.
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import stat
@@ -99,6 +100,13 @@ class CompileCache:
             room, entries = room - size, entries - 1
             if (room < 0 or entries < 0) and entry != newest:
                 self.discard(entry)
+
+    def unnamed_file(self) -> int:
+        """A new file that is in the directory but has no name, so that it goes with its last
+        descriptor and mapping; raises `OSError`, also where there are no such files."""
+        if not hasattr(os, "O_TMPFILE"):
+            raise OSError(errno.EOPNOTSUPP, "no files without a name here")
+        return os.open(self._directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
 
     def discard(self, path: Path) -> None:
         """Remove an entry, if possible."""

@@ -58,6 +58,7 @@ class WasmtimeEngine:
         self._runtime = Runtime(
             settings=settings,
             engine=engine,
+            cache=self._cache,
             imports=ImportTable(engine),
             ticker=ticker,
             threads=ThreadPool(settings.thread_stack_bytes, settings.idle_thread_seconds),
@@ -105,6 +106,11 @@ class WasmtimeEngine:
             if key in self._loaded:
                 return True
         return self._cache.find(key) is not None
+
+    def unload(self, key: str) -> None:
+        """Keep the module no longer in memory than somebody has it; it stays compiled."""
+        with self._lock:
+            self._recent.pop(key, None)
 
     def precompile(self, key: str, wasm: bytes) -> None:
         """Put a module into the cache, if it is not there; raises `ModuleRejected`."""

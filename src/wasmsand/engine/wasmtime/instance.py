@@ -190,11 +190,11 @@ class WasmtimeInstance:
 
     def capture(self, *, stack: bool) -> MemoryImage:
         """See `protocol.Instance`."""
-        variables = self.exported_variables()
-        if stack:
-            return MemoryImage(self.memory(), 0, variables)
-        variables.pop(STACK_POINTER, None)
-        return MemoryImage(self.memory(), self.stack_reserve(), variables)
+        variables, first = self.exported_variables(), 0
+        if not stack:
+            variables.pop(STACK_POINTER, None)
+            first = self.stack_reserve()
+        return MemoryImage(self.memory(), first, variables, self._module.runtime.cache)
 
     def close(self) -> None:
         """Free everything; idempotent."""

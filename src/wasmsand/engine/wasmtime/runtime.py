@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wasmsand.engine.wasmtime.bindings import CData
+from wasmsand.engine.wasmtime.compile_cache import CompileCache
 from wasmsand.engine.wasmtime.config import EngineSettings
 from wasmsand.engine.wasmtime.epochs import EpochTicker
 from wasmsand.engine.wasmtime.fault_handlers import FaultHandlers
@@ -19,6 +20,7 @@ class Runtime:
 
     settings: EngineSettings
     engine: CData
+    cache: CompileCache
     imports: ImportTable
     ticker: EpochTicker
     threads: ThreadPool

@@ -8,7 +8,7 @@ import pytest
 
 from tests.abi.caller import Caller, Sandbox
 from wasmsand.kernel.errno import Errno
-from wasmsand.kernel.flags import POLLIN, POLLPRI
+from wasmsand.kernel.flags import POLLERR, POLLHUP, POLLIN, POLLPRI
 from wasmsand.kernel.limits import PIPE_CAPACITY, RIGHTS_IN_FLIGHT_MAX
 
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
@@ -18,7 +18,7 @@ DONTWAIT, NOSIGNAL = 0x40, 0x4000
 OOB, PEEK, CTRUNC = 0x1, 0x2, 0x8
 IPV6 = 41
 SOL_SOCKET = 1
-OOBINLINE = 10
+OOBINLINE, LINGER = 10, 13
 SIOCATMARK = 0x8905
 
 
@@ -163,6 +163,36 @@ def test_a_full_connection_holds_the_sender_until_there_is_room(
     room = 5000 - 1000
     assert caller.ok("sendto", one, data, PIPE_CAPACITY, DONTWAIT, 0, 0) == room
     assert caller.errno("sendto", one, data, 1, DONTWAIT, 0, 0) is Errno.EAGAIN
+
+
+@pytest.mark.syscalls("getpeername", "shutdown", "recvfrom", "sendto")
+def test_a_connection_that_was_reset_has_no_peer_but_what_had_arrived(caller: Caller) -> None:
+    waiting = listener(caller, 7003)
+    other = caller.ok("socket", AF_INET, STREAM, 0)
+    assert connect(caller, other, inet(7003)) == 0
+    fd = caller.ok("accept4", waiting, 0, 0, NONBLOCK)
+    caller.ok("setsockopt", other, SOL_SOCKET, LINGER, caller.pack("II", 1, 0), 8)
+    caller.write(other, b"arrived")
+    caller.ok("close", other)
+    room = caller.room(32)
+    assert polled(caller, fd) == POLLIN | POLLERR | POLLHUP
+    assert caller.errno("getpeername", fd, room, caller.pack("I", 16)) is Errno.ENOTCONN
+    assert receive(caller, fd) == b"arrived"
+    assert caller.errno("recvfrom", fd, room, 1, 0, 0, 0) is Errno.ECONNRESET
+    assert receive(caller, fd) == b""
+    assert caller.errno("sendto", fd, room, 1, NOSIGNAL, 0, 0) is Errno.EPIPE
+    assert caller.errno("shutdown", fd, 2) is Errno.ENOTCONN
+
+
+def test_who_has_read_the_end_is_not_told_what_the_writer_is(caller: Caller) -> None:
+    waiting = listener(caller, 7004)
+    other = caller.ok("socket", AF_INET, STREAM, 0)
+    assert connect(caller, other, inet(7004)) == 0
+    fd = caller.ok("accept4", waiting, 0, 0, NONBLOCK)
+    caller.ok("close", other)
+    assert caller.write(fd, b"lost") == 4
+    assert receive(caller, fd) == b""
+    assert caller.errno("sendto", fd, caller.room(1), 1, NOSIGNAL, 0, 0) is Errno.EPIPE
 
 
 def urgent_connection(caller: Caller, *, inline: bool) -> tuple[int, int]:

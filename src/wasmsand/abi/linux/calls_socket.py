@@ -29,7 +29,7 @@ from wasmsand.kernel.sockets.address import (
 from wasmsand.kernel.sockets.base import NOBODY, Peer, Socket
 from wasmsand.kernel.sockets.datagram import SOCK_DGRAM, DatagramSocket
 from wasmsand.kernel.sockets.netlink import NETLINK_ROUTE, SOCK_RAW, NetlinkSocket
-from wasmsand.kernel.sockets.stream import SOCK_STREAM, StreamSocket, socket_pair
+from wasmsand.kernel.sockets.stream import SOCK_STREAM, State, StreamSocket, socket_pair
 from wasmsand.kernel.wait import WouldBlock
 
 Result = TypeVar("Result")
@@ -236,8 +236,10 @@ def getpeername(context: CallContext, fd: int, address: int, length_at: int) -> 
 
 
 def is_connected(found: Socket) -> bool:
-    """Whether there is, or was, another end."""
-    return not isinstance(found, StreamSocket) or found.rx is not None
+    """Whether there is, or was, another end that has not broken off."""
+    if not isinstance(found, StreamSocket):
+        return True
+    return found.rx is not None and found.state is not State.RESET
 
 
 def shutdown(context: CallContext, fd: int, how: int) -> int:

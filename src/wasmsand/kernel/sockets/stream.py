@@ -60,6 +60,8 @@ class State(Enum):
     CONNECTING = "connecting"
     """connect(2) has not told its success yet."""
     CONNECTED = "connected"
+    RESET = "reset"
+    """A TCP connection that is no more: what had arrived can still be read."""
 
 
 class Channel(ByteQueue):
@@ -211,7 +213,7 @@ class StreamSocket(Socket):
         if self.state is State.CONNECTING:
             self._finish_connecting()
             return
-        if self.state is State.CONNECTED:
+        if self.state in (State.CONNECTED, State.RESET):
             raise KernelError(Errno.EISCONN)
         if self.state is State.LISTENING:
             raise KernelError(Errno.EINVAL if self.is_unix else Errno.EISCONN)
@@ -324,6 +326,8 @@ class StreamSocket(Socket):
             raise KernelError(Errno.EINVAL if self.is_unix else Errno.ENOTCONN)
         if rx.size:
             return rx.take(count, peek)
+        if rx.finished and self.error is Errno.EPIPE:
+            return b"", None  # the end came first; that error is for who writes
         self.raise_error()
         if rx.finished or self.shut_read or not count:
             return b"", None
@@ -362,8 +366,7 @@ class StreamSocket(Socket):
             if self.is_unix or tx.finished:
                 raise KernelError(Errno.EPIPE)
             # The answer to this is a reset, which the next call is told.
-            tx.finished = True
-            self.fail_with(Errno.EPIPE)
+            self._be_reset(Errno.EPIPE)
             return len(data)
         if not data:
             return 0
@@ -400,7 +403,7 @@ class StreamSocket(Socket):
                 self._refuse_waiting()
                 self.changed.wake()
             return
-        if self.rx is None or self.tx is None:
+        if self.rx is None or self.tx is None or self.state is State.RESET:
             if not self.is_unix:
                 raise KernelError(Errno.ENOTCONN)
             self.shut_read = self.shut_read or read
@@ -426,15 +429,23 @@ class StreamSocket(Socket):
             if other is not None:
                 other.other = None
                 if unread:
-                    other.error = Errno.ECONNRESET
+                    other._be_reset(Errno.ECONNRESET)
                 other.changed.wake()
         self.network.forget(self, None if self.is_unix else self.network.tcp)
+
+    def _be_reset(self, error: Errno) -> None:
+        """The other end has broken off."""
+        if self.state is State.CONNECTED and not self.is_unix:
+            self.state = State.RESET
+            if self.tx is not None:
+                self.tx.finished = True
+        self.fail_with(error)
 
     def _refuse_waiting(self) -> None:
         while self._pending:
             waiting = self._pending.popleft()
             if waiting.other is not None:
-                waiting.other.error = Errno.ECONNRESET
+                waiting.other._be_reset(Errno.ECONNRESET)
             waiting.release()
         while self._outside:
             self._outside.popleft().fail_with(Errno.ECONNREFUSED)

@@ -13,7 +13,7 @@ import time
 from _thread import LockType, allocate_lock
 from collections.abc import Callable, Sequence
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 from wasmsand.abi.context import ProcessEnded
 from wasmsand.abi.linux.table import SYSTEM_CALLS
@@ -42,6 +42,17 @@ AT_FDCWD = -100
 
 calls_made: set[str] = set()
 """Names of the calls made since the last `clear`: what a test really covers."""
+
+
+class CallArguments(NamedTuple):
+    """Arguments of a call."""
+
+    a: int
+    b: int
+    c: int
+    d: int
+    e: int
+    f: int
 
 
 class PythonInstance:
@@ -277,7 +288,7 @@ class Caller(Guest):
         words = [(self.string(a) if isinstance(a, bytes) else a) & 0xFFFF_FFFF for a in arguments]
         words += [0] * (6 - len(words))
         try:
-            return self.syscall(NUMBERS[name], *words)
+            return self.syscall(NUMBERS[name], CallArguments(*words))
         except _Execute as change:
             self._instance.close()
             self._load(change.instance)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from wasmsand.engine.protocol import Instance
+from wasmsand.engine.protocol import Arguments, Instance
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.instance import WasmtimeInstance
@@ -65,9 +65,11 @@ class Host:
     ended: threading.Event = field(default_factory=threading.Event)
     instance: WasmtimeInstance | None = None
 
-    def syscall(self, nr: int, a: int, b: int, c: int, d: int, e: int, f: int) -> int:
-        self.calls.append((nr, a, b, c, d, e, f))
-        return self.on_syscall(nr, a, b, c, d, e, f)
+    def syscall(self, nr: int, arguments: Arguments) -> int:
+        v = arguments
+        call = (nr, v.a, v.b, v.c, v.d, v.e, v.f)
+        self.calls.append(call)
+        return self.on_syscall(*call)
 
     def invoke(self, handler: Callable[..., Any], *arguments: int) -> int:
         self.function_calls.append((handler, arguments))

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from tests.engine.guests import call_host, forking, program
 from tests.engine.hosts import Host, load, on_guest_thread
-from wasmsand.engine.protocol import Instance
+from wasmsand.engine.protocol import Arguments, Instance
+from wasmsand.engine.wasmtime.bindings import ffi
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 
 MIB = 1 << 20
@@ -34,7 +35,7 @@ def timed(action: Callable[[], object]) -> float:
 class Answering(Host):
     """Answers at once and records nothing."""
 
-    def syscall(self, nr: int, a: int, b: int, c: int, d: int, e: int, f: int) -> int:
+    def syscall(self, nr: int, arguments: Arguments) -> int:
         return 0
 
 
@@ -61,18 +62,15 @@ def per_turn(engine: WasmtimeEngine, host: Host, body: str, times: int) -> list[
 
 def measure_calls(engine: WasmtimeEngine) -> None:
     host, call = Answering(engine), f"(drop {call_host('(i32.const 63)')})"
-    handler = host.syscall
+    handler, arguments = host.syscall, ffi.new("syscall_values_t *")
     show(
         "the Python handler alone",
-        [
-            timed(lambda: [handler(1, 2, 3, 4, 5, 6, 7) for _ in range(1000)]) / 1000
-            for _ in range(50)
-        ],
+        [timed(lambda: [handler(1, arguments) for _ in range(1000)]) / 1000 for _ in range(50)],
     )
     show("a system call, handler included", per_turn(engine, host, call, 50_000))
 
     class Interrupting(Answering):
-        def syscall(self, nr: int, a: int, b: int, c: int, d: int, e: int, f: int) -> int:
+        def syscall(self, nr: int, arguments: Arguments) -> int:
             engine.interrupt()
             return 0
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.engine.guests import call_host, forking, program
 from tests.engine.hosts import Host, key_of, load, on_guest_thread
-from wasmsand.engine.protocol import GuestTrap, GuestUnwind, Instance, ModuleRejected
+from wasmsand.engine.protocol import Arguments, GuestTrap, GuestUnwind, Instance, ModuleRejected
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")
@@ -69,7 +69,7 @@ def test_guests_that_end_in_every_way_leave_nothing(engine: WasmtimeEngine) -> N
         pass
 
     class Calls(Host):
-        def syscall(self, *arguments: int) -> int:
+        def syscall(self, nr: int, arguments: Arguments) -> int:
             raise Exit
 
         def fork_child(self, child: Instance) -> int:

@@ -12,7 +12,7 @@ import pytest
 from tests.engine.guests import COUNTER, call_host, forking, program
 from tests.engine.hosts import MEMORY_LIMIT, Host, load, on_guest_thread
 from tests.engine.test_leaks import Growth
-from wasmsand.engine.protocol import GuestTrap, Instance, ModuleRejected
+from wasmsand.engine.protocol import Arguments, GuestTrap, Instance, ModuleRejected
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.instance import WasmtimeInstance
 from wasmsand.engine.wasmtime.memory_image import FILE_NAME, MemoryImage
@@ -302,7 +302,7 @@ def test_a_thousand_starts_leave_no_mapping_and_no_file(engine: WasmtimeEngine, 
         pass
 
     class Killing(Host):
-        def syscall(self, *arguments: int) -> int:
+        def syscall(self, nr: int, arguments: Arguments) -> int:
             raise Killed
 
     wat = program(f"(i32.store (i32.const {DATA}) (i32.const 1)) {end}", pages=40)

@@ -61,6 +61,24 @@ class HostFunction:
     """Given to `HostCalls.invoke` with each call of this function; the engine never calls it."""
 
 
+class Arguments(Protocol):
+    """The six arguments of a system call, unsigned 32-bit, for as long as it lasts. Each is
+    fetched when it is asked for, because most calls have fewer."""
+
+    @property
+    def a(self) -> int: ...
+    @property
+    def b(self) -> int: ...
+    @property
+    def c(self) -> int: ...
+    @property
+    def d(self) -> int: ...
+    @property
+    def e(self) -> int: ...
+    @property
+    def f(self) -> int: ...
+
+
 class HostCalls(Protocol):
     """What one guest process can call. Each runs on the guest's own thread.
 
@@ -68,8 +86,8 @@ class HostCalls(Protocol):
     raised by `Instance.run` as it is, and never reaches the guest.
     """
 
-    def syscall(self, nr: int, a: int, b: int, c: int, d: int, e: int, f: int) -> int:
-        """One system call; arguments are unsigned 32-bit, the result is signed."""
+    def syscall(self, nr: int, arguments: Arguments) -> int:
+        """One system call; the result is a signed 32-bit number."""
 
     def invoke(self, handler: Callable[..., Any], *arguments: int) -> int:
         """One call of the `HostFunction` that has this handler; arguments are unsigned, the

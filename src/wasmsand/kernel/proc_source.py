@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import KernelError
-from wasmsand.kernel.files.regular import DirectoryFile, RegularFile
+from wasmsand.kernel.files.regular import NodeFile
 from wasmsand.kernel.process.process import CPU_COUNT, Process, ProcessState
 from wasmsand.kernel.process.rlimits import COUNT
 from wasmsand.kernel.process.table import PID_MAX
@@ -119,10 +119,8 @@ class KernelProcSource:
             return None
         node = file.node
         position = 0
-        if isinstance(file, RegularFile):
+        if isinstance(file, NodeFile):
             position = file.position
-        elif isinstance(file, DirectoryFile):
-            position = file.cookie
         if node is not None:
             try:
                 text = self._kernel.namespace.path_of(node)

@@ -19,6 +19,7 @@ from tests.abi.fuzz.arguments import DATA_OF_GUEST, PROGRAM, SWEEP_SEEDS, sequen
 from tests.abi.fuzz.footprints import Words, unexplained_changes
 from tests.abi.fuzz.guest import OPS_PATH, encode, fuzz_guest
 from wasmsand.abi.linux.table import HANDLERS, SYSTEM_CALLS
+from wasmsand.engine.protocol import Arguments
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.limits import Limits
@@ -55,12 +56,16 @@ class Record:
     wrong: list[str] = field(default_factory=list)
     seed: int = 0
 
-    def check(self, guest: Guest, number: int, words: Words, call: Callable[..., int]) -> int:
+    def check(
+        self, guest: Guest, number: int, arguments: Arguments, call: Callable[..., int]
+    ) -> int:
         """Make a call and look at what it did."""
+        v = arguments
+        words = (v.a, v.b, v.c, v.d, v.e, v.f)
         self.calls[number] += 1
         instance = guest._instance
         before = bytes(instance.memory())
-        result = call(guest, number, *words)
+        result = call(guest, number, arguments)
         lowest = -0x8000_0000 if NAMES.get(number) in GIVES_AN_ID else -4095
         if not isinstance(result, int) or not lowest <= result <= 0x7FFF_FFFF:
             self._complain(number, words, f"the result is {result!r}")
@@ -86,8 +91,8 @@ def record(monkeypatch: pytest.MonkeyPatch) -> Record:
     seen = Record()
     original = Guest.syscall
 
-    def syscall(self: Guest, nr: int, a: int, b: int, c: int, d: int, e: int, f: int) -> int:
-        return seen.check(self, nr, (a, b, c, d, e, f), original)
+    def syscall(self: Guest, nr: int, arguments: Arguments) -> int:
+        return seen.check(self, nr, arguments, original)
 
     monkeypatch.setattr(Guest, "syscall", syscall)
     return seen

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from wasmsand.abi.linux.calls_lock import record_lock
 from wasmsand.abi.linux.context import CallContext
-from wasmsand.abi.linux.structs import pack_dirent
+from wasmsand.abi.linux.structs import pack_dirents
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.opening import open_memory, open_path
 from wasmsand.kernel.files.pipe import PipeEnd, make_pipe
@@ -49,12 +49,11 @@ _CLOSE_RANGE_CLOEXEC = 4
 def openat(context: CallContext, directory: int, path: int, flags: int, mode: int) -> int:
     """openat(2)."""
     name = context.memory.read_path(path)
-    context.process.fds.require_room()  # before anything is made or truncated
-    base = context.process.cwd if name.startswith(b"/") else context.directory(directory)
-    file = open_path(
-        context.kernel, context.process, base, name, flags & ~O_LARGEFILE, mode & 0o7777
-    )
-    return context.process.fds.install(file, close_on_exec=bool(flags & O_CLOEXEC))
+    process = context.process
+    process.fds.require_room()  # before anything is made or truncated
+    base = process.cwd if name.startswith(b"/") else context.directory(directory)
+    file = open_path(context.kernel, process, base, name, flags & ~O_LARGEFILE, mode & 0o7777)
+    return process.fds.install(file, close_on_exec=bool(flags & O_CLOEXEC))
 
 
 def memfd_create(context: CallContext, name: int, flags: int) -> int:
@@ -164,14 +163,12 @@ def getdents64(context: CallContext, fd: int, address: int, size: int) -> int:
         raise KernelError(Errno.ENOTDIR)
     size = min(size, IO_CHUNK)
     context.memory.require(address, size)
-    records = bytearray()
-    for entry in file.entries(max(1, size // _DIRENT_MIN)):
-        record = pack_dirent(entry)
-        if len(records) + len(record) > size:
-            if not records:
-                raise KernelError(Errno.EINVAL)
-            break
-        records += record
-        file.cookie = entry.cookie
+    entries = file.entries(max(1, size // _DIRENT_MIN))
+    if not entries:
+        return 0
+    records, cookie = pack_dirents(entries, size)
+    if not records:
+        raise KernelError(Errno.EINVAL)
     context.memory.write(address, records)
+    file.position = cookie
     return len(records)

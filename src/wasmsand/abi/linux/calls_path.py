@@ -79,16 +79,16 @@ def statx(
     if path or not flags & AT_EMPTY_PATH:
         base = process.cwd if directory == AT_FDCWD_U32 else _base(context, directory, path)
         cred = process.identity.credentials()
-        node = context.kernel.namespace.resolve(cred, base, path, follow)
+        fs, ino = context.kernel.namespace.locate(cred, base, path, follow)
     elif directory == AT_FDCWD_U32:
-        node = process.cwd
+        fs, ino = process.cwd.fs, process.cwd.ino
     else:
-        memory.write(result, pack_statx(context.file_or_path(directory).stat()))
+        memory.write(result, pack_statx(process.fds.get(directory).stat()))
         return 0
     # What is in no file system is reached by following a link of /proc.
-    reference = node.fs.fd_reference(node.ino) if follow else None
+    reference = fs.fd_reference(ino) if fs.has_descriptors and follow else None
     if reference is None:
-        stat = node.fs.stat(node.ino)
+        stat = fs.stat(ino)
     else:
         stat = referenced_file(context.kernel, *reference).stat()
     memory.write(result, pack_statx(stat))

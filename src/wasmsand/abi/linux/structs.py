@@ -6,13 +6,17 @@ records into them. Rules: little-endian, explicit padding; no guest memory here.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import lru_cache
 from struct import Struct
 from typing import Final
 
 from wasmsand.kernel.clock import SECOND
+from wasmsand.kernel.limits import NAME_MAX
 from wasmsand.kernel.process.process import Usage
 from wasmsand.kernel.process.signals import Signal, SignalInfo, TakenSignal
 from wasmsand.kernel.vfs import DirEntry, Stat, StatFs
+from wasmsand.kernel.vfs.model import device_major, device_minor
 
 TIMESPEC: Final = Struct("<qq")
 ITIMERSPEC: Final = Struct("<qqqq")
@@ -28,8 +32,12 @@ SIGNAL_MASK_ARGUMENT: Final = Struct("<II")
 UTSNAME_FIELD: Final = 65
 
 _STATX: Final = Struct("<II8xIIIH2xQQQ8x" + "qI4x" * 4 + "IIII112x")
-_DIRENT: Final = Struct("<QqHB")
-_DIRENT_HEAD: Final = _DIRENT.size
+_DIRENT_HEAD: Final = 19
+_PACK_DIRENT: Final = {
+    length: Struct(f"<QqHB{length - _DIRENT_HEAD}s").pack
+    for length in range(24, _DIRENT_HEAD + NAME_MAX + 9, 8)
+}
+"""By the length of the record, of which the name has the rest, filled up with NULs."""
 _STATFS: Final = Struct("<II5Q2iIII4I4x")
 _RUSAGE: Final = Struct("<4i14i")
 _SYSINFO: Final = Struct("<i9IHHIII8x")
@@ -45,6 +53,8 @@ _PAGE: Final = 4096
 def pack_statx(stat: Stat) -> bytes:
     """struct statx."""
     dev, ino, mode, nlink, uid, gid, rdev, size, blksize, blocks, atime, mtime, ctime, btime = stat
+    major, minor = _device(dev)
+    special_major, special_minor = _device(rdev)
     return _STATX.pack(
         STATX_BASIC_AND_BIRTH,
         blksize,
@@ -63,18 +73,30 @@ def pack_statx(stat: Stat) -> bytes:
         ctime % SECOND,
         mtime // SECOND,
         mtime % SECOND,
-        rdev >> 8 & 0xFFF,
-        (rdev & 0xFF) | (rdev >> 12 & ~0xFF),
-        dev >> 8 & 0xFFF,
-        (dev & 0xFF) | (dev >> 12 & ~0xFF),
+        special_major,
+        special_minor,
+        major,
+        minor,
     )
 
 
-def pack_dirent(entry: DirEntry) -> bytes:
-    """struct linux_dirent64, padded to eight bytes."""
-    name, ino, kind, cookie = entry
-    length = (_DIRENT_HEAD + len(name) + 8) & ~7
-    return (_DIRENT.pack(ino, cookie, length, kind >> 12) + name).ljust(length, b"\0")
+@lru_cache(maxsize=64)
+def _device(number: int) -> tuple[int, int]:
+    return device_major(number), device_minor(number)
+
+
+def pack_dirents(entries: Iterable[DirEntry], room: int) -> tuple[bytes, int]:
+    """As many struct linux_dirent64 as there is room for, and the cookie of the last one."""
+    records = []
+    last = 0
+    for name, ino, kind, cookie in entries:
+        length = (_DIRENT_HEAD + len(name) + 8) & ~7  # a NUL, and up to eight bytes
+        room -= length
+        if room < 0:
+            break
+        records.append(_PACK_DIRENT[length](ino, cookie, length, kind >> 12, name))
+        last = cookie
+    return b"".join(records), last
 
 
 def pack_statfs(stat: StatFs) -> bytes:

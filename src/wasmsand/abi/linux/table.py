@@ -32,8 +32,9 @@ from wasmsand.abi.linux import (
     calls_tty,
 )
 from wasmsand.abi.linux.context import CallContext
+from wasmsand.engine.protocol import Arguments
 
-Handler = Callable[[CallContext, int, int, int, int, int, int], int]
+Handler = Callable[[CallContext, Arguments], int]
 
 
 class Status(Enum):
@@ -311,21 +312,22 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
 )
 
 
-def _with_six_arguments(call: SystemCall) -> Handler:
-    """Handlers take as many arguments as their call has; the engine passes six."""
+def _with_its_arguments(call: SystemCall) -> Handler:
+    """Fetches as many arguments as the call has."""
     fn: Any = call.function
     adapters: tuple[Handler, ...] = (
-        lambda x, a, b, c, d, e, f: fn(x),
-        lambda x, a, b, c, d, e, f: fn(x, a),
-        lambda x, a, b, c, d, e, f: fn(x, a, b),
-        lambda x, a, b, c, d, e, f: fn(x, a, b, c),
-        lambda x, a, b, c, d, e, f: fn(x, a, b, c, d),
-        lambda x, a, b, c, d, e, f: fn(x, a, b, c, d, e),
+        lambda x, v: fn(x),
+        lambda x, v: fn(x, v.a),
+        lambda x, v: fn(x, v.a, v.b),
+        lambda x, v: fn(x, v.a, v.b, v.c),
+        lambda x, v: fn(x, v.a, v.b, v.c, v.d),
+        lambda x, v: fn(x, v.a, v.b, v.c, v.d, v.e),
+        lambda x, v: fn(x, v.a, v.b, v.c, v.d, v.e, v.f),
     )
-    return fn if call.arguments == 6 else adapters[call.arguments]
+    return adapters[call.arguments]
 
 
 HANDLERS: Final[dict[int, Handler]] = {
-    call.number: _with_six_arguments(call) for call in SYSTEM_CALLS if call.function is not None
+    call.number: _with_its_arguments(call) for call in SYSTEM_CALLS if call.function is not None
 }
 RESTARTABLE: Final[frozenset[int]] = frozenset(c.number for c in SYSTEM_CALLS if c.restarts)

@@ -9,12 +9,17 @@ fd is gone. A method raises `KernelError` or `WouldBlock`, never waits.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.flags import O_ACCMODE, O_NONBLOCK, O_PATH, O_RDONLY, O_RDWR, O_WRONLY
+from wasmsand.kernel.flags import O_ACCMODE, O_NONBLOCK, O_PATH, O_RDWR, O_WRONLY
 from wasmsand.kernel.vfs import Node, Stat
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
+
+_NOT_FOR_READING: Final = O_WRONLY | O_PATH
+"""O_WRONLY is a bit that O_RDONLY and O_RDWR do not have, and the invalid mode 3 has."""
+_WRITING: Final = O_ACCMODE | O_PATH
+_FOR_WRITING: Final = (O_WRONLY, O_RDWR)
 
 
 class OpenFile:
@@ -54,12 +59,12 @@ class OpenFile:
 
     def require_readable(self) -> None:
         """EBADF unless opened for reading."""
-        if self.flags & O_ACCMODE not in (O_RDONLY, O_RDWR) or self.flags & O_PATH:
+        if self.flags & _NOT_FOR_READING:
             raise KernelError(Errno.EBADF, "not open for reading")
 
     def require_writable(self) -> None:
         """EBADF unless opened for writing."""
-        if self.flags & O_ACCMODE not in (O_WRONLY, O_RDWR) or self.flags & O_PATH:
+        if self.flags & _WRITING not in _FOR_WRITING:
             raise KernelError(Errno.EBADF, "not open for writing")
 
     def wait_or_fail(self, *queues: WaitQueue) -> Exception:

@@ -45,9 +45,10 @@ def open_path(
     kernel: Kernel, process: Process, base: Node, path: bytes, flags: int, mode: int
 ) -> OpenFile:
     """open(2) up to, but not including, the fd."""
-    pending = kernel.pending_fifo_opens.pop(process.tid, None)
-    if pending is not None:
-        return _finish_fifo_open(kernel, process, pending)
+    if kernel.pending_fifo_opens:
+        pending = kernel.pending_fifo_opens.pop(process.tid, None)
+        if pending is not None:
+            return _finish_fifo_open(kernel, process, pending)
     namespace = kernel.namespace
     credentials = process.identity.credentials()
     if flags & O_TMPFILE_BIT:
@@ -56,10 +57,12 @@ def open_path(
     kept = flags & ~O_CREATION
     if flags & O_PATH:
         return NodeFile(kept, namespace, node, credentials)
-    reference = namespace.fd_reference(node)
-    if reference is not None:
-        return _reopen(kernel, process, *reference, kept)
-    kind = node.fs.attributes(node.ino).mode & S_IFMT
+    fs, ino = node.fs, node.ino
+    if fs.has_descriptors:
+        reference = fs.fd_reference(ino)
+        if reference is not None:
+            return _reopen(kernel, process, *reference, kept)
+    kind = fs.attributes(ino).mode & S_IFMT
     if kind == S_IFREG:
         return RegularFile(kept, namespace, node, credentials)
     if kind == S_IFDIR:

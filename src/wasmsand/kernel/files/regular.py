@@ -28,7 +28,7 @@ from wasmsand.kernel.vfs import Credentials, DirEntry, Namespace, Node, Stat
 class NodeFile(OpenFile):
     """A description with an inode (as such: what O_PATH opens)."""
 
-    __slots__ = ("_namespace", "_node", "credentials")
+    __slots__ = ("_fs", "_ino", "_namespace", "_node", "credentials", "position")
 
     def __init__(
         self, flags: int, namespace: Namespace, node: Node, credentials: Credentials
@@ -38,7 +38,11 @@ class NodeFile(OpenFile):
         self._node = node
         self.credentials = credentials
         """Of the opener: a write by anybody else clears set-id bits."""
-        namespace.retain(node)
+        self.position = 0
+        """Where the next read or write begins; of a directory the cookie of the last entry."""
+        self._fs = fs = node.fs
+        self._ino = ino = node.ino
+        fs.retain(ino)
 
     @property
     def node(self) -> Node | None:
@@ -48,44 +52,38 @@ class NodeFile(OpenFile):
         return POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM
 
     def stat(self) -> Stat:
-        return self._namespace.stat(self._node)
+        return self._fs.stat(self._ino)
 
     def sync(self) -> None:
         pass
 
     def release(self) -> None:
-        self._namespace.release(self._node)
+        self._fs.release(self._ino)
 
 
 class RegularFile(NodeFile):
     """An open regular file."""
 
-    __slots__ = ("position",)
-
-    def __init__(
-        self, flags: int, namespace: Namespace, node: Node, credentials: Credentials
-    ) -> None:
-        super().__init__(flags, namespace, node, credentials)
-        self.position = 0
+    __slots__ = ()
 
     def read(self, count: int) -> bytes:
-        data = self._namespace.read(self._node, self.position, count)
+        data = self._fs.read(self._ino, self.position, count)
         self.position += len(data)
         return data
 
     def write(self, data: bytes) -> int:
         if self.flags & O_APPEND:
-            self.position = self._namespace.size(self._node)
+            self.position = self._fs.size(self._ino)
         written = self._namespace.write(self.credentials, self._node, self.position, data)
         self.position += written
         return written
 
     def read_at(self, count: int, offset: int) -> bytes:
-        return self._namespace.read(self._node, offset, count)
+        return self._fs.read(self._ino, offset, count)
 
     def write_at(self, data: bytes, offset: int) -> int:
         if self.flags & O_APPEND:  # as Linux does, against POSIX
-            offset = self._namespace.size(self._node)
+            offset = self._fs.size(self._ino)
         return self._namespace.write(self.credentials, self._node, offset, data)
 
     def seek(self, offset: int, whence: int) -> int:
@@ -94,9 +92,9 @@ class RegularFile(NodeFile):
         elif whence == SEEK_CUR:
             position = self.position + offset
         elif whence == SEEK_END:
-            position = self._namespace.size(self._node) + offset
+            position = self._fs.size(self._ino) + offset
         elif whence in (SEEK_DATA, SEEK_HOLE):
-            if not 0 <= offset < self._namespace.size(self._node):
+            if not 0 <= offset < self._fs.size(self._ino):
                 raise KernelError(Errno.ENXIO)
             if whence == SEEK_DATA:
                 position = self._namespace.seek_data(self._node, offset)
@@ -115,20 +113,14 @@ class RegularFile(NodeFile):
     def write_limit(self) -> int:
         """Where the next write would begin (for RLIMIT_FSIZE)."""
         if self.flags & O_APPEND:
-            return self._namespace.size(self._node)
+            return self._fs.size(self._ino)
         return self.position
 
 
 class DirectoryFile(NodeFile):
     """An open directory."""
 
-    __slots__ = ("cookie",)
-
-    def __init__(
-        self, flags: int, namespace: Namespace, node: Node, credentials: Credentials
-    ) -> None:
-        super().__init__(flags, namespace, node, credentials)
-        self.cookie = 0
+    __slots__ = ()
 
     def read(self, count: int) -> bytes:
         raise KernelError(Errno.EISDIR)
@@ -137,8 +129,8 @@ class DirectoryFile(NodeFile):
         raise KernelError(Errno.EISDIR)
 
     def entries(self, limit: int) -> list[DirEntry]:
-        """The next entries; the caller moves `cookie` past those it could use."""
-        return self.entries_after(self.cookie, limit)
+        """The next entries; the caller moves `position` past those it could use."""
+        return self.entries_after(self.position, limit)
 
     def entries_after(self, cookie: int, limit: int) -> list[DirEntry]:
         """The entries that follow the one with `cookie`; 0 is before the first."""
@@ -146,10 +138,10 @@ class DirectoryFile(NodeFile):
 
     def seek(self, offset: int, whence: int) -> int:
         if whence == SEEK_CUR:
-            offset += self.cookie
+            offset += self.position
         elif whence != SEEK_SET:
             raise KernelError(Errno.EINVAL)
         if offset < 0:
             raise KernelError(Errno.EINVAL)
-        self.cookie = offset
+        self.position = offset
         return offset

@@ -56,11 +56,13 @@ class FdTable:
 
     def require_room(self) -> None:
         """EMFILE unless a further fd can be given out."""
-        self._lowest(0)
+        self._lowest_free = self._lowest(0)  # `install` need not look again
 
     def _lowest(self, minimum: int) -> int:
         files = self._files
-        fd = max(minimum, self._lowest_free)
+        fd = self._lowest_free
+        if fd < minimum:
+            fd = minimum
         while fd in files:
             fd += 1
         if fd >= self.limit:

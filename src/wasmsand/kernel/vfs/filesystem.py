@@ -71,6 +71,9 @@ class FileSystem:
     dev: int = 0
     """st_dev of every object; given by the mount table."""
 
+    has_descriptors: ClassVar[bool] = False
+    """Whether there are inodes for which `fd_reference` says something."""
+
     # Reading.
 
     def attributes(self, ino: int) -> Attributes:

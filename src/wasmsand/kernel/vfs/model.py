@@ -51,6 +51,11 @@ class Credentials:
 ROOT = Credentials(0, 0, frozenset())
 
 
+new_record: Final = tuple.__new__
+"""Makes a named tuple of a whole tuple: `new_record(DirEntry, (...))`. A third of the time of
+calling the class, and for records that are made by the thousand."""
+
+
 class Stat(NamedTuple):
     """What stat tells. A named tuple because one is made for every stat call."""
 

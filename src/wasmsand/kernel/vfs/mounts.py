@@ -96,5 +96,6 @@ class MountTable:
         return mount is not None and ino in mount.covered
 
     def _require_writable(self, fs: FileSystem) -> None:
-        if self._flags(fs) & MS_RDONLY:
+        mount = self._mount_of.get(fs)
+        if mount is not None and mount.flags & MS_RDONLY:
             raise KernelError(Errno.EROFS)

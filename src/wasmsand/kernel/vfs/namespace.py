@@ -89,20 +89,14 @@ class Namespace(NodeOperations):
         fs, ino = node.fs, node.ino
         attributes = fs.attributes(ino)
         kind = attributes.mode & S_IFMT
-        if flags & O_CREAT and kind == S_IFDIR:
-            raise KernelError(Errno.EISDIR)
-        if flags & O_DIRECTORY and kind != S_IFDIR:
-            raise KernelError(Errno.ENOTDIR)
-        if kind == S_IFLNK:
-            raise KernelError(Errno.ELOOP)
         wanted = _ACCESS_OF_OPEN[flags & O_ACCMODE]
         if flags & O_TRUNC:
             wanted |= W_OK
-        if kind == S_IFDIR and wanted & W_OK:
-            raise KernelError(Errno.EISDIR)
-        if kind in (S_IFCHR, S_IFBLK) and self._flags(fs) & MS_NODEV:
-            raise KernelError(Errno.EACCES)
-        if kind == S_IFREG and wanted & W_OK:
+        if kind != S_IFREG:
+            self._require_openable(fs, kind, flags, wanted)
+        elif flags & O_DIRECTORY:
+            raise KernelError(Errno.ENOTDIR)
+        elif wanted & W_OK:
             self._require_writable(fs)
         permissions.require(cred, attributes, wanted)
         if flags & O_NOATIME and not permissions.owns(cred, attributes):
@@ -111,6 +105,19 @@ class Namespace(NodeOperations):
             raise KernelError(Errno.ENXIO)
         if flags & O_TRUNC and kind == S_IFREG:
             self.resize(cred, node, 0)
+
+    def _require_openable(self, fs: FileSystem, kind: int, flags: int, wanted: int) -> None:
+        """Whether what is no regular file can be opened so by anybody."""
+        if flags & O_CREAT and kind == S_IFDIR:
+            raise KernelError(Errno.EISDIR)
+        if flags & O_DIRECTORY and kind != S_IFDIR:
+            raise KernelError(Errno.ENOTDIR)
+        if kind == S_IFLNK:
+            raise KernelError(Errno.ELOOP)
+        if kind == S_IFDIR and wanted & W_OK:
+            raise KernelError(Errno.EISDIR)
+        if kind in (S_IFCHR, S_IFBLK) and self._flags(fs) & MS_NODEV:
+            raise KernelError(Errno.EACCES)
 
     def _find_or_create(
         self, cred: Credentials, base: Node, path: bytes, flags: int, mode: int, umask: int

@@ -154,7 +154,7 @@ class NodeOperations(Resolver):
         fs = node.fs
         self._require_writable(fs)
         written = fs.write(node.ino, offset, data)
-        if cred.uid:
+        if cred.uid and fs.attributes(node.ino).mode & (S_ISUID | S_ISGID):
             self._drop_set_id(cred, node)
         return written
 

@@ -43,6 +43,13 @@ class Resolver(MountTable):
     def resolve(self, cred: Credentials, base: Node, path: bytes, follow: bool = True) -> Node:
         """The object that `path` means. `base` is where a relative path starts; `follow`
         says whether a symbolic link at the end is followed."""
+        fs, ino = self.locate(cred, base, path, follow)
+        return Node(fs, ino)
+
+    def locate(
+        self, cred: Credentials, base: Node, path: bytes, follow: bool
+    ) -> tuple[FileSystem, int]:
+        """`resolve` for who needs no `Node`, which costs more than a short walk."""
         if not base.confines and len(path) < PATH_MAX:
             start = self.root if path[:1] == b"/" else base
             fs = start.fs
@@ -50,9 +57,9 @@ class Resolver(MountTable):
             if mount is not None:
                 ino = fs.find(start.ino, path, mount.covered)
                 if ino is not None:
-                    return Node(fs, ino)
+                    return fs, ino
         walked = self._walk(cred, base, path, follow, False)
-        return Node(walked[0], walked[1])
+        return walked[0], walked[1]
 
     def resolve_parent(self, cred: Credentials, base: Node, path: bytes) -> tuple[Node, bytes]:
         """The directory of the last component, and that component: '.' and '..' as they

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import PERMISSION_BITS, S_IFMT
 from wasmsand.kernel.limits import FILE_SIZE_MAX, NAME_MAX, Limits
 from wasmsand.kernel.vfs.filesystem import Data, FileSystem
 from wasmsand.kernel.vfs.inode import (
+    REMOVED,
     DirectoryInode,
     FileInode,
     Inode,
@@ -22,11 +24,21 @@ from wasmsand.kernel.vfs.inode import (
     SymlinkInode,
 )
 from wasmsand.kernel.vfs.layers import ROOT_INO, InodeTable, Snapshot
-from wasmsand.kernel.vfs.model import BLOCK_SIZE, NOW, TRANSFER_SIZE, FileTime, Stat, StatFs
+from wasmsand.kernel.vfs.model import (
+    BLOCK_SIZE,
+    NOW,
+    TRANSFER_SIZE,
+    FileTime,
+    Stat,
+    StatFs,
+    new_record,
+)
 from wasmsand.kernel.vfs.space import Space, blocks_of
 
 TREE_MAGIC = 0x01021994
 """f_type of tmpfs, which this file system is closest to."""
+_SECTORS: Final = BLOCK_SIZE // 512
+"""Of a block: what st_blocks counts."""
 INLINE_TARGET_MAX = 60
 """A symbolic link's target up to this length needs no block (as on ext4)."""
 
@@ -88,36 +100,42 @@ class TreeStore(FileSystem):
         return self._get(ino)
 
     def stat(self, ino: int) -> Stat:
-        inode = self._get(ino)
+        inode = self._table.top.get(ino)
+        if inode is None or inode is REMOVED:
+            inode = self._get(ino)
         rdev = 0
         block_size = BLOCK_SIZE
         if type(inode) is FileInode:
             block_size = TRANSFER_SIZE
-            size = inode.content.size
-            blocks = inode.content.stat_blocks()
+            content = inode.content
+            size = content.size
+            blocks = content.stat_blocks() if content.image_end else content.blocks * _SECTORS
         elif isinstance(inode, DirectoryInode):
-            size, blocks = BLOCK_SIZE, BLOCK_SIZE // 512
+            size, blocks = BLOCK_SIZE, _SECTORS
         elif type(inode) is SymlinkInode:
             size = len(inode.target)
-            blocks = target_blocks(inode.target) * (BLOCK_SIZE // 512)
+            blocks = target_blocks(inode.target) * _SECTORS
         else:
             assert type(inode) is SpecialInode
             size, blocks, rdev = 0, 0, inode.rdev
-        return Stat(
-            self.dev,
-            ino,
-            inode.mode,
-            inode.nlink,
-            inode.uid,
-            inode.gid,
-            rdev,
-            size,
-            block_size,
-            blocks,
-            inode.atime,
-            inode.mtime,
-            inode.ctime,
-            inode.btime,
+        return new_record(
+            Stat,
+            (
+                self.dev,
+                ino,
+                inode.mode,
+                inode.nlink,
+                inode.uid,
+                inode.gid,
+                rdev,
+                size,
+                block_size,
+                blocks,
+                inode.atime,
+                inode.mtime,
+                inode.ctime,
+                inode.btime,
+            ),
         )
 
     def readlink(self, ino: int) -> bytes:
@@ -161,7 +179,9 @@ class TreeStore(FileSystem):
     # The bytes of files.
 
     def read(self, ino: int, offset: int, size: int) -> bytes:
-        inode = self._file(ino)
+        inode = self._table.top.get(ino)
+        if type(inode) is not FileInode:
+            inode = self._file(ino)
         if inode.atime <= inode.mtime or inode.atime <= inode.ctime:
             self._accessed(ino, inode)
         return inode.content.read(offset, size)

@@ -24,7 +24,7 @@ from wasmsand.kernel.vfs.inode import (
     SymlinkInode,
 )
 from wasmsand.kernel.vfs.layers import Snapshot
-from wasmsand.kernel.vfs.model import DirEntry, FileTime
+from wasmsand.kernel.vfs.model import DirEntry, FileTime, new_record
 from wasmsand.kernel.vfs.store import TreeStore, target_blocks
 
 _SCANS_KEPT = 16
@@ -99,8 +99,9 @@ class TreeFs(TreeStore):
                 if known is None:
                     return None
             directory = known
-        inode = self._get(directory)
-        if not isinstance(inode, DirectoryInode) or inode.mode & 0o111 != 0o111:
+        top = self._table.top
+        inode = top.get(directory) or self._get(directory)
+        if type(inode) is not DirectoryInode or inode.mode & 0o111 != 0o111:
             return None
         entry = inode.entries.get(name)
         if entry is None:
@@ -108,7 +109,9 @@ class TreeFs(TreeStore):
                 return None
             raise KernelError(Errno.ENOENT, path.decode("utf-8", "backslashreplace"))
         child = entry[0]
-        return None if child in covered or type(self._get(child)) is SymlinkInode else child
+        if child in covered or type(top.get(child) or self._get(child)) is SymlinkInode:
+            return None
+        return child
 
     def _learn(self, start: int, head: bytes, covered: Container[int]) -> int | None:
         names = head.lstrip(b"/").split(b"/")
@@ -161,8 +164,7 @@ class TreeFs(TreeStore):
         if cookie < 2 and len(found) < limit:
             found.append(DirEntry(b"..", directory.parent, S_IFDIR, 2))
         cookies, names = self._scan(ino, directory, fresh=cookie < DirectoryInode.FIRST_COOKIE)
-        entries = directory.entries
-        inode_of = self._get
+        entries, top, inode_of = directory.entries, self._table.top, self._get
         for position in range(bisect_right(cookies, cookie), len(cookies)):
             if len(found) >= limit:
                 break
@@ -171,7 +173,8 @@ class TreeFs(TreeStore):
             # Skip what was removed, or removed and made again, since the scan.
             if entry is not None and entry[1] == cookies[position]:
                 number, place = entry
-                found.append(DirEntry(name, number, inode_of(number).mode & S_IFMT, place))
+                inode = top.get(number) or inode_of(number)
+                found.append(new_record(DirEntry, (name, number, inode.mode & S_IFMT, place)))
         return found
 
     def _scan(

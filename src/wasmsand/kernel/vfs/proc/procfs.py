@@ -152,6 +152,7 @@ class ProcFs(FileSystem):
 
     type_name = "proc"
     root_ino = _pack(Kind.SYSTEM, 0, 0)
+    has_descriptors = True
 
     def __init__(self, source: ProcSource, namespace: NodeOperations) -> None:
         self._source = source

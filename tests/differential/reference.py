@@ -81,6 +81,7 @@ def native_variables(tree: Path) -> dict[str, str]:
         "GIT_EXEC_PATH": "usr/libexec/git-core",
         "GIT_TEMPLATE_DIR": "usr/share/git-core/templates",
         "MAGIC": "usr/share/misc/magic.mgc",
+        "OPENSSL_CONF": "etc/ssl/openssl.cnf",
         "TERMINFO": "usr/share/terminfo",
         "TZDIR": "usr/share/zoneinfo",
         "VIMRUNTIME": "usr/share/vim",

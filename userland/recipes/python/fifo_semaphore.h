@@ -1,6 +1,7 @@
 /* Named semaphores for multiprocessing, as FIFOs: processes share no memory here.
  *
- * Each byte in the FIFO is one unit: to wait is to read a byte, to post is to write one. A
+ * Each byte in the FIFO is one unit: to wait is to read a byte, to post is to write one. What
+ * processes have in a file that they map is exchanged then, since a semaphore is what guards it. A
  * FIFO is empty again when the last process has closed it, as multiprocessing never does with
  * a semaphore that is in use. A semaphore's handle is its descriptor plus one. */
 #ifndef FIFO_SEMAPHORE_H
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -84,11 +86,20 @@ fifo_open(const char *name, int flags, ...)
     return (sem_t *)(intptr_t)(fd + 1);
 }
 
+/* Publishes what this process has changed in mapped files, and reads what others have. */
+static inline void
+fifo_exchange(void)
+{
+    msync(NULL, SIZE_MAX, MS_SYNC);
+}
+
 static inline int
 fifo_trywait(sem_t *semaphore)
 {
     char unit;
-    return read(fifo_descriptor(semaphore), &unit, 1) == 1 ? 0 : -1;
+    if (read(fifo_descriptor(semaphore), &unit, 1) != 1) return -1;
+    fifo_exchange();
+    return 0;
 }
 
 /* The milliseconds until `deadline`, at most a minute, rounded up; -1 for no deadline. */
@@ -128,6 +139,7 @@ fifo_wait(sem_t *semaphore)
 static inline int
 fifo_post(sem_t *semaphore)
 {
+    fifo_exchange();
     if (fifo_fill(fifo_descriptor(semaphore), 1) == 0) return 0;
     if (errno == EAGAIN) errno = EOVERFLOW;
     return -1;

@@ -180,6 +180,14 @@ sys.exit(3)
         ),
         ("python3 -B -c 'import sys; print(sys.dont_write_bytecode, sys.flags[4])'", "True 1\n"),
         ("python3 -V", "Python 3.14.7\n"),
+        (
+            "python3 -h | head -n 1 | cut -c -20; python -h | head -c 14",
+            "usage: python3 [opti\nusage: python ",
+        ),
+        (
+            "mkdir bin; ln -s /usr/bin/python3 bin/python3x; PATH=bin:$PATH python3x -c 'print(1)'",
+            "1\n",
+        ),
     ],
 )
 def test_options_are_followed_or_left_to_the_plain_interpreter(

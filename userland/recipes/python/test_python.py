@@ -3,6 +3,9 @@ are compared with the native ones in tests/differential/cases/python.sh."""
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from userland.recipes.screen import Screen
@@ -24,12 +27,19 @@ def test_it_is_linux_on_wasm32(sandbox: Sandbox) -> None:
     assert sandbox.commands.run(names).stdout == "Python 3.14.7\n" * 3
 
 
+def test_it_knows_its_c_library(sandbox: Sandbox) -> None:
+    recipe = tomllib.loads((Path(__file__).parents[1] / "musl/recipe.toml").read_text("utf-8"))
+    code = "import platform; print(*platform.libc_ver())"
+    assert run(sandbox, code) == f"musl {recipe['version']}\n"
+
+
 @pytest.mark.parametrize(
     "module",
     [
         "asyncio",
         "bz2",
         "compression.zstd",
+        "ctypes",
         "curses",
         "dbm.sqlite3",
         "decimal",
@@ -43,6 +53,7 @@ def test_it_is_linux_on_wasm32(sandbox: Sandbox) -> None:
         "select",
         "socket",
         "sqlite3",
+        "ssl",
         "termios",
         "unicodedata",
         "zlib",
@@ -50,12 +61,6 @@ def test_it_is_linux_on_wasm32(sandbox: Sandbox) -> None:
     ],
 )
 def test_a_module_of_the_library_is_there(sandbox: Sandbox, module: str) -> None:
-    assert run(sandbox, f"import {module}") == ""
-
-
-@pytest.mark.xfail(reason="L031: no OpenSSL and no libffi", strict=True)
-@pytest.mark.parametrize("module", ["ctypes", "ssl"])
-def test_a_module_that_needs_a_library_that_is_not_there(sandbox: Sandbox, module: str) -> None:
     assert run(sandbox, f"import {module}") == ""
 
 
@@ -74,9 +79,32 @@ def test_hashes_of_passwords(sandbox: Sandbox) -> None:
     assert run(sandbox, code) == "ae4d0c95af6b46d32d0adff928f06dd02a303f8e\n"
 
 
-@pytest.mark.xfail(reason="L031: scrypt is OpenSSL's", strict=True)
-def test_scrypt(sandbox: Sandbox) -> None:
-    run(sandbox, "import hashlib; hashlib.scrypt(b'', salt=b'', n=16, r=1, p=1)")
+def test_hashes_are_those_of_openssl_but_where_its_own_are_faster(sandbox: Sandbox) -> None:
+    names = "h.md5, h.sha1, h.sha256, h.sha512"
+    code = f"import hashlib as h; print(*(f.__module__ for f in ({names})))"
+    assert run(sandbox, code) == "_hashlib _hashlib _sha2 _hashlib\n"
+
+
+def test_the_spawn_functions_of_os(sandbox: Sandbox) -> None:
+    code = """
+import os
+print(os.spawnv(os.P_WAIT, "/bin/sh", ["sh", "-c", "exit 3"]))
+print(os.spawnlp(os.P_WAIT, "sh", "sh", "-c", "kill -9 $$"), os.spawnlp(os.P_WAIT, "none", "x"))
+for name in "sh", "none":
+    arguments = ["sh", "-c", "exit $X"]
+    pid = os.spawnvpe(os.P_NOWAIT, name, arguments, {"X": "7", "PATH": "/none:/bin"})
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+    assert run(sandbox, code) == "3\n-9 127\n7\n127\n"
+
+
+def test_the_shell_of_asyncio(sandbox: Sandbox) -> None:
+    result = sandbox.commands.run("echo 'await asyncio.sleep(0, 42)' | python3 -m asyncio")
+    assert result.exit_code == 0
+    assert "42" in result.stdout
+    result = sandbox.commands.run("python3 -m asyncio ps 1")
+    assert result.exit_code == 1
+    assert result.stderr == "this Python cannot look into other processes\n"
 
 
 def test_there_is_no_fork_and_it_says_so(sandbox: Sandbox) -> None:
@@ -116,6 +144,23 @@ def test_semaphores_are_shared_by_processes(sandbox: Sandbox) -> None:
         "    print(open('n').read())\n",
     )
     assert sandbox.commands.run("python3 count.py; ls /dev/shm").stdout == "150\n"
+
+
+def test_values_and_arrays_are_shared_by_processes(sandbox: Sandbox) -> None:
+    sandbox.files.write(
+        "count.py",
+        "import multiprocessing as mp\n"
+        "def add(total, squares, i):\n"
+        "    squares[i] = i * i\n"
+        "    for _ in range(20):\n"
+        "        with total.get_lock(): total.value += 1\n"
+        "if __name__ == '__main__':\n"
+        "    total = mp.Value('i', 100); squares = mp.Array('d', 3)\n"
+        "    ps = [mp.Process(target=add, args=(total, squares, i)) for i in range(3)]\n"
+        "    [p.start() for p in ps]; [p.join() for p in ps]\n"
+        "    print(total.value, squares[:])\n",
+    )
+    assert sandbox.commands.run("python3 count.py").stdout == "160 [0.0, 1.0, 4.0]\n"
 
 
 def test_threads_share_the_interpreter(sandbox: Sandbox) -> None:

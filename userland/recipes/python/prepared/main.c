@@ -21,10 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <openssl/crypto.h>
 #include "checkpoint.h"
 
-/* All stored interpreters have one seed: see docs/decisions/0011-one-hash-seed.md. */
-enum { HASH_SEED = 1511202614 };
+/* What platform.libc_ver() looks for in the program's file, and with it CPython's own tests, which
+ * know what musl does differently. */
+__attribute__((used)) static const char libc_name[] = "musl-1.2.5";
 
 /* As the recipe has it. */
 static const char *const plain_interpreter = "/usr/libexec/python3-plain";
@@ -32,6 +34,15 @@ static const char *const plain_interpreter = "/usr/libexec/python3-plain";
 /* Variables that a start from the checkpoint can follow. */
 static const char *const followed_variables[] = {
 	"PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONUNBUFFERED",
+};
+
+/* A variable of OpenSSL that was followed when the library was imported. */
+static const char followed_once[] = "OPENSSL_CONF=";
+
+/* Where the program is installed, as the recipe has it. */
+static const char *const installed[] = {
+	"/usr/bin/python3", "/usr/bin/python", "/usr/bin/python3.14",
+	"/bin/python3", "/bin/python", "/bin/python3.14",
 };
 
 static PyObject *resume_function, *stored_names;
@@ -51,12 +62,17 @@ static void settle_heap(void); /* in heap.c */
 
 static void prepare(void)
 {
+	/* OpenSSL is imported with the rest; at the end it would free piece by piece what a process
+	 * shares with all others. */
+	OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
+
 	PyConfig config;
 	PyConfig_InitPythonConfig(&config);
 	config.parse_argv = 0;
 	config.install_signal_handlers = 0;
-	config.use_hash_seed = 1;
-	config.hash_seed = HASH_SEED;
+	/* The hash seed is drawn from the kernel's random numbers. When the image is made these are
+	 * always the same; a host that prepares an interpreter later gives it others: see
+	 * docs/decisions/0011-one-hash-seed.md. */
 	require(PyConfig_SetBytesString(&config, &config.program_name, "/usr/bin/python3"));
 	require(Py_InitializeFromConfig(&config));
 	PyConfig_Clear(&config);
@@ -101,13 +117,15 @@ static const char *installed_program(const char *name)
 			directories += length + 1;
 		}
 	}
-	int installed = !strncmp(found, "/usr/bin/python", 15) || !strncmp(found, "/bin/python", 11);
-	return installed && !strchr(strrchr(found, '/') + 1, '/') ? found : 0;
+	for (size_t i = 0; i < sizeof installed / sizeof *installed; i++)
+		if (!strcmp(found, installed[i])) return found;
+	return 0;
 }
 
 static int environment_can_be_followed(char **environment)
 {
 	for (; *environment; environment++) {
+		if (!strncmp(*environment, followed_once, sizeof followed_once - 1)) return 0;
 		if (strncmp(*environment, "PYTHON", 6)) continue;
 		size_t length = strcspn(*environment, "=");
 		int followed = 0;
@@ -159,9 +177,8 @@ static void name_encoding(PyConfig *config)
 	Py_DECREF(codec);
 }
 
-static void apply(PyConfig *config, const char *name, const char *program)
+static void apply(PyConfig *config, const char *program)
 {
-	require(PyConfig_SetBytesString(config, &config->program_name, name));
 	set_sys("argv", list_of(&config->argv));
 	set_sys("executable", PyUnicode_FromString(program));
 	set_sys("_base_executable", PyUnicode_FromString(program));
@@ -184,8 +201,9 @@ int resumed_main(int argc, char **argv, char **envp)
 	require(PyConfig_SetBytesArgv(config, argc, argv));
 	if (!_PyPrepared_CanFollow(&config->argv)) goto plain;
 	set_sys("orig_argv", list_of(&config->argv));
+	require(PyConfig_SetBytesString(config, &config->program_name, argv[0]));
 	require(_PyPrepared_ReadConfig(config));
-	apply(config, argv[0], program);
+	apply(config, program);
 
 	name_encoding(config);
 	if (_PyPrepared_InstallSignals() < 0) fail();

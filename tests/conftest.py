@@ -7,6 +7,7 @@ when the programs are not built: a missing build must never look like success.
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
@@ -36,6 +37,10 @@ USERLAND_PLACES = frozenset(
     }
     | {"test_readme.py"}
 )
+
+# One start is then like the next, and no test shares the processor with a preparation. Tests of
+# the renewal itself take it out.
+os.environ.setdefault("WASMSAND_RENEWAL", "off")
 
 # Programs that a test starts inherit what is ignored, as it is in a job that a script has
 # put into the background, and could not be interrupted.

@@ -50,8 +50,8 @@ def test_only_the_maker_of_an_image_can_store_a_process(caller: Caller) -> None:
     assert caller.errno("checkpoint", 1) is Errno.ENOSYS
     assert caller.errno("checkpoint", 2) is Errno.EINVAL
     stored: list[bytes] = []
-    caller.kernel.checkpoint_reached = lambda process, memory, variables: stored.append(
-        bytes(memory)
+    caller.kernel.checkpoint_reached = lambda process, instance: stored.append(
+        bytes(instance.memory())
     )
     assert caller.ok("checkpoint", 0) == 1
     with pytest.raises(ProcessEnded):

@@ -13,7 +13,7 @@ import pytest
 
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.machine import Machine, image_at
-from wasmsand.machine.image import MANIFEST_FORMAT
+from wasmsand.machine.image import MANIFEST_FORMAT, image_programs, prepared_programs
 
 pytestmark = pytest.mark.no_userland
 
@@ -64,6 +64,15 @@ def machine(directory: Path) -> Iterator[Machine]:
     made = Machine(image=image_at(directory))
     yield made
     made.close()
+
+
+def test_a_program_that_starts_prepared_is_known_with_its_plain_form(directory: Path) -> None:
+    large, plain = image_programs(directory)
+    assert prepared_programs(directory) == {large.sha256: plain}
+
+
+def test_an_image_that_is_missing_has_no_prepared_programs(tmp_path: Path) -> None:
+    assert prepared_programs(tmp_path / "nothing") == {}
 
 
 def test_the_file_of_a_program_can_be_read(machine: Machine) -> None:

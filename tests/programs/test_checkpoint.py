@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -11,17 +12,21 @@ from conformance.supplies import ROOT
 from tests.programs.compiling import compiled
 from userland.builder.stored_module import stored_module, with_variables_exported
 from wasmsand import Sandbox
+from wasmsand.engine.protocol import MemoryImage
 from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
-from wasmsand.machine import CheckpointFailed, run_to_checkpoint
+from wasmsand.machine import CheckpointFailed, capture_at_checkpoint, run_to_checkpoint
 
 CHECKPOINT = ROOT / "userland/libc/checkpoint"
 SOURCES = [Path(__file__).with_name("stored.c"), CHECKPOINT / "checkpoint.c"]
 TABLE_SUM = sum(range(300))
 
 
-def image() -> Snapshot:
+def image(program: bytes | None = None) -> Snapshot:
+    """A tree, with this program as `/usr/bin/plain`."""
     builder = ImageBuilder()
     standard_tree(builder)
+    if program is not None:
+        builder.add_file(b"/usr/bin/plain", lambda: program, 0o755, size=len(program))
     return builder.build()
 
 
@@ -76,6 +81,41 @@ def test_a_stored_program_forks(sandbox: Sandbox) -> None:
     assert lines[2].startswith(f"child: constructed 1, sum {TABLE_SUM + 1001},")
     assert lines[3] == "status 5"
     assert lines[4].startswith(f"parent: constructed 1, sum {TABLE_SUM + 1000},")
+
+
+def test_a_start_from_a_captured_preparation_has_its_random_numbers(
+    plain: bytes, stored: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = hashlib.sha256(stored).hexdigest()
+    newest: dict[str, MemoryImage] = {}
+    monkeypatch.setattr(
+        "wasmsand.machine.machine.newest_image", lambda engine, wanted: newest.get(wanted)
+    )
+    seeds = set()
+    for _ in range(3):
+        with Sandbox(env={"NAME": "value"}) as fresh:
+            fresh.files.write("stored", stored)
+            fresh.commands.run("chmod +x stored")
+            lines = fresh.commands.run("./stored fork").stdout.splitlines()
+        assert lines[0] == (
+            f"resumed: constructed 1, sum {TABLE_SUM}, argc 2, argv fork, NAME value, called stored"
+        )
+        assert lines[2].startswith(f"child: constructed 1, sum {TABLE_SUM + 1001},")
+        assert lines[4].startswith(f"parent: constructed 1, sum {TABLE_SUM + 1000},")
+        seeds.add(lines[1])
+        newest[key] = capture_at_checkpoint("/usr/bin/plain", image=image(plain))
+    assert len(seeds) == 3
+
+
+@pytest.mark.parametrize("act", ["open", "write", "exit"])
+def test_what_cannot_be_stored_is_not_captured(plain: bytes, act: str) -> None:
+    environ = {"OBSTACLE": act}
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        pytest.raises(CheckpointFailed),
+    ):
+        patch.setattr("wasmsand.machine.checkpoint.ENVIRONMENT", environ)
+        capture_at_checkpoint("/usr/bin/plain", image=image(plain))
 
 
 def test_storing_twice_gives_the_same_bytes(plain: bytes, stored: bytes) -> None:

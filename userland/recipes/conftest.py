@@ -6,6 +6,7 @@ not there.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from wasmsand.machine import Machine
 
 HERE = Path(__file__).resolve().parent
 MANIFEST = HERE.parents[1] / "src/wasmsand/_image/manifest.json"
+
+# One start is then like the next: see wasmsand.machine.renewal.
+os.environ.setdefault("WASMSAND_RENEWAL", "off")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

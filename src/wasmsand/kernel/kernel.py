@@ -9,7 +9,8 @@ learns by the hooks.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from typing import Any
 
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno, KernelError
@@ -93,11 +94,10 @@ class Kernel:
 
         self.random: Callable[[int], bytes] = os.urandom
         """Where guests' random bytes come from."""
-        self.checkpoint_reached: Callable[[Process, memoryview, Mapping[str, int]], None] | None = (
-            None
-        )
-        """Hook: a process has prepared itself and wants to be stored, with this memory and
-        these variables. None: this kernel stores nothing."""
+        self.checkpoint_reached: Callable[[Process, Any], None] | None = None
+        """Hook: a process has prepared itself and wants to be stored. The second argument is
+        the engine's instance of it, of which the kernel knows nothing. None: this kernel
+        stores nothing."""
 
         self.init = self._make_init()
         self._mount_proc()

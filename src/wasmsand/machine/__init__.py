@@ -1,7 +1,12 @@
 """One sandbox's life: options to image, kernel and engine; run, capture, timeout."""
 
 from wasmsand.machine.archives import export_tar, import_tar
-from wasmsand.machine.checkpoint import Checkpoint, CheckpointFailed, run_to_checkpoint
+from wasmsand.machine.checkpoint import (
+    Checkpoint,
+    CheckpointFailed,
+    capture_at_checkpoint,
+    run_to_checkpoint,
+)
 from wasmsand.machine.command import Completed
 from wasmsand.machine.disk_image import (
     DiskImageRejected,
@@ -32,6 +37,7 @@ __all__ = [
     "ProcessEntry",
     "ToolRejected",
     "base_image",
+    "capture_at_checkpoint",
     "export_tar",
     "image_at",
     "image_programs",

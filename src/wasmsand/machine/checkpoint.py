@@ -1,26 +1,32 @@
 """Storing a program that has prepared itself, so that later starts begin there.
 
 Owns the run of a program up to its checkpoint, and what it may not hold then. Rules: the
-run depends on nothing but the image: time stands still, and random numbers are always the
-same; whatever the kernel keeps for a process (open files, signal actions, children) is not
-in its memory and would be missing after a start, so a process that has any is refused; the
-output that a program wrote is missing as well, so there must be none.
+run depends on nothing but the image and the random numbers that it is given: time stands
+still, and the environment is always the same; whatever the kernel keeps for a process (open
+files, signal actions, children) is not in its memory and would be missing after a start, so a
+process that has any is refused; the output that a program wrote is missing as well, so there
+must be none.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
+from typing import Final, TypeVar
 
-from wasmsand.engine.protocol import Engine
+from wasmsand.engine.protocol import Engine, Instance, MemoryImage
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.vfs import Snapshot
 from wasmsand.machine.machine import Machine
 
+ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "TZ": "CHECKPOINT0", "LC_ALL": "C.UTF-8"}
+"""Of programs of the image. No user has this zone, so the libc looks at the zone again after a
+start."""
 _DIRECTORY = "/"
 _EPOCH_NS = 1_000_000_000_000_000_000
 """What the time is during such a run: somewhen in 2001."""
@@ -28,6 +34,8 @@ _UMASK = 0o022
 _STANDARD_FILES = frozenset({0, 1, 2})
 _PATIENCE_SECONDS = 120.0
 _SHOWN_BYTES = 2000
+
+_Taken = TypeVar("_Taken")
 
 
 class CheckpointFailed(Exception):
@@ -51,32 +59,71 @@ def run_to_checkpoint(
     module: bytes | None = None,
     engine: Engine | None = None,
 ) -> Checkpoint:
-    """Run the program until it calls `checkpoint`; raises `CheckpointFailed`.
+    """Run the program until it calls `checkpoint`; the same input gives the same result. Raises
+    `CheckpointFailed`.
 
     `module` is what the file `path` is to hold, if not what the image has.
     """
+    machine = _machine(image, engine, _predictable())
+    if module is not None:
+        machine.files.write(path, module, mode=0o755)
+
+    def take(instance: Instance) -> Checkpoint:
+        return Checkpoint(bytes(instance.memory()), instance.exported_variables())
+
+    return _run(machine, path, environ, take)
+
+
+def capture_at_checkpoint(
+    path: str, *, image: Snapshot, engine: Engine | None = None
+) -> MemoryImage:
+    """Run a program of the image, with random numbers that nobody knows, until it calls
+    `checkpoint`; what starts of it can begin with.
+
+    Raises `CheckpointFailed`, and `OSError` where the host has no memory images.
+    """
+    machine = _machine(image, engine, os.urandom)
+    return _run(machine, path, ENVIRONMENT, lambda instance: instance.capture(stack=False))
+
+
+def _machine(image: Snapshot, engine: Engine | None, random: Callable[[int], bytes]) -> Machine:
     machine = Machine(image=image, engine=engine, clock=Clock(lambda: _EPOCH_NS, lambda: _EPOCH_NS))
-    stored: list[Checkpoint] = []
+    machine.kernel.random = random
+    return machine
+
+
+def _run(
+    machine: Machine,
+    path: str,
+    environ: Mapping[str, str],
+    take: Callable[[Instance], _Taken],
+) -> _Taken:
+    """What `take` makes of the program when it has reached its checkpoint."""
+    taken: list[_Taken] = []
     obstacles: list[str] = []
+    failures: list[OSError] = []
 
-    def reached(process: Process, memory: memoryview, variables: Mapping[str, int]) -> None:
+    def reached(process: Process, instance: Instance) -> None:
         obstacles.extend(_obstacles(machine, process))
-        stored.append(Checkpoint(bytes(memory), dict(variables)))
+        try:
+            taken.append(take(instance))
+        except OSError as failure:
+            failures.append(failure)
 
-    machine.kernel.random = _predictable()
     machine.kernel.checkpoint_reached = reached
     try:
-        if module is not None:
-            machine.files.write(path, module, mode=0o755)
         completed = machine.run(
             [path.encode()], environ=environ, cwd=_DIRECTORY, timeout_seconds=_PATIENCE_SECONDS
         )
     finally:
         machine.close()
+        machine.kernel.checkpoint_reached = None  # no circle of references holds what was taken
+    if failures:
+        raise failures[0]
     printed = (completed.stdout + completed.stderr)[:_SHOWN_BYTES].decode("utf-8", "replace")
     if completed.timed_out:
         raise CheckpointFailed(f"{path} reached no checkpoint in {_PATIENCE_SECONDS:.0f} s")
-    if not stored:
+    if not taken:
         raise CheckpointFailed(
             f"{path} ended with {completed.exit_code} before it reached a checkpoint: {printed}"
         )
@@ -84,7 +131,7 @@ def run_to_checkpoint(
         obstacles.append(f"it has written: {printed}")
     if obstacles:
         raise CheckpointFailed(f"{path} cannot be stored: {'; '.join(obstacles)}")
-    return stored[0]
+    return taken[0]
 
 
 def _obstacles(machine: Machine, process: Process) -> list[str]:

@@ -435,7 +435,7 @@ class Guest(ThreadRunner):
         sandbox_limit = self.kernel.limits.memory_limit_bytes
         limit = min(sandbox_limit, self.process.rlimits.address_space)
         try:
-            return module.instantiate(limit)
+            return self._loader.instantiate(module, limit)
         except (ModuleRejected, MemoryError) as error:
             raise KernelError(Errno.ENOMEM, str(error)) from error
 
@@ -462,7 +462,7 @@ class Guest(ThreadRunner):
         reached = self.kernel.checkpoint_reached
         if reached is None:
             raise KernelError(Errno.ENOSYS)
-        reached(self.process, self._instance.memory(), self._instance.exported_variables())
+        reached(self.process, self._instance)
         return self.end(0)
 
     def begin_embryo(self) -> None:

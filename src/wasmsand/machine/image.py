@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from wasmsand.machine.tools import Tool
 IMAGE_DIRECTORY: Final = Path(__file__).resolve().parent.parent / "_image"
 MANIFEST_FORMAT: Final = 2
 TOOL_DIRECTORY: Final = "/usr/local/bin/"
+_PLAIN: Final = "-plain"
 _BEGINNING_BYTES: Final = 4096
 
 
@@ -100,6 +101,21 @@ _Listing = dict[str, Any]
 def image_programs(directory: Path = IMAGE_DIRECTORY) -> tuple[ProgramFile, ...]:
     """What the manifest lists, or ImageMissing."""
     return _read_image(directory).programs
+
+
+@cache
+def prepared_programs(directory: Path = IMAGE_DIRECTORY) -> Mapping[str, ProgramFile]:
+    """The programs that start prepared: for the key of each one's module the program
+    `NAME-plain`, which is the same code and starts from nothing. None if the image is missing."""
+    try:
+        programs = {program.name: program for program in image_programs(directory)}
+    except ImageMissing:
+        return {}
+    return {
+        programs[stored].sha256: plain
+        for name, plain in programs.items()
+        if (stored := name.removesuffix(_PLAIN)) != name and stored in programs
+    }
 
 
 @cache

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 
 from wasmsand.abi.wasi.table import MODULE, UNSTABLE_MODULE
-from wasmsand.engine.protocol import Engine, Module, ModuleRejected
+from wasmsand.engine.protocol import Engine, Instance, MemoryImage, Module, ModuleRejected
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import MODULE_BYTES_MAX
 from wasmsand.kernel.process.process import Process
@@ -53,9 +53,17 @@ class _Load:
 class ModuleLoader:
     """The modules of one machine's programs."""
 
-    def __init__(self, engine: Engine, lock: LockType) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        lock: LockType,
+        newest_image: Callable[[str], MemoryImage | None] = lambda key: None,
+    ) -> None:
+        """`newest_image` says what instances of the module with a key begin with, if not with
+        its own data."""
         self.engine = engine
         self._lock = lock
+        self._newest_image = newest_image
         # Held by the one that hashes, and by the one that compiles, so that no more than two
         # programs are in the host's memory. Taken before the sandbox's lock, never after.
         self._hashing = allocate_lock()
@@ -81,6 +89,10 @@ class ModuleLoader:
             raise load.error
         assert load.module is not None
         return load.module
+
+    def instantiate(self, module: Module, memory_limit: int) -> Instance:
+        """A fresh instance of a module, see `protocol.Module`, with what it is to begin with."""
+        return module.instantiate(memory_limit, self._newest_image(module.key))
 
     def _begin(self, process: Process, program: Program) -> _Load:
         if program.size > MODULE_BYTES_MAX:

@@ -10,6 +10,7 @@ import weakref
 from _thread import LockType, allocate_lock, start_new_thread
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +39,7 @@ from wasmsand.machine.hosted import HostProcess
 from wasmsand.machine.image import base_image, image_with_tools
 from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.parking import Parker
+from wasmsand.machine.renewal import newest_image
 from wasmsand.machine.terminal import HostTerminal
 from wasmsand.machine.timers import TimerOwner, TimerService
 from wasmsand.machine.tools import find_tools
@@ -88,7 +90,7 @@ class Machine:
         self.lock = allocate_lock()
         self.engine: Engine = engine or default_engine()
         self.engine.offer(HOST_FUNCTIONS)
-        self._loader = ModuleLoader(self.engine, self.lock)
+        self._loader = ModuleLoader(self.engine, self.lock, partial(newest_image, self.engine))
         self.identity = Identity.of(USER_ID, USER_ID, frozenset({USER_ID, _USERS_GROUP}))
         clock = clock or Clock()
         if image is None:
@@ -213,7 +215,8 @@ class Machine:
             try:
                 program = self._find(process, argv, environ)
                 module = self._load(process, program, deadline_ns)
-                instance = module.instantiate(kernel.limits.memory_limit_bytes)
+                limit = kernel.limits.memory_limit_bytes
+                instance = self._loader.instantiate(module, limit)
             except (KernelError, TimeoutError):
                 kernel.exit(process, Signal.SIGKILL)
                 raise

@@ -1,4 +1,4 @@
-#| xfail: L029 all starts have the hash seed of the image
+#| xfail: L029 starts share a hash seed
 """Hashes of strings differ from one start to the next, as does what is random."""
 
 import subprocess

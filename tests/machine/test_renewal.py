@@ -1,0 +1,150 @@
+"""When a host prepares a program again, and what starts begin with meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.engine.guests import program
+from tests.engine.hosts import load
+from wasmsand.engine.protocol import MemoryImage
+from wasmsand.engine.wasmtime.engine import WasmtimeEngine
+from wasmsand.machine import renewal
+from wasmsand.machine.renewal import (
+    FIRST_AFTER_SECONDS,
+    IMAGES_MAX,
+    RENEWED_AFTER_SECONDS,
+    Renewal,
+    newest_image,
+)
+
+pytestmark = pytest.mark.no_userland
+A_LITTLE = 0.01
+
+
+class Host:
+    """A host whose clock is set by the test, and whose threads run when it says so."""
+
+    def __init__(self, engine: WasmtimeEngine) -> None:
+        self.engine = engine
+        self.now = 1000.0
+        self.begun: list[Callable[[], None]] = []
+        self.failure: Exception | None = None
+        self.renewal = Renewal(self.prepare, self.begun.append, lambda: self.now)
+
+    def prepare(self) -> MemoryImage:
+        if self.failure is not None:
+            raise self.failure
+        instance = load(self.engine, program("")).instantiate(1 << 20)
+        try:
+            return instance.capture(stack=False)
+        finally:
+            instance.close()
+
+    def start_after(self, seconds: float) -> MemoryImage | None:
+        """What a start begins with that long after the last one."""
+        self.now += seconds
+        return self.renewal.newest()
+
+    def finish(self) -> None:
+        """Let the preparation that is under way end."""
+        (job,) = self.begun
+        self.begun.clear()
+        job()
+
+    def first(self) -> MemoryImage:
+        """The first image of this host."""
+        self.start_after(0)
+        self.start_after(FIRST_AFTER_SECONDS)
+        self.finish()
+        image = self.renewal.newest()
+        assert image is not None
+        return image
+
+
+@pytest.fixture
+def host(engine: WasmtimeEngine) -> Host:
+    return Host(engine)
+
+
+def test_a_host_that_starts_a_few_programs_at_once_prepares_nothing(host: Host) -> None:
+    for _ in range(5):
+        assert host.start_after(FIRST_AFTER_SECONDS / 10) is None
+    assert host.begun == []
+
+
+def test_a_later_start_has_the_first_one_made_and_does_not_wait(host: Host) -> None:
+    host.start_after(0)
+    assert host.start_after(FIRST_AFTER_SECONDS) is None
+    assert len(host.begun) == 1
+    host.finish()
+    assert host.start_after(A_LITTLE) is not None
+
+
+def test_starts_share_an_image_until_it_is_old_and_its_successor_is_made(host: Host) -> None:
+    first = host.first()
+    assert host.start_after(RENEWED_AFTER_SECONDS - A_LITTLE) is first
+    assert host.begun == []
+    assert host.start_after(2 * A_LITTLE) is first
+    host.finish()
+    second = host.start_after(A_LITTLE)
+    assert second is not first
+
+
+def test_one_preparation_is_under_way_at_a_time(host: Host) -> None:
+    host.first()
+    for _ in range(3):
+        host.start_after(2 * RENEWED_AFTER_SECONDS)
+    assert len(host.begun) == 1
+
+
+def test_a_host_where_nothing_starts_does_nothing(host: Host) -> None:
+    host.first()
+    host.now += 100 * RENEWED_AFTER_SECONDS
+    assert host.begun == []
+
+
+def test_images_that_processes_live_in_are_few(host: Host) -> None:
+    held = [host.first()]
+    while len(held) < IMAGES_MAX:
+        host.start_after(RENEWED_AFTER_SECONDS)
+        host.finish()
+        image = host.renewal.newest()
+        assert image is not None
+        held.append(image)
+    assert host.start_after(RENEWED_AFTER_SECONDS) is held[-1]
+    assert host.begun == []
+    del held[0], image
+    assert host.start_after(RENEWED_AFTER_SECONDS) is held[-1]
+    assert len(host.begun) == 1
+
+
+@pytest.mark.parametrize("failure", [OSError("no such files here"), ValueError("a bug")])
+def test_after_a_failure_starts_go_on_with_what_there_is(host: Host, failure: Exception) -> None:
+    first = host.first()
+    host.failure = failure
+    host.start_after(RENEWED_AFTER_SECONDS)
+    host.finish()
+    assert host.start_after(RENEWED_AFTER_SECONDS) is first
+    assert host.begun == []
+
+
+def test_the_environment_can_forbid_it(
+    engine: WasmtimeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    class Asked:
+        def newest(self) -> None:
+            asked.append("newest")
+
+    monkeypatch.setattr(renewal, "prepared_programs", lambda: {"key": "a program"})
+    monkeypatch.setitem(renewal._renewals, (id(engine), "key"), Asked())
+    monkeypatch.setenv(renewal.VARIABLE, "off")
+    assert newest_image(engine, "key") is None
+    assert asked == []
+    monkeypatch.delenv(renewal.VARIABLE)
+    newest_image(engine, "key")
+    newest_image(engine, "another program")
+    assert asked == ["newest"]

@@ -1,0 +1,176 @@
+"""Python that the host has prepared again: another hash seed, and otherwise the same."""
+
+from __future__ import annotations
+
+import gc
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from userland.builder.preinitialise import _ENVIRONMENT
+from userland.builder.wasm_module import MAGIC, Reader
+from wasmsand import Sandbox
+from wasmsand.engine import default_engine
+from wasmsand.machine import image_programs, renewal
+from wasmsand.machine.checkpoint import ENVIRONMENT
+from wasmsand.machine.image import prepared_programs
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="files without a name")
+
+PLAIN = "/usr/libexec/python3-plain"
+HASH = "python3 -c 'print(hash(\"text\"))'"
+PATIENCE_SECONDS = 120
+
+
+def run(sandbox: Sandbox, command: str) -> str:
+    result = sandbox.commands.run(command)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+def other_hash(sandbox: Sandbox, known: set[str]) -> str:
+    """The hash of a start that has none of the known ones; there must be one soon."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        found = run(sandbox, HASH)
+        if found not in known:
+            return found
+        time.sleep(0.1)
+    raise AssertionError("no start got another seed")
+
+
+def image_mappings() -> int:
+    return len(re.findall(r"/#\d+ \(deleted\)|memory-image", Path("/proc/self/maps").read_text()))
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every start has the next preparation made."""
+    monkeypatch.delenv(renewal.VARIABLE)
+    monkeypatch.setattr(renewal, "FIRST_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(renewal, "RENEWED_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(renewal, "_renewals", {})
+
+
+@pytest.fixture(scope="module")
+def renewed() -> Iterator[None]:
+    """Starts begin with one preparation of this host."""
+    key = next(key for key, plain in prepared_programs().items() if plain.names == (PLAIN,))
+    image = renewal._prepare(default_engine(), prepared_programs()[key])
+    made = renewal.Renewal(lambda: image, lambda job: job())
+    made._newest, made._due = image, float("inf")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(renewal.VARIABLE)
+        patch.setitem(renewal._renewals, (id(default_engine()), key), made)
+        yield
+
+
+@pytest.mark.usefixtures("at_once")
+def test_the_host_gives_later_starts_other_seeds() -> None:
+    with Sandbox() as sandbox:
+        seen = {run(sandbox, HASH)}
+        for _ in range(2):
+            seen.add(other_hash(sandbox, seen))
+    gc.collect()
+    assert image_mappings() == 0
+
+
+@pytest.mark.usefixtures("renewed")
+def test_the_plain_program_is_not_kept_in_memory() -> None:
+    (plain,) = prepared_programs().values()
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while plain.sha256 in Path("/proc/self/maps").read_text():  # another one may be under way
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+        gc.collect()
+
+
+@pytest.mark.usefixtures("renewed")
+def test_the_image_of_the_host_is_used() -> None:
+    with Sandbox() as one, Sandbox() as other:
+        renewed = run(one, HASH)
+        assert run(other, HASH) == renewed
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(renewal.VARIABLE, "off")
+            assert run(one, HASH) != renewed
+
+
+@pytest.mark.usefixtures("renewed")
+def test_what_is_random_or_of_the_start_is_of_the_start() -> None:
+    code = "import random, uuid; print(random.random(), uuid.uuid4())"
+    with Sandbox() as sandbox:
+        assert run(sandbox, f"python3 -c '{code}'") != run(sandbox, f"python3 -c '{code}'")
+        sandbox.files.write(
+            "show.py", "import os, sys; print(sys.argv, sys.executable, os.environ['A'], sys.path)"
+        )
+        shown = run(sandbox, "A=b python3 show.py x")
+        assert shown.startswith("['show.py', 'x'] /usr/bin/python3 b ['/home/user', ")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(renewal.VARIABLE, "off")
+            assert run(sandbox, "A=b python3 show.py x") == shown
+
+
+@pytest.mark.usefixtures("renewed")
+def test_threads_children_and_another_program_work() -> None:
+    code = """
+import os, subprocess, sys
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(4) as pool:
+    print(sum(pool.map(lambda n: len({str(i) for i in range(n)}), range(100))))
+print(subprocess.run([sys.executable, "-c", "print(hash('text'))"], capture_output=True,
+                     text=True).stdout == f"{hash('text')}\\n")
+sys.stdout.flush()
+os.execv("/bin/echo", ["echo", "gone"])
+"""
+    with Sandbox() as sandbox:
+        sandbox.files.write("all.py", code)
+        assert run(sandbox, "python3 all.py") == "4950\nTrue\ngone\n"
+
+
+@pytest.mark.usefixtures("renewed")
+def test_memory_grows_and_is_gone_with_the_process() -> None:
+    with Sandbox() as sandbox:
+        code = "data = bytearray(60_000_000); print(data.count(0))"
+        assert run(sandbox, f"python3 -c '{code}'") == "60000000\n"
+        assert sandbox.commands.run("python3 -c 'while True: pass'", timeout_ms=300).timed_out
+        with sandbox.python() as session:
+            session.run("kept = {'a', 'b', 'c'}")
+            assert session.run("sorted(kept)").value == ["a", "b", "c"]
+            assert image_mappings() > 0
+    gc.collect()
+    assert image_mappings() == 0
+
+
+@pytest.mark.usefixtures("renewed")
+def test_a_variable_still_asks_for_the_plain_interpreter() -> None:
+    with Sandbox() as sandbox:
+        fixed = f"PYTHONHASHSEED=7 {HASH}"
+        assert run(sandbox, fixed) == run(sandbox, fixed)
+        assert run(sandbox, fixed) != run(sandbox, HASH)
+
+
+def test_a_program_that_starts_prepared_has_the_code_of_the_plain_one() -> None:
+    """Else memory of the one would be nonsense to the other: functions are numbers in it."""
+    assert [plain.names for plain in prepared_programs().values()] == [(PLAIN,)]
+    programs = {program.sha256: program for program in image_programs()}
+    for key, plain in prepared_programs().items():
+        assert _code(programs[key].read()) == _code(plain.read())
+
+
+def _code(module: bytes) -> dict[int, bytes]:
+    """The sections that say what functions there are, and what numbers they have."""
+    reader = Reader(module, len(MAGIC), len(module))
+    found = {}
+    while not reader.done:
+        kind, body = reader.section()
+        if kind in (1, 2, 3, 4, 9, 10):  # types, imports, functions, tables, elements, code
+            found[kind] = body.rest()
+    return found
+
+
+def test_hosts_prepare_as_the_builder_does() -> None:
+    assert ENVIRONMENT == _ENVIRONMENT

@@ -1,116 +1,133 @@
 """The sandbox's side of `PythonSession`: never imported here, its text runs in the sandbox.
 
 Reads requests, one JSON object per line, from one descriptor; runs each in `__main__`; answers
-on another, in a line as well. Rules: what it keeps for itself is in local variables, so that
-the program's name space is the program's; SIGINT interrupts the program and nothing else;
-whatever the program does, an answer follows, unless it ends the interpreter.
+on another, in a line as well. Rules: its names are in a name space of its own, so that the
+program's is the program's; SIGINT interrupts the program and nothing else; whatever the program
+does, an answer follows, unless it ends the interpreter. Every statement of this file is compiled
+by itself (see `python_session`): it needs the names above it, and no `__future__`.
 
 It runs on the Python of the image, and needs nothing but its standard library.
 """
 
 from __future__ import annotations
 
+import ast
+import json
+import linecache
+import os
+import signal
+import sys
+import traceback
+from types import CodeType, FrameType, TracebackType
+
+TEXT_MAX = 200_000
+VALUE_BYTES_MAX, VALUE_DEPTH_MAX, INTEGER_BITS_MAX = 1 << 20, 50, 1024
+main = sys.modules["__main__"].__dict__
+running = False
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """SIGINT: the program's, while one runs."""
+    if running:
+        raise KeyboardInterrupt
+
+
+def cut(text: str) -> str:
+    """The text, or what is shown of it."""
+    if len(text) <= TEXT_MAX:
+        return text
+    return f"{text[:TEXT_MAX]}... ({len(text)} characters)"
+
+
+def is_plain(value: object, depth: int = 0) -> bool:
+    """Whether JSON can hold the value, and gives back the same."""
+    kind = type(value)
+    if value is None or kind in (bool, str, float):
+        return True
+    if isinstance(value, int):
+        return kind is int and value.bit_length() <= INTEGER_BITS_MAX
+    if depth == VALUE_DEPTH_MAX:
+        return False
+    if isinstance(value, list):
+        return kind is list and all(is_plain(item, depth + 1) for item in value)
+    return (
+        isinstance(value, dict)
+        and kind is dict
+        and all(type(k) is str and is_plain(v, depth + 1) for k, v in value.items())
+    )
+
+
+def described(value: object) -> dict[str, object]:
+    """A value in an answer."""
+    answer: dict[str, object] = {"repr": cut(repr(value))}
+    if is_plain(value):
+        encoded = json.dumps(value, ensure_ascii=False)
+        if len(encoded.encode("utf-8", "surrogatepass")) <= VALUE_BYTES_MAX:
+            answer["value"] = value
+    return answer
+
+
+def failed(error: BaseException, trace: TracebackType | None) -> dict[str, object]:
+    """An exception in an answer."""
+    kind = type(error)
+    name = kind.__qualname__
+    if kind.__module__ not in ("builtins", "__main__"):
+        name = f"{kind.__module__}.{name}"
+    try:
+        message = str(error)
+    except Exception:
+        message = "<exception str() failed>"
+    lines = traceback.TracebackException(kind, error, trace).format()
+    return {"error": {"type": name, "message": cut(message), "traceback": cut("".join(lines))}}
+
+
+def compiled(code: str, name: str) -> tuple[CodeType, CodeType | None]:
+    """The statements, and the expression at the end if there is one."""
+    tree = ast.parse(code, name)
+    last = None
+    if tree.body and isinstance(tree.body[-1], ast.Expr):
+        last = compile(ast.Expression(tree.body.pop().value), name, "eval")  # type: ignore[attr-defined]
+    return compile(tree, name, "exec"), last
+
+
+def execute(code: str, name: str) -> dict[str, object]:
+    """Run code in `__main__`; the answer, if it raises nothing."""
+    linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+    statements, last = compiled(code, name)
+    exec(statements, main)
+    value = None if last is None else eval(last, main)
+    return {} if value is None else described(value)
+
+
+def flush() -> None:
+    """Let what was printed come before the answer."""
+    for stream in {sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__}:
+        try:
+            if stream is not None:
+                stream.flush()
+        except Exception:
+            pass  # the program has closed or replaced it
+
+
+def answer_to(code: str, name: str) -> dict[str, object]:
+    """Run code, whatever it does; the answer."""
+    global running
+    try:
+        try:
+            running = True
+            return execute(code, name)
+        finally:
+            running = False
+    except BaseException as error:
+        # The frames of this file are not the program's: drop them.
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+            trace = trace.tb_next
+        return failed(error, trace)
+
 
 def serve(requests_fd: int, answers_fd: int) -> None:
     """Serve until there are no more requests."""
-    import ast
-    import json
-    import linecache
-    import os
-    import signal
-    import sys
-    import traceback
-    from types import CodeType, FrameType, TracebackType
-
-    text_max = 200_000
-    value_bytes_max, value_depth_max, integer_bits_max = 1 << 20, 50, 1024
-    running = False
-    main = sys.modules["__main__"].__dict__
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        if running:
-            raise KeyboardInterrupt
-
-    def cut(text: str) -> str:
-        if len(text) <= text_max:
-            return text
-        return f"{text[:text_max]}... ({len(text)} characters)"
-
-    def is_plain(value: object, depth: int = 0) -> bool:
-        """Whether JSON can hold the value, and gives back the same."""
-        kind = type(value)
-        if value is None or kind in (bool, str, float):
-            return True
-        if isinstance(value, int):
-            return kind is int and value.bit_length() <= integer_bits_max
-        if depth == value_depth_max:
-            return False
-        if isinstance(value, list):
-            return kind is list and all(is_plain(item, depth + 1) for item in value)
-        return (
-            isinstance(value, dict)
-            and kind is dict
-            and all(type(k) is str and is_plain(v, depth + 1) for k, v in value.items())
-        )
-
-    def described(value: object) -> dict[str, object]:
-        answer: dict[str, object] = {"repr": cut(repr(value))}
-        if is_plain(value):
-            encoded = json.dumps(value, ensure_ascii=False)
-            if len(encoded.encode("utf-8", "surrogatepass")) <= value_bytes_max:
-                answer["value"] = value
-        return answer
-
-    def failed(error: BaseException, trace: TracebackType | None) -> dict[str, object]:
-        kind = type(error)
-        name = kind.__qualname__
-        if kind.__module__ not in ("builtins", "__main__"):
-            name = f"{kind.__module__}.{name}"
-        try:
-            message = str(error)
-        except Exception:
-            message = "<exception str() failed>"
-        lines = traceback.TracebackException(kind, error, trace).format()
-        return {"error": {"type": name, "message": cut(message), "traceback": cut("".join(lines))}}
-
-    def compiled(code: str, name: str) -> tuple[CodeType, CodeType | None]:
-        """The statements, and the expression at the end if there is one."""
-        tree = ast.parse(code, name)
-        last = None
-        if tree.body and isinstance(tree.body[-1], ast.Expr):
-            last = compile(ast.Expression(tree.body.pop().value), name, "eval")  # type: ignore[attr-defined]
-        return compile(tree, name, "exec"), last
-
-    def execute(code: str, name: str) -> dict[str, object]:
-        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
-        statements, last = compiled(code, name)
-        exec(statements, main)
-        value = None if last is None else eval(last, main)
-        return {} if value is None else described(value)
-
-    def flush() -> None:
-        for stream in {sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__}:
-            try:
-                if stream is not None:
-                    stream.flush()
-            except Exception:
-                pass  # the program has closed or replaced it
-
-    def answer_to(code: str, name: str) -> dict[str, object]:
-        nonlocal running
-        try:
-            try:
-                running = True
-                return execute(code, name)
-            finally:
-                running = False
-        except BaseException as error:
-            # The frames of this file are not the program's: drop them.
-            trace = error.__traceback__
-            while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
-                trace = trace.tb_next
-            return failed(error, trace)
-
     for fd in (requests_fd, answers_fd):
         os.set_inheritable(fd, False)
     sys.argv[:] = [""]

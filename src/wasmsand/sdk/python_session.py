@@ -9,6 +9,7 @@ answer. The most a hostile program gets by that is a wrong result of its own run
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 from collections.abc import Mapping
@@ -189,6 +190,19 @@ def _driver() -> str:
     program's."""
     source = Path(__file__).with_name("python_driver.py").read_text(encoding="utf-8")
     name = "<session>"
-    space = {"__name__": name, "__file__": name}
+    # Memory that the compiler has used stays with the interpreter: for all of the driver at once
+    # that is 0.4 MB more than for one statement after another.
+    space = {"__name__": name, "__file__": name, "statements": _statements(source)}
+    load = "for statement in statements: exec(compile(statement, __file__, 'exec'))\n"
     call = f"serve({_REQUESTS}, {_ANSWERS})\n"
-    return f"exec(compile({source + call!r}, {name!r}, 'exec'), {space!r})"
+    return f"exec(compile({load + call!r}, {name!r}, 'exec'), {space!r})"
+
+
+def _statements(source: str) -> list[str]:
+    """The statements of a module, without its docstring and what it has from the future."""
+    lines = source.splitlines(keepends=True)
+    return [
+        "".join(lines[node.lineno - 1 : node.end_lineno])
+        for node in ast.parse(source).body[1:]
+        if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")
+    ]

@@ -2,15 +2,16 @@
  * src/wasm32/ffi.c.
  *
  * A function is called through a table of all the types that calls can have, and a callback is
- * one of a fixed number of functions for its type, which signatures.awk has written. A type that
- * is not there is refused when it is prepared (FFI_BAD_TYPEDEF), and so is a callback when all of
- * its type are in use.
+ * one of a fixed number of functions for its type, which signatures.awk has written. A callback
+ * whose type is not there is refused (FFI_BAD_TYPEDEF), and so is one when all of its type are in
+ * use.
  *
  * Two things differ from other ports. The address of a callback is not known before its type is:
  * after ffi_prep_closure_loc it stands in the closure (ftramp), and what ffi_closure_alloc gave is
  * to be forgotten. And a function that is called by a type that it has not would end the program;
  * so a program that knows the types of its functions can say so (ffi_wasm_signature), and
- * arguments are then made to fit, as they do on machines that have registers. */
+ * arguments are then made to fit, as they do on machines that have registers. Whether a call is
+ * possible thus depends on the function: ffi_wasm_can_call is to be asked before ffi_call. */
 #include <ffi.h>
 #include <ffi_common.h>
 #include <stdbool.h>
@@ -115,8 +116,24 @@ static ffi_status prepare(ffi_cif *cif, unsigned fixed, bool variadic)
 	char signature[MOST_WORDS + 2];
 	cif->nfixedargs = fixed;
 	cif->flags = variadic;
-	ffi_status status = signature_of(cif, signature);
-	return status == FFI_OK && !FIND(calls, signature) ? FFI_BAD_TYPEDEF : status;
+	return signature_of(cif, signature);
+}
+
+static const char *known_signature(ffi_fp function)
+{
+	return ffi_wasm_signature ? ffi_wasm_signature(function) : 0;
+}
+
+/* Whether ffi_call has the code to call this function with these types. */
+int ffi_wasm_can_call(const ffi_cif *cif, ffi_fp function)
+{
+	char signature[MOST_WORDS + 2];
+	const char *known = known_signature(function);
+	size_t length = known ? strlen(known) : 0;
+	if (length > MOST_WORDS + 1) return 0;
+	if (!known) return signature_of(cif, signature) == FFI_OK && FIND(calls, signature);
+	for (size_t i = 0; i <= length; i++) signature[i] = known[i] == '*' ? 'i' : known[i];
+	return !!FIND(calls, signature);
 }
 
 ffi_status FFI_HIDDEN ffi_prep_cif_machdep(ffi_cif *cif)
@@ -210,7 +227,7 @@ void ffi_call(ffi_cif *cif, ffi_fp function, void *rvalue, void **avalue)
 {
 	struct frame frame = { .count = 0 };
 	char signature[MOST_WORDS + 2];
-	const char *known = ffi_wasm_signature ? ffi_wasm_signature(function) : 0;
+	const char *known = known_signature(function);
 	const char *star = known ? strchr(known, '*') : 0;
 	unsigned fixed = cif->nfixedargs;
 	bool variadic = cif->flags;
@@ -285,7 +302,7 @@ void ffi_call(ffi_cif *cif, ffi_fp function, void *rvalue, void **avalue)
 	signature[frame.count + 1] = 0;
 
 	const struct call *call = FIND(calls, signature);
-	if (!call) abort(); /* prepare() has found it */
+	if (!call) abort(); /* ffi_wasm_can_call was not asked */
 	union word word = { .l = 0 };
 	call->call(function, &word, frame.words);
 	if (rvalue && result != 'v') store_result(cif->rtype, rvalue, convert(word, returned, result));

@@ -37,12 +37,11 @@ def test_further_arguments(sandbox: Sandbox) -> None:
     code = (
         "libc = CDLL(None)\n"
         "libc.printf(b'%d %s %c|', 5, b'text', 65)\n"
-        "libc.printf(b'%.2f %d|', c_double(3.14159), 9)\n"
-        "libc.printf(b'%lld %d|', c_longlong(1 << 40), 3)\n"
+        "libc.printf(b'%.2f %d %lld %d|', c_double(3.14159), 9, c_longlong(1 << 40), 3)\n"
         "libc.printf.argtypes = [c_char_p]; libc.printf(b'%s %.1f\\n', b'x', c_double(2.5))\n"
         "libc.fflush(None)"
     )
-    assert run(sandbox, code) == "5 text A|3.14 9|1099511627776 3|x 2.5\n"
+    assert run(sandbox, code) == "5 text A|3.14 9 1099511627776 3|x 2.5\n"
 
 
 def test_numbers_of_both_kinds(sandbox: Sandbox) -> None:
@@ -107,6 +106,15 @@ def test_functions_and_variables_of_python(sandbox: Sandbox) -> None:
     assert run(sandbox, code) == "5-x\n<class 'ValueError'>\nstopped\n"
 
 
+def test_libraries_that_are_part_of_the_program_are_found(sandbox: Sandbox) -> None:
+    code = (
+        "from ctypes.util import dllist, find_library\n"
+        "print(find_library('c'), find_library('none'), 'libm.so.6' in dllist())\n"
+        "print(CDLL(find_library('m')).abs(-2), c_int.in_dll(pythonapi, 'Py_OptimizeFlag').value)"
+    )
+    assert run(sandbox, code) == "libc.so.6 None True\n2 0\n"
+
+
 def test_an_exception_of_python_is_raised(sandbox: Sandbox) -> None:
     failed = sandbox.commands.run(
         ["python3", "-c", "import ctypes; ctypes.pythonapi.PyLong_AsLong(ctypes.py_object('x'))"]
@@ -121,12 +129,15 @@ def test_what_cannot_be_loaded_or_found_says_so(sandbox: Sandbox) -> None:
         "    except OSError as error: print(error)\n"
         "try: CDLL(None).none\n"
         "except AttributeError as error: print(error)\n"
-        "try: CFUNCTYPE(c_int, *[c_double] * 12)(lambda *a: 0)\n"
-        "except RuntimeError as error: print(error)"
+        "floats = CFUNCTYPE(c_int, *[c_float] * 9)\n"
+        "for wrong in (lambda: floats(lambda *a: 0), lambda: floats(99)(*range(9))):\n"
+        "    try: wrong()\n"
+        "    except RuntimeError as error: print(error)"
     )
     assert run(sandbox, code) == (
         "libnone.so: cannot open shared object file: No such file or directory\n"
         "/bin/ls: shared libraries cannot be loaded: programs are linked statically\n"
         "python3: undefined symbol: none\n"
-        "ffi_prep_cif failed with 1\n"
+        "ffi_prep_closure failed with 1\n"
+        "a function with arguments and a result of these types cannot be called\n"
     )

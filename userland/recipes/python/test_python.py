@@ -83,6 +83,7 @@ def test_hashes_are_those_of_openssl_but_where_its_own_are_faster(sandbox: Sandb
     names = "h.md5, h.sha1, h.sha256, h.sha512"
     code = f"import hashlib as h; print(*(f.__module__ for f in ({names})))"
     assert run(sandbox, code) == "_hashlib _hashlib _sha2 _hashlib\n"
+    assert run(sandbox, "import hashlib as h; print(len(h.__all__) - len({*h.__all__}))") == "0\n"
 
 
 def test_the_spawn_functions_of_os(sandbox: Sandbox) -> None:

@@ -2,7 +2,7 @@
  *
  * Nothing is loaded at run time, but everything that ctypes.pythonapi and CDLL("libc.so.6") are
  * asked for is linked into the interpreter. This file has the names and takes the place of the
- * libc's dlopen, dlsym, dlclose and dlerror. Of Python it is the stable ABI, from the list that
+ * libc's dlopen, dlsym, dlclose, dlerror and dl_iterate_phdr. Of Python it is the stable ABI, from the list that
  * CPython has of it (stable_abi.awk), and a few more; of the libc what programs use ctypes for.
  *
  * A WebAssembly function must be called by its own type, and ctypes calls most by a guess (int
@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <link.h>
 #include <locale.h>
 #include <math.h>
 #include <poll.h>
@@ -40,7 +41,10 @@
 #include <unistd.h>
 #include <wchar.h>
 
-extern "C" const char *(*ffi_wasm_signature)(void (*)(void));
+extern "C" {
+extern const char *(*ffi_wasm_signature)(void (*)(void));
+extern const struct _frozen *_PyImport_FrozenBootstrap, *_PyImport_FrozenStdlib, *_PyImport_FrozenTest;
+}
 
 namespace {
 
@@ -88,8 +92,12 @@ symbol symbols[] = {
 	FUNCTION(PyInterpreterState_ThreadHead) FUNCTION(PyMethod_New) FUNCTION(PyObject_GET_WEAKREFS_LISTPTR)
 	FUNCTION(PyRun_AnyFileExFlags) FUNCTION(PyRun_SimpleString) FUNCTION(PyRun_SimpleStringFlags)
 	FUNCTION(PyRun_String) FUNCTION(PyRun_StringFlags) FUNCTION(PyThreadState_Next)
-	FUNCTION(PyUnicode_CopyCharacters) FUNCTION(PyUnicode_New) FUNCTION(Py_GetArgcArgv)
+	FUNCTION(PyUnicode_CopyCharacters) FUNCTION(PyUnicode_New)
+	FUNCTION(PyUnstable_Code_GetExtra) FUNCTION(PyUnstable_Code_SetExtra)
+	FUNCTION(PyUnstable_Eval_RequestCodeExtraIndex) FUNCTION(Py_GetArgcArgv)
 	FUNCTION(_PyBytes_Resize) FUNCTION(_PyObject_GetDictPtr)
+	DATA(PyImport_FrozenModules) DATA(_PyImport_FrozenBootstrap) DATA(_PyImport_FrozenStdlib)
+	DATA(_PyImport_FrozenTest) DATA(Py_DebugFlag) DATA(Py_OptimizeFlag) DATA(Py_VerboseFlag)
 
 	/* string.h, strings.h, wchar.h */
 	FUNCTION(memchr) FUNCTION(memcmp) FUNCTION(memcpy) FUNCTION(memmem) FUNCTION(memmove)
@@ -235,6 +243,19 @@ char *dlerror(void)
 	bool was = failed;
 	failed = false;
 	return was ? message : nullptr;
+}
+
+/* The program, which has no name, and what is part of it. */
+int dl_iterate_phdr(int (*visit)(struct dl_phdr_info *, size_t, void *), void *data)
+{
+	struct dl_phdr_info info = {};
+	info.dlpi_name = "";
+	int result = visit(&info, sizeof info, data);
+	for (size_t i = 0; !result && i < sizeof linked / sizeof *linked; i++) {
+		info.dlpi_name = linked[i];
+		result = visit(&info, sizeof info, data);
+	}
+	return result;
 }
 
 }

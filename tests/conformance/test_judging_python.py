@@ -28,6 +28,7 @@ test_capi.test_x skipped -- requires test modules
 
 Result: SUCCESS
 """
+_NOTHING_BUT_SKIPPED = b"1 test OK.\n\nTotal tests: run=0 skipped=1\nResult: SUCCESS\n"
 _FAILED = b"FAIL: test_x (test.test_os.T.test_x)\n\n1 test failed:\n    test_os\n"
 
 
@@ -36,6 +37,7 @@ _FAILED = b"FAIL: test_x (test.test_os.T.test_x)\n\n1 test failed:\n    test_os\
     [
         (0, _SKIPPED, Verdict.SKIP),
         (0, _PARTLY, Verdict.PASS),
+        (0, _NOTHING_BUT_SKIPPED, Verdict.SKIP),
         (0, _PART_OF_A_PACKAGE_SKIPPED, Verdict.PASS),
         (2, _FAILED, Verdict.FAIL),
         (3, _PARTLY, Verdict.FAIL),

@@ -94,3 +94,15 @@ def test_a_rename_does_not_replace_what_it_must_not(sandbox: Sandbox) -> None:
     result = sandbox.commands.run("cd /tmp && echo a > a; echo b > b; mv -n a b; mv --exchange a b")
     assert (result.stdout, result.stderr) == ("", "")
     assert sandbox.commands.run("cat /tmp/a /tmp/b").stdout == "b\na\n"
+
+
+@pytest.mark.parametrize(("option", "threads"), [("", "1"), ("--parallel=2", "2")])
+def test_sort_has_one_thread_unless_it_is_told_otherwise(
+    sandbox: Sandbox, option: str, threads: str
+) -> None:
+    result = sandbox.commands.run(
+        f"seq 300000 | shuf > lines; sort {option} lines > sorted & "
+        "while kill -0 $! 2> /dev/null; do grep Threads /proc/$!/status 2> /dev/null; done "
+        "| sort -u | tail -n 1"
+    )
+    assert result.stdout.split() == ["Threads:", threads]

@@ -233,7 +233,8 @@ class Guest(ThreadRunner):
 
     def invoke(self, handler: Callable[..., Any], *arguments: int) -> int:
         """One call of a function of WASI."""
-        with self._lock:
+        self._lock.acquire()
+        try:
             process = self.process
             if process.dead:
                 raise ProcessEnded
@@ -250,6 +251,8 @@ class Guest(ThreadRunner):
             if process.signals.pending or process.dead or process.state is ProcessState.STOPPED:
                 self._before_return()
             return result
+        finally:
+            self._lock.release()
 
     def _begin_wasi(self) -> WasiContext:
         self._wasi = WasiContext(self)

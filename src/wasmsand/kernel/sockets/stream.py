@@ -365,8 +365,8 @@ class StreamSocket(Socket):
         if other is None or (self.is_unix and other.shut_read):
             if self.is_unix or tx.finished:
                 raise KernelError(Errno.EPIPE)
-            # The answer to this is a reset, which the next call is told.
-            self._be_reset(Errno.EPIPE)
+            if data:  # The answer to this is a reset, which the next call is told.
+                self._be_reset(Errno.EPIPE)
             return len(data)
         if not data:
             return 0

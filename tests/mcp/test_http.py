@@ -194,6 +194,7 @@ def test_a_client_without_sessions_is_told_what_to_speak() -> None:
         with http_server() as url:
             async with Client(url, mode="auto") as client:
                 assert client.session.protocol_version == "2025-11-25"
+                await client.list_tools()  # the session is not over before it has begun
             async with Client(url, mode="2026-07-28") as client:
                 with pytest.raises(MCPError, match="a sandbox needs a session"):
                     await client.list_tools()

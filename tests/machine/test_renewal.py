@@ -148,3 +148,25 @@ def test_the_environment_can_forbid_it(
     newest_image(engine, "key")
     newest_image(engine, "another program")
     assert asked == ["newest"]
+
+
+def test_a_host_without_threads_starts_programs_as_before_and_tries_later() -> None:
+    now, tries = 1000.0, 0
+
+    def no_thread(job: Callable[[], None]) -> None:
+        nonlocal tries
+        tries += 1
+        raise RuntimeError("can't start new thread")
+
+    def prepare() -> MemoryImage:
+        raise AssertionError("nothing runs it")
+
+    refused = Renewal(prepare, no_thread, lambda: now)
+    assert refused.newest() is None
+    now += FIRST_AFTER_SECONDS
+    assert refused.newest() is None
+    assert refused.newest() is None
+    assert tries == 1
+    now += RENEWED_AFTER_SECONDS
+    assert refused.newest() is None
+    assert tries == 2

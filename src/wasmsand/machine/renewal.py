@@ -100,7 +100,13 @@ class Renewal:
                 self._due = now + RENEWED_AFTER_SECONDS
                 return
             self._under_way = True
-        self._start_thread(self._renew)
+        try:
+            self._start_thread(self._renew)
+        except RuntimeError as error:  # the host has no thread left: not the start's fault
+            log.info("no thread to prepare a program on: %s", error)
+            with self._lock:
+                self._due = now + RENEWED_AFTER_SECONDS
+                self._under_way = False
 
     def _renew(self) -> None:
         due = math.inf  # what failed once is not tried again

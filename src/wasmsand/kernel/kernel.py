@@ -23,6 +23,7 @@ from wasmsand.kernel.files.table import FdTable
 from wasmsand.kernel.files.terminal import Terminal
 from wasmsand.kernel.files.timer import TimerFile
 from wasmsand.kernel.flags import S_IFCHR
+from wasmsand.kernel.ledger import Ledger
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.proc_source import KernelProcSource
 from wasmsand.kernel.process.delivery import SI_KERNEL, post, signal_group
@@ -63,6 +64,7 @@ class Kernel:
         hostname: bytes = b"sandbox",
     ) -> None:
         self.limits = limits
+        self.ledger = Ledger(limits.memory_limit_bytes)
         self.clock = clock or Clock()
         self.hostname = hostname
         self.root = root

@@ -1,0 +1,88 @@
+"""What one sandbox takes of the host's memory.
+
+Owns `Ledger`, the one account of a sandbox's memory, by kind: linear memory of guests, what
+the engine needs besides it, kernel objects, queued data. Rules: an entry is made before the
+memory is used and taken back when it is freed; all kinds together stay within
+`memory_limit_bytes`; a refusal is an errno that names that option. Content of files is not
+here: it has an account of its own (`vfs/space.py`, `fs_limit_bytes`).
+
+Guests' memory is the exception to "before": a guest grows it by itself. The engine bounds that
+growth by `room`, and what it grew by is entered at once (`set_guest`), which can exceed the
+limit when several processes grow at the same moment; then the largest process is ended.
+"""
+
+from __future__ import annotations
+
+from wasmsand.kernel.errno import Errno, KernelError
+
+
+class Ledger:
+    """Bytes in use, by kind."""
+
+    __slots__ = ("engine", "guest", "limit", "objects", "peak", "queued")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.guest = 0
+        """Linear memory of all processes, without what is never touched of their C stacks."""
+        self.engine = 0
+        """What the engine holds besides: tables, stacks of calls, exceptions, instances."""
+        self.objects = 0
+        """Kernel objects: processes, open files, sockets, watches, timers, locks."""
+        self.queued = 0
+        """Data that waits to be read: in pipes, sockets, terminals."""
+        self.peak = 0
+        """The most that was in use at once."""
+
+    @property
+    def used(self) -> int:
+        """Bytes in use of all kinds."""
+        return self.guest + self.engine + self.objects + self.queued
+
+    @property
+    def room(self) -> int:
+        """Bytes left; negative when guests have grown past the limit."""
+        return self.limit - self.used
+
+    def require(self, wanted: int, errno: Errno = Errno.ENOMEM) -> None:
+        """Raise `errno` unless there is room for `wanted` more bytes."""
+        if wanted > self.limit - self.used:
+            raise KernelError(errno, f"{self.limit} bytes in use; raise memory_limit_bytes")
+
+    def add_object(self, cost: int, errno: Errno = Errno.ENOMEM) -> None:
+        """Enter a kernel object, before it is made."""
+        self.require(cost, errno)
+        self.objects += cost
+        self._note_peak()
+
+    def drop_object(self, cost: int) -> None:
+        """A kernel object is gone."""
+        self.objects -= cost
+
+    def add_queued(self, size: int, errno: Errno = Errno.ENOBUFS) -> None:
+        """Enter data, before it is queued."""
+        self.require(size, errno)
+        self.queued += size
+        self._note_peak()
+
+    def drop_queued(self, size: int) -> None:
+        """Queued data was taken or dropped."""
+        self.queued -= size
+
+    def set_guest(self, before: int, now: int) -> bool:
+        """A process's linear memory is `now` bytes, and was `before`; whether the limit holds."""
+        self.guest += now - before
+        self._note_peak()
+        return self.used <= self.limit
+
+    def set_engine(self, before: int, now: int) -> bool:
+        """What the engine needs for a process is `now` bytes, and was `before`; whether the
+        limit holds."""
+        self.engine += now - before
+        self._note_peak()
+        return self.used <= self.limit
+
+    def _note_peak(self) -> None:
+        used = self.used
+        if used > self.peak:
+            self.peak = used

@@ -36,11 +36,14 @@ EPOLL_WATCHES_MAX = 65_536
 IO_MAX = 0x7FFF_F000
 """Most bytes that one read or write moves (Linux: MAX_RW_COUNT)."""
 IO_CHUNK = 1 * MIB
-"""Most bytes the host copies at once; a longer read or write is done in pieces."""
+"""Most bytes that one hold of the sandbox's lock moves; a longer read or write goes on after
+others had a chance to take the lock."""
 IOV_MAX = 1024
 ARGUMENT_BYTES_MAX = 2 * MIB
 """Size of argv and envp together for execve (ARG_MAX)."""
 ARGUMENT_STRING_MAX = 128 * KIB
+ARGUMENTS_PER_HOLD = 4096
+"""Strings of argv and envp that execve reads in one hold of the sandbox's lock."""
 STACK_UNCHARGED_MAX = 16 * MIB
 """C stack of a process that is not charged to memory_limit_bytes: hardly any of it is ever
 touched, and charging it would make a shell look ten times its size."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import time
-from _thread import LockType
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
@@ -44,8 +43,9 @@ from wasmsand.kernel.process.program import Program, become
 from wasmsand.kernel.process.signals import SIG_DFL, SIG_IGN, Signal, SignalInfo
 from wasmsand.kernel.process.thread import only_thread
 from wasmsand.kernel.process.timers import enforce_cpu_limit
-from wasmsand.kernel.wait import WouldBlock
+from wasmsand.kernel.wait import WouldBlock, Yield
 from wasmsand.machine.guest_threads import ThreadRunner
+from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.loading import ModuleLoader, ProgramRejected
 from wasmsand.machine.parking import Parker
 
@@ -80,7 +80,7 @@ class Guest(ThreadRunner):
     def __init__(
         self,
         kernel: Kernel,
-        lock: LockType,
+        lock: SandboxLock,
         loader: ModuleLoader,
         process: Process,
         instance: Instance,
@@ -293,6 +293,8 @@ class Guest(ThreadRunner):
                     self._parker.park((process.signal_queue,), None)
                 elif block.interruptible and interrupts(process):
                     return self._interrupted(nr)
+                elif type(block) is Yield:
+                    self._lock.give_way()
                 else:
                     process.state = ProcessState.SLEEPING
                     self._parker.park((*block.queues, process.signal_queue), block.deadline)
@@ -307,7 +309,7 @@ class Guest(ThreadRunner):
                     block = again
         finally:
             process.call_done = 0
-            process.call_deadline = process.call_started = None
+            process.call_deadline = process.call_started = process.call_progress = None
             if process.futex_wait is not None:
                 futex.abandon(process)
             if process.state is ProcessState.SLEEPING:

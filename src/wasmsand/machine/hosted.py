@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from _thread import LockType, start_new_thread
+from _thread import start_new_thread
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -32,6 +32,7 @@ from wasmsand.machine.command import (
     exit_code_of,
     memory_notices,
 )
+from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class _Life:
     Holds no machine: that must be collectable while its processes run.
     """
 
-    def __init__(self, kernel: Kernel, lock: LockType) -> None:
+    def __init__(self, kernel: Kernel, lock: SandboxLock) -> None:
         self._kernel = kernel
         self._lock = lock
         # Guarded by the lock:

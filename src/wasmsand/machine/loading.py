@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from _thread import LockType, allocate_lock
+from _thread import allocate_lock
 from collections.abc import Callable
 from functools import partial
 
@@ -21,6 +21,7 @@ from wasmsand.kernel.limits import MODULE_BYTES_MAX
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import Program
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
+from wasmsand.machine.lock import SandboxLock
 
 log = logging.getLogger("wasmsand.machine")
 
@@ -56,7 +57,7 @@ class ModuleLoader:
     def __init__(
         self,
         engine: Engine,
-        lock: LockType,
+        lock: SandboxLock,
         newest_image: Callable[[str], MemoryImage | None] = lambda key: None,
     ) -> None:
         """`newest_image` says what instances of the module with a key begin with, if not with

@@ -7,7 +7,7 @@ no disk but for `wasm_dir`; closing ends every process; all kernel state is guar
 from __future__ import annotations
 
 import weakref
-from _thread import LockType, allocate_lock, start_new_thread
+from _thread import start_new_thread
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,6 +38,7 @@ from wasmsand.machine.guest import Guest
 from wasmsand.machine.hosted import HostProcess
 from wasmsand.machine.image import base_image, image_with_tools
 from wasmsand.machine.loading import ModuleLoader
+from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
 from wasmsand.machine.renewal import newest_image
 from wasmsand.machine.terminal import HostTerminal
@@ -87,7 +88,7 @@ class Machine:
         Raises `ToolRejected` for what is in `wasm_dir`, whose tools an `image` does without.
         """
         options = options or MachineOptions()
-        self.lock = allocate_lock()
+        self.lock = SandboxLock()
         self.engine: Engine = engine or default_engine()
         self.engine.offer(HOST_FUNCTIONS)
         self._loader = ModuleLoader(self.engine, self.lock, partial(newest_image, self.engine))
@@ -285,12 +286,12 @@ class Machine:
             _end_everything(self.kernel, self.lock)
 
 
-def _end_everything(kernel: Kernel, lock: LockType) -> None:
+def _end_everything(kernel: Kernel, lock: SandboxLock) -> None:
     with lock:
         kernel.kill_all()
 
 
-def _abandon(kernel: Kernel, lock: LockType) -> None:
+def _abandon(kernel: Kernel, lock: SandboxLock) -> None:
     """Nobody holds the machine any more. The collector may run in a thread that holds the
     lock, so the lock is not taken here but in a thread that holds nothing."""
     start_new_thread(_end_everything, (kernel, lock))

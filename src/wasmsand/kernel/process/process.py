@@ -79,6 +79,7 @@ class Process:
         "argv",
         "call_deadline",
         "call_done",
+        "call_progress",
         "call_started",
         "child_queue",
         "children",
@@ -192,6 +193,8 @@ class Process:
         """Absolute time limit of the call being retried, fixed at its first try."""
         self.call_started: int | None = None
         """The time of the first try, for a call that waits for several times at once."""
+        self.call_progress: object | None = None
+        """What a call that is retried has made so far, if it is more than a number."""
 
     @property
     def leader(self) -> Process:

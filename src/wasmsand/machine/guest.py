@@ -45,8 +45,8 @@ from wasmsand.kernel.process.thread import only_thread
 from wasmsand.kernel.process.timers import enforce_cpu_limit
 from wasmsand.kernel.wait import WouldBlock, Yield
 from wasmsand.machine.guest_threads import ThreadRunner
-from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.loading import ModuleLoader, ProgramRejected
+from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
 
 log = logging.getLogger("wasmsand.machine")

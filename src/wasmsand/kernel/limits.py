@@ -38,6 +38,10 @@ IO_MAX = 0x7FFF_F000
 IO_CHUNK = 1 * MIB
 """Most bytes that one hold of the sandbox's lock moves; a longer read or write goes on after
 others had a chance to take the lock."""
+DIRENT_BYTES_PER_HOLD = 64 * KIB
+"""Most bytes of directory entries that one hold of the sandbox's lock gives."""
+PATH_NAMES_MAX = 8192
+"""Most names that one look-up of a path walks through, those of symbolic links included."""
 IOV_MAX = 1024
 ARGUMENT_BYTES_MAX = 2 * MIB
 """Size of argv and envp together for execve (ARG_MAX)."""

@@ -132,11 +132,10 @@ def _parse_interpreter(header: bytes, path: bytes) -> tuple[bytes, bytes]:
 
 
 def _require_size(argv: tuple[bytes, ...], environ: tuple[bytes, ...]) -> None:
-    total = 0
-    for string in (*argv, *environ):
-        if len(string) >= ARGUMENT_STRING_MAX:
-            raise KernelError(Errno.E2BIG, "an argument is too long")
-        total += len(string) + 1 + _POINTER_BYTES
+    lengths = [*map(len, argv), *map(len, environ)]
+    if lengths and max(lengths) >= ARGUMENT_STRING_MAX:
+        raise KernelError(Errno.E2BIG, "an argument is too long")
+    total = sum(lengths) + len(lengths) * (1 + _POINTER_BYTES)
     if total > ARGUMENT_BYTES_MAX:
         raise KernelError(Errno.E2BIG, f"arguments and environment need {total} bytes")
 

@@ -37,7 +37,8 @@ class Source:
     """The name of the upstream tarball in the archive's pool."""
     sha256: str
     upstream: tuple[str, ...] = ()
-    """Addresses of the same file at those who wrote it, for when the archive has dropped it."""
+    """Addresses of the same file upstream, for when the archive has dropped it. In a recipe
+    they stand on one line, which does not count to its key."""
 
 
 @dataclass(frozen=True)

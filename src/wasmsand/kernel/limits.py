@@ -23,7 +23,7 @@ HOST_CHANNEL_CAPACITY = 256 * KIB
 """Output of a started command that waits for the host to read it."""
 SOCKET_QUEUE_BYTES = 208 * KIB
 """What a socket holds of messages not yet received (Linux: net.core.rmem_default)."""
-DATAGRAM_COST = 512
+DATAGRAM_COST = 320
 """What a message counts besides its bytes, so that empty ones are not free."""
 DATAGRAM_MAX = 65_507
 """Longest message over UDP."""
@@ -74,28 +74,32 @@ RECORD_LOCKS_MAX = 16 * 1024
 KERNEL_UNCHARGED_MAX = 4 * MIB
 """Kernel objects and queued data that are not charged to memory_limit_bytes: enough for dozens
 of processes with their files, so that a guest may have all of that memory for itself."""
-PROCESS_COST = 8192
-THREAD_COST = 4096
+PROCESS_COST = 4096
+"""The record of a process; its memory and stacks are entries of their own."""
+THREAD_COST = 2048
 ARGUMENT_COST = 48
 """An argument or environment variable, besides its bytes."""
-FD_COST = 128
+FD_COST = 96
 """An entry of a table of fds."""
-OPEN_FILE_COST = 512
+OPEN_FILE_COST = 320
 PIPE_END_COST = 1024
 """With half of its pipe."""
-STREAM_SOCKET_COST = 2560
-DATAGRAM_SOCKET_COST = 2048
+STREAM_SOCKET_COST = 3328
+"""With both directions of its connection: a peer that is gone leaves them to it."""
+DATAGRAM_SOCKET_COST = 2304
 SOCKET_OPTION_COST = 160
 """An option of a socket that was set."""
 RIGHT_COST = 128
 """A descriptor on its way to another process."""
-EVENT_FILE_COST = 1024
+EVENT_FILE_COST = 768
 """A file of eventfd, timerfd, signalfd."""
-PROCESS_FILE_COST = 1024 + PROCESS_COST
+PROCESS_FILE_COST = 3072
 """A pidfd keeps the record of a process that has ended."""
-EPOLL_FILE_COST = 1024
-WATCH_COST = 768
-LOCK_COST = 256
+EPOLL_FILE_COST = 896
+WATCH_COST = 896
+LOCK_COST = 384
+LOCKED_FILE_COST = 768
+"""A file that has locks, besides these."""
 TERMINAL_COST = 2 * PIPE_CAPACITY
 """A pseudo-terminal, with all that its buffers can hold."""
 

@@ -9,7 +9,6 @@ take more of the host than that; a program belongs to one ABI, known by what it 
 from __future__ import annotations
 
 import hashlib
-import logging
 from _thread import LockType, allocate_lock
 from collections.abc import Callable
 from functools import partial
@@ -21,8 +20,7 @@ from wasmsand.kernel.limits import MODULE_BYTES_MAX
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import Program
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
-
-log = logging.getLogger("wasmsand.machine")
+from wasmsand.machine.bug_log import log_bug
 
 _LINUX = "linux"
 _WASI = frozenset({MODULE, UNSTABLE_MODULE})
@@ -112,7 +110,7 @@ class ModuleLoader:
         except KernelError as failure:
             error = failure
         except Exception as failure:
-            log.exception("host bug while %r was loaded", load.program.path)
+            log_bug("host bug while %r was loaded", load.program.path)
             error = KernelError(Errno.ENOEXEC, str(failure))
         with self._lock:
             load.module, load.error, load.done = module, error, True

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from wasmsand.kernel.deadlines import Deadlines
 from wasmsand.kernel.limits import TIMER_GAP_NS
+from wasmsand.machine.bug_log import log_bug
 
 log = logging.getLogger("wasmsand.machine")
 
@@ -102,7 +103,7 @@ class TimerService:
         try:
             again = owner.fire_timers()
         except Exception:
-            log.exception("host bug in a timer of %r", owner)
+            log_bug("host bug in a timer of %r", owner)
             return
         if again is not None:
             self.arm(owner, max(again, time.monotonic_ns() + TIMER_GAP_NS))

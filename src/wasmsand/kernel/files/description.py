@@ -60,9 +60,12 @@ class OpenFile:
     def enter(self, ledger: Ledger, errno: Errno = Errno.ENOMEM) -> None:
         """Enter the description in a ledger that has room for it, or raise `errno`. Tables of
         fds do so; who keeps a description that has no fd yet does it before."""
-        ledger.add_object(self.cost, errno)
+        cost = self.cost  # as `Ledger.add_object`, without the price of a call
+        if ledger.objects + ledger.queued + cost > ledger.kernel_max:
+            ledger.require(cost, errno)
+        ledger.objects += cost
         self.ledger = ledger
-        self.charged = self.cost
+        self.charged = cost
 
     def charge(self, cost: int, errno: Errno = Errno.ENOMEM) -> None:
         """The description has grown by `cost` bytes; `errno` if there is no room."""
@@ -84,10 +87,10 @@ class OpenFile:
             for watcher in tuple(self.watchers):
                 watcher.file_closed()
         self.release()
-        if self.ledger is not None:
-            self.ledger.drop_object(self.charged)
+        ledger = self.ledger
+        if ledger is not None:
+            ledger.objects -= self.charged
             self.ledger = None
-            self.charged = 0
 
     @property
     def node(self) -> Node | None:

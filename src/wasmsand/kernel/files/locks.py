@@ -13,7 +13,12 @@ from typing import Final
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.ledger import Ledger
-from wasmsand.kernel.limits import LOCK_COST, RECORD_LOCKS_MAX, RECORD_LOCKS_PER_FILE_MAX
+from wasmsand.kernel.limits import (
+    LOCK_COST,
+    LOCKED_FILE_COST,
+    RECORD_LOCKS_MAX,
+    RECORD_LOCKS_PER_FILE_MAX,
+)
 from wasmsand.kernel.vfs import Node
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
 
@@ -67,12 +72,14 @@ class FileLocks:
     def _of(self, node: Node) -> _InodeLocks:
         locks = self._inodes.get(node)
         if locks is None:
+            self._ledger.add_object(LOCKED_FILE_COST, Errno.ENOLCK)
             locks = self._inodes[node] = _InodeLocks()
         return locks
 
     def _tidy(self, node: Node, locks: _InodeLocks) -> None:
         if not locks.holders and not locks.records:
-            self._inodes.pop(node, None)
+            del self._inodes[node]
+            self._ledger.drop_object(LOCKED_FILE_COST)
 
     def flock(self, file: OpenFile, node: Node, operation: int) -> None:
         """flock(2); a change of mode gives the old lock up first, as on Linux."""
@@ -120,6 +127,8 @@ class FileLocks:
         self, pid: int, node: Node, kind: int, start: int, end: int, *, wait: bool
     ) -> None:
         """F_SETLK and F_SETLKW."""
+        if kind == F_UNLCK and node not in self._inodes:
+            return
         locks = self._of(node)
         if kind != F_UNLCK and self.find_conflict(pid, node, kind, start, end) is not None:
             if not wait:

@@ -73,7 +73,9 @@ class FdTable:
         ledger = self._ledger
         if file.ledger is None:
             file.enter(ledger)
-        ledger.add_object(FD_COST)
+        if ledger.objects + ledger.queued + FD_COST > ledger.kernel_max:
+            ledger.require(FD_COST)
+        ledger.objects += FD_COST
 
     def _lowest(self, minimum: int) -> int:
         files = self._files
@@ -121,6 +123,7 @@ class FdTable:
         """Close every fd (exit)."""
         for fd in list(self._files):
             self.close(fd)
+        self._files, self._close_on_exec = {}, set()  # those that were large stay large
 
     def close_for_exec(self) -> None:
         """Close what is marked close-on-exec."""

@@ -88,6 +88,9 @@ class PythonInstance:
     def exported_address(self, name: str) -> int | None:
         return _FLAG if name == "__signal_flag" else None
 
+    def exports_procedure(self, name: str) -> bool:
+        return name == "__signal_run"
+
     def exported_variables(self) -> dict[str, int]:
         return {}
 

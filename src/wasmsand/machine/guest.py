@@ -36,7 +36,12 @@ from wasmsand.kernel.files.opening import abandon_fifo_open
 from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.limits import STACK_UNCHARGED_MAX
 from wasmsand.kernel.process import futex
-from wasmsand.kernel.process.delivery import deliverable_handler, interrupts, restarts
+from wasmsand.kernel.process.delivery import (
+    deliverable_handler,
+    give_up_handlers,
+    interrupts,
+    restarts,
+)
 from wasmsand.kernel.process.life import fork, require_room_for_child
 from wasmsand.kernel.process.process import Process, ProcessState
 from wasmsand.kernel.process.program import Program, become
@@ -44,6 +49,7 @@ from wasmsand.kernel.process.signals import SIG_DFL, SIG_IGN, Signal, SignalInfo
 from wasmsand.kernel.process.thread import only_thread
 from wasmsand.kernel.process.timers import enforce_cpu_limit
 from wasmsand.kernel.wait import WouldBlock, Yield
+from wasmsand.machine.bug_log import log_bug
 from wasmsand.machine.guest_threads import ThreadRunner
 from wasmsand.machine.loading import ModuleLoader, ProgramRejected
 from wasmsand.machine.lock import SandboxLock
@@ -74,6 +80,15 @@ class _Execute(GuestUnwind):
         self.instance = instance
 
 
+def _signal_flag(instance: Instance) -> int | None:
+    """Where to tell a program that a signal waits for its handler. A program whose exports for
+    that are missing or wrong cannot be told: its signals have their default actions."""
+    address = instance.exported_address("__signal_flag")
+    if address is None or address + 4 > instance.memory_size():
+        return None
+    return address if instance.exports_procedure("__signal_run") else None
+
+
 class Guest(ThreadRunner):
     """One process and the program it runs; its `HostCalls`."""
 
@@ -100,7 +115,7 @@ class Guest(ThreadRunner):
         self._told_by_call = False
         self._wasi: WasiContext | None = None
         self.memory = GuestMemory(instance)
-        self._flag_address = instance.exported_address("__signal_flag")
+        self._flag_address = _signal_flag(instance)
         instance.bind(self)
         self._charge_memory(self.process)
 
@@ -135,9 +150,7 @@ class Guest(ThreadRunner):
                 except GuestUnwind:  # it has ended, or the host is exiting
                     pass
                 except Exception:
-                    log.exception(
-                        "host bug in a system call of %r; the process is ended", self.process
-                    )
+                    log_bug("host bug in a system call of %r; the process is ended", self.process)
                     self._finish(Signal.SIGKILL)
                 break
         finally:
@@ -341,6 +354,11 @@ class Guest(ThreadRunner):
             restore_mask_after_waiting(self)
         if not deliverable_handler(process):
             return False
+        if self._flag_address is None:
+            give_up_handlers(self.kernel, process)
+            if process.dead:
+                self._stop_if_over()
+            return False
         self._set_flag(1)
         return True
 
@@ -376,7 +394,7 @@ class Guest(ThreadRunner):
 
     def _out_of_memory(self) -> None:
         victim = self.kernel.end_largest()
-        log.warning(
+        log.debug(  # the command's user is told
             "out of memory (%d bytes); ended %r; raise memory_limit_bytes",
             self.kernel.limits.memory_limit_bytes,
             victim,

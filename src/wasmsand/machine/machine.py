@@ -23,7 +23,7 @@ from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.files.terminal import Terminal
 from wasmsand.kernel.flags import S_IFDIR, S_IFMT
 from wasmsand.kernel.kernel import Kernel
-from wasmsand.kernel.limits import Limits
+from wasmsand.kernel.limits import FD_COST, Limits
 from wasmsand.kernel.process.groups import take_terminal
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.process import Process
@@ -217,6 +217,7 @@ class Machine:
                 program = self._find(process, argv, environ)
                 module = self._load(process, program, deadline_ns)
                 limit = kernel.limits.memory_limit_bytes
+                kernel.ledger.require(sum(FD_COST + file.cost for file in files.values()))
                 instance = self._loader.instantiate(module, limit)
             except (KernelError, TimeoutError):
                 kernel.exit(process, Signal.SIGKILL)
@@ -270,9 +271,12 @@ class Machine:
         with self.lock:
             self.kernel.kill_job(job)
 
-    def call_at(self, owner: TimerOwner, when_ns: int) -> None:
-        """Have `owner.fire_timers` called at `when_ns` of the monotonic clock."""
-        _timer_service(self.engine).arm(owner, when_ns)
+    def call_at(self, owner: TimerOwner, when_ns: int) -> Callable[[], None]:
+        """Have `owner.fire_timers` called at `when_ns` of the monotonic clock. What is returned
+        calls that off."""
+        timers = _timer_service(self.engine)
+        timers.arm(owner, when_ns)
+        return partial(timers.cancel, owner)
 
     def fire_timers(self) -> int | None:
         """Called by the timer service."""
@@ -284,6 +288,7 @@ class Machine:
         self.closed = True
         if self._finalizer.detach() is not None:
             _end_everything(self.kernel, self.lock)
+            _timer_service(self.engine).cancel(self)
 
 
 def _end_everything(kernel: Kernel, lock: SandboxLock) -> None:

@@ -112,7 +112,7 @@ def pipe2(context: CallContext, address: int, flags: int) -> int:
     try:
         read_fd = process.fds.install(reader, close_on_exec=on_exec)
     except KernelError:
-        writer.release()
+        writer.dispose()
         raise
     try:
         write_fd = process.fds.install(writer, close_on_exec=on_exec)

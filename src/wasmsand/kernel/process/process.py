@@ -76,6 +76,7 @@ class Process:
     """One process; or, as `Thread`, one of its threads."""
 
     __slots__ = (
+        "argument_cost",
         "argv",
         "call_deadline",
         "call_done",
@@ -172,6 +173,8 @@ class Process:
         self.name = b""
         self.argv: tuple[bytes, ...] = ()
         self.environ: tuple[bytes, ...] = ()
+        self.argument_cost = 0
+        """Bytes of these two on the ledger."""
         self.executable = b""
         self.start_ns = start_ns
         self.usage = Usage()

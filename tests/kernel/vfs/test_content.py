@@ -57,9 +57,13 @@ class Model:
     def check(self) -> None:
         content = self.content
         assert whole(content) == self.data
-        written = [c for c in content.chunks.values() if isinstance(c, bytearray)]
-        assert content.blocks == sum(blocks_of(len(chunk)) for chunk in written)
-        assert all(len(chunk) <= CHUNK_SIZE for chunk in written)
+        written = {i: c for i, c in content.chunks.items() if isinstance(c, bytearray)}
+        needed = {index: blocks_of(len(chunk)) for index, chunk in written.items()}
+        reserved = content.reserved or {}
+        assert all(paid > needed.get(index, 0) for index, paid in reserved.items())
+        assert content.blocks == sum((needed | reserved).values())
+        assert all(len(chunk) <= CHUNK_SIZE for chunk in written.values())
+        assert content.order == sorted(content.chunks.keys() | reserved.keys())
         self.check_extents()
 
     def check_extents(self) -> None:

@@ -37,6 +37,21 @@ IO_MAX = 0x7FFF_F000
 """Most bytes that one read or write moves (Linux: MAX_RW_COUNT)."""
 IO_CHUNK = 1 * MIB
 """Most bytes the host copies at once; a longer read or write is done in pieces."""
+DIRENTS_PER_CALL = 4096
+"""Most entries that one getdents64 returns, whatever the buffer holds."""
+HOST_ENTRIES_PER_HOLD = 256
+"""Entries of directories that an operation of the host looks at, makes or removes before it
+lets others have the sandbox's lock. Bytes of files: IO_CHUNK."""
+HOST_LISTING_BYTES = 64 * MIB
+"""Paths of one recursive listing for the host, together."""
+REMOVAL_ROUNDS = 4
+"""How often the host empties a directory again that a guest fills meanwhile."""
+ARCHIVE_HEADER_BYTES = 1 * MIB
+"""Longest extended (pax) header of a tar archive."""
+ARCHIVE_HEADERS_PER_MEMBER = 8
+"""Most extended headers before one member of a tar archive."""
+ARCHIVE_LINK_BYTES = 64 * MIB
+"""Names that are kept to recognise hard links while an archive is made, together."""
 IOV_MAX = 1024
 ARGUMENT_BYTES_MAX = 2 * MIB
 """Size of argv and envp together for execve (ARG_MAX)."""

@@ -33,7 +33,7 @@ from wasmsand.kernel.flags import (
     O_STATUS_SETTABLE,
     S_IFIFO,
 )
-from wasmsand.kernel.limits import IO_CHUNK
+from wasmsand.kernel.limits import DIRENTS_PER_CALL, IO_CHUNK
 
 _O_DIRECT = 0o40000
 _DIRENT_MIN = 24
@@ -163,7 +163,7 @@ def getdents64(context: CallContext, fd: int, address: int, size: int) -> int:
         raise KernelError(Errno.ENOTDIR)
     size = min(size, IO_CHUNK)
     context.memory.require(address, size)
-    entries = file.entries(max(1, size // _DIRENT_MIN))
+    entries = file.entries(min(max(1, size // _DIRENT_MIN), DIRENTS_PER_CALL))
     if not entries:
         return 0
     records, cookie = pack_dirents(entries, size)

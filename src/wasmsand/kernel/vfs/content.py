@@ -20,7 +20,7 @@ image data. Rules:
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import repeat
 from typing import Protocol
 
@@ -36,6 +36,7 @@ BLOCKS_PER_CHUNK = CHUNK_SIZE // BLOCK_SIZE
 _BLOCK_SHIFT = BLOCK_SIZE.bit_length() - 1
 _BLOCK_MASK = BLOCK_SIZE - 1
 _PUNCHED = b""
+_ZEROS = bytes(CHUNK_SIZE)
 _END = 1 << 62
 """An index past every chunk."""
 
@@ -152,8 +153,18 @@ class FileContent:
         last = (end - 1) >> CHUNK_SHIFT
         if first == last:
             return self._piece(first, offset & CHUNK_MASK, ((end - 1) & CHUNK_MASK) + 1)
-        pieces = [self._piece(first, offset & CHUNK_MASK, CHUNK_SIZE)]
-        pieces += [self._piece(index, 0, CHUNK_SIZE) for index in range(first + 1, last)]
+        # Chunks as they are, and one block of zeros for all holes: copied only once.
+        pieces: list[Data] = [self._piece(first, offset & CHUNK_MASK, CHUNK_SIZE)]
+        for index in range(first + 1, last):
+            chunk = self.chunks.get(index)
+            if chunk is not None:
+                pieces.append(chunk)
+                if len(chunk) < CHUNK_SIZE:
+                    pieces.append(memoryview(_ZEROS)[len(chunk) :])
+            elif index << CHUNK_SHIFT >= self.image_end:
+                pieces.append(_ZEROS)
+            else:
+                pieces.append(self._piece(index, 0, CHUNK_SIZE))
         pieces.append(self._piece(last, 0, ((end - 1) & CHUNK_MASK) + 1))
         return b"".join(pieces)
 
@@ -423,6 +434,17 @@ class FileContent:
                 return min(data_end, self.size)
             offset = data_end
         return self.size
+
+    def extents(self) -> Iterator[tuple[int, int]]:
+        """Offset and length of what is no hole."""
+        offset = 0
+        while offset < self.size:
+            try:
+                start = self.seek_data(offset)
+            except KernelError:
+                return
+            offset = self.seek_hole(start)
+            yield start, offset - start
 
     def _data_end(self, index: int) -> int:
         """Where the data of a chunk ends (whole blocks), as an offset in the file."""

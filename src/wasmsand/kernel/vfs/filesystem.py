@@ -74,6 +74,9 @@ class FileSystem:
     dev: int = 0
     """st_dev of every object; given by the mount table."""
 
+    moves: int = 0
+    """How often a directory has got another parent: unchanged, what was nested still is."""
+
     has_descriptors: ClassVar[bool] = False
     """Whether there are inodes for which `fd_reference` says something."""
 

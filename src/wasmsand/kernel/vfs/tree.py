@@ -284,6 +284,7 @@ class TreeFs(TreeStore):
             ):
                 raise KernelError(Errno.EMLINK)
             self._known.clear()
+            self.moves += 1
         source, target = self._own_directory(parent), self._own_directory(new_parent)
         if target.nlink == 0:
             raise KernelError(Errno.ENOENT)
@@ -305,6 +306,7 @@ class TreeFs(TreeStore):
 
     def exchange(self, parent: int, name: bytes, other_parent: int, other_name: bytes) -> None:
         self._known.clear()
+        self.moves += 1
         ino, other_ino = self._entry(parent, name), self._entry(other_parent, other_name)
         first, second = self._own_directory(parent), self._own_directory(other_parent)
         now = self._now()

@@ -94,7 +94,7 @@ def test_random_changes_read_back_as_from_one_bytearray(seed: int) -> None:
     for _ in range(120):
         index = choose.randrange(len(models))
         model, space = models[index], spaces[index]
-        match choose.randrange(9):
+        match choose.randrange(10):
             case 0 | 1 | 2 | 3:
                 model.write(place(), choose.randbytes(place() % 70_000 + 1), space)
             case 4:
@@ -112,6 +112,11 @@ def test_random_changes_read_back_as_from_one_bytearray(seed: int) -> None:
                 models[index] = frozen.fork()
                 models.append(frozen.fork())
                 spaces.append(Space(PLENTY, 0, space.used_blocks))
+            case 9:
+                # As a copy of a file does: both go on, and the copy is charged.
+                twin = model.content.share()
+                models.append(Model(twin, bytes(model.data)))
+                spaces.append(Space(PLENTY, 0, twin.blocks))
     for model, space in zip(models, spaces, strict=True):
         model.check()
         assert space.used_blocks == model.content.blocks

@@ -56,6 +56,19 @@ DIRENT_BYTES_PER_HOLD = 64 * KIB
 """Most bytes of directory entries that one hold of the sandbox's lock gives."""
 PATH_NAMES_MAX = 8192
 """Most names that one look-up of a path walks through, those of symbolic links included."""
+HOST_ENTRIES_PER_HOLD = 256
+"""Entries of directories that an operation of the host looks at, makes or removes before it
+lets others have the sandbox's lock. Bytes of files: IO_CHUNK."""
+HOST_LISTING_BYTES = 64 * MIB
+"""Paths of one recursive listing for the host, together."""
+REMOVAL_ROUNDS = 4
+"""How often the host empties a directory again that a guest fills meanwhile."""
+ARCHIVE_HEADER_BYTES = 1 * MIB
+"""Longest extended (pax) header of a tar archive."""
+ARCHIVE_HEADERS_PER_MEMBER = 8
+"""Most extended headers before one member of a tar archive."""
+ARCHIVE_LINK_BYTES = 64 * MIB
+"""Names that are kept to recognise hard links while an archive is made, together."""
 IOV_MAX = 1024
 ARGUMENT_BYTES_MAX = 2 * MIB
 """Size of argv and envp together for execve (ARG_MAX)."""

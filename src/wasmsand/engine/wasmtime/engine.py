@@ -120,6 +120,11 @@ class WasmtimeEngine:
         """Run `target` on a pooled thread whose stack is deep enough for a guest."""
         self._runtime.threads.start(target)
 
+    @property
+    def tick_number(self) -> int:
+        """How often guests have been interrupted."""
+        return self._runtime.ticker.number
+
     def interrupt(self) -> None:
         """Make every guest that computes call its `tick` at once."""
         self._runtime.ticker.advance()

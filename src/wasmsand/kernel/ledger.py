@@ -6,31 +6,74 @@ memory is used and taken back when it is freed; all kinds together stay within
 `memory_limit_bytes`; a refusal is an errno that names that option. Content of files is not
 here: it has an account of its own (`vfs/space.py`, `fs_limit_bytes`).
 
-Guests' memory is the exception to "before": a guest grows it by itself. The engine bounds that
-growth by `room`, and what it grew by is entered at once (`set_guest`), which can exceed the
-limit when several processes grow at the same moment; then the largest process is ended.
+Guests' memory is the exception to "before": a guest grows it by itself, and one instruction can
+fill all that it got. So a guest that computes has a share of the room, which the engine lets it
+grow by until the host looks at it again (`share`). Two that compute get all the room each, more
+of them less: all that is used and shared is at most three times the limit, for the time of a
+tick or of that one instruction. What was grown is then entered, and if it is more than the
+limit, the largest process is ended.
+
+The memory of a process that has ended stays in the account until it is freed, which its thread
+does soon; meanwhile others may have as much again, and no more (`dying`).
 """
 
 from __future__ import annotations
 
+from typing import Final, Protocol
+
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.limits import GROWTH_BYTES_MIN, GROWTH_PARTS
+
+_DYING_LIMITS: Final = 2
+"""What is used is at most this many times the limit, with what is about to be freed."""
+_SHARED_LIMITS: Final = 3
+"""The same with what guests may grow by."""
+_FULL_SHARES: Final = 2
+"""Guests that compute at once and may take all the room each. One is the usual case; the second
+is its parent, which computes for another moment, or the next in a pipeline."""
+
+
+class Unseen(Protocol):
+    """A program that waits, and was not looked at after it computed."""
+
+    def measure(self) -> None:
+        """Enter what it takes."""
 
 
 class Ledger:
     """Bytes in use, by kind."""
 
-    __slots__ = ("engine", "guest", "limit", "objects", "peak", "queued")
+    __slots__ = (
+        "dying",
+        "engine",
+        "guest",
+        "limit",
+        "objects",
+        "peak",
+        "queued",
+        "shared",
+        "sharers",
+        "unseen",
+    )
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.guest = 0
-        """Linear memory of all processes, without what is never touched of their C stacks."""
+        """Linear memory of all programs, without what was never touched of their C stacks."""
         self.engine = 0
         """What the engine holds besides: tables, stacks of calls, exceptions, instances."""
         self.objects = 0
         """Kernel objects: processes, open files, sockets, watches, timers, locks."""
         self.queued = 0
         """Data that waits to be read: in pipes, sockets, terminals."""
+        self.dying = 0
+        """How much of `guest` and `engine` is of processes that have ended."""
+        self.shared = 0
+        """By how much guests that compute may grow, all together, until they are looked at."""
+        self.sharers = 0
+        """How many guests that are."""
+        self.unseen: set[Unseen] = set()
+        """Programs that wait, and were not looked at after they computed."""
         self.peak = 0
         """The most that was in use at once."""
 
@@ -41,13 +84,41 @@ class Ledger:
 
     @property
     def room(self) -> int:
-        """Bytes left; negative when guests have grown past the limit."""
-        return self.limit - self.used
+        """Bytes left; negative when guests have grown past the limit. What is about to be freed
+        is not missing here."""
+        return self.limit - self.used + self.dying
 
     def require(self, wanted: int, errno: Errno = Errno.ENOMEM) -> None:
         """Raise `errno` unless there is room for `wanted` more bytes."""
-        if wanted > self.limit - self.used:
+        if wanted > self.room:
             raise KernelError(errno, f"{self.limit} bytes in use; raise memory_limit_bytes")
+
+    def require_program(self, wanted: int, replaced: int = 0) -> None:
+        """Raise ENOMEM unless there is room for a program of `wanted` bytes, in the place of one
+        that takes `replaced`."""
+        self.require(wanted - replaced)
+        if wanted > _DYING_LIMITS * self.limit - self.used:
+            raise KernelError(Errno.ENOMEM, "processes that have ended are not yet freed")
+
+    def share(self, held: int) -> int:
+        """By how much a guest may grow that could grow by `held` until now."""
+        limit, used, others = self.limit, self.used, self.shared - held
+        room = min(limit - used + self.dying, _DYING_LIMITS * limit - used)
+        share = room
+        if self.sharers > _FULL_SHARES:
+            least = max(GROWTH_BYTES_MIN, limit // GROWTH_PARTS)
+            share = min(room, max((room + limit - others) // 2, least))
+        share = min(share, _SHARED_LIMITS * limit - used - others)
+        if share < 0:
+            share = 0
+        self.shared = others + share
+        return share
+
+    def see(self) -> bool:
+        """Look at programs that were not; whether the limit holds."""
+        while self.unseen:
+            self.unseen.pop().measure()
+        return self.room >= 0
 
     def add_object(self, cost: int, errno: Errno = Errno.ENOMEM) -> None:
         """Enter a kernel object, before it is made."""
@@ -73,14 +144,14 @@ class Ledger:
         """A process's linear memory is `now` bytes, and was `before`; whether the limit holds."""
         self.guest += now - before
         self._note_peak()
-        return self.used <= self.limit
+        return self.room >= 0
 
     def set_engine(self, before: int, now: int) -> bool:
         """What the engine needs for a process is `now` bytes, and was `before`; whether the
         limit holds."""
         self.engine += now - before
         self._note_peak()
-        return self.used <= self.limit
+        return self.room >= 0
 
     def _note_peak(self) -> None:
         used = self.used

@@ -54,7 +54,8 @@ class ThreadStack:
 
     __slots__ = ("_answer", "_first", "_low", "_size")
 
-    KEPT_BYTES = 256 << 10
+    KEPT_BYTES = 128 << 10
+    """Measured: a thread that runs a small program has touched 12 KiB, one that runs Python 100."""
 
     def __init__(self, low: int, size: int) -> None:
         """All of it, from its lowest address."""

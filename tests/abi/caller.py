@@ -147,6 +147,9 @@ class PythonEngine:
     def start_thread(self, target: Callable[[], None]) -> None:
         threading.Thread(target=target, daemon=True).start()
 
+    def guest_resumed(self) -> None:
+        pass
+
     def interrupt(self) -> None:
         pass
 

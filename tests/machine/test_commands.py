@@ -38,6 +38,7 @@ def memory_is_freed(machine: Machine) -> bool:
     while time.monotonic() < deadline:
         with machine.lock:
             ledger = machine.kernel.ledger
+            ledger.see()
             if not (ledger.guest or ledger.engine or ledger.dying or ledger.sharers):
                 return not ledger.unseen
         time.sleep(0.002)

@@ -139,7 +139,7 @@ class Instance(Protocol):
 
     def limit_memory(self, limit: int) -> None:
         """The memory cannot grow past `limit` bytes from now on. Called while the guest is in
-        a host call, or does not run; it is about to go on computing."""
+        a host call, or does not run."""
 
     def held_bytes(self) -> int:
         """What it holds of the host's memory beside its linear memory: tables, exceptions,
@@ -225,8 +225,7 @@ class Engine(Protocol):
 
     @property
     def tick_number(self) -> int:
-        """How often guests have been interrupted: it changes every `tick_seconds` while one
-        computes."""
+        """A number that changes every `tick_seconds` while a guest computes."""
 
     def offer(self, functions: Sequence[HostFunction]) -> None:
         """Let guests import these from now on. Offering them again does nothing."""
@@ -247,6 +246,10 @@ class Engine(Protocol):
 
     def start_thread(self, target: Callable[[], None]) -> None:
         """Run `target` on a pooled thread whose stack is deep enough for a guest."""
+
+    def guest_resumed(self) -> None:
+        """Must be called when a guest that has waited in a host call goes on computing: when all
+        wait, ticks are far apart."""
 
     def interrupt(self) -> None:
         """Make every guest that computes call its `tick` at once."""

@@ -19,6 +19,7 @@ does soon; meanwhile others may have as much again, and no more (`dying`).
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final, Protocol
 
 from wasmsand.kernel.errno import Errno, KernelError
@@ -40,12 +41,20 @@ class Unseen(Protocol):
         """Enter what it takes."""
 
 
+class Freed(Protocol):
+    """Memory that is freed, and still in the account."""
+
+    def take_out(self) -> None:
+        """Take it out."""
+
+
 class Ledger:
     """Bytes in use, by kind."""
 
     __slots__ = (
         "dying",
         "engine",
+        "freed",
         "guest",
         "limit",
         "objects",
@@ -72,6 +81,9 @@ class Ledger:
         """By how much guests that compute may grow, all together, until they are looked at."""
         self.sharers = 0
         """How many guests that are."""
+        self.freed: deque[Freed] = deque()
+        """What threads have freed since. Only this may be changed without the sandbox's lock, for
+        which the thread of an ended process would wait, and others for it."""
         self.unseen: set[Unseen] = set()
         """Programs that wait, and were not looked at after they computed."""
         self.peak = 0
@@ -90,6 +102,8 @@ class Ledger:
 
     def require(self, wanted: int, errno: Errno = Errno.ENOMEM) -> None:
         """Raise `errno` unless there is room for `wanted` more bytes."""
+        if wanted > self.room or self.freed:
+            self.settle()
         if wanted > self.room:
             raise KernelError(errno, f"{self.limit} bytes in use; raise memory_limit_bytes")
 
@@ -102,20 +116,28 @@ class Ledger:
 
     def share(self, held: int) -> int:
         """By how much a guest may grow that could grow by `held` until now."""
+        if self.freed:
+            self.settle()
         limit, used, others = self.limit, self.used, self.shared - held
-        room = min(limit - used + self.dying, _DYING_LIMITS * limit - used)
-        share = room
+        share = room = min(limit - used + self.dying, _DYING_LIMITS * limit - used)
         if self.sharers > _FULL_SHARES:
             least = max(GROWTH_BYTES_MIN, limit // GROWTH_PARTS)
             share = min(room, max((room + limit - others) // 2, least))
-        share = min(share, _SHARED_LIMITS * limit - used - others)
+        if others:
+            share = min(share, _SHARED_LIMITS * limit - used - others)
         if share < 0:
             share = 0
         self.shared = others + share
         return share
 
+    def settle(self) -> None:
+        """Take out what was freed."""
+        while self.freed:
+            self.freed.popleft().take_out()
+
     def see(self) -> bool:
         """Look at programs that were not; whether the limit holds."""
+        self.settle()
         while self.unseen:
             self.unseen.pop().measure()
         return self.room >= 0

@@ -72,7 +72,19 @@ def require_thread(kernel: Kernel, instance: Instance) -> None:
 class Charge:
     """The entries of one guest: of its program, which threads share, and of its own thread."""
 
-    __slots__ = ("_c_stack", "_deep", "_engine", "_instance", "_ledger", "_own", "_seen", "account")
+    __slots__ = (
+        "_c_stack",
+        "_deep",
+        "_engine",
+        "_instance",
+        "_ledger",
+        "_limit",
+        "_own",
+        "_seen",
+        "_size",
+        "account",
+        "left",
+    )
 
     def __init__(
         self,
@@ -87,13 +99,17 @@ class Charge:
         self._ledger = kernel.ledger
         self._engine = engine
         self._instance = instance
+        self._size = instance.memory_size()
         self._c_stack = _c_stack(instance)
         self._own = PROCESS_BYTES + instance.held_bytes()
         """What is entered for this thread."""
         self._deep = 0
         """How much of that is its deep stack."""
-        self._seen = -1
+        self._seen = engine.tick_number
         """The engine's tick when its stacks were last looked at."""
+        self._limit = -1
+        self.left = False
+        """Whether the guest has ended."""
         if further_thread:
             account.user_came()
             account.add_engine(self._own)
@@ -108,7 +124,8 @@ class Charge:
 
     def _enter(self) -> None:
         account, instance = self.account, self._instance
-        guest = instance.memory_size() - self._c_stack + account.c_stack
+        size = self._size = instance.memory_size()
+        guest = size - self._c_stack + account.c_stack
         if guest != account.guest:
             account.set_guest(guest)
         own = PROCESS_BYTES + instance.held_bytes() + self._deep
@@ -147,22 +164,38 @@ class Charge:
         return holds
 
     def go_on(self, address_space: int) -> None:
-        """The guest is about to compute: let it grow by its share."""
-        size = self._instance.memory_size()
-        limit = size + self.account.take_share()
-        self._instance.limit_memory(min(limit, max(size, address_space)))
+        """The guest, just looked at, is about to compute: let it grow by its share."""
+        account, size = self.account, self._size
+        limit = size + account.take_share()
+        if limit > address_space:
+            limit = max(size, address_space)
+        # Another thread of the program may have changed the memory's limit.
+        if limit != self._limit or limit != account.limit:
+            self._limit = account.limit = limit
+            self._instance.limit_memory(limit)
+        self._engine.guest_resumed()
+
+    def catch_up(self) -> None:
+        """Other threads have run, and the memory may have grown."""
+        self._size = self._instance.memory_size()
 
     def is_poor(self) -> bool:
         """Whether it may grow by much less than there is room for, as others compute too."""
         return self.account.share * _POOR_PART < self._ledger.room
 
     def leave(self) -> None:
-        """The instance is about to be closed: nobody looks at it any more."""
-        self.account.last_user_rests()
-        self._ledger.unseen.discard(self)
+        """The guest has ended, and its instance is about to be closed: nobody looks any more."""
+        if not self.left:
+            self.left = True
+            self.account.last_user_rests()
+            self._ledger.unseen.discard(self)
 
     def end(self) -> None:
-        """The instance is closed."""
+        """The instance is closed. The one method that needs no lock."""
+        self._ledger.freed.append(self)
+
+    def take_out(self) -> None:
+        """See `Freed`."""
         self.account.add_engine(-self._own)
         self._own = 0
         self.account.user_left()

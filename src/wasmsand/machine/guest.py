@@ -133,12 +133,14 @@ class Guest(ThreadRunner):
         """The program is about to wait."""
         if not self._charge.wait():
             self._out_of_memory()
-        self._show_memory()
+        if self._charge.account.total != self.process.memory_bytes:
+            self._show_memory()
 
     def _go_on(self) -> None:
         """The program is about to compute."""
-        if not self._is_over():
-            self._charge.go_on(self.process.rlimits.address_space)
+        process = self.process
+        if not process.dead or not self._is_over():
+            self._charge.go_on(process.rlimits.address_space)
 
     def _show_memory(self) -> None:
         parent = self._embryo_parent
@@ -148,15 +150,19 @@ class Guest(ThreadRunner):
 
     def _drop(self) -> None:
         """Free the program, and take it out of the ledger."""
-        with self._lock:
-            self._charge.leave()
-            self.fork_failed()
+        if not self._charge.left:
+            with self._lock:
+                self._leave_memory()
         self._instance.close()
-        with self._lock:
-            self._charge.end()
+        self._charge.end()
+
+    def _leave_memory(self) -> None:
+        """The program will not run again."""
+        self.fork_failed()
+        self._charge.leave()
 
     def _discard(self) -> None:
-        self._charge.leave()
+        self._leave_memory()
         self._instance.close()
         self._charge.end()
 
@@ -237,7 +243,7 @@ class Guest(ThreadRunner):
     def _finish(self, status: int) -> None:
         with self._lock:
             self._account()
-            self._charge.account.give_share()
+            self._leave_memory()
             if self._embryo_parent is not None:  # a vfork child took its parent down with it
                 self.kernel.exit(self.process, status)
                 self.process = self._embryo_parent
@@ -370,7 +376,8 @@ class Guest(ThreadRunner):
                 process.state = ProcessState.RUNNING
             if self._turn is not None:
                 self._take_turn()
-            self._go_on()
+            else:
+                self._go_on()
 
     def _interrupted(self, nr: int) -> int:
         process = self.process
@@ -491,6 +498,7 @@ class Guest(ThreadRunner):
         become(self.kernel, self.process, program)
         self.process.leave_memory(memory)
         if self._embryo_parent is None:
+            self._leave_memory()
             raise _Execute(instance, memory)
         child = Guest(self.kernel, self._lock, self._loader, self.process, instance, memory)
         pid = self._end_embryo()
@@ -528,8 +536,8 @@ class Guest(ThreadRunner):
     def end(self, status: int) -> int:
         """exit: for an embryo only the child ends, and its parent goes on."""
         self._account()
-        if self._embryo_parent is None:  # its program, whose other threads wait, computes no more
-            self._charge.account.give_share()
+        if self._embryo_parent is None:
+            self._leave_memory()
         self.kernel.exit(self.process, status)
         if self._embryo_parent is not None:
             return self._end_embryo()

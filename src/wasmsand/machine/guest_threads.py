@@ -19,7 +19,7 @@ from wasmsand.kernel.process import futex
 from wasmsand.kernel.process.life import require_room_for_child
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.thread import Thread, end_thread, first_thread, new_thread
-from wasmsand.machine.charging import require_thread
+from wasmsand.machine.charging import Charge, require_thread
 from wasmsand.machine.turns import Turn
 
 
@@ -28,6 +28,7 @@ class ThreadRunner(CallContext):
 
     _lock: LockType
     _instance: Instance
+    _charge: Charge
     _embryo_parent: Process | None
     _told_by_call: bool
 
@@ -159,6 +160,7 @@ class ThreadRunner(CallContext):
 
     def _see_changes(self) -> None:
         self._instance.catch_up()
+        self._charge.catch_up()
         self._go_on()
         # The flag is the program's, the signals are the thread's: it is set again on return.
         self._told_by_call = False

@@ -55,6 +55,7 @@ class WasmtimeEngine:
         engine = new_engine(settings)
         self._cache = CompileCache(cache_directory or default_directory(), fingerprint(engine))
         ticker = EpochTicker(engine, settings.tick_seconds)
+        self.guest_resumed = ticker.guest_resumed  # without a step in between: at every wait
         self._runtime = Runtime(
             settings=settings,
             engine=engine,
@@ -122,7 +123,7 @@ class WasmtimeEngine:
 
     @property
     def tick_number(self) -> int:
-        """How often guests have been interrupted."""
+        """How often `tick_seconds` have passed."""
         return self._runtime.ticker.number
 
     def interrupt(self) -> None:

@@ -34,7 +34,7 @@ class EpochTicker:
         self._hurry = allocate_lock()
         self._hurry.acquire()
         self.number = 0
-        """How often it has ticked."""
+        """How often it has ticked by itself."""
 
     def guest_resumed(self) -> None:
         """A guest that has waited in the host goes on computing."""
@@ -63,7 +63,6 @@ class EpochTicker:
 
     def advance(self) -> None:
         """Make every guest that computes call its epoch callback now."""
-        self.number += 1
         for engine in self._engines:
             lib.wasmtime_engine_increment_epoch(engine)
 
@@ -91,6 +90,7 @@ class EpochTicker:
                 continue
             factor = 1 if self._noticed else min(factor * 2, _SLOWEST)
             self._noticed = False
+            self.number += 1
             self.advance()
 
     def _hurried(self, seconds: float) -> bool:

@@ -182,7 +182,6 @@ class WasmtimeInstance:
         """See `protocol.Instance`."""
         self._check_open()
         self._limit_store(limit)
-        self._module.runtime.ticker.guest_resumed()
 
     def held_bytes(self) -> int:
         """See `protocol.Instance`."""

@@ -14,7 +14,17 @@ from wasmsand.kernel.ledger import Ledger
 class MemoryAccount:
     """What one program takes; entered by its making."""
 
-    __slots__ = ("_ledger", "_owners", "_sharing", "_users", "c_stack", "engine", "guest", "share")
+    __slots__ = (
+        "_ledger",
+        "_owners",
+        "_sharing",
+        "_users",
+        "c_stack",
+        "engine",
+        "guest",
+        "limit",
+        "share",
+    )
 
     def __init__(self, ledger: Ledger, guest: int, engine: int) -> None:
         """`guest` and `engine` as in `Ledger`."""
@@ -25,6 +35,8 @@ class MemoryAccount:
         self.engine = engine
         self.c_stack = 0
         """How much of `guest` is what was touched of the C stack."""
+        self.limit = -1
+        """What the memory can grow to now."""
         self.share = 0
         """By how much it may grow until it is looked at."""
         self._sharing = False

@@ -49,11 +49,11 @@ class Turns:
 
     def acquire(self) -> bool:
         self._lock.acquire()
-        self._since = time.perf_counter()
+        self._since = time.thread_time()
         return True
 
     def release(self) -> None:
-        self.longest = max(self.longest, time.perf_counter() - self._since)
+        self.longest = max(self.longest, time.thread_time() - self._since)
         self.count += 1
         self._lock.release()
         between, self.between = self.between, None

@@ -176,9 +176,9 @@ class Kernel:
         )
 
     def memory_used(self) -> int:
-        """Bytes in use of all that `memory_limit_bytes` bounds (see `Ledger`)."""
+        """Bytes in use that count against `memory_limit_bytes` (see `Ledger`)."""
         self.ledger.see()
-        return self.ledger.used
+        return self.ledger.charged
 
     def usage(self) -> Usage:
         """What all processes used since the sandbox began. That of one that computes is as

@@ -70,7 +70,7 @@ RECORD_LOCKS_MAX = 16 * 1024
 """Record locks of one sandbox."""
 
 # What kernel objects cost on the ledger, in bytes: what they take in CPython 3.11, rounded up.
-# tests/kernel/test_object_costs.py measures them with tracemalloc.
+# tests/abi/test_ledger.py compares them with what tracemalloc finds.
 KERNEL_UNCHARGED_MAX = 4 * MIB
 """Kernel objects and queued data that are not charged to memory_limit_bytes: enough for dozens
 of processes with their files, so that a guest may have all of that memory for itself."""

@@ -39,6 +39,9 @@ IO_CHUNK = 1 * MIB
 """Most bytes the host copies at once; a longer read or write is done in pieces."""
 DIRENTS_PER_CALL = 4096
 """Most entries that one getdents64 returns, whatever the buffer holds."""
+FREED_PER_CALL = 1024
+"""Most chunks of files, and most nested directories, whose memory one call gives back to the
+host. What is left over is given back by later calls, and counts against the limits till then."""
 HOST_ENTRIES_PER_HOLD = 256
 """Entries of directories that an operation of the host looks at, makes or removes before it
 lets others have the sandbox's lock. Bytes of files: IO_CHUNK."""

@@ -56,6 +56,9 @@ DIRENT_BYTES_PER_HOLD = 64 * KIB
 """Most bytes of directory entries that one hold of the sandbox's lock gives."""
 PATH_NAMES_MAX = 8192
 """Most names that one look-up of a path walks through, those of symbolic links included."""
+FREED_PER_CALL = 1024
+"""Most chunks of files, and most nested directories, whose memory one call gives back to the
+host. What is left over is given back by later calls, and counts against the limits till then."""
 HOST_ENTRIES_PER_HOLD = 256
 """Entries of directories that an operation of the host looks at, makes or removes before it
 lets others have the sandbox's lock. Bytes of files: IO_CHUNK."""
@@ -97,7 +100,7 @@ RECORD_LOCKS_MAX = 16 * 1024
 """Record locks of one sandbox."""
 
 # What kernel objects cost on the ledger, in bytes: what they take in CPython 3.11, rounded up.
-# tests/kernel/test_object_costs.py measures them with tracemalloc.
+# tests/abi/test_ledger.py compares them with what tracemalloc finds.
 KERNEL_UNCHARGED_MAX = 4 * MIB
 """Kernel objects and queued data that are not charged to memory_limit_bytes: enough for dozens
 of processes with their files, so that a guest may have all of that memory for itself."""

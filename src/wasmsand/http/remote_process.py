@@ -19,6 +19,8 @@ from wasmsand.sdk.backend import STDIN, Ended, Output
 from wasmsand.sdk.errors import SandboxError
 
 _POLL_SECONDS: Final = 20.0
+_PIECE: Final = 1024 * 1024
+"""Of input that one request carries: what the command does not take is sent again."""
 
 
 class RemoteProcess:
@@ -55,12 +57,19 @@ class RemoteProcess:
                 if deadline is not None and time.monotonic() >= deadline:
                     raise TimeoutError
 
-    def write(self, data: bytes, fd: int = STDIN) -> None:
+    def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
         """See `BackendProcess`."""
-        # No time limit: the command may take its own time to read.
-        self._transport.ask(
-            "POST", f"{self._path}/input", query={"fd": fd}, content=data, seconds=None
-        )
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        done = 0
+        while done < len(data):
+            query = {"fd": fd, "wait_ms": _step(deadline) * 1000}
+            piece = data[done : done + _PIECE]
+            answer = self._transport.ask("POST", f"{self._path}/input", query=query, content=piece)
+            written = int(object_of(answer)["written"])
+            done += written
+            if written < len(piece) and deadline is not None and time.monotonic() >= deadline:
+                break
+        return done
 
     def close_input(self, fd: int = STDIN) -> None:
         """See `BackendProcess`."""

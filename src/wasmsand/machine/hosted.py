@@ -186,23 +186,29 @@ class HostProcess:
                 parker.park((channel.changed,), until)
             return channel.take()
 
-    def write(self, data: bytes, fd: int = 0) -> None:
-        """Write to an input; waits while the program does not read. EPIPE if nobody can read
-        it any more, EBADF if it was closed."""
+    def write(self, data: bytes, fd: int = 0, timeout_seconds: float | None = None) -> int:
+        """Write to an input; waits while the program does not read. Returns how many bytes the
+        input has taken: all of them, or those until `timeout_seconds` were over. EPIPE if nobody
+        can read it any more, EBADF if it was closed."""
         life = self._life
+        deadline = self._deadline(timeout_seconds)
         parker = Parker(self._machine.lock)
-        view = memoryview(data)
+        clock = self._machine.kernel.clock
+        done = 0
         with self._machine.lock:
-            while view:
+            while done < len(data):
                 source = life.inputs.get(fd)
                 if source is None:
                     if life.ended_ns is not None:
                         raise KernelError(Errno.EPIPE, "the command has ended")
                     raise KernelError(Errno.EBADF, f"input {fd} is closed")
                 try:
-                    view = view[source.write(bytes(view[:_WRITE_STEP])) :]
+                    done += source.write(data[done : done + _WRITE_STEP])
                 except WouldBlock as block:
-                    parker.park((*block.queues, life.ended), None)
+                    if deadline is not None and clock.monotonic() >= deadline:
+                        break
+                    parker.park((*block.queues, life.ended), deadline)
+        return done
 
     def close_input(self, fd: int = 0) -> None:
         """The end of an input; idempotent."""

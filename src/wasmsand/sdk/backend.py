@@ -139,9 +139,11 @@ class BackendProcess(Protocol):
         Raises `TimeoutError` when nothing came in time.
         """
 
-    def write(self, data: bytes, fd: int = STDIN) -> None:
+    def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
         """Write to an input; waits while the command does not read.
 
+        Returns how many bytes the input has taken: all of `data`, or fewer when
+        `timeout_seconds` were over before (0 takes what there is room for, without waiting).
         Raises `CommandError` (EPIPE) if nobody will ever read it, EBADF if it was closed.
         """
 

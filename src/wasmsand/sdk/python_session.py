@@ -100,8 +100,8 @@ class PythonSession:
         exception of the program, `SystemExit` too, is a result, with its traceback. After
         `timeout_ms` (the sandbox's, if not given) the program gets a KeyboardInterrupt, as by
         Ctrl-C; the interpreter and its state stay. Only a program that resists takes the
-        interpreter with it: then, or when a program ends it, `closed` is true and the next `run`
-        raises `CommandError` (ESRCH).
+        interpreter with it, some six seconds later: then, or when a program ends it, `closed` is
+        true and the next `run` raises `CommandError` (ESRCH).
 
         Standard input is empty. One call runs at a time; other threads wait.
         """

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.files.host import HostInput, HostOutput
 from wasmsand.kernel.flags import S_IFIFO
+from wasmsand.kernel.process.room import end_largest_detached
 from wasmsand.kernel.process.signals import Signal
-from wasmsand.kernel.process.table import INIT_PID
 
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
@@ -173,25 +173,22 @@ def memory_notices(machine: Machine, job: int) -> list[str]:
 
 
 def end_background_jobs(machine: Machine) -> list[str]:
-    """Make room: end what commands left running (their first process is gone), the largest
+    """Make room: end what commands left running (see `kernel/process/room.py`), the largest
     first, while the sandbox is so full that a further command would hardly run.
 
-    Says what was done.
+    Says what was done, since the last call.
     """
-    notices = []
     with machine.lock:
         kernel = machine.kernel
         while kernel.is_crowded():
-            sizes: dict[int, int] = {}
-            for process in kernel.processes:
-                if process.pid != INIT_PID and kernel.processes.find(process.job) is None:
-                    sizes[process.job] = sizes.get(process.job, 0) + 1
-            if not sizes:
+            ended = end_largest_detached(kernel)
+            if not ended:
                 break
-            job = max(sizes, key=lambda number: sizes[number])
-            kernel.kill_job(job)
-            notices.append(
-                f"ended {sizes[job]} background processes to make room; raise max_processes "
-                "or memory_limit_bytes"
-            )
-    return notices
+            kernel.ended_for_room += ended
+        ended, kernel.ended_for_room = kernel.ended_for_room, 0
+    if not ended:
+        return []
+    return [
+        f"ended {ended} background processes to make room; raise max_processes or "
+        "memory_limit_bytes"
+    ]

@@ -25,6 +25,7 @@ from wasmsand.kernel.process.delivery import (
 )
 from wasmsand.kernel.process.groups import leave_terminal
 from wasmsand.kernel.process.process import Process, ProcessState, Usage
+from wasmsand.kernel.process.room import require_room
 from wasmsand.kernel.process.signals import SA_NOCLDWAIT, SIG_IGN, Signal, SignalInfo
 from wasmsand.kernel.wait import WouldBlock
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 def require_room_for_child(kernel: Kernel, parent: Process) -> None:
     """EAGAIN when the sandbox, or the user by RLIMIT_NPROC, has too many processes."""
     table = kernel.processes
-    table.require_room()
+    require_room(kernel, parent)
     limit, uid = parent.rlimits.processes, parent.identity.uid
     if limit < table.maximum and uid != 0 and table.count_of_user(uid) >= limit:
         raise KernelError(Errno.EAGAIN, f"RLIMIT_NPROC is {limit}")

@@ -8,10 +8,11 @@ holds any more drops further output, and its time limit still holds.
 
 from __future__ import annotations
 
+import os
 import time
 import weakref
 from _thread import LockType, start_new_thread
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -32,9 +33,11 @@ from wasmsand.machine.command import (
     exit_code_of,
     memory_notices,
 )
-from wasmsand.machine.parking import Parker
+from wasmsand.machine.launch import Launch
+from wasmsand.machine.parking import OneShot, Parker
 
 if TYPE_CHECKING:
+    from wasmsand.machine.guest import Guest
     from wasmsand.machine.machine import Machine
 
 _LINGER_NS: Final = int(LINGER_SECONDS * SECOND)
@@ -110,36 +113,36 @@ class HostProcess:
         timeout_seconds: float | None,
     ) -> None:
         self._machine = machine
-        self._notices = tuple(end_background_jobs(machine))
         clock = machine.kernel.clock
         self._began_ns = clock.monotonic()
         deadline = None
         if timeout_seconds is not None:
             deadline = self._began_ns + int(timeout_seconds * SECOND)
         life = self._life = _Life(machine.kernel, machine.lock)
-        with machine.lock:
-            files = self._files(stdin, extra_inputs, extra_outputs)
-        try:
-            process = machine.start_process(
-                argv, environ, cwd, files, life.end, deadline_ns=deadline
-            )
-        except (KernelError, TimeoutError) as error:
+        notices: list[str] = []
+
+        def make() -> Guest:
+            notices.extend(end_background_jobs(machine))
             with machine.lock:
-                for file in files.values():
-                    file.release()
-                for source in life.inputs.values():
-                    source.release()
-            if isinstance(error, TimeoutError):
-                raise KernelError(
-                    Errno.ETIMEDOUT, "the program was still being compiled; try again"
-                ) from None
-            raise
+                files = self._files(stdin, extra_inputs, extra_outputs)
+            try:
+                return machine.make_process(
+                    argv, environ, cwd, files, life.end, deadline_ns=deadline
+                )
+            except BaseException:
+                with machine.lock:
+                    for file in (*files.values(), *life.inputs.values()):
+                        file.release()
+                raise
+
+        process = _launched(machine, make)
+        self._notices = tuple(notices)
         life.process = process
         self.pid = process.pid
         self._job = process.job
         if deadline is not None:
             machine.call_at(life, deadline)
-        self._finalizer = weakref.finalize(self, _abandon, life)
+        self._finalizer = weakref.finalize(self, _abandon, life, os.getpid())
         self._finalizer.atexit = False
 
     def _files(
@@ -245,7 +248,34 @@ class HostProcess:
         return time.monotonic_ns() + int(timeout_seconds * SECOND)
 
 
-def _abandon(life: _Life) -> None:
-    """The collector may run in a thread that holds the lock, so that is taken in another."""
-    if life.ended_ns is None or life.channel.writers:
+def _launched(machine: Machine, make: Callable[[], Guest]) -> Process:
+    """The process that `make` makes, running."""
+    known = OneShot()
+
+    def settled(launch: Launch) -> None:
+        if launch.process is not None and launch.given_up:
+            machine.end_job(launch.process.job)
+        known.set()
+
+    launch = Launch(machine.kernel, make, settled)
+    try:
+        launch.begin(machine.engine)
+        known.wait()
+    except BaseException:  # the caller gave up (Ctrl-C): so does its command
+        launch.given_up = True
+        if launch.process is not None:
+            machine.end_job(launch.process.job)
+        raise
+    if isinstance(launch.error, TimeoutError):
+        raise KernelError(Errno.ETIMEDOUT, "the program was still being compiled; try again")
+    if launch.error is not None:
+        raise launch.error
+    assert launch.process is not None
+    return launch.process
+
+
+def _abandon(life: _Life, owner: int) -> None:
+    """The collector may run in a thread that holds the lock, so that is taken in another. A
+    process that was forked from the machine's leaves it alone."""
+    if os.getpid() == owner and (life.ended_ns is None or life.channel.writers):
         start_new_thread(life.abandon, ())

@@ -6,6 +6,7 @@ process says went wrong becomes the exception that a sandbox in this process wou
 
 from __future__ import annotations
 
+import os
 import time
 import weakref
 from _thread import start_new_thread
@@ -223,8 +224,7 @@ class RemoteProcess:
         self._connection = connection
         self._number = number
         self._pid = pid
-        # The collector may run in a thread that writes to the pipe: release from another one.
-        self._finalizer = weakref.finalize(self, start_new_thread, _release, (connection, number))
+        self._finalizer = weakref.finalize(self, _release_later, connection, number, os.getpid())
         self._finalizer.atexit = False
 
     @property
@@ -290,6 +290,13 @@ def _step(deadline: float | None) -> float:
     if deadline is None:
         return _POLL_SECONDS
     return max(0.0, min(_POLL_SECONDS, deadline - time.monotonic()))
+
+
+def _release_later(connection: Connection, number: int, owner: int) -> None:
+    """The collector may run in a thread that writes to the pipe: release from another one. A
+    forked process that forgets its copy does not speak for its parent."""
+    if os.getpid() == owner:
+        start_new_thread(_release, (connection, number))
 
 
 def _release(connection: Connection, number: int) -> None:

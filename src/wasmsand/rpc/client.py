@@ -125,6 +125,11 @@ class Connection:
         """`readable` are files and directories that the process needs besides its own."""
         self._owner = os.getpid()
         self._write_lock = threading.Lock()
+        # Guarded by it:
+        self._torn = False
+        """Whether the last line may not be whole."""
+        self._may_complain = False
+        """Whether there was ever one."""
         self._lock = threading.Lock()
         # Guarded by the lock:
         self._last_number = 0
@@ -205,7 +210,11 @@ class Connection:
             stream.write(line)
             stream.flush()
             return True
-        descriptor, rest = stream.fileno(), memoryview(line)
+        # A caller who was interrupted (Ctrl-C) may have left half a line, which is no JSON: end it.
+        rest = memoryview(b"\n" + line if self._torn else line)
+        descriptor = stream.fileno()
+        self._may_complain = self._may_complain or self._torn
+        self._torn = True
         while rest:
             try:
                 rest = rest[os.write(descriptor, rest[:_WRITE_BYTES]) :]
@@ -215,6 +224,7 @@ class Connection:
                 left = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
                 if not poll.poll(left):
                     return False
+        self._torn = False
         return True
 
     def kill_silent(self, seconds: float | None) -> None:
@@ -270,6 +280,8 @@ class Connection:
         if not isinstance(value, dict):
             raise RpcError(protocol.INVALID_REQUEST, "not an object")
         number = value.get("id")
+        if number is None and self._may_complain:
+            return
         if not isinstance(number, int):
             raise RpcError(protocol.INVALID_REQUEST, f"not a response: {str(value)[:200]}")
         with self._lock:

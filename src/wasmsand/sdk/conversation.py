@@ -12,10 +12,12 @@ interrupted before it has the rest, which it would take for another request.
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, Generic, TypeVar
 
 from wasmsand.sdk.attachment import Attachment
@@ -28,7 +30,7 @@ from wasmsand.sdk.backend import (
     CommandRequest,
     Output,
 )
-from wasmsand.sdk.errors import CommandError
+from wasmsand.sdk.errors import CommandError, ForkedError
 from wasmsand.sdk.output import TextDecoder, TextSink, output_limit_notice
 
 _SIGINT, _SIGKILL, _SIGCONT = 2, 9, 18
@@ -132,7 +134,8 @@ class Conversation(Generic[_Request]):
         self.process: BackendProcess = attachment.backend.start(request)
         self._signalling = threading.Lock()
         """Held while a request is interrupted: what follows it must not be."""
-        self.lock = threading.Lock()
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
         """Held during a request."""
         # Guarded by the lock:
         self._told = bytearray()
@@ -142,6 +145,15 @@ class Conversation(Generic[_Request]):
         self._has_ended = False
         self.exit_code: int | None = None
         """Of the interpreter, once it is known to have ended by itself."""
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Within this no other thread makes a request. Raises `ForkedError` in a process that
+        was forked from the one that began the talk."""
+        if os.getpid() != self._owner:
+            raise ForkedError.here("session")
+        with self._lock:
+            yield
 
     @property
     def closed(self) -> bool:
@@ -155,7 +167,7 @@ class Conversation(Generic[_Request]):
             self.process.kill()
 
     def ask(self, text: bytes, request: _Request, timeout_seconds: float | None) -> None:
-        """Make the request, and take what is printed until its answer. Needs the lock."""
+        """Make the request, and take what is printed until its answer. Needs the turn."""
         began = time.monotonic()
         deadline = None if timeout_seconds is None else began + timeout_seconds
         cancellation = CANCELLATION.get()

@@ -113,7 +113,7 @@ class PythonSession:
         )
         arguments.callback("on_stdout", on_stdout)
         arguments.callback("on_stderr", on_stderr)
-        with self._conversation.lock:
+        with self._conversation.turn():
             run = _Run(options.max_output_bytes, on_stdout, on_stderr)
             request = json.dumps({"token": run.token, "code": text}).encode()
             self._conversation.ask(request + b"\n", run, timeout)

@@ -82,7 +82,7 @@ class Shell:
             reminder=lambda command: _tell_status(command.token).encode(),
             ended=_ENDED,
         )
-        with self._conversation.lock:
+        with self._conversation.turn():
             # What bash says of having no terminal comes before the first status.
             greeting = _Command(_GREETING_MAX)
             limit = arguments.timeout_seconds("timeout_ms", attachment.options.timeout_ms)
@@ -136,7 +136,7 @@ class Shell:
         )
         arguments.callback("on_stdout", on_stdout)
         arguments.callback("on_stderr", on_stderr)
-        with self._conversation.lock:
+        with self._conversation.turn():
             run = _Command(options.max_output_bytes, on_stdout, on_stderr)
             with ExitStack() as files:
                 stdin_path = "/dev/null"
@@ -190,7 +190,7 @@ class Shell:
                 pass  # the script has removed it
 
     def _run(self, line: str, command: _Command, timeout_seconds: float | None) -> None:
-        """Have bash execute a line, and then tell its status. Needs the lock."""
+        """Have bash execute a line, and then tell its status. Needs the turn."""
         text = f"{line}\n{_tell_status(command.token)}"
         self._conversation.ask(text.encode("utf-8", "surrogateescape"), command, timeout_seconds)
         if command.exit_code is None:

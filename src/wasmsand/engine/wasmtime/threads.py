@@ -17,6 +17,8 @@ import threading
 from _thread import allocate_lock, get_ident
 from collections.abc import Callable
 
+from wasmsand.engine.forking import in_child, renewed_in_child
+
 Job = Callable[[], None]
 
 
@@ -69,12 +71,15 @@ class ThreadPool:
             name=f"wasmsand-guest-{next(self._numbers)}",
             daemon=True,
         )
+        global _usual_stack_size
         with _stack_size_lock:
-            previous = threading.stack_size(self._stack_bytes)
+            _usual_stack_size = threading.stack_size()
+            threading.stack_size(self._stack_bytes)
             try:
                 thread.start()
             finally:
-                threading.stack_size(previous)
+                threading.stack_size(_usual_stack_size)
+                _usual_stack_size = None
 
     def _work(self, worker: _Worker) -> None:
         thread = get_ident()
@@ -101,7 +106,21 @@ class ThreadPool:
             self._threads.discard(thread)
 
 
-_stack_size_lock = threading.Lock()
+_stack_size_lock = allocate_lock()
+_usual_stack_size: int | None = None
+"""The setting of the process, while it is changed; guarded by the lock."""
+
+
+def _restore_stack_size() -> None:
+    # A fork may have come while another thread was being started.
+    global _usual_stack_size
+    if _usual_stack_size is not None:
+        threading.stack_size(_usual_stack_size)
+        _usual_stack_size = None
+
+
+renewed_in_child(globals(), "_stack_size_lock")
+in_child(_restore_stack_size)
 
 
 def _report(thread: threading.Thread) -> None:

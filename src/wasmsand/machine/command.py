@@ -147,8 +147,9 @@ def run_command(
         machine.end_job(job)
     notices += end_background_jobs(machine)
     with machine.lock:
-        stdout, stderr = bytes(capture.stdout.captured), bytes(capture.stderr.captured)
         capture.stdout.closed = capture.stderr.closed = True
+    # Nobody adds to them any more, so that copying them needs no lock.
+    stdout, stderr = bytes(capture.stdout.captured), bytes(capture.stderr.captured)
     notices += memory_notices(machine, job)
     if capture.overflowed:
         notices.append(

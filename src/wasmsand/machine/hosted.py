@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from _thread import LockType, start_new_thread
+from _thread import start_new_thread
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -34,6 +34,7 @@ from wasmsand.machine.command import (
     memory_notices,
 )
 from wasmsand.machine.launch import Launch
+from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import OneShot, Parker
 
 if TYPE_CHECKING:
@@ -62,22 +63,26 @@ class _Life:
     Holds no machine: that must be collectable while its processes run.
     """
 
-    def __init__(self, kernel: Kernel, lock: LockType) -> None:
+    def __init__(self, kernel: Kernel, lock: SandboxLock) -> None:
         self._kernel = kernel
         self._lock = lock
         # Guarded by the lock:
         self.process: Process | None = None
-        self.channel = HostChannel()
+        self.channel = HostChannel(kernel.ledger)
         self.inputs: dict[int, PipeEnd] = {}
         self.ended_ns: int | None = None
         self.ended = WaitQueue()
         self.timed_out = False
+        self.forget_deadline: Callable[[], None] | None = None
 
     def end(self) -> None:
         """The process has ended; called under the lock."""
         self.ended_ns = self._kernel.clock.monotonic()
+        if self.forget_deadline is not None:
+            self.forget_deadline()
+            self.forget_deadline = None
         for source in self.inputs.values():
-            source.release()
+            source.dispose()
         self.inputs.clear()
         self.ended.wake()
         self.channel.changed.wake()
@@ -94,7 +99,7 @@ class _Life:
         with self._lock:
             self.channel.abandon()
             for source in self.inputs.values():
-                source.release()
+                source.dispose()
             self.inputs.clear()
 
 
@@ -132,7 +137,7 @@ class HostProcess:
             except BaseException:
                 with machine.lock:
                     for file in (*files.values(), *life.inputs.values()):
-                        file.release()
+                        file.dispose()
                 raise
 
         process = _launched(machine, make)
@@ -141,7 +146,9 @@ class HostProcess:
         self.pid = process.pid
         self._job = process.job
         if deadline is not None:
-            machine.call_at(life, deadline)
+            with machine.lock:
+                if life.ended_ns is None:
+                    life.forget_deadline = machine.call_at(life, deadline)
         self._finalizer = weakref.finalize(self, _abandon, life, os.getpid())
         self._finalizer.atexit = False
 
@@ -218,7 +225,7 @@ class HostProcess:
         with self._machine.lock:
             source = self._life.inputs.pop(fd, None)
             if source is not None:
-                source.release()
+                source.dispose()
 
     def wait(self, timeout_seconds: float | None = None) -> HostedEnd | None:
         """How the program ended; None when it still runs after `timeout_seconds`."""
@@ -277,5 +284,6 @@ def _launched(machine: Machine, make: Callable[[], Guest]) -> Process:
 def _abandon(life: _Life, owner: int) -> None:
     """The collector may run in a thread that holds the lock, so that is taken in another. A
     process that was forked from the machine's leaves it alone."""
-    if os.getpid() == owner and (life.ended_ns is None or life.channel.writers):
+    leftover = life.ended_ns is None or life.channel.writers or life.channel.size
+    if leftover and os.getpid() == owner:
         start_new_thread(life.abandon, ())

@@ -98,8 +98,8 @@ ROUTES: tuple[AnyRoute, ...] = (
         _COMMAND + "/input",
         started.write_input,
         "Write to an input of a started command",
-        m.Done,
-        query=m.InputDescriptor,
+        m.Written,
+        query=m.WriteInput,
         body=bytes,
     ),
     Route(

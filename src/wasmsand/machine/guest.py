@@ -187,6 +187,10 @@ class Guest(ThreadRunner):
         """Run the process on a thread of the engine's pool."""
         self._loader.engine.start_thread(self._run)
 
+    def run_here(self) -> None:
+        """Run the process on this thread, which is one of the pool."""
+        self._run()
+
     def _sibling(self, thread: Process, instance: Instance) -> Guest:
         memory = self._charge.account
         return Guest(

@@ -23,6 +23,8 @@ VARIABLE = "WASMSAND_CACHE"
 TRANSIENT_BYTES_MAX = 1 << 30
 TRANSIENT_ENTRIES_MAX = 256
 _TRANSIENT = "guests"
+UNNAMED = "unnamed"
+"""The directory of files without a name. A confined process may write there and nowhere else."""
 _SUFFIX = ".cwasm"
 
 logger = logging.getLogger("wasmsand.engine")
@@ -106,7 +108,10 @@ class CompileCache:
         descriptor and mapping; raises `OSError`, also where there are no such files."""
         if not hasattr(os, "O_TMPFILE"):
             raise OSError(errno.EOPNOTSUPP, "no files without a name here")
-        return os.open(self._directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        directory = self._directory / UNNAMED
+        with contextlib.suppress(OSError):
+            directory.mkdir(mode=0o700, exist_ok=True)
+        return os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
 
     def discard(self, path: Path) -> None:
         """Remove an entry, if possible."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from wasmsand.engine.forking import native
 from wasmsand.engine.wasmtime.bindings import NULL, CData, check, ffi, lib, take_bytes
 
 MIB = 1 << 20
@@ -85,7 +86,8 @@ def new_engine(settings: EngineSettings, memory_creator: CData = NULL) -> CData:
     lib.wasmtime_config_shared_memory_set(config, False)
     if memory_creator:
         lib.wasmtime_config_host_memory_creator_set(config, memory_creator)
-    return ffi.gc(lib.wasm_engine_new_with_config(config), lib.wasm_engine_delete)
+    with native():
+        return ffi.gc(lib.wasm_engine_new_with_config(config), lib.wasm_engine_delete)
 
 
 def fingerprint(engine: CData) -> str:

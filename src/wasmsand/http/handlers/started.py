@@ -17,6 +17,8 @@ from wasmsand.http.messages import (
     StartCommand,
     StartedCommands,
     WaitCommand,
+    WriteInput,
+    Written,
 )
 from wasmsand.http.routing import Call
 from wasmsand.http.started import Started
@@ -65,12 +67,15 @@ async def output(call: Call[ReadOutput, None]) -> OutputBatch:
         return await started.batch(call.query.after, seconds, call.service.in_command_thread)
 
 
-async def write_input(call: Call[InputDescriptor, bytes]) -> Done:
+async def write_input(call: Call[WriteInput, bytes]) -> Written:
     """`POST /v1/sandboxes/{sandbox}/commands/{command}/input`"""
     process = _named(call).process
+    seconds = min(call.query.wait_ms, LONGEST_WAIT_MS) / 1000
     with call.service.quotas.running_command(call.owner):
-        await call.service.in_command_thread(lambda: process.write(call.body, call.query.fd))
-    return Done()
+        written = await call.service.in_command_thread(
+            lambda: process.write(call.body, call.query.fd, seconds)
+        )
+    return Written(written=written)
 
 
 async def close_input(call: Call[InputDescriptor, None]) -> Done:

@@ -17,6 +17,7 @@ from wasmsand.http.registry import Entry
 from wasmsand.http.service import Service
 from wasmsand.http.tokens import Token
 
+Result = TypeVar("Result")
 Query = TypeVar("Query")
 Body = TypeVar("Body")
 
@@ -39,6 +40,23 @@ class Call(Generic[Query, Body]):
         """The sandbox that the path names."""
         assert self.found is not None, "the route has no {sandbox}"
         return self.found
+
+    @property
+    def _sandbox(self) -> str:
+        return "-" if self.found is None else self.found.id
+
+    async def in_file_thread(self, work: Callable[[], Result]) -> Result:
+        """Run what blocks only for a moment, on a thread of this token and sandbox."""
+        return await self.service.in_file_thread(self.owner, self._sandbox, work)
+
+    async def in_command_thread(
+        self,
+        work: Callable[[], Result],
+        seconds: float = 0,
+        then: Callable[[], object] | None = None,
+    ) -> Result:
+        """Run what may wait for a command, for `seconds` at most. `then`: see `Lane.run`."""
+        return await self.service.in_command_thread(self.owner, self._sandbox, work, seconds, then)
 
     def part(self, name: str) -> str:
         """A part of the path that the route names in braces."""

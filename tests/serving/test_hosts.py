@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wasmsand.serving.hosts import foreign_reason
+from wasmsand.serving.hosts import foreign_host, foreign_page, is_local_origin
 
 pytestmark = pytest.mark.no_userland
 
@@ -13,7 +13,8 @@ pytestmark = pytest.mark.no_userland
     "host", ["localhost", "LOCALHOST:80", "127.0.0.1", "127.1.2.3:8750", "[::1]", "[::1]:8750"]
 )
 def test_names_of_this_machine(host: str) -> None:
-    assert foreign_reason([(b"host", host.encode())]) is None
+    assert foreign_host([(b"host", host.encode())]) is None
+    assert is_local_origin(f"http://{host}")
 
 
 @pytest.mark.parametrize(
@@ -45,12 +46,13 @@ def test_names_of_this_machine(host: str) -> None:
     ],
 )
 def test_names_of_others_and_what_is_no_name(host: str) -> None:
-    assert foreign_reason([(b"host", host.encode("utf-8"))]) is not None
+    assert foreign_host([(b"host", host.encode("utf-8"))]) is not None
+    assert not is_local_origin(f"http://{host}")
 
 
 def test_a_host_must_be_there_once() -> None:
-    assert foreign_reason([]) == "0 Host headers"
-    assert foreign_reason([(b"host", b"localhost"), (b"host", b"localhost")]) == "2 Host headers"
+    assert foreign_host([]) == "0 Host headers"
+    assert foreign_host([(b"host", b"localhost"), (b"host", b"localhost")]) == "2 Host headers"
 
 
 @pytest.mark.parametrize(
@@ -63,8 +65,8 @@ def test_a_host_must_be_there_once() -> None:
     ],
 )
 def test_what_browsers_add_for_pages(header: tuple[bytes, bytes]) -> None:
-    assert foreign_reason([(b"host", b"localhost"), header]) == "a page of a browser"
+    assert foreign_page([(b"host", b"localhost"), header]) == "a page of a browser"
 
 
 def test_a_person_in_front_of_a_browser() -> None:
-    assert foreign_reason([(b"host", b"localhost"), (b"sec-fetch-site", b"none")]) is None
+    assert foreign_page([(b"host", b"localhost"), (b"sec-fetch-site", b"none")]) is None

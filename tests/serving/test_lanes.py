@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 
-from wasmsand.serving import lanes
 from wasmsand.serving.daemons import Daemons
 from wasmsand.serving.lanes import Lane, LaneFull, LaneLimits
 
@@ -23,8 +23,9 @@ def lane(
     sandbox: int = 8,
     sandbox_waiting: int = 8,
     tenants: int = 1,
+    queue_seconds: float = 20,
 ) -> Lane:
-    limits = LaneLimits(threads, tenant, waiting, sandbox, sandbox_waiting)
+    limits = LaneLimits(threads, tenant, waiting, sandbox, sandbox_waiting, queue_seconds)
     return Lane("test", limits, tenants, Daemons("test"))
 
 
@@ -53,7 +54,7 @@ def test_what_a_call_returns_and_raises() -> None:
         assert await used.run("a", "1", lambda: threading.current_thread().daemon) is True
         for raised in (ZeroDivisionError, TimeoutError, KeyError):
             with pytest.raises(raised):
-                await used.run("a", "1", lambda raised=raised: throw(raised))
+                await used.run("a", "1", partial(throw, raised))
         assert used.taken == 0
 
     run(main)
@@ -77,13 +78,9 @@ def test_a_call_too_many_is_refused_until_one_has_ended() -> None:
     run(main)
 
 
-def test_a_call_that_waits_too_long_for_a_thread_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(lanes, "QUEUE_SECONDS", 0.1)
-
+def test_a_call_that_waits_too_long_for_a_thread_is_refused() -> None:
     async def main() -> None:
-        used, gate = lane(threads=1), threading.Event()
+        used, gate = lane(threads=1, queue_seconds=0.1), threading.Event()
         (running,) = await hang(used, gate, "a/1")
         with pytest.raises(LaneFull):
             await used.run("a", "1", gate.wait)
@@ -177,7 +174,7 @@ def test_those_who_wait_take_turns() -> None:
         calls = []
         for name in ("a/1", "a/1", "a/1", "a/2", "a/2"):
             sandbox = name[-1]
-            calls.append(used.run("a", sandbox, lambda name=name: order.append(name)))
+            calls.append(used.run("a", sandbox, partial(order.append, name)))
         tasks = [asyncio.create_task(call) for call in calls]
         await asyncio.sleep(0.05)
         gate.set()

@@ -45,6 +45,7 @@ _OPTIONS = (
     ("--max-command-seconds", float, "longest timeout of one command"),
     ("--max-connections", int, "connections at the same time"),
     ("--keep-alive-seconds", float, "how long a connection may be idle"),
+    ("--header-seconds", float, "for the header of a request; idle time without a token"),
     ("--max-json-bytes", int, "largest JSON body"),
     ("--max-upload-bytes", int, "largest file that one request can write"),
     ("--max-buffered-bytes", int, "bodies being received, of all requests together"),

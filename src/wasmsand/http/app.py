@@ -25,7 +25,7 @@ from wasmsand.http.routing import AnyRoute, Call
 from wasmsand.http.service import Service, log
 from wasmsand.http.tokens import PUBLIC, Token
 from wasmsand.serving.connections import connection_of
-from wasmsand.serving.hosts import foreign_reason
+from wasmsand.serving.hosts import foreign_host, foreign_page
 from wasmsand.wire import strict_json
 
 _JSON = "application/json"
@@ -144,7 +144,8 @@ def _admit(service: Service, route: AnyRoute, request: Request) -> Token:
 def _refuse_browsers(request: Request) -> None:
     """A page of the web must not use a server that asks for no token: its requests have an
     Origin, or, if a name was made to lead here, a Host that is not ours."""
-    reason = foreign_reason(request.scope["headers"])
+    headers = request.scope["headers"]
+    reason = foreign_host(headers) or foreign_page(headers)
     if reason is not None:
         raise ApiFailure(
             403,

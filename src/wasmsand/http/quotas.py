@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wasmsand.http.failures import ApiFailure
 from wasmsand.http.tokens import Token
@@ -27,6 +27,8 @@ class Share:
     sandboxes: int = 0
     bytes: int = 0
     running_commands: int = 0
+    running_in: dict[str, int] = field(default_factory=dict)
+    """Of them, by sandbox."""
     hanging: int = 0
     """Sandboxes that were killed long ago and have not ended."""
 
@@ -35,12 +37,14 @@ class Place:
     """A running command in its token's quota. It is given back when everybody who uses it has
     released it: the request, the thread that still works for it, the answer being sent."""
 
-    __slots__ = ("_share", "_users")
+    __slots__ = ("_sandbox", "_share", "_users")
 
-    def __init__(self, share: Share) -> None:
+    def __init__(self, share: Share, sandbox: str) -> None:
         self._share = share
+        self._sandbox = sandbox
         self._users = 1
         share.running_commands += 1
+        share.running_in[sandbox] = share.running_in.get(sandbox, 0) + 1
 
     def keep(self) -> Place:
         """For one more user, who releases it too."""
@@ -51,7 +55,11 @@ class Place:
         """One user needs it no longer."""
         self._users -= 1
         if not self._users:
-            self._share.running_commands -= 1
+            share, sandbox = self._share, self._sandbox
+            share.running_commands -= 1
+            share.running_in[sandbox] -= 1
+            if not share.running_in[sandbox]:
+                del share.running_in[sandbox]
 
 
 class Quotas:
@@ -88,8 +96,9 @@ class Quotas:
         share.allowance -= 1
 
     @contextmanager
-    def running_command(self, owner: Token) -> Iterator[Place]:
-        """While a command of `owner` runs or waits for its turn. Raises `quota_exceeded`."""
+    def running_command(self, owner: Token, sandbox: str) -> Iterator[Place]:
+        """While a command of `owner` runs or waits for its turn. Raises `quota_exceeded`. One
+        sandbox has three quarters of its token's quota: one that hangs leaves room for others."""
         share, most = self.share(owner), owner.quota.max_running_commands
         if share.running_commands >= most:
             raise ApiFailure(
@@ -99,7 +108,16 @@ class Quotas:
                 f"of {owner.name}",
                 retry_after=1,
             )
-        place = Place(share)
+        in_one = max(1, most * 3 // 4)
+        if share.running_in.get(sandbox, 0) >= in_one:
+            raise ApiFailure(
+                429,
+                "quota_exceeded",
+                f"{in_one} commands run in this sandbox already; wait for one, use another "
+                f"sandbox, or raise max_running_commands of {owner.name}",
+                retry_after=1,
+            )
+        place = Place(share, sandbox)
         try:
             yield place
         finally:

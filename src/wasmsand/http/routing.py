@@ -8,11 +8,13 @@ the application, the checks and the OpenAPI document are made from it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from starlette.requests import Request
 
+from wasmsand.http.quotas import Place
 from wasmsand.http.registry import Entry
 from wasmsand.http.service import Service
 from wasmsand.http.tokens import Token
@@ -44,6 +46,10 @@ class Call(Generic[Query, Body]):
     @property
     def _sandbox(self) -> str:
         return "-" if self.found is None else self.found.id
+
+    def running_command(self) -> AbstractContextManager[Place]:
+        """While a command of this sandbox runs. Raises `quota_exceeded`."""
+        return self.service.quotas.running_command(self.owner, self._sandbox)
 
     async def in_file_thread(self, work: Callable[[], Result]) -> Result:
         """Run what blocks only for a moment, on a thread of this token and sandbox."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+))(?::[0-9]{1,5})?")
 
@@ -23,24 +23,36 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def foreign_reason(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
-    """Why a request does not come from a program of this machine; None if it may. Names of
-    `headers` are in lower case."""
-    hosts, origins, site = [], 0, b"none"
-    for name, value in headers:
-        if name == b"host":
-            hosts.append(value)
-        elif name == b"origin":
-            origins += 1
-        elif name == b"sec-fetch-site":
-            site = value
+Headers = Sequence[tuple[bytes, bytes]]
+"""Names are in lower case."""
+
+
+def foreign_host(headers: Headers) -> str | None:
+    """What is wrong with the `Host` of a request; None if it names this machine."""
+    hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
     if len(hosts) != 1:
         return f"{len(hosts)} Host headers"
-    matched = _HOST.fullmatch(hosts[0].decode("latin-1"))
-    if matched is None:
-        return "a Host that is no name"
-    if not is_loopback(matched[1] or matched[2]):
-        return f"the Host {hosts[0].decode('latin-1')[:64]!r}"
-    if origins or site not in (b"none", b"same-origin"):
-        return "a page of a browser"
+    if not _is_local(hosts[0]):
+        return f"the Host {hosts[0][:64]!r}"
     return None
+
+
+def foreign_page(headers: Headers) -> str | None:
+    """Whether a page of a browser sent a request; None if no page did."""
+    for name, value in headers:
+        if name == b"origin" or (
+            name == b"sec-fetch-site" and value not in (b"none", b"same-origin")
+        ):
+            return "a page of a browser"
+    return None
+
+
+def is_local_origin(origin: str) -> bool:
+    """Whether an `Origin` is a page that this machine serves."""
+    scheme, colon, host = origin.partition("://")
+    return bool(colon) and scheme in ("http", "https") and _is_local(host)
+
+
+def _is_local(host: str) -> bool:
+    matched = _HOST.fullmatch(host)
+    return matched is not None and is_loopback(matched[1] or matched[2])

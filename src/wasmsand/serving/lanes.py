@@ -44,6 +44,7 @@ class LaneLimits:
     tenant_waiting: int
     sandbox_threads: int
     sandbox_waiting: int
+    queue_seconds: float = QUEUE_SECONDS
 
 
 class _Job(Generic[Result]):
@@ -74,6 +75,8 @@ class Lane:
         self._limits = limits
         self._daemons = daemons
         self._shares = Shares(limits.threads, tenants, limits.tenant_threads)
+        # Never all that its tenant can have, unless that is next to nothing.
+        self._sandbox_threads = min(limits.sandbox_threads, max(2, self._shares.most * 3 // 4))
         self._running: dict[tuple[str, str], int] = {}
         # Who waits: tenants in the order of their turns, in each its sandboxes likewise.
         self._queues: dict[str, dict[str, deque[_Job[Any]]]] = {}
@@ -108,7 +111,7 @@ class Lane:
             self._enqueue(job)
             self._dispatch(loop)
             if not job.started:
-                await asyncio.wait({future}, timeout=QUEUE_SECONDS)
+                await asyncio.wait({future}, timeout=self._limits.queue_seconds)
                 if not job.started:
                     raise LaneFull(self.name, self._cause(job))
             return await asyncio.shield(future)
@@ -134,7 +137,7 @@ class Lane:
     def _can_start(self, job: _Job[Any]) -> bool:
         if self._queues.get(job.tenant, {}).get(job.sandbox):
             return False
-        if self._running.get((job.tenant, job.sandbox), 0) >= self._limits.sandbox_threads:
+        if self._running.get((job.tenant, job.sandbox), 0) >= self._sandbox_threads:
             return False
         if self._shares.take(job.tenant):
             self._shares.give(job.tenant)
@@ -143,7 +146,7 @@ class Lane:
 
     def _cause(self, job: _Job[Any]) -> str:
         running = self._running.get((job.tenant, job.sandbox), 0)
-        if self._limits.sandbox_threads <= running < self._shares.most:
+        if self._sandbox_threads <= running < self._shares.most:
             return "sandbox"
         return "tenant" if self._shares.is_at_most(job.tenant) else "server"
 
@@ -182,7 +185,7 @@ class Lane:
         """Take the tenant's next job whose sandbox may have a further thread."""
         sandboxes = self._queues[tenant]
         for sandbox, waiting in sandboxes.items():
-            if self._running.get((tenant, sandbox), 0) < self._limits.sandbox_threads:
+            if self._running.get((tenant, sandbox), 0) < self._sandbox_threads:
                 job = waiting.popleft()
                 self._left(job)
                 if waiting:  # it is the others' turn now

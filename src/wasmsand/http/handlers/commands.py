@@ -29,7 +29,7 @@ from wasmsand.sdk.backend import (
 async def run(call: Call[None, RunCommand]) -> Response:
     """`POST /v1/sandboxes/{sandbox}/run`"""
     request = call.entry.computer.command_request(call.body)
-    with call.service.quotas.running_command(call.owner) as place:
+    with call.running_command() as place:
         if EVENT_STREAM in call.request.headers.get("accept", ""):
             return await _streamed(call, request, place)
         pieces = await _completed(call, request, place)

@@ -38,7 +38,7 @@ async def start(call: Call[None, StartCommand]) -> CommandState:
 
     computer.starting += 1
     try:
-        with call.service.quotas.running_command(call.owner):
+        with call.running_command():
             process = await call.in_command_thread(begin)
         return _state(computer.remember(process), None)
     finally:
@@ -61,7 +61,7 @@ async def wait(call: Call[WaitCommand, None]) -> CommandState:
     """`GET /v1/sandboxes/{sandbox}/commands/{command}`"""
     started = _named(call)
     seconds = min(call.query.wait_ms, LONGEST_WAIT_MS) / 1000
-    with call.service.quotas.running_command(call.owner):
+    with call.running_command():
         ended = await call.in_command_thread(lambda: started.process.wait(seconds), seconds)
     return _state(started, ended)
 
@@ -70,7 +70,7 @@ async def output(call: Call[ReadOutput, None]) -> OutputBatch:
     """`GET /v1/sandboxes/{sandbox}/commands/{command}/output`"""
     started = _named(call)
     seconds = min(call.query.wait_ms, LONGEST_WAIT_MS) / 1000
-    with call.service.quotas.running_command(call.owner):
+    with call.running_command():
         return await started.batch(
             call.query.after, seconds, lambda read: call.in_command_thread(read, seconds)
         )
@@ -79,7 +79,7 @@ async def output(call: Call[ReadOutput, None]) -> OutputBatch:
 async def write_input(call: Call[InputDescriptor, bytes]) -> Done:
     """`POST /v1/sandboxes/{sandbox}/commands/{command}/input`"""
     process = _named(call).process
-    with call.service.quotas.running_command(call.owner):
+    with call.running_command():
         await call.in_command_thread(
             lambda: process.write(call.body, call.query.fd),
             call.service.settings.max_command_seconds,

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _STATUS: Final = Path("/proc/self/status")
 _CLEAR: Final = Path("/proc/self/clear_refs")
 _SETTLE_SECONDS: Final = 5.0
+_EXPECTED: Final = frozenset({"ClientDisconnect"})
+"""Exceptions that packages below our servers log when a client goes away: no bug."""
 
 
 class BugWatch(logging.Handler):
@@ -39,6 +41,8 @@ class BugWatch(logging.Handler):
         sys.unraisablehook = self._unraisable
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info and type(record.exc_info[1]).__name__ in _EXPECTED:
+            return
         text = record.getMessage()
         if record.exc_info:
             text += "\n" + "".join(traceback.format_exception(*record.exc_info))

@@ -89,7 +89,10 @@ class Worker:
         while time.monotonic() < deadline:
             data, other = corpus.pair(random)
             self._try(target.mutate(random, data, other)[: target.longest])
-        target.close()
+        try:
+            target.close()
+        except Exception as error:
+            self._found(self._current.get(), error)
         self._report()
 
     def replay(self, data: bytes) -> BaseException | None:

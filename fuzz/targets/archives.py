@@ -46,7 +46,7 @@ _VALUES: Final = (
 
 def _octal(field: bytearray) -> int:
     try:
-        return int(field.split(b"\0")[0].strip() or b"0", 8)
+        return max(0, int(field.split(b"\0")[0].strip() or b"0", 8))
     except ValueError:
         return 0
 

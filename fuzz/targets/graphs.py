@@ -261,10 +261,6 @@ def _splice(_: ObjectGraphs, caller: Caller, source: Source) -> int:
     return caller.call("splice", _fd(source), 0, _fd(source), 0, 65536, 2)
 
 
-def _tee(_: ObjectGraphs, caller: Caller, source: Source) -> int:
-    return caller.call("tee", _fd(source), _fd(source), 65536, 2)
-
-
 def _option(_: ObjectGraphs, caller: Caller, source: Source) -> int:
     value = caller.pack("II", source.number(4), 0)
     return caller.call(
@@ -293,6 +289,6 @@ _STEPS: Final[tuple[Step, ...]] = (
     _epoll, _watch, _change_watch, _wait, _poll, _pair, _socket, _bind, _connect, _listen,
     _accept, _shutdown, _send, _receive, _send_fd, _receive_fd, _pipe, _write, _read, _event,
     _timer, _alarm, _signals, _pidfd, _dup, _dup_to, _close, _close_many, _fork, _exit, _splice,
-    _tee, _option, _terminal, _open, _fifo, _owner,
+    _option, _terminal, _open, _fifo, _owner,
 )  # fmt: skip
 """Their order is part of the inputs' meaning: append only."""

@@ -1,8 +1,8 @@
 """Requests to real servers on loopback: `wasmsand serve` and `wasmsand mcp --http`.
 
 An input is what a client sends on one connection. `@SANDBOX@`, `@SESSION@`, `@PORT@` and `@LENGTH@`
-stand for what only the run knows, so that requests get past the first checks. Rules: an answer is HTTP;
-none has status 500; the server answers others while and after it got the input.
+stand for what only the run knows, so that requests get past the first checks. Rules: an answer
+is HTTP; none has status 500; the server answers others while and after it got the input.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ _WORDS: Final = (
 class _Requests(Target):
     words = _WORDS
     longest = 16384
+    well = b" 200 "
 
     def __init__(self) -> None:
         prepare_process()
@@ -71,7 +72,7 @@ class _Requests(Target):
     @property
     @abstractmethod
     def question(self) -> bytes:
-        """A request that a server which is well answers with status 200."""
+        """A request that a server which is well answers with the status `well`."""
 
     def mutate(self, random: Random, data: bytes, other: bytes) -> bytes:
         head, blank, body = data.partition(b"\r\n\r\n")
@@ -102,7 +103,7 @@ class _Requests(Target):
             answer = self._send(self.question, _WELL_SECONDS)
         except OSError as error:
             raise Finding("unusable", f"the server does not answer: {error!r}") from None
-        if b" 200 " not in answer[:20]:
+        if self.well not in answer[:20]:
             raise Finding("unusable", f"the server says {answer[:200]!r}")
 
     def ask(self, method: str, target: str, body: bytes = b"") -> bytes:
@@ -135,8 +136,10 @@ class _Requests(Target):
 
 
 def _is_whole(received: bytearray) -> bool:
-    """Whether one answer of a known length is there: nobody waits for a second."""
+    """Whether one answer whose end can be told is there: nobody waits for a second one."""
     head, blank, body = received.partition(b"\r\n\r\n")
+    if re.search(rb"(?i)transfer-encoding: chunked", head):
+        return body.endswith(b"0\r\n\r\n")
     found = re.search(rb"(?i)content-length: (\d+)", head)
     return bool(blank) and found is not None and len(body) >= int(found[1])
 
@@ -228,13 +231,14 @@ class McpRequests(_Requests):
 
     name = "mcphttp"
     about = "requests to `wasmsand mcp --http`"
+    well = b" 404 "
     _session = b""
     _used = 0
 
     def start(self, resources: ExitStack) -> tuple[str, int]:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        options = HttpOptions(port=port, token=_TOKEN, max_sessions=16)
+        options = HttpOptions(port=port, token=_TOKEN, max_sessions=256, idle_seconds=1)
         arguments = (make_sessions(), "0", options)
         threading.Thread(target=serve_http, args=arguments, daemon=True, name="fuzz-mcp").start()
         deadline = time.monotonic() + _WELL_SECONDS
@@ -249,7 +253,7 @@ class McpRequests(_Requests):
 
     @property
     def question(self) -> bytes:
-        return self._post(mcp_requests()[0])
+        return self._post(mcp_requests()[2], "Mcp-Session-Id: unknown")
 
     def _post(self, value: object, *more: str) -> bytes:
         accept = "Accept: application/json, text/event-stream"

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from fuzz.machines import prepare_process
 from fuzz.target import MIB, Finding, Source, Target
-from wasmsand import Sandbox, SandboxError
+from wasmsand import FileWatch, Sandbox, SandboxError
 
 _TEXTS: Final = (
     "", "a", "b", "d/e", ".", "..", "/", "/tmp", "/etc/passwd", "/proc/self/fd/0", "/dev/zero",
@@ -113,8 +113,10 @@ def _value(source: Source) -> Any:
 
 
 def _consume(value: Any) -> None:
-    """Iterators do their work when they are read."""
-    if hasattr(value, "__next__"):
+    """Iterators do their work when they are read; a watch waits for changes."""
+    if isinstance(value, FileWatch):
+        value.close()
+    elif hasattr(value, "__next__"):
         for count, _ in enumerate(value):
             if count > 10_000:
                 return

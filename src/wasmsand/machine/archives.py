@@ -34,6 +34,8 @@ _PIECE: Final = 65536
 _LATEST_TIME: Final = 2**33
 _HEADERS_PER_ENTRY: Final = 4096
 """Bytes of headers that an entry of an archive has at most, on average."""
+_READS_AT_END: Final = 4
+"""Reads behind the end of an archive that has none of its closing blocks."""
 
 
 def export_tar(machine: Machine, path: str) -> Iterator[bytes]:
@@ -280,9 +282,16 @@ class _Bounded(io.RawIOBase):
         super().__init__()
         self._source = source
         self._left = most
+        self._reads_at_end = 0
 
     def read(self, size: int = -1) -> bytes:
         data = self._source.read(size)
+        if not data and size:
+            # `tarfile` skips content by reading, also behind the end: for ever, if a header
+            # says that the content is long enough.
+            self._reads_at_end += 1
+            if self._reads_at_end > _READS_AT_END:
+                raise EOFError("the archive is cut short")
         self._left -= len(data)
         if self._left < 0:
             raise KernelError(

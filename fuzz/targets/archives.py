@@ -40,7 +40,7 @@ _PAX: Final = (
 _VALUES: Final = (
     b"", b"0", b"1", b"-1", b"1e999", b"nan", b"inf", b"9" * 20, b"9" * 5000, b"a\0b", b"../x",
     b"/abs", b"a/b/c", b"x" * 300, b"BINARY", b"\xff\xfe", b"1.5", b"0,512", b"0,1,9999999999,1",
-    b"1e308", b"-9999999999999", b"a/" * 2000, b".", b"..", b"tmp", b"etc/passwd",
+    b"1e308", b"-9999999999999", b"a/" * 200, b".", b"..", b"tmp", b"etc/passwd",
 )  # fmt: skip
 
 

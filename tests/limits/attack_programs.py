@@ -72,24 +72,36 @@ RUN_MANY: Final = "for i in {1..24}; do /tmp/attack & done; wait"
 
 EPOLL_FAN_OUT: Final = """\
 import os, select
-layers = [[select.epoll() for _ in range(12)] for _ in range(25)]
-for above, below in zip(layers, layers[1:]):
-    for one in above:
-        for other in below:
-            try:
-                one.register(other.fileno(), select.EPOLLIN)
-            except OSError:
-                pass
-reading, writing = os.pipe()
-for one in layers[-1]:
+
+def watch(one, other):
     try:
-        one.register(reading, select.EPOLLIN)
+        one.register(other.fileno(), select.EPOLLIN)
     except OSError:
         pass
+
+def layers(count, width):
+    return [[select.epoll() for _ in range(width)] for _ in range(count)]
+
+def connect(pairs):
+    for above, below in pairs:
+        for one in above:
+            for other in below:
+                watch(one, other)
+
+upper, lower = layers(11, 3), layers(4, 20)
+connect(zip(upper, upper[1:]))  # each is still empty: no depth is seen
+connect(reversed(list(zip(lower, lower[1:]))))  # as deep as is allowed
+for one in upper[-1]:
+    watch(one, lower[0][0])
+reading, writing = os.pipe()
+for one in lower[-1]:
+    one.register(reading, select.EPOLLIN)
+for layer in reversed(upper):
+    layer[0].poll(0)  # nothing is ready: every path is looked at
 while True:
     os.write(writing, b"x")
-    for layer in layers:
-        layer[0].poll(0)
+    upper[0][0].poll(0)
+    os.read(reading, 1)
 """
 
 EPOLL_CHAIN: Final = """\
@@ -251,7 +263,7 @@ GETRANDOM: Final = """\
 import os
 while True:
     try:
-        os.getrandom(100 << 20)
+        os.urandom(100 << 20)
     except (OSError, MemoryError):
         pass
 """

@@ -54,7 +54,7 @@ class Attack:
     """WebAssembly text of a program of the guest's own."""
     after: Callable[[Sandbox], None] | None = None
     """What the host does next; it has to return soon, or to raise a `SandboxError`."""
-    timeout_ms: int = 1_500
+    timeout_ms: int = 1_000
 
     @property
     def command(self) -> str:

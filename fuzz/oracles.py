@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _STATUS: Final = Path("/proc/self/status")
 _CLEAR: Final = Path("/proc/self/clear_refs")
 _SETTLE_SECONDS: Final = 5.0
+_MOST_BUGS: Final = 100
 _EXPECTED: Final = frozenset({"ClientDisconnect"})
 """Exceptions that packages below our servers log when a client goes away: no bug."""
 
@@ -33,6 +34,8 @@ class BugWatch(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self._bugs: list[str] = []
+        self.count = 0
+        """Bugs since the beginning."""
 
     def install(self) -> None:
         """Watch this process."""
@@ -46,15 +49,20 @@ class BugWatch(logging.Handler):
         text = record.getMessage()
         if record.exc_info:
             text += "\n" + "".join(traceback.format_exception(*record.exc_info))
-        self._bugs.append(text)
+        self._note(text)
 
     def _thread_died(self, died: threading.ExceptHookArgs) -> None:
         lines = traceback.format_exception(died.exc_type, died.exc_value, died.exc_traceback)
-        self._bugs.append(f"thread {died.thread} died\n{''.join(lines)}")
+        self._note(f"thread {died.thread} died\n{''.join(lines)}")
 
     def _unraisable(self, event: Any) -> None:
         lines = traceback.format_exception(event.exc_type, event.exc_value, event.exc_traceback)
-        self._bugs.append(f"unraisable in {event.object!r}\n{''.join(lines)}")
+        self._note(f"unraisable in {event.object!r}\n{''.join(lines)}")
+
+    def _note(self, text: str) -> None:
+        self.count += 1
+        if len(self._bugs) < _MOST_BUGS:
+            self._bugs.append(text)
 
     def check(self) -> None:
         """Raises `Finding` for the first bug since the last check."""

@@ -45,6 +45,8 @@ class State:
     running: bool = False
     found: list[Written] = field(default_factory=list)
     signatures: set[str] = field(default_factory=set)
+    deadly: set[bytes] = field(default_factory=set)
+    """Inputs that ended a child; the next one leaves them out."""
 
 
 @dataclass
@@ -149,6 +151,8 @@ class Supervisor:
             code = os.waitstatus_to_exitcode(status)
             if code not in (0, HUNG_STATUS):
                 self._died(child, "does not end" if late else f"died with status {code}")
+            if code:
+                state.deadly.add(child.current.get())
             state.seconds -= taken
             if code and state.seconds > _WORTH_SECONDS:
                 again.append(state)
@@ -174,7 +178,8 @@ def _be_worker(state: State, directory: Path, current: CurrentInput, pipe: int, 
         os.dup2(log, 1)
         os.dup2(log, 2)
         with open(pipe, "w") as tell:
-            Worker(state.make, directory, current, tell, Random(seed)).run(state.seconds)
+            worker = Worker(state.make, directory, current, tell, Random(seed))
+            worker.run(state.seconds, state.deadly)
         status = 0
     except BaseException:
         traceback.print_exc()

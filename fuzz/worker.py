@@ -15,7 +15,7 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryFile
@@ -77,18 +77,20 @@ class Worker:
         self._began = 0.0
         threading.Thread(target=self._watch_for_hangs, daemon=True, name="fuzz-watch").start()
 
-    def run(self, seconds: float) -> None:
-        """Try seeds, then inputs made of them, for `seconds`."""
+    def run(self, seconds: float, deadly: Collection[bytes] = ()) -> None:
+        """Try seeds, then inputs made of them, for `seconds`; none of the `deadly` ones."""
         deadline = time.monotonic() + seconds
         target, corpus, random = self._target, self._corpus, self._random
         for data in (*target.seeds(), *corpus.stored()):
             if time.monotonic() > deadline:
                 break
-            if len(data) <= target.longest:
+            if len(data) <= target.longest and data not in deadly:
                 self._try(data, keep=True)
         while time.monotonic() < deadline:
             data, other = corpus.pair(random)
-            self._try(target.mutate(random, data, other)[: target.longest])
+            made = target.mutate(random, data, other)[: target.longest]
+            if made not in deadly:
+                self._try(made)
         try:
             target.close()
         except Exception as error:

@@ -119,7 +119,7 @@ def _problem(inside: list[str], target: str, layers: dict[str, Layer]) -> str | 
         return f"only the engine may import {first}"
     if first in THREAD_MODULES and top == "kernel":
         return f"the kernel has no threads and never waits: it may not import {first}"
-    if first in ("userland", "bench", "conformance", "tests", "tools"):
+    if first in ("userland", "bench", "conformance", "fuzz", "tests", "tools"):
         return f"the package may not import {first}/, which is not installed"
     if first != PACKAGE:
         return None

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
     from wasmsand.sdk.errors import (
         AlreadyExistsError,
+        ArchiveError,
         CommandError,
         ConnectionLostError,
         DirectoryNotEmptyError,
@@ -73,6 +74,7 @@ _MODULES = {
     "command_handle": ("CommandHandle", "OutputChunk"),
     "errors": (
         "AlreadyExistsError",
+        "ArchiveError",
         "CommandError",
         "ConnectionLostError",
         "DirectoryNotEmptyError",
@@ -109,6 +111,7 @@ _MODULES = {
 
 __all__ = [
     "AlreadyExistsError",
+    "ArchiveError",
     "AsyncCommandHandle",
     "AsyncFileWatch",
     "AsyncPythonSession",

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 import time
-from _thread import LockType, allocate_lock
 from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Any, NamedTuple
@@ -29,6 +28,7 @@ from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, TreeFs, standard_tree
 from wasmsand.machine.guest import Guest, _Execute
 from wasmsand.machine.loading import ModuleLoader
+from wasmsand.machine.lock import SandboxLock
 
 PATIENCE = 20.0
 MEMORY = 1 << 20
@@ -87,6 +87,9 @@ class PythonInstance:
 
     def exported_address(self, name: str) -> int | None:
         return _FLAG if name == "__signal_flag" else None
+
+    def exports_procedure(self, name: str) -> bool:
+        return name == "__signal_run"
 
     def exported_variables(self) -> dict[str, int]:
         return {}
@@ -151,7 +154,7 @@ class Sandbox:
         clock = Clock()
         self.kernel = Kernel(TreeFs(builder.build(), self.limits, clock.realtime), self.limits,
                              clock=clock)  # fmt: skip
-        self.lock = allocate_lock()
+        self.lock = SandboxLock()
         self.loader = ModuleLoader(PythonEngine(), self.lock)
 
     def process(self, uid: int = 1000, argv: tuple[bytes, ...] = (b"test",)) -> Caller:
@@ -225,7 +228,7 @@ class Caller(Guest):
     def __init__(
         self,
         kernel: Kernel,
-        lock: LockType,
+        lock: SandboxLock,
         loader: ModuleLoader,
         process: Process,
         instance: PythonInstance,

@@ -126,7 +126,7 @@ def test_record_locks_of_one_file_are_bounded(locks: FileLocks, node: Node) -> N
 def test_record_locks_of_a_sandbox_are_bounded(
     computer: Computer, process: Process, locks: FileLocks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wasmsand.kernel.files.locks._ALL_RECORDS_MAX", 160)
+    monkeypatch.setattr("wasmsand.kernel.files.locks.RECORD_LOCKS_MAX", 160)
     nodes = []
     for number in range(17):
         file = computer.open(process, b"/tmp/%d" % number, O_RDWR | O_CREAT)

@@ -146,6 +146,9 @@ class Instance(Protocol):
     def exported_address(self, name: str) -> int | None:
         """The value of an exported immutable i32 global (a C variable's address)."""
 
+    def exports_procedure(self, name: str) -> bool:
+        """Whether there is an exported function `() -> ()` of this name."""
+
     def exported_variables(self) -> dict[str, int]:
         """The values of all exported mutable i32 globals, unsigned."""
 

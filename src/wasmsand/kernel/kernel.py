@@ -13,9 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 from wasmsand.kernel.clock import Clock
+from wasmsand.kernel.deadlines import Deadlines
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.anonymous import AnonymousInodes
 from wasmsand.kernel.files.device import PTY_MAJOR, device_number
+from wasmsand.kernel.files.epoll import WatchAccount
 from wasmsand.kernel.files.locks import FileLocks
 from wasmsand.kernel.files.opening import FifoOpen
 from wasmsand.kernel.files.pipe import Pipe, PipeAccount
@@ -24,13 +26,14 @@ from wasmsand.kernel.files.terminal import Terminal
 from wasmsand.kernel.files.timer import TimerFile
 from wasmsand.kernel.flags import S_IFCHR
 from wasmsand.kernel.ledger import Ledger
-from wasmsand.kernel.limits import Limits
+from wasmsand.kernel.limits import TERMINAL_COST, Limits
 from wasmsand.kernel.proc_source import KernelProcSource
 from wasmsand.kernel.process.delivery import SI_KERNEL, post, signal_group
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.life import exit_process
 from wasmsand.kernel.process.load import LoadAverages
 from wasmsand.kernel.process.process import Process, ProcessState, Usage
+from wasmsand.kernel.process.program import argument_cost
 from wasmsand.kernel.process.rlimits import ResourceLimits
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.process.table import INIT_PID, ProcessTable
@@ -69,13 +72,14 @@ class Kernel:
         self.hostname = hostname
         self.root = root
         self.namespace = Namespace(root)
-        self.processes = ProcessTable(limits.max_processes)
+        self.processes = ProcessTable(limits.max_processes, self.ledger)
         self.terminals: dict[int, Terminal] = {}
-        self.locks = FileLocks()
-        self.pipes = PipeAccount()
+        self.locks = FileLocks(self.ledger)
+        self.pipes = PipeAccount(self.ledger)
+        self.watches = WatchAccount(self.ledger)
         self.anonymous = AnonymousInodes(self.clock)
         self.network = Network(self.pipes, self.anonymous, self.namespace)
-        self.timer_files: set[TimerFile] = set()
+        self.timer_files: Deadlines[TimerFile] = Deadlines()
         """Timers of timerfd_create that are armed."""
         self.fifos: dict[Node, Pipe] = {}
         self.pending_fifo_opens: dict[int, FifoOpen] = {}
@@ -130,7 +134,7 @@ class Kernel:
         process = Process(
             self.processes.allocate_pid(),
             self.init,
-            fds=FdTable(self.limits.max_open_files),
+            fds=FdTable(self.limits.max_open_files, self.ledger),
             cwd=cwd,
             identity=identity,
             rlimits=ResourceLimits(self.limits),
@@ -138,6 +142,7 @@ class Kernel:
         )
         self.namespace.retain(cwd)
         process.environ = environ
+        process.argument_cost = argument_cost((), environ)
         self.init.children[process.pid] = process
         self.processes.add(process)
         return process
@@ -165,10 +170,10 @@ class Kernel:
     def is_crowded(self) -> bool:
         """Whether a further command would hardly have processes or memory left to use."""
         limits = self.limits
-        processes = len(self.processes) - 1
         return (
-            processes * 4 > limits.max_processes * 3
+            self.processes.population * 4 > limits.max_processes * 3
             or self.memory_used() * 4 > limits.memory_limit_bytes * 3
+            or self.ledger.charged * 4 > limits.memory_limit_bytes * 3
         )
 
     def memory_used(self) -> int:
@@ -204,13 +209,16 @@ class Kernel:
         index = next((i for i in range(_TERMINALS_MAX) if i not in self.terminals), None)
         if index is None:
             raise KernelError(Errno.ENOSPC, f"{_TERMINALS_MAX} terminals are open")
+        self.ledger.require(TERMINAL_COST)
         namespace = self.namespace
         device = device_number(PTY_MAJOR, index)
         node = namespace.mknod(
             ROOT, namespace.root, b"/dev/pts/%d" % index, S_IFCHR | 0o620, device
         )
         namespace.chown(ROOT, node, uid, gid)
-        terminal = Terminal(index, device, namespace, node, self._signal_group, self._terminal_gone)
+        terminal = Terminal(
+            index, device, namespace, node, self._signal_group, self._terminal_gone, self.ledger
+        )
         self.terminals[index] = terminal
         return terminal
 

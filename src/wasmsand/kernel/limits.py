@@ -23,24 +23,58 @@ HOST_CHANNEL_CAPACITY = 256 * KIB
 """Output of a started command that waits for the host to read it."""
 SOCKET_QUEUE_BYTES = 208 * KIB
 """What a socket holds of messages not yet received (Linux: net.core.rmem_default)."""
-DATAGRAM_COST = 256
+DATAGRAM_COST = 320
 """What a message counts besides its bytes, so that empty ones are not free."""
 DATAGRAM_MAX = 65_507
 """Longest message over UDP."""
 BACKLOG_MAX = 4096
-"""Most connections that wait to be accepted (Linux: net.core.somaxconn)."""
+"""Most connections that wait to be accepted (Linux: net.core.somaxconn); as many more may wait
+for a place among them."""
+SOCKETS_MAX = 16_384
+"""Sockets of one sandbox, also those of connections that nobody has accepted."""
+PORT_HOLDERS_MAX = 1024
+"""Sockets that bound the same port (SO_REUSEPORT, SO_REUSEADDR)."""
 RIGHTS_PER_MESSAGE_MAX = 253
 RIGHTS_IN_FLIGHT_MAX = 1024
-EPOLL_WATCHES_MAX = 65_536
-"""Descriptions watched by one epoll file."""
+EPOLL_WATCHES_MAX = 8192
+"""Watches of all epoll files of one sandbox (Linux: fs.epoll.max_user_watches)."""
+EPOLL_NESTS_MAX = 4
+"""Epoll files above each other, besides the lowest one (Linux: EP_MAX_NESTS)."""
+EPOLL_PATHS_MAX = (1000, 500, 100, 50, 10)
+"""Ways from a file to epoll files that nobody watches, by the number of epoll files between
+them. As on Linux the first number is not enforced: a file may have any number of watches."""
+TIMER_GAP_NS = 1_000_000
+"""The host looks at the timers of one sandbox at most this often."""
+TIMERS_PER_HOLD = 256
+"""Timers that go off in one hold of the sandbox's lock."""
 IO_MAX = 0x7FFF_F000
 """Most bytes that one read or write moves (Linux: MAX_RW_COUNT)."""
 IO_CHUNK = 1 * MIB
-"""Most bytes the host copies at once; a longer read or write is done in pieces."""
+"""Most bytes that one hold of the sandbox's lock moves; a longer read or write goes on after
+others had a chance to take the lock."""
+DIRENT_BYTES_PER_HOLD = 64 * KIB
+"""Most bytes of directory entries that one hold of the sandbox's lock gives."""
+PATH_NAMES_MAX = 8192
+"""Most names that one look-up of a path walks through, those of symbolic links included."""
+HOST_ENTRIES_PER_HOLD = 256
+"""Entries of directories that an operation of the host looks at, makes or removes before it
+lets others have the sandbox's lock. Bytes of files: IO_CHUNK."""
+HOST_LISTING_BYTES = 64 * MIB
+"""Paths of one recursive listing for the host, together."""
+REMOVAL_ROUNDS = 4
+"""How often the host empties a directory again that a guest fills meanwhile."""
+ARCHIVE_HEADER_BYTES = 1 * MIB
+"""Longest extended (pax) header of a tar archive."""
+ARCHIVE_HEADERS_PER_MEMBER = 8
+"""Most extended headers before one member of a tar archive."""
+ARCHIVE_LINK_BYTES = 64 * MIB
+"""Names that are kept to recognise hard links while an archive is made, together."""
 IOV_MAX = 1024
 ARGUMENT_BYTES_MAX = 2 * MIB
 """Size of argv and envp together for execve (ARG_MAX)."""
 ARGUMENT_STRING_MAX = 128 * KIB
+ARGUMENTS_PER_HOLD = 4096
+"""Strings of argv and envp that execve reads in one hold of the sandbox's lock."""
 STACK_UNCHARGED_MAX = 16 * MIB
 """C stack of a process that is not charged to memory_limit_bytes: hardly any of it is ever
 touched, and charging it would make a shell look ten times its size."""
@@ -51,6 +85,43 @@ FILE_SIZE_MAX = 1 << 44
 LINK_MAX = 65000
 POLL_FDS_MAX = 4096
 GROUPS_MAX = 64
+RECORD_LOCKS_PER_FILE_MAX = 1024
+RECORD_LOCKS_MAX = 16 * 1024
+"""Record locks of one sandbox."""
+
+# What kernel objects cost on the ledger, in bytes: what they take in CPython 3.11, rounded up.
+# tests/kernel/test_object_costs.py measures them with tracemalloc.
+KERNEL_UNCHARGED_MAX = 4 * MIB
+"""Kernel objects and queued data that are not charged to memory_limit_bytes: enough for dozens
+of processes with their files, so that a guest may have all of that memory for itself."""
+PROCESS_COST = 4096
+"""The record of a process; its memory and stacks are entries of their own."""
+THREAD_COST = 2048
+ARGUMENT_COST = 48
+"""An argument or environment variable, besides its bytes."""
+FD_COST = 96
+"""An entry of a table of fds."""
+OPEN_FILE_COST = 320
+PIPE_END_COST = 1024
+"""With half of its pipe."""
+STREAM_SOCKET_COST = 3328
+"""With both directions of its connection: a peer that is gone leaves them to it."""
+DATAGRAM_SOCKET_COST = 2304
+SOCKET_OPTION_COST = 160
+"""An option of a socket that was set."""
+RIGHT_COST = 128
+"""A descriptor on its way to another process."""
+EVENT_FILE_COST = 768
+"""A file of eventfd, timerfd, signalfd."""
+PROCESS_FILE_COST = 3072
+"""A pidfd keeps the record of a process that has ended."""
+EPOLL_FILE_COST = 896
+WATCH_COST = 896
+LOCK_COST = 384
+LOCKED_FILE_COST = 768
+"""A file that has locks, besides these."""
+TERMINAL_COST = 2 * PIPE_CAPACITY
+"""A pseudo-terminal, with all that its buffers can hold."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.files.host import HostInput, HostOutput
 from wasmsand.kernel.flags import S_IFIFO
+from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.process.table import INIT_PID
 
@@ -139,8 +140,9 @@ def run_command(
         machine.end_job(job)
     notices += end_background_jobs(machine)
     with machine.lock:
-        stdout, stderr = bytes(capture.stdout.captured), bytes(capture.stderr.captured)
         capture.stdout.closed = capture.stderr.closed = True
+    # Nobody adds to them any more, so that copying them needs no lock.
+    stdout, stderr = bytes(capture.stdout.captured), bytes(capture.stderr.captured)
     notices += memory_notices(machine, job)
     if capture.overflowed:
         notices.append(
@@ -172,6 +174,11 @@ def memory_notices(machine: Machine, job: int) -> list[str]:
         ]
 
 
+def _population(processes: list[Process]) -> int:
+    """How many processes these are, each thread counted."""
+    return sum(max(1, len(process.threads)) for process in processes)
+
+
 def end_background_jobs(machine: Machine) -> list[str]:
     """Make room: end what commands left running (their first process is gone), the largest
     first, while the sandbox is so full that a further command would hardly run.
@@ -182,16 +189,16 @@ def end_background_jobs(machine: Machine) -> list[str]:
     with machine.lock:
         kernel = machine.kernel
         while kernel.is_crowded():
-            sizes: dict[int, int] = {}
+            jobs: dict[int, list[Process]] = {}
             for process in kernel.processes:
-                if process.pid != INIT_PID and kernel.processes.find(process.job) is None:
-                    sizes[process.job] = sizes.get(process.job, 0) + 1
-            if not sizes:
+                if process.pid != INIT_PID and kernel.processes.is_left_behind(process.job):
+                    jobs.setdefault(process.job, []).append(process)
+            if not jobs:
                 break
-            job = max(sizes, key=lambda number: sizes[number])
-            kernel.kill_job(job)
+            largest = max(jobs.values(), key=_population)
+            kernel.kill_job(largest[0].job)
             notices.append(
-                f"ended {sizes[job]} background processes to make room; raise max_processes "
+                f"ended {len(largest)} background processes to make room; raise max_processes "
                 "or memory_limit_bytes"
             )
     return notices

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import time
-from _thread import LockType
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
@@ -37,16 +36,23 @@ from wasmsand.kernel.files.opening import abandon_fifo_open
 from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.limits import STACK_UNCHARGED_MAX
 from wasmsand.kernel.process import futex
-from wasmsand.kernel.process.delivery import deliverable_handler, interrupts, restarts
+from wasmsand.kernel.process.delivery import (
+    deliverable_handler,
+    give_up_handlers,
+    interrupts,
+    restarts,
+)
 from wasmsand.kernel.process.life import fork, require_room_for_child
 from wasmsand.kernel.process.process import Process, ProcessState
 from wasmsand.kernel.process.program import Program, become
 from wasmsand.kernel.process.signals import SIG_DFL, SIG_IGN, Signal, SignalInfo
 from wasmsand.kernel.process.thread import only_thread
 from wasmsand.kernel.process.timers import enforce_cpu_limit
-from wasmsand.kernel.wait import WouldBlock
+from wasmsand.kernel.wait import WouldBlock, Yield
+from wasmsand.machine.bug_log import log_bug
 from wasmsand.machine.guest_threads import ThreadRunner
 from wasmsand.machine.loading import ModuleLoader, ProgramRejected
+from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
 
 log = logging.getLogger("wasmsand.machine")
@@ -74,13 +80,22 @@ class _Execute(GuestUnwind):
         self.instance = instance
 
 
+def _signal_flag(instance: Instance) -> int | None:
+    """Where to tell a program that a signal waits for its handler. A program whose exports for
+    that are missing or wrong cannot be told: its signals have their default actions."""
+    address = instance.exported_address("__signal_flag")
+    if address is None or address + 4 > instance.memory_size():
+        return None
+    return address if instance.exports_procedure("__signal_run") else None
+
+
 class Guest(ThreadRunner):
     """One process and the program it runs; its `HostCalls`."""
 
     def __init__(
         self,
         kernel: Kernel,
-        lock: LockType,
+        lock: SandboxLock,
         loader: ModuleLoader,
         process: Process,
         instance: Instance,
@@ -100,7 +115,7 @@ class Guest(ThreadRunner):
         self._told_by_call = False
         self._wasi: WasiContext | None = None
         self.memory = GuestMemory(instance)
-        self._flag_address = instance.exported_address("__signal_flag")
+        self._flag_address = _signal_flag(instance)
         instance.bind(self)
         self._charge_memory(self.process)
 
@@ -135,9 +150,7 @@ class Guest(ThreadRunner):
                 except GuestUnwind:  # it has ended, or the host is exiting
                     pass
                 except Exception:
-                    log.exception(
-                        "host bug in a system call of %r; the process is ended", self.process
-                    )
+                    log_bug("host bug in a system call of %r; the process is ended", self.process)
                     self._finish(Signal.SIGKILL)
                 break
         finally:
@@ -293,6 +306,8 @@ class Guest(ThreadRunner):
                     self._parker.park((process.signal_queue,), None)
                 elif block.interruptible and interrupts(process):
                     return self._interrupted(nr)
+                elif type(block) is Yield:
+                    self._lock.give_way()
                 else:
                     process.state = ProcessState.SLEEPING
                     self._parker.park((*block.queues, process.signal_queue), block.deadline)
@@ -307,7 +322,7 @@ class Guest(ThreadRunner):
                     block = again
         finally:
             process.call_done = 0
-            process.call_deadline = process.call_started = None
+            process.call_deadline = process.call_started = process.call_progress = None
             if process.futex_wait is not None:
                 futex.abandon(process)
             if process.state is ProcessState.SLEEPING:
@@ -338,6 +353,11 @@ class Guest(ThreadRunner):
         if process.signals.saved_mask is not None:
             restore_mask_after_waiting(self)
         if not deliverable_handler(process):
+            return False
+        if self._flag_address is None:
+            give_up_handlers(self.kernel, process)
+            if process.dead:
+                self._stop_if_over()
             return False
         self._set_flag(1)
         return True
@@ -374,7 +394,7 @@ class Guest(ThreadRunner):
 
     def _out_of_memory(self) -> None:
         victim = self.kernel.end_largest()
-        log.warning(
+        log.debug(  # the command's user is told
             "out of memory (%d bytes); ended %r; raise memory_limit_bytes",
             self.kernel.limits.memory_limit_bytes,
             victim,

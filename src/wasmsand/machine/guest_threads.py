@@ -19,13 +19,14 @@ from wasmsand.kernel.process import futex
 from wasmsand.kernel.process.life import require_room_for_child
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.thread import Thread, end_thread, first_thread, new_thread
+from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.turns import Turn
 
 
 class ThreadRunner(CallContext):
     """A guest that may be one of several threads of its process."""
 
-    _lock: LockType
+    _lock: SandboxLock
     _instance: Instance
     _embryo_parent: Process | None
     _told_by_call: bool

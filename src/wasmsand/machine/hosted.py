@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import time
 import weakref
-from _thread import LockType, start_new_thread
-from collections.abc import Sequence
+from _thread import start_new_thread
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -32,6 +32,7 @@ from wasmsand.machine.command import (
     exit_code_of,
     memory_notices,
 )
+from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
 
 if TYPE_CHECKING:
@@ -59,22 +60,26 @@ class _Life:
     Holds no machine: that must be collectable while its processes run.
     """
 
-    def __init__(self, kernel: Kernel, lock: LockType) -> None:
+    def __init__(self, kernel: Kernel, lock: SandboxLock) -> None:
         self._kernel = kernel
         self._lock = lock
         # Guarded by the lock:
         self.process: Process | None = None
-        self.channel = HostChannel()
+        self.channel = HostChannel(kernel.ledger)
         self.inputs: dict[int, PipeEnd] = {}
         self.ended_ns: int | None = None
         self.ended = WaitQueue()
         self.timed_out = False
+        self.forget_deadline: Callable[[], None] | None = None
 
     def end(self) -> None:
         """The process has ended; called under the lock."""
         self.ended_ns = self._kernel.clock.monotonic()
+        if self.forget_deadline is not None:
+            self.forget_deadline()
+            self.forget_deadline = None
         for source in self.inputs.values():
-            source.release()
+            source.dispose()
         self.inputs.clear()
         self.ended.wake()
         self.channel.changed.wake()
@@ -91,7 +96,7 @@ class _Life:
         with self._lock:
             self.channel.abandon()
             for source in self.inputs.values():
-                source.release()
+                source.dispose()
             self.inputs.clear()
 
 
@@ -126,9 +131,9 @@ class HostProcess:
         except (KernelError, TimeoutError) as error:
             with machine.lock:
                 for file in files.values():
-                    file.release()
+                    file.dispose()
                 for source in life.inputs.values():
-                    source.release()
+                    source.dispose()
             if isinstance(error, TimeoutError):
                 raise KernelError(
                     Errno.ETIMEDOUT, "the program was still being compiled; try again"
@@ -138,7 +143,9 @@ class HostProcess:
         self.pid = process.pid
         self._job = process.job
         if deadline is not None:
-            machine.call_at(life, deadline)
+            with machine.lock:
+                if life.ended_ns is None:
+                    life.forget_deadline = machine.call_at(life, deadline)
         self._finalizer = weakref.finalize(self, _abandon, life)
         self._finalizer.atexit = False
 
@@ -209,7 +216,7 @@ class HostProcess:
         with self._machine.lock:
             source = self._life.inputs.pop(fd, None)
             if source is not None:
-                source.release()
+                source.dispose()
 
     def wait(self, timeout_seconds: float | None = None) -> HostedEnd | None:
         """How the program ended; None when it still runs after `timeout_seconds`."""
@@ -241,5 +248,5 @@ class HostProcess:
 
 def _abandon(life: _Life) -> None:
     """The collector may run in a thread that holds the lock, so that is taken in another."""
-    if life.ended_ns is None or life.channel.writers:
+    if life.ended_ns is None or life.channel.writers or life.channel.size:
         start_new_thread(life.abandon, ())

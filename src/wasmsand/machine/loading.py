@@ -9,8 +9,7 @@ take more of the host than that; a program belongs to one ABI, known by what it 
 from __future__ import annotations
 
 import hashlib
-import logging
-from _thread import LockType, allocate_lock
+from _thread import allocate_lock
 from collections.abc import Callable
 from functools import partial
 
@@ -21,8 +20,8 @@ from wasmsand.kernel.limits import MODULE_BYTES_MAX
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import Program
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
-
-log = logging.getLogger("wasmsand.machine")
+from wasmsand.machine.bug_log import log_bug
+from wasmsand.machine.lock import SandboxLock
 
 _LINUX = "linux"
 _WASI = frozenset({MODULE, UNSTABLE_MODULE})
@@ -56,7 +55,7 @@ class ModuleLoader:
     def __init__(
         self,
         engine: Engine,
-        lock: LockType,
+        lock: SandboxLock,
         newest_image: Callable[[str], MemoryImage | None] = lambda key: None,
     ) -> None:
         """`newest_image` says what instances of the module with a key begin with, if not with
@@ -112,7 +111,7 @@ class ModuleLoader:
         except KernelError as failure:
             error = failure
         except Exception as failure:
-            log.exception("host bug while %r was loaded", load.program.path)
+            log_bug("host bug while %r was loaded", load.program.path)
             error = KernelError(Errno.ENOEXEC, str(failure))
         with self._lock:
             load.module, load.error, load.done = module, error, True

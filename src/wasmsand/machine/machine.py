@@ -7,7 +7,7 @@ no disk but for `wasm_dir`; closing ends every process; all kernel state is guar
 from __future__ import annotations
 
 import weakref
-from _thread import LockType, allocate_lock, start_new_thread
+from _thread import start_new_thread
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,7 +23,7 @@ from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.files.terminal import Terminal
 from wasmsand.kernel.flags import S_IFDIR, S_IFMT
 from wasmsand.kernel.kernel import Kernel
-from wasmsand.kernel.limits import Limits
+from wasmsand.kernel.limits import FD_COST, Limits
 from wasmsand.kernel.process.groups import take_terminal
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.process import Process
@@ -38,6 +38,7 @@ from wasmsand.machine.guest import Guest
 from wasmsand.machine.hosted import HostProcess
 from wasmsand.machine.image import base_image, image_with_tools
 from wasmsand.machine.loading import ModuleLoader
+from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
 from wasmsand.machine.renewal import newest_image
 from wasmsand.machine.terminal import HostTerminal
@@ -87,7 +88,7 @@ class Machine:
         Raises `ToolRejected` for what is in `wasm_dir`, whose tools an `image` does without.
         """
         options = options or MachineOptions()
-        self.lock = allocate_lock()
+        self.lock = SandboxLock()
         self.engine: Engine = engine or default_engine()
         self.engine.offer(HOST_FUNCTIONS)
         self._loader = ModuleLoader(self.engine, self.lock, partial(newest_image, self.engine))
@@ -216,6 +217,7 @@ class Machine:
                 program = self._find(process, argv, environ)
                 module = self._load(process, program, deadline_ns)
                 limit = kernel.limits.memory_limit_bytes
+                kernel.ledger.require(sum(FD_COST + file.cost for file in files.values()))
                 instance = self._loader.instantiate(module, limit)
             except (KernelError, TimeoutError):
                 kernel.exit(process, Signal.SIGKILL)
@@ -269,9 +271,12 @@ class Machine:
         with self.lock:
             self.kernel.kill_job(job)
 
-    def call_at(self, owner: TimerOwner, when_ns: int) -> None:
-        """Have `owner.fire_timers` called at `when_ns` of the monotonic clock."""
-        _timer_service(self.engine).arm(owner, when_ns)
+    def call_at(self, owner: TimerOwner, when_ns: int) -> Callable[[], None]:
+        """Have `owner.fire_timers` called at `when_ns` of the monotonic clock. What is returned
+        calls that off."""
+        timers = _timer_service(self.engine)
+        timers.arm(owner, when_ns)
+        return partial(timers.cancel, owner)
 
     def fire_timers(self) -> int | None:
         """Called by the timer service."""
@@ -283,14 +288,15 @@ class Machine:
         self.closed = True
         if self._finalizer.detach() is not None:
             _end_everything(self.kernel, self.lock)
+            _timer_service(self.engine).cancel(self)
 
 
-def _end_everything(kernel: Kernel, lock: LockType) -> None:
+def _end_everything(kernel: Kernel, lock: SandboxLock) -> None:
     with lock:
         kernel.kill_all()
 
 
-def _abandon(kernel: Kernel, lock: LockType) -> None:
+def _abandon(kernel: Kernel, lock: SandboxLock) -> None:
     """Nobody holds the machine any more. The collector may run in a thread that holds the
     lock, so the lock is not taken here but in a thread that holds nothing."""
     start_new_thread(_end_everything, (kernel, lock))

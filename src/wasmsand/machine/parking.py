@@ -7,9 +7,10 @@ lock, so a wake-up between the decision to wait and the wait is never lost.
 from __future__ import annotations
 
 import time
-from _thread import LockType, allocate_lock
+from _thread import allocate_lock
 
 from wasmsand.kernel.wait import WaitQueue
+from wasmsand.machine.lock import SandboxLock
 
 _LONGEST_WAIT = 3600.0
 """A lock's timeout is bounded by the platform; waking early only costs a retry."""
@@ -20,7 +21,7 @@ class Parker:
 
     __slots__ = ("_gate", "_kernel_lock", "_woken")
 
-    def __init__(self, kernel_lock: LockType) -> None:
+    def __init__(self, kernel_lock: SandboxLock) -> None:
         self._kernel_lock = kernel_lock
         self._gate = allocate_lock()
         self._gate.acquire()

@@ -53,7 +53,7 @@ class HostTerminal:
             )
         except KernelError:
             with machine.lock:
-                file.release()
+                file.dispose()
                 self._terminal.close_master()
             raise
 

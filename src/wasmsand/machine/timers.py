@@ -1,22 +1,31 @@
-"""Host timers for guest alarms.
+"""Host timers for guest alarms and for the time limits of commands.
 
-Owns the one thread that calls `fire_timers` of any sandbox when it is due. Rules:
-the thread exists only while a timer is armed; it holds sandboxes weakly.
+Owns the one thread that calls `fire_timers` of any owner when it is due. Rules: the thread
+exists only while a timer is armed; it holds owners weakly; an owner has one entry, at the
+earliest time it asked for, until it is called, cancelled or collected; it is called at most
+every `TIMER_GAP_NS`, so that a guest cannot keep the thread busy; an owner that fails does not
+stop the others.
 """
 
 from __future__ import annotations
 
-import heapq
-import itertools
+import logging
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+from wasmsand.kernel.deadlines import Deadlines
+from wasmsand.kernel.limits import TIMER_GAP_NS
+from wasmsand.machine.bug_log import log_bug
+
+log = logging.getLogger("wasmsand.machine")
+
 
 class TimerOwner(Protocol):
-    """A sandbox that has timers."""
+    """A sandbox that has timers, or a command that has a time limit."""
 
     def fire_timers(self) -> int | None:
         """Fire what is due; when to call again (monotonic ns), or None."""
@@ -28,37 +37,73 @@ class TimerService:
     def __init__(self, start_thread: Callable[[Callable[[], None]], None]) -> None:
         self._start_thread = start_thread
         self._changed = threading.Condition()
-        self._due: list[tuple[int, int, weakref.ref[TimerOwner]]] = []
-        self._sequence = itertools.count()
+        # Guarded by the condition's lock:
+        self._due: Deadlines[weakref.ref[TimerOwner]] = Deadlines()
         self._running = False
+        # The collector may run anywhere, also under that lock: it only leaves a note here.
+        self._collected: deque[weakref.ref[TimerOwner]] = deque()
+
+    @property
+    def entries(self) -> int:
+        """How many entries are kept, with those that hold no more."""
+        with self._changed:
+            return self._due.entries
 
     def arm(self, owner: TimerOwner, when_ns: int) -> None:
-        """Call `owner.fire_timers` at `when_ns` of the monotonic clock."""
+        """Call `owner.fire_timers` at `when_ns` of the monotonic clock, or before."""
         with self._changed:
-            heapq.heappush(self._due, (when_ns, next(self._sequence), weakref.ref(owner)))
-            if not self._running:
-                self._running = True
+            self._forget_collected()
+            key = weakref.ref(owner, self._collected.append)
+            armed = self._due.get(key)
+            if armed is not None and armed <= when_ns:
+                return
+            first = self._due.earliest()
+            self._due.set(key, when_ns)
+            if self._running:
+                if first is None or when_ns < first:
+                    self._changed.notify()
+                return
+            try:
                 self._start_thread(self._run)
-            else:
+                self._running = True
+            except RuntimeError as error:  # the next one to arm a timer tries again
+                log.info("no thread for timers: %s", error)
+
+    def cancel(self, owner: TimerOwner) -> None:
+        """The owner has nothing to be called for any more."""
+        with self._changed:
+            key = weakref.ref(owner)
+            if key in self._due:
+                self._due.cancel(key)
                 self._changed.notify()
+
+    def _forget_collected(self) -> None:
+        while self._collected:
+            self._due.cancel(self._collected.popleft())
 
     def _run(self) -> None:
         while True:
             with self._changed:
-                if not self._due:
+                self._forget_collected()
+                when = self._due.earliest()
+                if when is None:
                     self._running = False
                     return
-                when, _, reference = self._due[0]
-                wait = (when - time.monotonic_ns()) / 1e9
-                if wait > 0:
-                    if reference() is None:
-                        heapq.heappop(self._due)
-                    else:
-                        self._changed.wait(min(wait, 60.0))
+                now = time.monotonic_ns()
+                if when > now:
+                    self._changed.wait(min((when - now) / 1e9, 60.0))
                     continue
-                heapq.heappop(self._due)
-            owner = reference()
+                key = self._due.take_due(now)
+            owner = key() if key is not None else None
             if owner is not None:
-                again = owner.fire_timers()
-                if again is not None:
-                    self.arm(owner, again)
+                self._call(owner)
+            del owner  # it may be collected while this thread waits
+
+    def _call(self, owner: TimerOwner) -> None:
+        try:
+            again = owner.fire_timers()
+        except Exception:
+            log_bug("host bug in a timer of %r", owner)
+            return
+        if again is not None:
+            self.arm(owner, max(again, time.monotonic_ns() + TIMER_GAP_NS))

@@ -52,7 +52,8 @@ def epoll_create1(context: CallContext, flags: int) -> int:
     """epoll_create1(2)."""
     if flags & ~O_CLOEXEC:
         raise KernelError(Errno.EINVAL)
-    return _install(context, EpollFile(context.kernel.anonymous.new(_PRIVATE)), flags)
+    kernel = context.kernel
+    return _install(context, EpollFile(kernel.anonymous.new(_PRIVATE), kernel.watches), flags)
 
 
 def _epoll(context: CallContext, fd: int) -> EpollFile:
@@ -132,7 +133,7 @@ def timerfd_create(context: CallContext, clock: int, flags: int) -> int:
         raise KernelError(Errno.EINVAL)
     kernel = context.kernel
     file = TimerFile(
-        clock, flags & O_NONBLOCK, kernel.anonymous.new(_PRIVATE), kernel.timer_files.discard
+        clock, flags & O_NONBLOCK, kernel.anonymous.new(_PRIVATE), kernel.timer_files.cancel
     )
     return _install(context, file, flags)
 
@@ -163,7 +164,7 @@ def timerfd_settime(context: CallContext, fd: int, flags: int, new: int, old: in
         deadline = max(base + value, 1)
     timer.arm(deadline, interval)
     if deadline:
-        kernel.timer_files.add(timer)
+        kernel.timer_files.set(timer, deadline)
         kernel.timer_armed(deadline)
     return 0
 

@@ -33,7 +33,7 @@ from wasmsand.kernel.flags import (
     O_STATUS_SETTABLE,
     S_IFIFO,
 )
-from wasmsand.kernel.limits import IO_CHUNK
+from wasmsand.kernel.limits import DIRENT_BYTES_PER_HOLD
 
 _O_DIRECT = 0o40000
 _DIRENT_MIN = 24
@@ -112,7 +112,7 @@ def pipe2(context: CallContext, address: int, flags: int) -> int:
     try:
         read_fd = process.fds.install(reader, close_on_exec=on_exec)
     except KernelError:
-        writer.release()
+        writer.dispose()
         raise
     try:
         write_fd = process.fds.install(writer, close_on_exec=on_exec)
@@ -161,7 +161,7 @@ def getdents64(context: CallContext, fd: int, address: int, size: int) -> int:
     file = context.file(fd)
     if not isinstance(file, DirectoryFile):
         raise KernelError(Errno.ENOTDIR)
-    size = min(size, IO_CHUNK)
+    size = min(size, DIRENT_BYTES_PER_HOLD)
     context.memory.require(address, size)
     entries = file.entries(max(1, size // _DIRENT_MIN))
     if not entries:

@@ -105,7 +105,7 @@ def socketpair(context: CallContext, domain: int, kind: int, protocol: int, addr
     try:
         first = fds.install(one, close_on_exec=on_exec)
     except KernelError:
-        two.release()
+        two.dispose()
         raise
     try:
         second = fds.install(two, close_on_exec=on_exec)

@@ -125,7 +125,7 @@ class WasmtimeInstance:
         While the guest is in the middle of a fork, or many calls are nested already, this
         does nothing: the guest cannot be entered now, and the next tick may try again.
         """
-        if self._module.exports.functions.get(name) != 0:
+        if not self.exports_procedure(name):
             raise KeyError(f"the module exports no function `{name}` without parameters")
         if self.asyncify is not None and self.asyncify.phase is not Phase.NONE:
             return
@@ -180,6 +180,10 @@ class WasmtimeInstance:
                 return None
             values[name] = self._read_global(self._export(name))
         return values[name]
+
+    def exports_procedure(self, name: str) -> bool:
+        """See `protocol.Instance`."""
+        return self._module.exports.functions.get(name) == 0
 
     def exported_variables(self) -> dict[str, int]:
         """The values of all exported mutable i32 globals."""

@@ -1,13 +1,18 @@
 """A queue of bytes in pieces: what pipes and stream sockets hold between writer and reader.
 
 Owns `ByteQueue`. Rules: taking bytes copies only those taken; small pieces are joined, so
-that a guest that writes byte by byte does not cost the host an object for each.
+that a guest that writes byte by byte does not cost the host an object for each; a piece of
+which most was taken is cut, so that its last byte does not keep it; what waits is on the
+sandbox's ledger.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Final
+from typing import ClassVar, Final
+
+from wasmsand.kernel.errno import Errno
+from wasmsand.kernel.ledger import Ledger
 
 _JOIN_BELOW: Final = 4096
 
@@ -15,33 +20,46 @@ _JOIN_BELOW: Final = 4096
 class ByteQueue:
     """Bytes in the order they were pushed."""
 
-    __slots__ = ("_chunks", "_taken", "size")
+    __slots__ = ("_chunks", "_ledger", "_taken", "size")
 
-    def __init__(self) -> None:
+    refusal: ClassVar[Errno] = Errno.ENOBUFS
+    """The error of a push when the sandbox's memory is used up."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
         self._chunks: deque[bytes] = deque()
         self._taken = 0  # of the first chunk
         self.size = 0
 
     def push(self, data: bytes) -> None:
         """Append `data`."""
+        size = len(data)
+        ledger = self._ledger  # as `Ledger.add_queued`, without the price of a call
+        if ledger.objects + ledger.queued + size > ledger.kernel_max:
+            ledger.require(size, self.refusal)
+        ledger.queued += size
         chunks = self._chunks
-        if chunks and len(chunks[-1]) + len(data) <= _JOIN_BELOW:
+        if chunks and len(chunks[-1]) + size <= _JOIN_BELOW:
             chunks[-1] += data
         else:
             chunks.append(data)
-        self.size += len(data)
+        self.size += size
 
     def pull(self, count: int) -> bytes:
         """Take up to `count` bytes from the front."""
         parts: list[bytes] = []
         left = min(count, self.size)
         self.size -= left
+        self._ledger.queued -= left
         while left:
             first = self._chunks[0]
             end = self._taken + left
             if end < len(first):
                 parts.append(first[self._taken : end])
                 self._taken = end
+                if end >= _JOIN_BELOW and end * 2 >= len(first):
+                    self._chunks[0] = first[end:]
+                    self._taken = 0
                 break
             parts.append(first[self._taken :])
             left = end - len(first)
@@ -57,8 +75,10 @@ class ByteQueue:
                 self._taken = 0
             self._chunks.appendleft(data)
             self.size += len(data)
+            self._ledger.queued += len(data)
 
     def clear(self) -> None:
         """Drop everything."""
+        self._ledger.queued -= self.size
         self._chunks.clear()
         self._taken = self.size = 0

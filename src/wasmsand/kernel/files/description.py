@@ -3,16 +3,19 @@
 Owns `OpenFile`, the base of everything that can be read, written or polled. Rules:
 an fd, a description and an inode are three things; dup and fork share a
 description and so its offset and status flags; `release` runs once, when the last
-fd is gone. A method raises `KernelError` or `WouldBlock`, never waits.
+fd is gone; a description is on the sandbox's ledger from its first fd to its last. A method
+raises `KernelError` or `WouldBlock`, never waits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar, Final
+from collections.abc import Callable, Iterable
+from typing import ClassVar, Final, Protocol
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import O_ACCMODE, O_NONBLOCK, O_PATH, O_RDWR, O_WRONLY
+from wasmsand.kernel.ledger import Ledger
+from wasmsand.kernel.limits import OPEN_FILE_COST
 from wasmsand.kernel.vfs import Node, Stat
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
 
@@ -22,10 +25,20 @@ _WRITING: Final = O_ACCMODE | O_PATH
 _FOR_WRITING: Final = (O_WRONLY, O_RDWR)
 
 
+class Watcher(Protocol):
+    """What watches a description until that is closed (a watch of an epoll file)."""
+
+    def file_closed(self) -> None:
+        """The description is about to be released."""
+
+
 class OpenFile:
     """One open file description."""
 
-    __slots__ = ("flags", "on_last_close", "references")
+    __slots__ = ("charged", "flags", "ledger", "on_last_close", "references", "watchers")
+
+    cost: ClassVar[int] = OPEN_FILE_COST
+    """Bytes on the ledger."""
 
     kind: ClassVar[str] = "anon_inode"
     """How /proc/PID/fd names an object that has no path."""
@@ -38,14 +51,46 @@ class OpenFile:
         self.references = 0
         self.on_last_close: Callable[[], None] | None = None
         """What else ends with this description (a flock)."""
+        self.watchers: dict[Watcher, None] | None = None
+        self.ledger: Ledger | None = None
+        """Where it is entered; None: nowhere yet."""
+        self.charged = 0
+        """With how much."""
+
+    def enter(self, ledger: Ledger, errno: Errno = Errno.ENOMEM) -> None:
+        """Enter the description in a ledger that has room for it, or raise `errno`. Tables of
+        fds do so; who keeps a description that has no fd yet does it before."""
+        cost = self.cost  # as `Ledger.add_object`, without the price of a call
+        if ledger.objects + ledger.queued + cost > ledger.kernel_max:
+            ledger.require(cost, errno)
+        ledger.objects += cost
+        self.ledger = ledger
+        self.charged = cost
+
+    def charge(self, cost: int, errno: Errno = Errno.ENOMEM) -> None:
+        """The description has grown by `cost` bytes; `errno` if there is no room."""
+        if self.ledger is not None:
+            self.ledger.add_object(cost, errno)
+            self.charged += cost
 
     def forget(self) -> None:
         """One reference less; the last one releases the description."""
         self.references -= 1
         if self.references == 0:
-            if self.on_last_close is not None:
-                self.on_last_close()
-            self.release()
+            self.dispose()
+
+    def dispose(self) -> None:
+        """Release a description to which no fd refers (any more)."""
+        if self.on_last_close is not None:
+            self.on_last_close()
+        if self.watchers:
+            for watcher in tuple(self.watchers):
+                watcher.file_closed()
+        self.release()
+        ledger = self.ledger
+        if ledger is not None:
+            ledger.objects -= self.charged
+            self.ledger = None
 
     @property
     def node(self) -> Node | None:
@@ -109,9 +154,14 @@ class OpenFile:
         """The poll bits that hold now."""
         raise NotImplementedError
 
+    def kept_open(self) -> Iterable[OpenFile]:
+        """Descriptions without an fd that are open while this one is: of a socket, the
+        connections that wait to be accepted."""
+        return ()
+
     def queues(self) -> tuple[WaitQueue, ...]:
         """Queues that wake when `poll` may have changed; empty if it never does."""
         return ()
 
     def release(self) -> None:
-        """The last reference is gone."""
+        """The last reference is gone. Called by `dispose`, by nobody else."""

@@ -11,6 +11,7 @@ from typing import ClassVar, Final
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import O_RDWR, POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM
+from wasmsand.kernel.limits import EVENT_FILE_COST
 from wasmsand.kernel.vfs import Stat
 from wasmsand.kernel.wait import WaitQueue
 
@@ -23,6 +24,7 @@ class EventFile(OpenFile):
     __slots__ = ("_count", "_semaphore", "_stat", "changed")
 
     kind: ClassVar[str] = "anon_inode:[eventfd]"
+    cost: ClassVar[int] = EVENT_FILE_COST
 
     def __init__(self, count: int, flags: int, stat: Stat, *, semaphore: bool) -> None:
         super().__init__(O_RDWR | flags)

@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections import deque
 from typing import ClassVar, Final
 
+from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import O_WRONLY, POLLOUT, POLLWRNORM
+from wasmsand.kernel.ledger import Ledger
 from wasmsand.kernel.limits import HOST_CHANNEL_CAPACITY, PIPE_ATOMIC_WRITE
 from wasmsand.kernel.vfs import Stat
 from wasmsand.kernel.wait import WaitQueue
@@ -25,9 +27,10 @@ _CHUNK_COST: Final = 128
 class HostChannel:
     """Bytes on their way to the host, each with the descriptor that it was written to."""
 
-    __slots__ = ("_chunks", "abandoned", "changed", "size", "writers")
+    __slots__ = ("_chunks", "_ledger", "abandoned", "changed", "size", "writers")
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: Ledger | None = None) -> None:
+        self._ledger = ledger or Ledger()
         self._chunks: deque[tuple[int, bytearray]] = deque()
         self.size = 0
         """Bytes, and the cost of their pieces."""
@@ -43,25 +46,29 @@ class HostChannel:
     def push(self, fd: int, data: bytes) -> None:
         """Append `data`, which must fit; small pieces of one descriptor are joined."""
         chunks = self._chunks
-        if chunks and chunks[-1][0] == fd:
+        joins = bool(chunks) and chunks[-1][0] == fd
+        cost = len(data) if joins else len(data) + _CHUNK_COST
+        self._ledger.add_queued(cost, Errno.ENOMEM)
+        if joins:
             chunks[-1][1].extend(data)
         else:
             chunks.append((fd, bytearray(data)))
-            self.size += _CHUNK_COST
-        self.size += len(data)
+        self.size += cost
         self.changed.wake()
 
     def take(self) -> tuple[tuple[int, bytes], ...]:
         """Everything that waits."""
         taken = tuple((fd, bytes(data)) for fd, data in self._chunks)
-        self._chunks.clear()
-        self.size = 0
-        self.changed.wake()
+        self._clear()
         return taken
 
     def abandon(self) -> None:
         """The host has left: drop what waits and what will come."""
         self.abandoned = True
+        self._clear()
+
+    def _clear(self) -> None:
+        self._ledger.drop_queued(self.size)
         self._chunks.clear()
         self.size = 0
         self.changed.wake()

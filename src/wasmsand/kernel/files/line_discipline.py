@@ -13,6 +13,8 @@ from collections import deque
 from typing import Final
 
 INPUT_MAX: Final = 4096
+_ECHO_MAX: Final = 16 * INPUT_MAX
+"""What a terminal can show at once: lines are not repeated (VREPRINT) beyond that."""
 
 # c_iflag
 IGNCR: Final = 0o200
@@ -200,7 +202,7 @@ class LineDiscipline:
             if termios.lflag & ECHO and termios.lflag & ECHOCTL:
                 echo += b"^\b"
         elif byte == cc[VREPRINT]:
-            if termios.lflag & ECHO:
+            if termios.lflag & ECHO and len(echo) < _ECHO_MAX:
                 self._echo(byte, termios, echo)
                 echo.append(10)
                 for typed in self._line:

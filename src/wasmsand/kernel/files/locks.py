@@ -12,6 +12,13 @@ from typing import Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.ledger import Ledger
+from wasmsand.kernel.limits import (
+    LOCK_COST,
+    LOCKED_FILE_COST,
+    RECORD_LOCKS_MAX,
+    RECORD_LOCKS_PER_FILE_MAX,
+)
 from wasmsand.kernel.vfs import Node
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
 
@@ -23,10 +30,6 @@ F_RDLCK: Final = 0
 F_WRLCK: Final = 1
 F_UNLCK: Final = 2
 END_OF_FILE: Final = 1 << 63
-_RECORDS_MAX: Final = 1024
-"""Record locks of one inode; more is ENOLCK."""
-_ALL_RECORDS_MAX: Final = 16 * 1024
-"""Record locks of a sandbox; more is ENOLCK."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,48 +49,60 @@ class RecordLock:
 
 
 class _InodeLocks:
-    __slots__ = ("changed", "holders", "records")
+    __slots__ = ("changed", "holders", "owners", "records")
 
     def __init__(self) -> None:
         self.holders: dict[OpenFile, int] = {}
         self.records: list[RecordLock] = []
+        self.owners: frozenset[int] = frozenset()
+        """The processes that have records."""
         self.changed = WaitQueue()
 
 
 class FileLocks:
     """All advisory locks of a sandbox."""
 
-    __slots__ = ("_inodes", "_record_count")
+    __slots__ = ("_inodes", "_ledger", "_record_count")
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: Ledger | None = None) -> None:
+        self._ledger = ledger or Ledger()
         self._inodes: dict[Node, _InodeLocks] = {}
         self._record_count = 0
 
     def _of(self, node: Node) -> _InodeLocks:
         locks = self._inodes.get(node)
         if locks is None:
+            self._ledger.add_object(LOCKED_FILE_COST, Errno.ENOLCK)
             locks = self._inodes[node] = _InodeLocks()
         return locks
 
     def _tidy(self, node: Node, locks: _InodeLocks) -> None:
         if not locks.holders and not locks.records:
-            self._inodes.pop(node, None)
+            del self._inodes[node]
+            self._ledger.drop_object(LOCKED_FILE_COST)
 
     def flock(self, file: OpenFile, node: Node, operation: int) -> None:
         """flock(2); a change of mode gives the old lock up first, as on Linux."""
         wanted = operation & ~LOCK_NB
         if wanted not in (LOCK_SH, LOCK_EX, LOCK_UN):
             raise KernelError(Errno.EINVAL)
-        locks = self._of(node)
         if wanted == LOCK_UN:
             self.drop_description(file, node)
             return
-        others = [mode for holder, mode in locks.holders.items() if holder is not file]
-        if any(mode == LOCK_EX or wanted == LOCK_EX for mode in others):
+        locks = self._of(node)
+        # One that is exclusive is the only one: any other holder tells of all.
+        other = next((mode for holder, mode in locks.holders.items() if holder is not file), None)
+        if other is not None and LOCK_EX in (other, wanted):
             self.drop_description(file, node)
             if operation & LOCK_NB:
                 raise KernelError(Errno.EAGAIN)
             raise WouldBlock((locks.changed,))
+        if file not in locks.holders:
+            try:
+                self._ledger.add_object(LOCK_COST, Errno.ENOLCK)
+            except KernelError:
+                self._tidy(node, locks)
+                raise
         locks.holders[file] = wanted
 
     def drop_description(self, file: OpenFile, node: Node) -> None:
@@ -95,6 +110,7 @@ class FileLocks:
         locks = self._inodes.get(node)
         if locks is not None:
             if locks.holders.pop(file, None) is not None:
+                self._ledger.drop_object(LOCK_COST)
                 locks.changed.wake()
             self._tidy(node, locks)
 
@@ -111,6 +127,8 @@ class FileLocks:
         self, pid: int, node: Node, kind: int, start: int, end: int, *, wait: bool
     ) -> None:
         """F_SETLK and F_SETLKW."""
+        if kind == F_UNLCK and node not in self._inodes:
+            return
         locks = self._of(node)
         if kind != F_UNLCK and self.find_conflict(pid, node, kind, start, end) is not None:
             if not wait:
@@ -127,21 +145,28 @@ class FileLocks:
                 records.append(RecordLock(pid, record.kind, end, record.end))
         if kind != F_UNLCK:
             records.append(RecordLock(pid, kind, start, end))
-        count = self._record_count - len(locks.records) + len(records)
-        if len(records) > _RECORDS_MAX or count > _ALL_RECORDS_MAX:
-            raise KernelError(Errno.ENOLCK)
-        self._record_count = count
+        try:
+            self._replace(locks, records)
+        finally:
+            self._tidy(node, locks)
+
+    def _replace(self, locks: _InodeLocks, records: list[RecordLock]) -> None:
+        more = len(records) - len(locks.records)
+        if more > 0:
+            too_many = len(records) > RECORD_LOCKS_PER_FILE_MAX
+            if too_many or self._record_count + more > RECORD_LOCKS_MAX:
+                raise KernelError(Errno.ENOLCK)
+            self._ledger.add_object(more * LOCK_COST, Errno.ENOLCK)
+        else:
+            self._ledger.drop_object(-more * LOCK_COST)
+        self._record_count += more
         locks.records = records
+        locks.owners = frozenset(record.pid for record in records)
         locks.changed.wake()
-        self._tidy(node, locks)
 
     def drop_process(self, pid: int, node: Node) -> None:
         """A process closed a file: its record locks on it are gone."""
         locks = self._inodes.get(node)
-        if locks is not None:
-            kept = [record for record in locks.records if record.pid != pid]
-            if len(kept) != len(locks.records):
-                self._record_count -= len(locks.records) - len(kept)
-                locks.records = kept
-                locks.changed.wake()
+        if locks is not None and pid in locks.owners:
+            self._replace(locks, [record for record in locks.records if record.pid != pid])
             self._tidy(node, locks)

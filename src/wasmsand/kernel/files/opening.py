@@ -177,6 +177,11 @@ def _open_fifo(kernel: Kernel, process: Process, node: Node, flags: int) -> Open
     end = PipeEnd(pipe, flags, namespace=kernel.namespace, node=node)
     kernel.fifos[node] = pipe
     end.on_release = lambda: _forget_idle_fifo(kernel, node, pipe)
+    try:
+        end.enter(kernel.ledger)  # it may be long without an fd
+    except KernelError:
+        end.dispose()
+        raise
     if mode == O_RDWR or flags & O_NONBLOCK:
         return end
     partners = pipe.writers if mode == O_RDONLY else pipe.readers
@@ -200,7 +205,7 @@ def abandon_fifo_open(kernel: Kernel, process: Process) -> None:
     """The wait for a FIFO's other side ended by a signal or by death."""
     waiting = kernel.pending_fifo_opens.pop(process.tid, None)
     if waiting is not None:
-        waiting.end.release()
+        waiting.end.dispose()
 
 
 def _forget_idle_fifo(kernel: Kernel, node: Node, pipe: Pipe) -> None:

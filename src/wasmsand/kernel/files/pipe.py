@@ -26,19 +26,26 @@ from wasmsand.kernel.flags import (
     POLLRDNORM,
     POLLWRNORM,
 )
-from wasmsand.kernel.limits import FULL_PIPES_MAX, PIPE_ATOMIC_WRITE, PIPE_CAPACITY
+from wasmsand.kernel.ledger import Ledger
+from wasmsand.kernel.limits import (
+    FULL_PIPES_MAX,
+    PIPE_ATOMIC_WRITE,
+    PIPE_CAPACITY,
+    PIPE_END_COST,
+)
 from wasmsand.kernel.vfs import Namespace, Node, Stat
 from wasmsand.kernel.wait import WaitQueue
 
 
 class PipeAccount:
-    """How many pipes a sandbox has in use. As on Linux, those beyond a number hold only one
-    page, so that buffers cannot fill the host's memory."""
+    """How many pipes a sandbox has in use, and where their content is entered. As on Linux,
+    those beyond a number hold only one page."""
 
-    __slots__ = ("in_use",)
+    __slots__ = ("in_use", "ledger")
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: Ledger | None = None) -> None:
         self.in_use = 0
+        self.ledger = ledger or Ledger()
 
 
 class Pipe(ByteQueue):
@@ -55,8 +62,10 @@ class Pipe(ByteQueue):
         "writers",
     )
 
+    refusal: ClassVar[Errno] = Errno.ENOMEM
+
     def __init__(self, account: PipeAccount) -> None:
-        super().__init__()
+        super().__init__(account.ledger)
         self._account = account
         self.capacity = PIPE_CAPACITY
         self.readers = 0
@@ -91,6 +100,7 @@ class Pipe(ByteQueue):
             self.writers -= 1
         if not self.readers and not self.writers:
             self._account.in_use -= 1
+            self.clear()  # as on Linux, also what was in a FIFO
         self.changed.wake()
 
     def resize(self, size: int) -> None:
@@ -126,6 +136,7 @@ class PipeEnd(OpenFile):
     __slots__ = ("_namespace", "_node", "_stat", "on_release", "pipe")
 
     kind: ClassVar[str] = "pipe"
+    cost: ClassVar[int] = PIPE_END_COST
     writes_all: ClassVar[bool] = True
 
     def __init__(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import O_RDWR, POLLIN, POLLRDNORM
+from wasmsand.kernel.limits import PROCESS_FILE_COST
 from wasmsand.kernel.vfs import Stat
 from wasmsand.kernel.wait import WaitQueue
 
@@ -23,6 +24,7 @@ class ProcessFile(OpenFile):
     __slots__ = ("_stat", "process")
 
     kind: ClassVar[str] = "anon_inode:[pidfd]"
+    cost: ClassVar[int] = PROCESS_FILE_COST
 
     def __init__(self, process: Process, flags: int, stat: Stat) -> None:
         super().__init__(O_RDWR | flags)

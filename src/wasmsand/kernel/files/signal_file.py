@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import O_RDWR, POLLIN, POLLRDNORM
+from wasmsand.kernel.limits import EVENT_FILE_COST
 from wasmsand.kernel.vfs import Stat
 from wasmsand.kernel.wait import WaitQueue
 
@@ -29,6 +30,7 @@ class SignalFile(OpenFile):
     __slots__ = ("_process", "_stat", "wanted")
 
     kind: ClassVar[str] = "anon_inode:[signalfd]"
+    cost: ClassVar[int] = EVENT_FILE_COST
 
     def __init__(self, process: Process, wanted: int, flags: int, stat: Stat) -> None:
         super().__init__(O_RDWR | flags)

@@ -2,7 +2,8 @@
 
 Owns the mapping fd → open file description of one process, with close-on-exec.
 Rules: the lowest free number is taken; the limit is the process's RLIMIT_NOFILE;
-a description is released when its last fd, in any process, is closed.
+a description is released when its last fd, in any process, is closed; fds are on the
+sandbox's ledger, and ENOMEM is raised before anything changes.
 """
 
 from __future__ import annotations
@@ -11,14 +12,19 @@ from collections.abc import Callable, Iterator
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.ledger import Ledger
+from wasmsand.kernel.limits import FD_COST
+
+_NEW_FD_COST = FD_COST + OpenFile.cost
 
 
 class FdTable:
     """The fds of one process."""
 
-    __slots__ = ("_close_on_exec", "_files", "_lowest_free", "limit", "on_close")
+    __slots__ = ("_close_on_exec", "_files", "_ledger", "_lowest_free", "limit", "on_close")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, ledger: Ledger | None = None) -> None:
+        self._ledger = ledger or Ledger()
         self._files: dict[int, OpenFile] = {}
         self._close_on_exec: set[int] = set()
         self._lowest_free = 0
@@ -40,14 +46,15 @@ class FdTable:
     def install(self, file: OpenFile, *, close_on_exec: bool = False, minimum: int = 0) -> int:
         """Give `file` the lowest free fd from `minimum` on.
 
-        On EMFILE the file is released if nothing else refers to it, so that a failed
-        open leaves nothing behind.
+        On EMFILE and ENOMEM the file is released if nothing else refers to it, so that a
+        failed open leaves nothing behind.
         """
         try:
             fd = self._lowest(minimum)
+            self._charge(file)
         except KernelError:
             if file.references == 0:
-                file.release()
+                file.dispose()
             raise
         if minimum <= self._lowest_free:
             self._lowest_free = fd + 1
@@ -55,8 +62,20 @@ class FdTable:
         return fd
 
     def require_room(self) -> None:
-        """EMFILE unless a further fd can be given out."""
+        """EMFILE or ENOMEM unless a further fd can be given out."""
         self._lowest_free = self._lowest(0)  # `install` need not look again
+        ledger = self._ledger
+        if ledger.objects + ledger.queued + _NEW_FD_COST > ledger.kernel_max:
+            ledger.require(_NEW_FD_COST)
+
+    def _charge(self, file: OpenFile) -> None:
+        """Enter a further fd in the ledger, and the file if this is its first."""
+        ledger = self._ledger
+        if file.ledger is None:
+            file.enter(ledger)
+        if ledger.objects + ledger.queued + FD_COST > ledger.kernel_max:
+            ledger.require(FD_COST)
+        ledger.objects += FD_COST
 
     def _lowest(self, minimum: int) -> int:
         files = self._files
@@ -73,6 +92,7 @@ class FdTable:
         """Make `fd` refer to `file`, closing what it was (dup2)."""
         if not 0 <= fd < self.limit:
             raise KernelError(Errno.EBADF)
+        self._charge(file)
         file.references += 1  # survives closing fd even if fd is its only name
         if fd in self._files:
             self.close(fd)
@@ -92,6 +112,7 @@ class FdTable:
         except KeyError:
             raise KernelError(Errno.EBADF) from None
         self._close_on_exec.discard(fd)
+        self._ledger.objects -= FD_COST
         if fd < self._lowest_free:
             self._lowest_free = fd
         if self.on_close is not None:
@@ -102,6 +123,7 @@ class FdTable:
         """Close every fd (exit)."""
         for fd in list(self._files):
             self.close(fd)
+        self._files, self._close_on_exec = {}, set()  # those that were large stay large
 
     def close_for_exec(self) -> None:
         """Close what is marked close-on-exec."""
@@ -123,7 +145,8 @@ class FdTable:
 
     def copy(self) -> FdTable:
         """The table a forked child gets: same descriptions, own numbers."""
-        child = FdTable(self.limit)
+        self._ledger.add_object(FD_COST * len(self._files))
+        child = FdTable(self.limit, self._ledger)
         child._files = dict(self._files)
         child._close_on_exec = set(self._close_on_exec)
         child._lowest_free = self._lowest_free

@@ -4,7 +4,7 @@ Owns `Terminal` (the state both sides share), the program's side `TerminalFile` 
 the controlling side `TerminalMaster`. Rules: output waits when the master does not
 read (64 KiB), echo is dropped then; input waits when the program does not read; when
 the master is gone, reads end and writes give EIO; when the last program's side is
-gone, the master reads EIO.
+gone, the master reads EIO. A terminal is on the ledger until both sides are closed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from wasmsand.kernel.flags import (
     POLLRDNORM,
     POLLWRNORM,
 )
-from wasmsand.kernel.limits import PIPE_CAPACITY
+from wasmsand.kernel.ledger import Ledger
+from wasmsand.kernel.limits import PIPE_CAPACITY, TERMINAL_COST
 from wasmsand.kernel.vfs import Namespace, Node, Stat
 from wasmsand.kernel.wait import WaitQueue
 
@@ -39,6 +40,7 @@ class Terminal:
     """A pseudo-terminal's shared state."""
 
     __slots__ = (
+        "_ledger",
         "_typed",
         "changed",
         "columns",
@@ -66,7 +68,10 @@ class Terminal:
         node: Node,
         send_signal: Callable[[int, int], None],
         hang_up: Callable[[Terminal], None],
+        ledger: Ledger,
     ) -> None:
+        ledger.add_object(TERMINAL_COST)
+        self._ledger = ledger
         self.index = index
         self.device = device
         self.namespace = namespace
@@ -104,7 +109,7 @@ class Terminal:
         taken, echo, signals = self.discipline.receive(bytes(self._typed))
         del self._typed[:taken]
         self.output += echo[: max(0, PIPE_CAPACITY - len(self.output))]
-        for signo in signals:
+        for signo in dict.fromkeys(signals):  # a signal that is pending does not queue
             if self.foreground_group:
                 self.send_signal(self.foreground_group, signo)
         self.changed.wake()
@@ -124,6 +129,12 @@ class Terminal:
             self.changed.wake()
             self.hang_up(self)
             self.namespace.release(self.node)
+            self.leave_ledger()
+
+    def leave_ledger(self) -> None:
+        """A side was closed: the terminal is gone when both are."""
+        if not self.master_open and not self.slaves:
+            self._ledger.drop_object(TERMINAL_COST)
 
 
 class TerminalFile(OpenFile):
@@ -214,6 +225,7 @@ class TerminalFile(OpenFile):
         terminal.slaves -= 1
         terminal.changed.wake()
         terminal.namespace.release(terminal.node)
+        terminal.leave_ledger()
 
 
 class TerminalMaster(OpenFile):

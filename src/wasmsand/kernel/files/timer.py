@@ -12,6 +12,7 @@ from typing import ClassVar
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import O_RDWR, POLLIN, POLLRDNORM
+from wasmsand.kernel.limits import EVENT_FILE_COST
 from wasmsand.kernel.vfs import Stat
 from wasmsand.kernel.wait import WaitQueue
 
@@ -22,6 +23,7 @@ class TimerFile(OpenFile):
     __slots__ = ("_disarmed", "_expirations", "_stat", "changed", "clock", "deadline", "interval")
 
     kind: ClassVar[str] = "anon_inode:[timerfd]"
+    cost: ClassVar[int] = EVENT_FILE_COST
 
     def __init__(
         self, clock: int, flags: int, stat: Stat, disarmed: Callable[[TimerFile], None]

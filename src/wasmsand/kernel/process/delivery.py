@@ -21,6 +21,7 @@ from wasmsand.kernel.process.signals import (
     STOP_SIGNALS,
     DefaultAction,
     Signal,
+    SignalAction,
     SignalInfo,
     TakenSignal,
     ThreadSignals,
@@ -218,6 +219,13 @@ def deliverable_handler(process: Process) -> int:
             return signo
         ready &= ready - 1
     return 0
+
+
+def give_up_handlers(kernel: Kernel, process: Process) -> None:
+    """The program cannot run handlers: signals that wait for one have their default actions."""
+    while not process.dead and not process.stopped and (signo := deliverable_handler(process)):
+        process.signals.set_action(signo, SignalAction())
+        act_on_pending(kernel, process)
 
 
 def take_for_handler(process: Process) -> TakenSignal | None:

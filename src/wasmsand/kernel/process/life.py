@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.opening import abandon_fifo_open
 from wasmsand.kernel.flags import WCONTINUED, WEXITED, WNOHANG, WNOWAIT, WUNTRACED
+from wasmsand.kernel.limits import FD_COST, PROCESS_COST
 from wasmsand.kernel.process.delivery import (
     CLD_CONTINUED,
     CLD_DUMPED,
@@ -33,9 +34,16 @@ if TYPE_CHECKING:
 
 
 def require_room_for_child(kernel: Kernel, parent: Process) -> None:
-    """EAGAIN when the sandbox, or the user by RLIMIT_NPROC, has too many processes."""
+    """EAGAIN when the sandbox, or the user by RLIMIT_NPROC, has too many processes; ENOMEM
+    when there is no memory for the record of another one.
+
+    What commands left in the background gets EAGAIN sooner: it leaves a quarter of the
+    processes to those that run."""
     table = kernel.processes
     table.require_room()
+    if table.population * 4 > table.maximum * 3 and table.is_left_behind(parent.job):
+        raise KernelError(Errno.EAGAIN, f"{table.maximum} processes; raise max_processes")
+    kernel.ledger.require(PROCESS_COST + parent.argument_cost + len(parent.fds) * FD_COST)
     limit, uid = parent.rlimits.processes, parent.identity.uid
     if limit < table.maximum and uid != 0 and table.count_of_user(uid) >= limit:
         raise KernelError(Errno.EAGAIN, f"RLIMIT_NPROC is {limit}")
@@ -65,6 +73,7 @@ def fork(kernel: Kernel, parent: Process) -> Process:
     child.dumpable = parent.dumpable
     child.signals = parent.signals.copy_for_fork()
     child.name, child.argv, child.environ = parent.name, parent.argv, parent.environ
+    child.argument_cost = parent.argument_cost
     child.executable = parent.executable
     child.memory_bytes = 0
     parent.children[child.pid] = child
@@ -89,6 +98,8 @@ def exit_process(kernel: Kernel, process: Process, status: int) -> None:
     process.threads = ()
     process.exit_status = status
     process.fds.close_all()
+    if kernel.network.rights.in_flight:
+        kernel.network.rights.collect()
     kernel.namespace.release(process.cwd)
     process.real_timer_deadline = 0
     process.memory_bytes = 0
@@ -163,6 +174,10 @@ def reap(kernel: Kernel, process: Process) -> None:
     kernel.usage_of_ended.add(process.usage)
     process.state = ProcessState.GONE
     kernel.processes.remove(process)
+    # A pidfd may keep the record, but not what else it held.
+    process.parent = None
+    process.argv = process.environ = ()
+    process.argument_cost = 0
 
 
 def exit_code_and_value(status: int) -> tuple[int, int]:

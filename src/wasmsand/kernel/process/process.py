@@ -76,9 +76,11 @@ class Process:
     """One process; or, as `Thread`, one of its threads."""
 
     __slots__ = (
+        "argument_cost",
         "argv",
         "call_deadline",
         "call_done",
+        "call_progress",
         "call_started",
         "child_queue",
         "children",
@@ -171,6 +173,8 @@ class Process:
         self.name = b""
         self.argv: tuple[bytes, ...] = ()
         self.environ: tuple[bytes, ...] = ()
+        self.argument_cost = 0
+        """Bytes of these two on the ledger."""
         self.executable = b""
         self.start_ns = start_ns
         self.usage = Usage()
@@ -192,6 +196,8 @@ class Process:
         """Absolute time limit of the call being retried, fixed at its first try."""
         self.call_started: int | None = None
         """The time of the first try, for a call that waits for several times at once."""
+        self.call_progress: object | None = None
+        """What a call that is retried has made so far, if it is more than a number."""
 
     @property
     def leader(self) -> Process:

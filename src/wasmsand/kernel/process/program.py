@@ -15,6 +15,7 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import S_IFMT, S_IFREG, X_OK
 from wasmsand.kernel.limits import (
     ARGUMENT_BYTES_MAX,
+    ARGUMENT_COST,
     ARGUMENT_STRING_MAX,
     INTERPRETER_DEPTH_MAX,
 )
@@ -62,6 +63,7 @@ def find_program(
 ) -> Program:
     """Resolve `path`, through interpreters, to a program; or the errno execve gives."""
     _require_size(argv, environ)
+    kernel.ledger.require(argument_cost(argv, environ))
     argv = argv or (b"",)
     name = path.rpartition(b"/")[2][:_NAME_BYTES]
     namespace = kernel.namespace
@@ -132,17 +134,25 @@ def _parse_interpreter(header: bytes, path: bytes) -> tuple[bytes, bytes]:
 
 
 def _require_size(argv: tuple[bytes, ...], environ: tuple[bytes, ...]) -> None:
-    total = 0
-    for string in (*argv, *environ):
-        if len(string) >= ARGUMENT_STRING_MAX:
-            raise KernelError(Errno.E2BIG, "an argument is too long")
-        total += len(string) + 1 + _POINTER_BYTES
+    lengths = [*map(len, argv), *map(len, environ)]
+    if lengths and max(lengths) >= ARGUMENT_STRING_MAX:
+        raise KernelError(Errno.E2BIG, "an argument is too long")
+    total = sum(lengths) + len(lengths) * (1 + _POINTER_BYTES)
     if total > ARGUMENT_BYTES_MAX:
         raise KernelError(Errno.E2BIG, f"arguments and environment need {total} bytes")
 
 
+def argument_cost(argv: tuple[bytes, ...], environ: tuple[bytes, ...]) -> int:
+    """Bytes that these take on the ledger."""
+    count = len(argv) + len(environ)
+    return ARGUMENT_COST * count + sum(map(len, argv)) + sum(map(len, environ))
+
+
 def become(kernel: Kernel, process: Process, program: Program) -> None:
     """The point of no return of execve: `process` is now `program`."""
+    cost = argument_cost(program.argv, program.environ)
+    kernel.ledger.drop_object(process.argument_cost - cost)  # there was room, it cannot fail
+    process.argument_cost = cost
     process.fds.close_for_exec()
     process.signals.reset_for_exec()
     process.name = program.name

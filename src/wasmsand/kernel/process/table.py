@@ -2,7 +2,8 @@
 
 Owns pids, and the questions about groups and sessions. Rules: pid 1 is the kernel's
 own init, which has no program and reaps orphans at once; a pid is free again when
-the process has been waited for and no group or session carries its number.
+the process has been waited for and no group, session or command carries its number;
+processes and threads are on the sandbox's ledger.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.ledger import Ledger
+from wasmsand.kernel.limits import PROCESS_COST, THREAD_COST
 from wasmsand.kernel.process.process import Process
 
 PID_MAX: Final = 32768
@@ -20,10 +23,19 @@ INIT_PID: Final = 1
 class ProcessTable:
     """All processes of a sandbox, by pid."""
 
-    __slots__ = ("_processes", "_threads", "_wrapped", "created", "last_pid", "maximum")
+    __slots__ = (
+        "_ledger",
+        "_processes",
+        "_threads",
+        "_wrapped",
+        "created",
+        "last_pid",
+        "maximum",
+    )
 
-    def __init__(self, maximum: int) -> None:
+    def __init__(self, maximum: int, ledger: Ledger | None = None) -> None:
         self.maximum = maximum
+        self._ledger = ledger or Ledger()
         self._processes: dict[int, Process] = {}
         self._threads: dict[int, Process] = {}
         """Of processes that have several, by their numbers."""
@@ -42,38 +54,49 @@ class ProcessTable:
             if pid > PID_MAX:
                 pid = INIT_PID + 1
                 self._wrapped = True
-            if pid not in processes and pid not in threads and not self._is_group_or_session(pid):
+            if pid not in processes and pid not in threads and not self._is_in_use(pid):
                 self.last_pid = pid
                 return pid
 
     def require_room(self) -> None:
         """EAGAIN when no further process or thread may exist (init does not count)."""
-        # The first thread of a process that has several is counted twice.
-        if len(self._processes) + len(self._threads) > self.maximum:
+        if self.population >= self.maximum:
             raise KernelError(Errno.EAGAIN, f"{self.maximum} processes exist; raise max_processes")
+        self._ledger.require(PROCESS_COST)
 
-    def _is_group_or_session(self, number: int) -> bool:
+    @property
+    def population(self) -> int:
+        """Processes and threads, of which there are at most `maximum`. The first thread of a
+        process that has several is counted twice."""
+        return len(self._processes) + len(self._threads) - 1
+
+    def _is_in_use(self, number: int) -> bool:
         # Only after a wrap can an old number still be in use.
         return self._wrapped and any(
-            number in (p.group, p.session) for p in self._processes.values()
+            number in (p.group, p.session, p.job) for p in self._processes.values()
         )
 
     def add(self, process: Process) -> None:
         """Enter a new process."""
+        if process.pid != INIT_PID:
+            self._ledger.add_object(PROCESS_COST + process.argument_cost)
         self._processes[process.pid] = process
         self.created += 1
 
     def remove(self, process: Process) -> None:
         """Forget a reaped process."""
-        self._processes.pop(process.pid, None)
+        if self._processes.pop(process.pid, None) is not None:
+            self._ledger.drop_object(PROCESS_COST + process.argument_cost)
 
     def add_thread(self, thread: Process) -> None:
         """Enter a thread of a process that has several."""
+        self._ledger.add_object(THREAD_COST)
         self._threads[thread.tid] = thread
 
     def remove_thread(self, thread: Process) -> None:
         """Forget a thread that has ended."""
-        self._threads.pop(thread.tid, None)
+        if self._threads.pop(thread.tid, None) is not None:
+            self._ledger.drop_object(THREAD_COST)
 
     def find_thread(self, tid: int) -> Process | None:
         """The thread with this number; of a process that has only one, the process."""
@@ -103,6 +126,11 @@ class ProcessTable:
         return sum(
             max(1, len(p.threads)) for p in self._processes.values() if p.identity.uid == uid
         )
+
+    def is_left_behind(self, job: int) -> bool:
+        """Whether the process that the host started for a command is gone, so that what is
+        left of the command is in the background."""
+        return job not in self._processes
 
     def job(self, job: int) -> list[Process]:
         """All processes that descend from a command the host started."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wasmsand.kernel.clock import SECOND
+from wasmsand.kernel.limits import TIMERS_PER_HOLD
 from wasmsand.kernel.process.delivery import SI_KERNEL, post
 from wasmsand.kernel.process.process import CpuTimer, Process
 from wasmsand.kernel.process.rlimits import CPU, Limit
@@ -40,7 +41,7 @@ def real_timer(kernel: Kernel, process: Process) -> tuple[int, int]:
 
 
 def fire_timers(kernel: Kernel) -> int | None:
-    """Send what is due; when to call again (monotonic), or None."""
+    """Send what is due, or a bounded part of that; when to call again (monotonic), or None."""
     now = kernel.clock.monotonic()
     earliest: int | None = None
     for process in kernel.processes:
@@ -54,12 +55,17 @@ def fire_timers(kernel: Kernel) -> int | None:
             deadline = process.real_timer_deadline
         if deadline and (earliest is None or deadline < earliest):
             earliest = deadline
-    for timer in tuple(kernel.timer_files):
+    files = kernel.timer_files
+    for _ in range(TIMERS_PER_HOLD):
+        timer = files.take_due(now)
+        if timer is None:
+            break
         due = timer.fire(now)
-        if due is None:
-            kernel.timer_files.discard(timer)
-        elif earliest is None or due < earliest:
-            earliest = due
+        if due is not None:
+            files.set(timer, due)
+    due = files.earliest()
+    if due is not None and (earliest is None or due < earliest):
+        earliest = due
     return earliest
 
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import O_NONBLOCK, O_RDWR, S_IFSOCK
+from wasmsand.kernel.ledger import Ledger
+from wasmsand.kernel.limits import SOCKET_OPTION_COST, SOCKETS_MAX
 from wasmsand.kernel.sockets import options
 from wasmsand.kernel.sockets.address import AF_UNIX, Address, UnixAddress, any_address
 from wasmsand.kernel.vfs import Node, Stat
@@ -50,6 +52,7 @@ class Socket(OpenFile):
         "protocol",
         "receive_timeout_ns",
         "send_timeout_ns",
+        "shares",
         "shut_read",
         "shut_write",
     )
@@ -81,6 +84,8 @@ class Socket(OpenFile):
         self.receive_timeout_ns = 0
         self.send_timeout_ns = 0
         self.changed = WaitQueue()
+        self.shares: tuple[int, tuple[bytes, bool, int, int, int, int]] | None = None
+        """Where `Ports` keeps a connection that was accepted."""
         self._options: dict[tuple[int, int], int] = {}
         self._stat = network.anonymous.new(S_IFSOCK | 0o777, owner.uid, owner.gid)
 
@@ -113,11 +118,28 @@ class Socket(OpenFile):
         """Set such an option; ENOPROTOOPT."""
         if option not in options.DEFAULTS:
             raise KernelError(Errno.ENOPROTOOPT)
+        if option not in self._options:
+            self.charge(SOCKET_OPTION_COST, Errno.ENOBUFS)
         self._options[option] = options.settled(option, value)
 
     def inherit_options(self, listener: Socket) -> None:
         """What a socket made by accept has from the one that listened."""
+        self.charge(SOCKET_OPTION_COST * len(listener._options), Errno.ENOBUFS)
         self._options = dict(listener._options)
+
+    def enter(self, ledger: Ledger, errno: Errno = Errno.ENOMEM) -> None:
+        """Enter the socket in the ledger; ENFILE if the sandbox has too many."""
+        network = self.network
+        if network.sockets >= SOCKETS_MAX:
+            raise KernelError(Errno.ENFILE, f"{SOCKETS_MAX} sockets exist")
+        super().enter(ledger, errno)
+        network.sockets += 1
+
+    def dispose(self) -> None:
+        """Close the socket."""
+        if self.ledger is not None:
+            self.network.sockets -= 1
+        super().dispose()
 
     def fail_with(self, error: Errno) -> None:
         """Something happened that the next call must be told."""

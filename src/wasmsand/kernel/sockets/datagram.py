@@ -20,7 +20,12 @@ from wasmsand.kernel.flags import (
     POLLRDNORM,
     POLLWRNORM,
 )
-from wasmsand.kernel.limits import DATAGRAM_COST, DATAGRAM_MAX, SOCKET_QUEUE_BYTES
+from wasmsand.kernel.limits import (
+    DATAGRAM_COST,
+    DATAGRAM_MAX,
+    DATAGRAM_SOCKET_COST,
+    SOCKET_QUEUE_BYTES,
+)
 from wasmsand.kernel.sockets.address import (
     AF_INET6,
     Address,
@@ -61,6 +66,7 @@ class DatagramSocket(Socket):
     __slots__ = ("_held", "_messages", "_target")
 
     type_number: ClassVar[int] = SOCK_DGRAM
+    cost: ClassVar[int] = DATAGRAM_SOCKET_COST
 
     def __init__(
         self, network: Network, family: int, protocol: int, owner: Peer, flags: int
@@ -177,8 +183,12 @@ class DatagramSocket(Socket):
         return self._held + size + DATAGRAM_COST <= SOCKET_QUEUE_BYTES
 
     def _put(self, message: Message) -> None:
+        size = len(message.data) + DATAGRAM_COST
+        self.network.ledger.add_queued(size)
         self._messages.append(message)
-        self._held += len(message.data) + DATAGRAM_COST
+        self._held += size
+        if message.rights is not None:
+            message.rights.holder = self
         self.changed.wake()
 
     def receive(self, *, peek: bool = False, nonblocking: bool = False) -> Message | None:
@@ -191,7 +201,9 @@ class DatagramSocket(Socket):
         if peek:
             return self._messages[0]._replace(rights=None)
         message = self._messages.popleft()
-        self._held -= len(message.data) + DATAGRAM_COST
+        size = len(message.data) + DATAGRAM_COST
+        self._held -= size
+        self.network.ledger.drop_queued(size)
         self.changed.wake()
         return message
 
@@ -234,6 +246,7 @@ class DatagramSocket(Socket):
             rights = self._messages.popleft().rights
             if rights is not None:
                 rights.drop()
+        self.network.ledger.drop_queued(self._held)
         self._held = 0
         target, self._target = self._target, None
         if target is not None and target._target is self:

@@ -97,7 +97,11 @@ class NetlinkSocket(DatagramSocket):
             if not self._has_room(len(answer)):
                 self.fail_with(Errno.ENOBUFS)
                 break
-            self._put(Message(answer, _KERNEL, None))
+            try:
+                self._put(Message(answer, _KERNEL, None))
+            except KernelError as error:
+                self.fail_with(error.errno)
+                break
         return len(data)
 
     def shutdown(self, read: bool, write: bool) -> None:

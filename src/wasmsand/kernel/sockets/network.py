@@ -3,17 +3,21 @@
 Owns `Network`, one per sandbox: ports of TCP and UDP, abstract Unix names, and the Unix
 sockets behind inodes of the file system. Rules: ports are shared by IPv4 and IPv6 as on
 Linux (an IPv6 socket takes IPv4 too unless IPV6_V6ONLY); of several sockets that would do,
-the one bound to the exact address is reached; a name goes with its socket.
+the one bound to the exact address is reached; a name goes with its socket. The number of
+sockets that may bind one port is bounded, and connections are not among those that are
+looked through, so that no call takes longer the more of them there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.anonymous import AnonymousInodes
 from wasmsand.kernel.files.pipe import PipeAccount
+from wasmsand.kernel.limits import PORT_HOLDERS_MAX
 from wasmsand.kernel.sockets.address import AF_INET, AF_INET6, InetAddress, UnixAddress, any_address
 from wasmsand.kernel.sockets.base import Socket
 from wasmsand.kernel.sockets.options import IPV6_V6ONLY, SO_REUSEADDR, SO_REUSEPORT
@@ -24,11 +28,32 @@ _EPHEMERAL: Final = range(32_768, 61_000)
 _ABSTRACT_NAMES: Final = 1 << 20
 
 
+_Hold = tuple[bytes, bool, int, int, int, int]
+"""What of a socket that holds a port matters to those who want to bind it: address, whether it
+is of IPv6, options, user."""
+
+
+def _hold(socket: Socket) -> _Hold:
+    local = socket.local
+    assert isinstance(local, InetAddress)
+    return (
+        local.host,
+        local.family == AF_INET6,
+        socket.option(SO_REUSEADDR),
+        socket.option(SO_REUSEPORT),
+        socket.option(IPV6_V6ONLY),
+        socket.owner.uid,
+    )
+
+
 class Ports:
     """The ports of one protocol."""
 
     def __init__(self) -> None:
-        self._bound: dict[int, list[Socket]] = {}
+        self._bound: dict[int, dict[Socket, None]] = {}
+        """By port: who bound it."""
+        self._shared: dict[int, dict[_Hold, dict[Socket, None]]] = {}
+        """By port: what was accepted at it, those that are the same to others together."""
         self._next = _EPHEMERAL.start
 
     def bind(self, socket: Socket, address: InetAddress) -> InetAddress:
@@ -37,33 +62,56 @@ class Ports:
         if not port:
             port = self._free_port(socket, address)
             address = address._replace(port=port)
-        elif any(_conflict(socket, address, other) for other in self._bound.get(port, ())):
+        elif any(_conflict(socket, address, other) for other in self._holders(port)):
             raise KernelError(Errno.EADDRINUSE)
-        self.share(socket, port)
+        holders = self._bound.setdefault(port, {})
+        if len(holders) >= PORT_HOLDERS_MAX:
+            raise KernelError(Errno.EADDRINUSE, f"{PORT_HOLDERS_MAX} sockets share port {port}")
+        holders[socket] = None
         return address
+
+    def _holders(self, port: int) -> Iterator[Socket]:
+        """Who bound a port, and of connections that were accepted one of each kind."""
+        yield from self._bound.get(port, ())
+        for alike in self._shared.get(port, {}).values():
+            yield from islice(alike, 1)
 
     def share(self, socket: Socket, port: int) -> None:
         """Have `socket` hold a port that may be held by others: what accept made."""
-        self._bound.setdefault(port, []).append(socket)
+        holds = self._shared.setdefault(port, {})
+        hold = _hold(socket)
+        alike = holds.setdefault(hold, {})
+        alike[socket] = None
+        socket.shares = (port, hold)
 
     def _free_port(self, socket: Socket, address: InetAddress) -> int:
         for _ in _EPHEMERAL:
             port = self._next
             self._next = port + 1 if port + 1 in _EPHEMERAL else _EPHEMERAL.start
-            if port not in self._bound:
+            if port not in self._bound and port not in self._shared:
                 return port
         raise KernelError(Errno.EADDRINUSE, "no port is free")
 
     def release(self, socket: Socket, port: int) -> None:
         """`socket` is gone."""
+        if socket.shares is not None:
+            port, hold = socket.shares
+            socket.shares = None
+            holds = self._shared[port]
+            del holds[hold][socket]
+            if not holds[hold]:
+                del holds[hold]
+                if not holds:
+                    del self._shared[port]
+            return
         holders = self._bound.get(port)
-        if holders is not None and socket in holders:
-            holders.remove(socket)
+        if holders is not None:
+            holders.pop(socket, None)
             if not holders:
                 del self._bound[port]
 
     def reaching(self, to: InetAddress) -> Iterator[Socket]:
-        """Who is bound so that `to` (a plain address) reaches it, the best first."""
+        """Who bound a name so that `to` (a plain address) reaches it, the best first."""
         found: list[tuple[int, Socket]] = []
         for socket in self._bound.get(to.port, ()):
             fit = _fit(socket, to)
@@ -115,7 +163,10 @@ class Network:
         self.pipes = pipes
         self.anonymous = anonymous
         self._namespace = namespace
-        self.rights = RightsAccount()
+        self.ledger = pipes.ledger
+        self.sockets = 0
+        """How many there are."""
+        self.rights = RightsAccount(self.ledger)
         self.tcp = Ports()
         self.udp = Ports()
         self.abstract: dict[bytes, Socket] = {}

@@ -2,42 +2,105 @@
 
 Owns `Rights` and `RightsAccount`. Rules: while on their way descriptions count a reference,
 so that they stay open when the sender closes them; a sandbox has a bounded number on their
-way, because a socket sent through itself is never freed.
+way; sockets that only each other's messages keep open are found and closed, as Linux does
+(`collect`); a chain of sockets, each in a message to the next, is closed without recursion.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
-from wasmsand.kernel.limits import RIGHTS_IN_FLIGHT_MAX
+from wasmsand.kernel.ledger import Ledger
+from wasmsand.kernel.limits import RIGHT_COST, RIGHTS_IN_FLIGHT_MAX
 
 
 class RightsAccount:
-    """How many descriptors of a sandbox are on their way."""
+    """The descriptors of a sandbox that are on their way."""
 
-    __slots__ = ("in_flight",)
+    __slots__ = ("_closing", "_is_closing", "_rights", "in_flight", "ledger")
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
         self.in_flight = 0
+        self._rights: dict[Rights, None] = {}
+        self._closing: list[OpenFile] = []
+        self._is_closing = False
+
+    def add(self, rights: Rights) -> None:
+        """Messages with descriptors are entered before they are sent."""
+        count = len(rights.files)
+        if self.in_flight + count > RIGHTS_IN_FLIGHT_MAX:
+            self.collect()
+            if self.in_flight + count > RIGHTS_IN_FLIGHT_MAX:
+                raise KernelError(Errno.ETOOMANYREFS)
+        self.ledger.add_object(count * RIGHT_COST, Errno.ENOBUFS)
+        self.in_flight += count
+        self._rights[rights] = None
+
+    def remove(self, rights: Rights, files: list[OpenFile]) -> None:
+        """They have arrived, or never will: the messages refer to `files` no more."""
+        if self._rights.pop(rights, 0) is not None:
+            return
+        self.in_flight -= len(files)
+        self.ledger.drop_object(len(files) * RIGHT_COST)
+        # Closing a socket drops the messages to it, and so comes here again.
+        self._closing += files
+        if not self._is_closing:
+            self._is_closing = True
+            try:
+                while self._closing:
+                    self._closing.pop().forget()
+            finally:
+                self._is_closing = False
+
+    def collect(self) -> None:
+        """Drop the messages that nobody can receive, because only such messages keep the
+        sockets open that they were sent to."""
+        sent_to: dict[OpenFile, list[Rights]] = {}
+        count: Counter[OpenFile] = Counter()
+        reached: set[OpenFile] = set()
+        for rights in self._rights:
+            count.update(rights.files)
+            if rights.holder is None:
+                reached.update(rights.files)
+            else:
+                sent_to.setdefault(rights.holder, []).append(rights)
+        kept = {file for keeper in count for file in keeper.kept_open()}
+        for file in {*count, *sent_to}:
+            # One that nothing refers to is a connection to be accepted; if its listener is not
+            # on its way to somebody, that has an fd.
+            if file.references > count[file] or (not file.references and file not in kept):
+                reached.add(file)
+        ways = list(reached)
+        while ways:
+            found = ways.pop()
+            nexts = [file for rights in sent_to.pop(found, ()) for file in rights.files]
+            for file in (*nexts, *found.kept_open()):
+                if file not in reached:
+                    reached.add(file)
+                    ways.append(file)
+        for lost in sent_to.values():
+            for rights in lost:
+                rights.drop()
 
 
 class Rights:
     """The descriptors that go with one message."""
 
-    __slots__ = ("_account", "files")
+    __slots__ = ("_account", "files", "holder")
 
     def __init__(self, account: RightsAccount, files: list[OpenFile]) -> None:
-        if account.in_flight + len(files) > RIGHTS_IN_FLIGHT_MAX:
-            raise KernelError(Errno.ETOOMANYREFS)
-        account.in_flight += len(files)
-        self._account = account
         self.files = files
+        self.holder: OpenFile | None = None
+        """The socket that the message was sent to."""
+        account.add(self)
+        self._account = account
         for file in files:
             file.references += 1
 
     def drop(self) -> None:
         """They have arrived (and been given fds), or never will."""
         files, self.files = self.files, []
-        self._account.in_flight -= len(files)
-        for file in files:
-            file.forget()
+        self._account.remove(self, files)

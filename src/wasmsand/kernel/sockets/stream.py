@@ -11,11 +11,13 @@ and a read does not go past where it was.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.byte_queue import ByteQueue
+from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import (
     O_NONBLOCK,
     POLLERR,
@@ -27,11 +29,13 @@ from wasmsand.kernel.flags import (
     POLLRDNORM,
     POLLWRNORM,
 )
+from wasmsand.kernel.ledger import Ledger
 from wasmsand.kernel.limits import (
     BACKLOG_MAX,
     FULL_PIPES_MAX,
     PIPE_ATOMIC_WRITE,
     PIPE_CAPACITY,
+    STREAM_SOCKET_COST,
 )
 from wasmsand.kernel.sockets.address import (
     Address,
@@ -78,8 +82,8 @@ class Channel(ByteQueue):
         "writer",
     )
 
-    def __init__(self, capacity: int, writer: WaitQueue, reader: WaitQueue) -> None:
-        super().__init__()
+    def __init__(self, ledger: Ledger, capacity: int, writer: WaitQueue, reader: WaitQueue) -> None:
+        super().__init__(ledger)
         self.capacity = capacity
         self.finished = False
         """The writer will write no more."""
@@ -90,7 +94,7 @@ class Channel(ByteQueue):
         self.writer = writer
         self.reader = reader
         self._pulled = 0
-        self._rights: deque[tuple[int, Rights]] = deque()  # by position in the stream
+        self._rights = _NO_RIGHTS  # by position in the stream
 
     def room(self) -> int:
         """Bytes that can be written now."""
@@ -98,16 +102,20 @@ class Channel(ByteQueue):
 
     def push_with(self, data: bytes, rights: Rights | None) -> None:
         """Append `data`, which must fit; `rights` arrive with its first byte."""
-        if rights is not None:
-            self._rights.append((self._pulled + self.size, rights))
+        start = self._pulled + self.size
         self.push(data)
+        if rights is not None:
+            if self._rights is _NO_RIGHTS:
+                self._rights = deque()
+            self._rights.append((start, rights))
         self.reader.wake()
 
     def push_urgent(self, data: bytes, *, inline: bool) -> None:
         """Append `data`, which must fit, and whose last byte is urgent."""
-        self.mark = self._pulled + self.size + len(data) - 1
-        self.urgent = b"" if inline else data[-1:]
+        mark = self._pulled + self.size + len(data) - 1
         self.push(data if inline else data[:-1])
+        self.mark = mark
+        self.urgent = b"" if inline else data[-1:]
         self.reader.wake()
 
     @property
@@ -158,12 +166,18 @@ class Channel(ByteQueue):
         return unread
 
 
+_NO_RIGHTS: Final[deque[tuple[int, Rights]]] = deque(maxlen=0)
+_NO_CONNECTIONS: Final[deque[StreamSocket]] = deque(maxlen=0)
+"""Instead of an empty queue, of which each takes 600 bytes."""
+
+
 class StreamSocket(Socket):
     """One end of a connection, or what waits for connections."""
 
     __slots__ = (
         "_backlog",
         "_outside",
+        "_outside_of",
         "_pending",
         "other",
         "peer_owner",
@@ -173,6 +187,7 @@ class StreamSocket(Socket):
     )
 
     type_number: ClassVar[int] = SOCK_STREAM
+    cost: ClassVar[int] = STREAM_SOCKET_COST
     writes_all: ClassVar[bool] = True
 
     def __init__(
@@ -184,8 +199,12 @@ class StreamSocket(Socket):
         self.tx: Channel | None = None
         self.other: StreamSocket | None = None
         self.peer_owner = NOBODY
-        self._pending: deque[StreamSocket] = deque()
-        self._outside: deque[StreamSocket] = deque()
+        self._pending = _NO_CONNECTIONS
+        """Connections to be accepted."""
+        self._outside: dict[StreamSocket, None] = {}
+        """Sockets that wait for a place among these."""
+        self._outside_of: StreamSocket | None = None
+        """The listener at which this one waits so."""
         self._backlog = 0
 
     @property
@@ -207,6 +226,8 @@ class StreamSocket(Socket):
                 raise KernelError(Errno.EINVAL)
             self.network.bind_any(self, self.network.tcp)
         self.state = State.LISTENING
+        if self._pending is _NO_CONNECTIONS:
+            self._pending = deque()
         self._backlog = min(max(backlog, 0), BACKLOG_MAX)
 
     def connect(self, address: Address, target: Socket | None) -> None:
@@ -232,7 +253,11 @@ class StreamSocket(Socket):
         if len(target._pending) > target._backlog:
             raise self.block(False, target.changed)
         self.peer = address
-        self._meet(target)
+        try:
+            self._meet(target)
+        except KernelError:
+            self.peer = None
+            raise
         self.state = State.CONNECTED
 
     def _connect_inet(self, address: InetAddress) -> None:
@@ -252,10 +277,13 @@ class StreamSocket(Socket):
         )
         if listener is None:
             self.error = Errno.ECONNREFUSED
-        elif len(listener._pending) > listener._backlog:
-            listener._outside.append(self)
+        elif len(listener._pending) <= listener._backlog:
+            self._meet_or_fail(listener)
+        elif len(listener._outside) < BACKLOG_MAX:
+            listener._outside[self] = None
+            self._outside_of = listener
         else:
-            self._meet(listener)
+            self.error = Errno.ETIMEDOUT  # as Linux says in the end, of a listener that drops
         if self.flags & O_NONBLOCK:
             # Loopback or not, Linux says so before it looks at what came back.
             raise KernelError(Errno.EINPROGRESS)
@@ -273,8 +301,15 @@ class StreamSocket(Socket):
             raise KernelError(Errno.EALREADY)
         raise WouldBlock((self.changed,))
 
+    def _meet_or_fail(self, listener: StreamSocket) -> None:
+        """As `_meet`; an error is what connect(2) then tells."""
+        try:
+            self._meet(listener)
+        except KernelError as error:
+            self.fail_with(error.errno)
+
     def _meet(self, listener: StreamSocket) -> None:
-        """Make the other end of this socket, for `listener` to accept."""
+        """Make the other end of this socket, for `listener` to accept. ENOBUFS, ENFILE."""
         other = StreamSocket(
             self.network,
             listener.family,
@@ -282,7 +317,12 @@ class StreamSocket(Socket):
             listener.owner,
             0,
         )
-        other.inherit_options(listener)
+        other.enter(self.network.ledger, Errno.ENOBUFS)
+        try:
+            other.inherit_options(listener)
+        except KernelError:
+            other.dispose()
+            raise
         if isinstance(self.local, InetAddress) and isinstance(self.peer, InetAddress):
             other.local = self.peer.plain().as_family(listener.family)
             other.peer = self.local.plain().as_family(listener.family)
@@ -306,9 +346,18 @@ class StreamSocket(Socket):
             raise self.block(nonblocking)
         accepted = self._pending.popleft()
         while self._outside and len(self._pending) <= self._backlog:
-            self._outside.popleft()._meet(self)
+            self._next_outside()._meet_or_fail(self)
         self.changed.wake()
         return accepted
+
+    def _next_outside(self) -> StreamSocket:
+        client = next(iter(self._outside))
+        del self._outside[client]
+        client._outside_of = None
+        return client
+
+    def kept_open(self) -> Iterable[OpenFile]:
+        return self._pending
 
     # Moving data.
 
@@ -378,6 +427,8 @@ class StreamSocket(Socket):
             tx.push_urgent(part, inline=bool(other.option(SO_OOBINLINE)))
         else:
             tx.push_with(part, rights)
+            if rights is not None:
+                rights.holder = other
         return len(part)
 
     def read(self, count: int) -> bytes:
@@ -421,6 +472,9 @@ class StreamSocket(Socket):
 
     def release(self) -> None:
         self._refuse_waiting()
+        if self._outside_of is not None:
+            self._outside_of._outside.pop(self, None)
+            self._outside_of = None
         if self.rx is not None and self.tx is not None:
             unread = self.rx.discard() or self.linger == (1, 0)
             self.tx.finished = True
@@ -446,9 +500,9 @@ class StreamSocket(Socket):
             waiting = self._pending.popleft()
             if waiting.other is not None:
                 waiting.other._be_reset(Errno.ECONNRESET)
-            waiting.release()
+            waiting.dispose()
         while self._outside:
-            self._outside.popleft().fail_with(Errno.ECONNREFUSED)
+            self._next_outside().fail_with(Errno.ECONNREFUSED)
 
     # Looking.
 
@@ -481,8 +535,9 @@ def join(one: StreamSocket, two: StreamSocket) -> None:
     pipes = one.network.pipes
     pipes.in_use += 2
     capacity = PIPE_CAPACITY if pipes.in_use <= FULL_PIPES_MAX else PIPE_ATOMIC_WRITE
-    one.tx = two.rx = Channel(capacity, writer=one.changed, reader=two.changed)
-    two.tx = one.rx = Channel(capacity, writer=two.changed, reader=one.changed)
+    ledger = one.network.ledger
+    one.tx = two.rx = Channel(ledger, capacity, writer=one.changed, reader=two.changed)
+    two.tx = one.rx = Channel(ledger, capacity, writer=two.changed, reader=one.changed)
     one.other, two.other = two, one
     one.peer_owner, two.peer_owner = two.owner, one.owner
 

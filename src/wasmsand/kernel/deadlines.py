@@ -1,0 +1,85 @@
+"""What is due when.
+
+Owns `Deadlines`, a queue of keys by time. Rules: a key has one time; setting it again replaces
+that; a key that was cancelled, or set again a million times, leaves nothing behind: the heap is
+never more than about twice as long as there are keys.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable
+from typing import Final, Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+
+_SLACK: Final = 64
+
+
+class Deadlines(Generic[Key]):
+    """Keys, each with the time when it is due."""
+
+    __slots__ = ("_heap", "_next", "_times")
+
+    def __init__(self) -> None:
+        self._times: dict[Key, tuple[int, int]] = {}
+        """By key: when it is due, and the number of that entry."""
+        self._heap: list[tuple[int, int, Key]] = []
+        """Entries by time, with some that hold no more."""
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._times
+
+    @property
+    def entries(self) -> int:
+        """How many entries are kept, with those that hold no more."""
+        return len(self._heap)
+
+    def get(self, key: Key) -> int | None:
+        """When `key` is due."""
+        found = self._times.get(key)
+        return None if found is None else found[0]
+
+    def set(self, key: Key, when: int) -> None:
+        """`key` is due at `when`, and not at the time it had before."""
+        number = self._next
+        self._next = number + 1
+        self._times[key] = (when, number)
+        heapq.heappush(self._heap, (when, number, key))
+        self._tidy()
+
+    def cancel(self, key: Key) -> None:
+        """`key` is not due any more."""
+        if self._times.pop(key, None) is not None:
+            self._tidy()
+
+    def _tidy(self) -> None:
+        if len(self._heap) > 2 * len(self._times) + _SLACK:
+            self._heap = [(when, number, key) for key, (when, number) in self._times.items()]
+            heapq.heapify(self._heap)
+
+    def _drop_old(self) -> None:
+        heap, times = self._heap, self._times
+        while heap:
+            when, number, key = heap[0]
+            if times.get(key) == (when, number):
+                return
+            heapq.heappop(heap)
+
+    def earliest(self) -> int | None:
+        """When the first key is due."""
+        self._drop_old()
+        return self._heap[0][0] if self._heap else None
+
+    def take_due(self, now: int) -> Key | None:
+        """The first key, without its time, if it is due."""
+        self._drop_old()
+        if not self._heap or self._heap[0][0] > now:
+            return None
+        key = heapq.heappop(self._heap)[2]
+        del self._times[key]
+        return key

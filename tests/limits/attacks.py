@@ -78,7 +78,7 @@ ATTACKS: Final[tuple[Attack, ...]] = (
     # Processes and threads.
     Attack("fork-bomb", "T020", shell=":(){ :|:& };:"),
     Attack("fork-bomb-waits", "T020", shell=":(){ :|:& };: ; wait"),
-    Attack("fork-bomb-then-command", "T020", shell=":(){ :|:& };:", after=run_again),
+    Attack("fork-bomb-then-command", "T007", shell=":(){ :|:& };:", after=run_again),
     Attack("sleeping-children", "T020", shell="for i in {1..200}; do sleep 60 & done; wait"),
     Attack("zombies", "T020", shell="while :; do (exit) & done"),
     Attack("thread-bomb", "T021", python=programs.THREADS),
@@ -145,7 +145,7 @@ ATTACKS: Final[tuple[Attack, ...]] = (
     Attack("compile-again-and-again", "T060", python=programs.COMPILE_AGAIN),
     Attack("module-signal-flag", "T061", module=programs.SIGNAL_FLAG_OUTSIDE),
     # Sessions of the host.
-    Attack("stopped-shell", "T070", shell="true", after=stopped_shell),
-    Attack("stopped-python", "T070", shell="true", after=stopped_python),
+    Attack("stopped-shell", "T006", shell="true", after=stopped_shell),
+    Attack("stopped-python", "T006", shell="true", after=stopped_python),
 )  # fmt: skip
 BY_NAME: Final = {attack.name: attack for attack in ATTACKS}

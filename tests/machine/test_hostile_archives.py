@@ -20,7 +20,7 @@ def test_content_that_is_said_to_be_endless_is_not_skipped_for_ever(engine: Wasm
     member.size = 1 << 62
     archive = member.tobuf(tarfile.GNU_FORMAT) + bytes(2 * tarfile.BLOCKSIZE)
     machine = new_machine(engine)
-    with pytest.raises(KernelError, match="the archive is cut short") as caught:
+    with pytest.raises(KernelError) as caught:
         import_tar(machine, "/tmp/in", [archive])
     assert caught.value.errno is Errno.EINVAL
     machine.close()

@@ -23,6 +23,7 @@ from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.life import fork
+from wasmsand.kernel.process.memory import MemoryAccount
 from wasmsand.kernel.process.process import Process, ProcessState
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, TreeFs, standard_tree
@@ -77,6 +78,15 @@ class PythonInstance:
     def stack_reserve(self) -> int:
         return 0
 
+    def limit_memory(self, limit: int) -> None:
+        pass
+
+    def held_bytes(self) -> int:
+        return 0
+
+    def stacks_in_use(self, c_stack: int) -> tuple[int, int]:
+        return 0, 0
+
     def new_thread(self, stack_pointer: int, argument: int) -> PythonInstance:
         thread = PythonInstance(0)
         thread.space = self.space
@@ -121,6 +131,7 @@ class PythonEngine:
     """An `Engine` that runs nothing; content that is not just the magic is refused."""
 
     tick_seconds = 0.01
+    tick_number = 0
 
     def offer(self, functions: Sequence[HostFunction]) -> None:
         pass
@@ -138,6 +149,9 @@ class PythonEngine:
 
     def start_thread(self, target: Callable[[], None]) -> None:
         threading.Thread(target=target, daemon=True).start()
+
+    def guest_resumed(self) -> None:
+        pass
 
     def interrupt(self) -> None:
         pass
@@ -233,7 +247,8 @@ class Caller(Guest):
         process: Process,
         instance: PythonInstance,
     ) -> None:
-        super().__init__(kernel, lock, loader, process, instance)
+        process.memory = MemoryAccount(kernel.ledger, len(instance.space), 0)
+        super().__init__(kernel, lock, loader, process, instance, process.memory)
         self._next = _HEAP
 
     @property
@@ -294,7 +309,7 @@ class Caller(Guest):
             return self.syscall(NUMBERS[name], CallArguments(*words))
         except _Execute as change:
             self._instance.close()
-            self._load(change.instance)
+            self._load(change.instance, change.memory)
             self._next = _HEAP
             return 0
 

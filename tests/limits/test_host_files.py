@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from _thread import LockType, allocate_lock
+from _thread import allocate_lock
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +26,7 @@ from wasmsand.kernel.limits import HOST_ENTRIES_PER_HOLD, IO_CHUNK, MIB, Limits
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, Node, TreeFs, standard_tree
 from wasmsand.kernel.vfs.content import CHUNK_SIZE
 from wasmsand.machine import Machine, MachineOptions, export_tar
+from wasmsand.machine.lock import SandboxLock
 from wasmsand.sdk.local import LocalBackend
 
 pytestmark = pytest.mark.no_userland
@@ -48,11 +49,11 @@ class Turns:
 
     def acquire(self) -> bool:
         self._lock.acquire()
-        self._since = time.perf_counter()
+        self._since = time.thread_time()
         return True
 
     def release(self) -> None:
-        self.longest = max(self.longest, time.perf_counter() - self._since)
+        self.longest = max(self.longest, time.thread_time() - self._since)
         self.count += 1
         self._lock.release()
         between, self.between = self.between, None
@@ -80,7 +81,7 @@ class Host:
         standard_tree(builder)
         self.machine = Machine(MachineOptions(limits=limits or Limits()), image=builder.build())
         self.turns = Turns()
-        self.machine.lock = cast("LockType", self.turns)
+        self.machine.lock = cast("SandboxLock", self.turns)
         self.files = self.machine.files
         self.namespace = self.machine.kernel.namespace
 
@@ -291,7 +292,7 @@ def test_reading_sees_one_moment_of_a_file(host: Host) -> None:
 def test_an_operation_ends_when_the_machine_is_closed() -> None:
     backend = LocalBackend(SandboxOptions())
     machine = backend.machine
-    machine.lock = cast("LockType", Turns())
+    machine.lock = cast("SandboxLock", Turns())
     turns = cast("Turns", machine.lock)
     for number in range(10):
         machine.files.mkdir(f"/tmp/d/{number}")

@@ -38,6 +38,10 @@ class ModuleRejected(Exception):
     """The bytes are not a module this engine can run; the message says why."""
 
 
+class NeedsMemory(ModuleRejected):
+    """The module needs more memory to start than it may have; the message says how much."""
+
+
 class GuestUnwind(Exception):
     """Base of exceptions by which a host call leaves a guest (exit, exec, kill).
 
@@ -101,6 +105,9 @@ class HostCalls(Protocol):
         its own by `child.run()`; return its pid, or close it and return minus errno.
         """
 
+    def fork_failed(self) -> None:
+        """After `fork_allowed`: there is no copy, since the host has no room for it."""
+
     def tick(self) -> None:
         """Called about every `Engine.tick_seconds` while the guest computes."""
 
@@ -129,6 +136,19 @@ class Instance(Protocol):
     def stack_reserve(self) -> int:
         """Bytes at the low end of memory that are the C stack, mostly never touched: the
         first value of `__stack_pointer`."""
+
+    def limit_memory(self, limit: int) -> None:
+        """The memory cannot grow past `limit` bytes from now on. Called while the guest is in
+        a host call, or does not run."""
+
+    def held_bytes(self) -> int:
+        """What it holds of the host's memory beside its linear memory: tables, exceptions,
+        globals."""
+
+    def stacks_in_use(self, c_stack: int) -> tuple[int, int]:
+        """How many bytes take room of the lowest `c_stack` bytes of the memory, and, beyond
+        what every thread has, of the stack of the thread that runs it. Asking takes 5 us. A
+        system that cannot tell gives 0."""
 
     def new_thread(self, stack_pointer: int, argument: int) -> Instance:
         """Another thread of this program, in the same memory: its `run` calls the exported
@@ -195,8 +215,9 @@ class Module(Protocol):
         """A fresh instance whose memory cannot grow past `memory_limit` bytes. It begins with
         the module's own data, or with an `image` of a module that has the same code.
 
-        Raises `ModuleRejected` if it needs more at once, or the image cannot be of its code;
-        `MemoryError` when the host has no room.
+        Raises `NeedsMemory` if it needs more at once; `ModuleRejected` if it declares more
+        than an instance may have, or the image cannot be of its code; `MemoryError` when the
+        host has no room.
         """
 
 
@@ -204,6 +225,10 @@ class Engine(Protocol):
     """A WebAssembly implementation."""
 
     tick_seconds: float
+
+    @property
+    def tick_number(self) -> int:
+        """A number that changes every `tick_seconds` while a guest computes."""
 
     def offer(self, functions: Sequence[HostFunction]) -> None:
         """Let guests import these from now on. Offering them again does nothing."""
@@ -224,6 +249,10 @@ class Engine(Protocol):
 
     def start_thread(self, target: Callable[[], None]) -> None:
         """Run `target` on a pooled thread whose stack is deep enough for a guest."""
+
+    def guest_resumed(self) -> None:
+        """Must be called when a guest that has waited in a host call goes on computing: when all
+        wait, ticks are far apart."""
 
     def interrupt(self) -> None:
         """Make every guest that computes call its `tick` at once."""

@@ -56,6 +56,9 @@ DIRENT_BYTES_PER_HOLD = 64 * KIB
 """Most bytes of directory entries that one hold of the sandbox's lock gives."""
 PATH_NAMES_MAX = 8192
 """Most names that one look-up of a path walks through, those of symbolic links included."""
+FREED_PER_CALL = 1024
+"""Most chunks of files, and most nested directories, whose memory one call gives back to the
+host. What is left over is given back by later calls, and counts against the limits till then."""
 HOST_ENTRIES_PER_HOLD = 256
 """Entries of directories that an operation of the host looks at, makes or removes before it
 lets others have the sandbox's lock. Bytes of files: IO_CHUNK."""
@@ -76,8 +79,15 @@ ARGUMENT_STRING_MAX = 128 * KIB
 ARGUMENTS_PER_HOLD = 4096
 """Strings of argv and envp that execve reads in one hold of the sandbox's lock."""
 STACK_UNCHARGED_MAX = 16 * MIB
-"""C stack of a process that is not charged to memory_limit_bytes: hardly any of it is ever
-touched, and charging it would make a shell look ten times its size."""
+"""C stack of a process of which only what was touched is charged to memory_limit_bytes: that is
+hardly any of it, and charging all would make a shell look ten times its size."""
+PROCESS_BYTES = 192 * KIB
+"""What a process takes of the host's memory besides what is counted: a thread with the part of
+its stack that is always in use, the engine's store, the host's own objects."""
+GROWTH_BYTES_MIN = 2 * MIB
+GROWTH_PARTS = 64
+"""A guest may grow by so much, or by this part of memory_limit_bytes if that is more, before the
+host looks at it again, however many others compute."""
 INTERPRETER_DEPTH_MAX = 5
 MODULE_BYTES_MAX = 128 * MIB
 """Largest program that is compiled: it costs the host many times its size."""
@@ -90,7 +100,7 @@ RECORD_LOCKS_MAX = 16 * 1024
 """Record locks of one sandbox."""
 
 # What kernel objects cost on the ledger, in bytes: what they take in CPython 3.11, rounded up.
-# tests/kernel/test_object_costs.py measures them with tracemalloc.
+# tests/abi/test_ledger.py compares them with what tracemalloc finds.
 KERNEL_UNCHARGED_MAX = 4 * MIB
 """Kernel objects and queued data that are not charged to memory_limit_bytes: enough for dozens
 of processes with their files, so that a guest may have all of that memory for itself."""
@@ -131,7 +141,7 @@ class Limits:
     fs_limit_bytes: int = 256 * MIB
     max_inodes: int = 65_536
     memory_limit_bytes: int = 1024 * MIB
-    """Memory of all processes together, without the C stack of each (STACK_UNCHARGED_MAX)."""
+    """Memory of all processes together, and what the host needs for them (see `ledger`)."""
     max_processes: int = 64
     max_open_files: int = 1024
     """Per process (RLIMIT_NOFILE)."""

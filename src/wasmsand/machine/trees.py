@@ -224,7 +224,7 @@ def copy(access: HostAccess, source: bytes, target: bytes) -> None:
         if existing == top:
             raise KernelError(Errno.EINVAL, "source and target are the same file")
         above, name = namespace.resolve_parent(ROOT, root, target.rstrip(b"/") or b"/")
-        if is_directory and _is_within(above, top):
+        if is_directory and above.fs is top.fs and top.fs.contains(top.ino, above.ino):
             raise KernelError(Errno.EINVAL, "cannot copy a directory into itself")
         if name in (b"", *_DOTS):
             # Only a directory that is there has such a path.
@@ -251,18 +251,6 @@ def copy(access: HostAccess, source: bytes, target: bytes) -> None:
                 raise
         if made is not None and _is_directory(entry.stat):
             places.append((entry.path, made))
-
-
-def _is_within(node: Node, top: Node) -> bool:
-    """Whether a directory is `top` or below it, in the same file system."""
-    fs, ino = node.fs, node.ino
-    if fs is not top.fs:
-        return False
-    while ino != top.ino:
-        if ino == fs.root_ino:
-            return False
-        ino = fs.parent(ino)
-    return True
 
 
 def _is_gone(namespace: Namespace, node: Node) -> bool:

@@ -171,6 +171,7 @@ class LocalBackend:
         with machine.lock:
             kernel = machine.kernel
             limits, space, cpu = kernel.limits, kernel.root.space, kernel.usage()
+            ledger = kernel.ledger
             return Usage(
                 fs_bytes=space.used_bytes,
                 fs_limit_bytes=limits.fs_limit_bytes,
@@ -178,9 +179,10 @@ class LocalBackend:
                 max_inodes=limits.max_inodes,
                 processes=len(kernel.processes) - 1,
                 max_processes=limits.max_processes,
-                memory_bytes=kernel.memory_used(),
+                memory_bytes=max(kernel.memory_used(), ledger.used),
                 memory_limit_bytes=limits.memory_limit_bytes,
                 cpu_time_ms=(cpu.user_ns + cpu.system_ns) / 1e6,
+                kernel_bytes=ledger.objects + ledger.queued,
             )
 
     # Files.

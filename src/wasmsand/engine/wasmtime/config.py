@@ -34,9 +34,12 @@ class EngineSettings:
     point. It is reserved, not used, until touched."""
     tick_seconds: float = 0.01
     idle_thread_seconds: float = 5.0
-    table_elements: int = 1_000_000
-    """Most entries that a guest's function table can grow to."""
-    tables: int = 8
+    table_elements: int = 131_072
+    """Most elements of a table: Python with its libraries has 17,000, with scipy 60,000."""
+    tables: int = 2
+    """Compilers make one for functions, and some a second for references of the host."""
+    instance_bytes: int = 512 * 1024
+    """Most that the globals and imports of an instance take."""
     parallel_compilation: bool = True
     """Must be off in a process forked from one that has compiled: the compiler's threads did
     not come along, and it would wait for them for ever."""

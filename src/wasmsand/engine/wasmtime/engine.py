@@ -55,6 +55,7 @@ class WasmtimeEngine:
         engine = new_engine(settings)
         self._cache = CompileCache(cache_directory or default_directory(), fingerprint(engine))
         ticker = EpochTicker(engine, settings.tick_seconds)
+        self.guest_resumed = ticker.guest_resumed  # without a step in between: at every wait
         self._runtime = Runtime(
             settings=settings,
             engine=engine,
@@ -119,6 +120,11 @@ class WasmtimeEngine:
     def start_thread(self, target: Callable[[], None]) -> None:
         """Run `target` on a pooled thread whose stack is deep enough for a guest."""
         self._runtime.threads.start(target)
+
+    @property
+    def tick_number(self) -> int:
+        """How often `tick_seconds` have passed."""
+        return self._runtime.ticker.number
 
     def interrupt(self) -> None:
         """Make every guest that computes call its `tick` at once."""

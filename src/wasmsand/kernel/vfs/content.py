@@ -25,6 +25,7 @@ from itertools import repeat
 from typing import Protocol
 
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.limits import FREED_PER_CALL
 from wasmsand.kernel.vfs.filesystem import Data
 from wasmsand.kernel.vfs.model import BLOCK_SIZE
 from wasmsand.kernel.vfs.space import Space, blocks_of
@@ -130,8 +131,7 @@ class FileContent:
         if self.private:
             self.private = set()
         if twin.reserved:
-            for index, paid in twin.reserved.items():
-                twin.blocks -= paid - blocks_of(len(self.chunks.get(index, _PUNCHED)))
+            twin.blocks -= twin._surplus()
             twin.reserved = None
             twin.order = [index for index in twin.order if index in twin.chunks]
         twin.key_of_image = False
@@ -204,7 +204,8 @@ class FileContent:
                         (have + _BLOCK_MASK) >> _BLOCK_SHIFT
                     )
                     if more:
-                        if self.reserved or more > space.limit_blocks - space.used_blocks:
+                        free = space.limit_blocks - space.used_blocks - space.discarded_blocks
+                        if self.reserved or more > free:
                             return self._write_pieces(offset, data, space)
                         space.used_blocks += more
                         self.blocks += more
@@ -309,8 +310,11 @@ class FileContent:
                 freed -= blocks_of(len(self.chunks.get(index, _PUNCHED)))
         if gone:
             del self.order[low:high]
-            lengths = map(len, map(self.chunks.pop, gone, repeat(_PUNCHED)))
-            freed += sum((length + _BLOCK_MASK) >> _BLOCK_SHIFT for length in lengths)
+            chunks = list(map(self.chunks.pop, gone, repeat(_PUNCHED)))
+            paid = sum((length + _BLOCK_MASK) >> _BLOCK_SHIFT for length in map(len, chunks))
+            if len(chunks) > FREED_PER_CALL:
+                space.discard(chunks, paid)
+            freed += paid
             self.private.difference_update(gone)
             if not self.chunks:
                 # An emptied table keeps its size, which nobody pays for.
@@ -337,6 +341,12 @@ class FileContent:
             self.private.add(index)
         self.blocks -= paid - kept
         space.give_blocks(paid - kept)
+
+    def free(self, space: Space) -> None:
+        """Give back all that was paid for. The content must not be used any more."""
+        space.give_blocks(self.blocks)
+        if len(self.chunks) > FREED_PER_CALL:
+            space.discard(self.chunks.values(), self.blocks - self._surplus())
 
     def allocate(self, offset: int, length: int, space: Space, *, keep_size: bool) -> None:
         """Pay for a range, all of it or (ENOSPC) none."""
@@ -465,6 +475,13 @@ class FileContent:
         if self.reserved and index in self.reserved:
             return self.reserved[index]
         return blocks_of(len(self.chunks.get(index, _PUNCHED)))
+
+    def _surplus(self) -> int:
+        """Blocks paid for that no chunk needs yet."""
+        return sum(
+            paid - blocks_of(len(self.chunks.get(index, _PUNCHED)))
+            for index, paid in (self.reserved or {}).items()
+        )
 
     def _image_chunks(self) -> int:
         """How many chunks, from the first one, the image has data for."""

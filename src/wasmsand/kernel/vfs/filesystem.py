@@ -129,6 +129,14 @@ class FileSystem:
         """The directory that holds a directory; the root is its own parent."""
         raise NotImplementedError
 
+    def contains(self, ancestor: int, ino: int) -> bool:
+        """Whether a directory is `ancestor` or lies below it."""
+        while ino != ancestor:
+            if ino == self.root_ino:
+                return False
+            ino = self.parent(ino)
+        return True
+
     def name_of(self, ino: int) -> tuple[int, bytes] | None:
         """A directory and a name in it that mean this inode; None when it has none."""
         raise NotImplementedError

@@ -360,9 +360,9 @@ class Namespace(NodeOperations):
             raise KernelError(Errno.ENOTDIR)
         if not moves_directory and (old.slash or (new.slash and not exchange)):
             raise KernelError(Errno.ENOTDIR)
-        if moves_directory and _contains(fs, ino, new.ino):
+        if moves_directory and fs.contains(ino, new.ino):
             raise KernelError(Errno.EINVAL)
-        if target is not None and meets_directory and _contains(fs, target, old.ino):
+        if target is not None and meets_directory and fs.contains(target, old.ino):
             raise KernelError(Errno.EINVAL if exchange else Errno.ENOTEMPTY)
 
     def _check_rename_permission(
@@ -402,12 +402,3 @@ def _require_nameable(name: bytes) -> None:
         raise KernelError(Errno.ENAMETOOLONG)
     if b"\0" in name:
         raise KernelError(Errno.EINVAL, "NUL in a name")
-
-
-def _contains(fs: FileSystem, ancestor: int, ino: int) -> bool:
-    """Whether a directory is `ancestor` or lies below it."""
-    while ino != ancestor:
-        if ino == fs.root_ino:
-            return False
-        ino = fs.parent(ino)
-    return True

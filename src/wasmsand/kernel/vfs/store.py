@@ -13,7 +13,7 @@ from typing import Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import PERMISSION_BITS, S_IFMT
-from wasmsand.kernel.limits import FILE_SIZE_MAX, NAME_MAX, Limits
+from wasmsand.kernel.limits import FILE_SIZE_MAX, FREED_PER_CALL, NAME_MAX, Limits
 from wasmsand.kernel.vfs.content import FileContent
 from wasmsand.kernel.vfs.filesystem import Data, FileSystem
 from wasmsand.kernel.vfs.inode import (
@@ -68,6 +68,8 @@ class TreeStore(FileSystem):
         )
         self._users: dict[int, int] = {}
         self._orphans: set[int] = set()
+        self._unreleased: list[int] = []
+        """Removed directories that are kept by one user too many."""
         for ino in base.orphans:
             self._free(ino, self._get(ino))
 
@@ -242,6 +244,8 @@ class TreeStore(FileSystem):
             raise KernelError(Errno.EFBIG)
         inode = self._own_file(ino)
         self.space.take_blocks(content.blocks - inode.content.blocks)
+        self.space.used_blocks += inode.content.blocks
+        inode.content.free(self.space)
         inode.content = content
         inode.owns_content = True
         inode.mtime = inode.ctime = self._now()
@@ -279,7 +283,7 @@ class TreeStore(FileSystem):
 
     def release(self, ino: int) -> None:
         # A loop, since removed directories may be nested as deep as guests like.
-        while True:
+        for _ in range(FREED_PER_CALL):
             left = self._users[ino] - 1
             if left:
                 self._users[ino] = left
@@ -292,6 +296,14 @@ class TreeStore(FileSystem):
             if not isinstance(inode, DirectoryInode):
                 return
             ino = inode.parent
+        self._unreleased.append(ino)
+
+    def _free_some(self) -> None:
+        """Go on with what earlier calls have freed only in part."""
+        if self._unreleased:
+            self.release(self._unreleased.pop())
+        if self.space.discarded_blocks:
+            self.space.free_discarded()
 
     def _drop_name(self, ino: int, now: int) -> None:
         """One name less for something that is no directory."""
@@ -320,7 +332,7 @@ class TreeStore(FileSystem):
 
     def _free(self, ino: int, inode: Inode) -> None:
         if type(inode) is FileInode:
-            self.space.give_blocks(inode.content.blocks)
+            inode.content.free(self.space)
         elif type(inode) is SymlinkInode and ino >= self._table.image_end:
             self.space.give_blocks(target_blocks(inode.target))
         if ino >= self._table.image_end:

@@ -23,7 +23,7 @@ from wasmsand.kernel.vfs.inode import (
     SpecialInode,
     SymlinkInode,
 )
-from wasmsand.kernel.vfs.layers import Snapshot
+from wasmsand.kernel.vfs.layers import ROOT_INO, Snapshot
 from wasmsand.kernel.vfs.model import DirEntry, FileTime, new_record
 from wasmsand.kernel.vfs.store import TreeStore, target_blocks
 
@@ -149,6 +149,15 @@ class TreeFs(TreeStore):
     def parent(self, ino: int) -> int:
         return self._directory(ino).parent
 
+    def contains(self, ancestor: int, ino: int) -> bool:
+        # Guests nest directories as deep as they like, and this looks at every one.
+        find, get = self._table.top.get, self._get
+        while ino != ancestor:
+            if ino == ROOT_INO:
+                return False
+            ino = (find(ino) or get(ino)).parent
+        return True
+
     def name_of(self, ino: int) -> tuple[int, bytes] | None:
         inode = self._get(ino)
         try:
@@ -227,6 +236,7 @@ class TreeFs(TreeStore):
 
     def _insert(self, parent: int, name: bytes, inode: Inode) -> int:
         directory = self._writable_directory(parent, name)
+        self._free_some()
         self.space.take_inode()
         ino = self._table.add(inode)
         inode.parent = parent
@@ -253,6 +263,7 @@ class TreeFs(TreeStore):
 
     def unlink(self, parent: int, name: bytes) -> None:
         ino = self._entry(parent, name)
+        self._free_some()
         directory = self._own_directory(parent)
         directory.remove(name)
         directory.mtime = directory.ctime = now = self._now()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from tests.machine.guests import (
     program,
     text,
 )
+from wasmsand.engine.protocol import CompileOrder
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.module import WasmtimeModule
@@ -46,14 +47,13 @@ class GatedEngine(WasmtimeEngine):
         self.asked = threading.Semaphore(0)
         self.loads = 0
 
-    def load(
-        self, key: str, read: Callable[[], bytes], *, transient: bool = False
-    ) -> WasmtimeModule:
-        if key == hashlib.sha256(SLOW).hexdigest() and not self.is_compiled(key):
+    def compile_apart(self, order: CompileOrder) -> WasmtimeModule:
+        if order.key == hashlib.sha256(SLOW).hexdigest():
             self.loads += 1
             self.asked.release()
-            assert self.gate.wait(PATIENCE)
-        return super().load(key, read, transient=transient)
+            with order.cancellation.calling(self.gate.set):
+                assert self.gate.wait(PATIENCE)
+        return super().compile_apart(order)
 
 
 @pytest.fixture
@@ -148,11 +148,8 @@ def test_the_timeout_ends_the_wait_for_a_compilation(
     assert (completed.exit_code, completed.timed_out) == (124, True)
     assert time.monotonic() - started < 10
     assert run(machine, "ok").stdout == b"ok"
-    engine.gate.set()
-    deadline = time.monotonic() + PATIENCE
-    while not engine.is_compiled(hashlib.sha256(SLOW).hexdigest()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    assert engine.gate.wait(PATIENCE), "the compilation was not ended"
+    assert not engine.is_compiled(hashlib.sha256(SLOW).hexdigest())
     assert run(machine, name).exit_code == 5
 
 

@@ -131,7 +131,7 @@ class HostProcess:
                     source.release()
             if isinstance(error, TimeoutError):
                 raise KernelError(
-                    Errno.ETIMEDOUT, "the program was still being compiled; try again"
+                    Errno.ETIMEDOUT, "the program was still being compiled, which was ended"
                 ) from None
             raise
         life.process = process

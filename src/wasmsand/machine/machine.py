@@ -217,12 +217,13 @@ class Machine:
                 module = self._load(process, program, deadline_ns)
                 limit = kernel.limits.memory_limit_bytes
                 instance = self._loader.instantiate(module, limit)
-            except (KernelError, TimeoutError):
-                kernel.exit(process, Signal.SIGKILL)
-                raise
             except (ModuleRejected, MemoryError) as error:
                 kernel.exit(process, Signal.SIGKILL)
                 raise KernelError(Errno.ENOMEM, str(error)) from error
+            except BaseException:  # the caller may give up, too (Ctrl-C)
+                kernel.exit(process, Signal.SIGKILL)
+                self._loader.abandon(process)
+                raise
             for number, file in files.items():
                 process.fds.replace(number, file)
             if terminal is not None:
@@ -281,6 +282,7 @@ class Machine:
     def close(self) -> None:
         """End every process; idempotent."""
         self.closed = True
+        self._loader.cancel()
         if self._finalizer.detach() is not None:
             _end_everything(self.kernel, self.lock)
 

@@ -104,7 +104,7 @@ MODULE_SHAPE_MAX: Final[Mapping[str, int]] = MappingProxyType(
         "loops times locals": 200_000,
         "values through blocks": 10_000,
         "values through calls": 200_000,
-        "branch targets in a function": 500_000,
+        "branch targets in a function": 200_000,
     }
 )
 """What a program that a guest made may hold: names and imports of all of it, the others as they

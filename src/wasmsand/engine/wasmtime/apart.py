@@ -25,7 +25,13 @@ from wasmsand.engine.protocol import (
 )
 from wasmsand.engine.wasmtime.bindings import LIBRARY, CData, WasmtimeError
 from wasmsand.engine.wasmtime.compile_cache import NewEntry
-from wasmsand.engine.wasmtime.compile_pool import Outcome, OutputTooLarge, WorkerSetup, shared_pool
+from wasmsand.engine.wasmtime.compile_pool import (
+    CompilePool,
+    Outcome,
+    OutputTooLarge,
+    WorkerSetup,
+    shared_pool,
+)
 from wasmsand.engine.wasmtime.compiler import load_compiled, open_compiled
 from wasmsand.engine.wasmtime.config import PARALLEL_COMPILATION, configuration
 from wasmsand.engine.wasmtime.module import WasmtimeModule
@@ -45,24 +51,28 @@ class ApartCompiler:
         self,
         runtime: Runtime,
         probe: bytes,
+        find: Callable[[str], WasmtimeModule | None],
         remember: Callable[[str, CData], WasmtimeModule],
     ) -> None:
-        """`probe` is an empty module as the engine compiles it; `remember` checks a module and
-        makes the engine know it."""
+        """`probe` is an empty module as the engine compiles it; `find` gives a module that need
+        not be compiled; `remember` checks one and makes the engine know it."""
         self._runtime = runtime
         self._probe = probe
+        self._find = find
         self._remember = remember
         self._lock = threading.Lock()
         # Guarded by the lock:
         self._rejections: OrderedDict[str, str] = OrderedDict()
 
-    def compile(self, order: CompileOrder) -> WasmtimeModule | None:
-        """The module; None if somebody else has compiled it meanwhile. Raises as
-        `protocol.Engine.compile_apart` says."""
-        if (reason := self._rejection(order.key)) is not None:
-            raise ModuleRejected(reason)
+    def compile(self, order: CompileOrder) -> WasmtimeModule:
+        """The module. Raises as `protocol.Engine.compile_apart` says."""
+        self._require_not_rejected(order.key)
+        pool = shared_pool()
         try:
-            return self._compile(order)
+            with pool.admitted(order):
+                # Others may have compiled it meanwhile.
+                self._require_not_rejected(order.key)
+                return self._find(order.key) or self._compile(order, pool)
         except CompileTooCostly as rejected:
             if order.limited_by_module:
                 self._reject(order.key, str(rejected))
@@ -76,25 +86,18 @@ class ApartCompiler:
         with self._lock:
             self._rejections.clear()
 
-    def _compile(self, order: CompileOrder) -> WasmtimeModule | None:
+    def _compile(self, order: CompileOrder, pool: CompilePool) -> WasmtimeModule:
         started = time.monotonic()
         entry = self._runtime.cache.begin(order.key, transient=True)
         content = bytearray()  # if there is nowhere to write
         with entry or nullcontext():
             sink = content.extend if entry is None else entry.write
             try:
-                outcome = shared_pool().run(
-                    self._setup(order),
-                    order,
-                    sink,
-                    lambda: self._runtime.cache.find(order.key) is None,
-                )
+                outcome = pool.run(self._setup(order), order, sink)
             except OutputTooLarge:
                 raise CompileTooCostly(
                     f"compiles to more than {order.limits.output_bytes} bytes", of_time=False
                 ) from None
-            if outcome is None:
-                return None
             _require_success(order, outcome)
             logger.info(
                 "compiled module %s... (%d bytes) apart in %.2f s, %.2f s of a processor",
@@ -125,12 +128,12 @@ class ApartCompiler:
             str(LIBRARY), tuple(settings.items()), tuple(order.limits.shape.items()), self._probe
         )
 
-    def _rejection(self, key: str) -> str | None:
+    def _require_not_rejected(self, key: str) -> None:
         with self._lock:
             reason = self._rejections.get(key)
             if reason is not None:
                 self._rejections.move_to_end(key)
-            return reason
+                raise ModuleRejected(reason)
 
     def _reject(self, key: str, reason: str) -> None:
         with self._lock:

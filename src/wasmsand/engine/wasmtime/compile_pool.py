@@ -260,33 +260,26 @@ class CompilePool:
         self._ending_idle = False
 
     def run(
-        self,
-        setup: WorkerSetup,
-        order: CompileOrder,
-        sink: Callable[[bytes], None],
-        needed: Callable[[], bool],
-    ) -> Outcome | None:
-        """See `Worker.run`; raises `CompileUnavailable` too. None if it is no longer `needed`
-        when its turn has come."""
-        with self._admitted(order):
-            if not needed():
-                return None
-            order.begun = True
-            worker = self._take_idle(setup) or Worker(setup, order)
-            try:
-                outcome = worker.run(order, sink)
-            except BaseException:
-                worker.end()
-                raise
-            if outcome.code:
-                worker.end()
-            else:
-                self._keep(worker)
-            return outcome
+        self, setup: WorkerSetup, order: CompileOrder, sink: Callable[[bytes], None]
+    ) -> Outcome:
+        """See `Worker.run`; raises `CompileUnavailable` too. Called while `admitted`."""
+        order.begun = True
+        worker = self._take_idle(setup) or Worker(setup, order)
+        try:
+            outcome = worker.run(order, sink)
+        except BaseException:
+            worker.end()
+            raise
+        if outcome.code:
+            worker.end()
+        else:
+            self._keep(worker)
+        return outcome
 
     @contextlib.contextmanager
-    def _admitted(self, order: CompileOrder) -> Iterator[None]:
-        """Wait for permission to compile; raises `CompileUnavailable`, `CompileCancelled`."""
+    def admitted(self, order: CompileOrder) -> Iterator[None]:
+        """Wait for permission to compile, which lasts for this block; raises
+        `CompileUnavailable`, `CompileCancelled`."""
         ticket = _Ticket(order, next(self._numbers))
         with self._lock:
             if len(self._waiting) >= order.limits.queue:

@@ -67,7 +67,7 @@ class WasmtimeEngine:
             fault_handlers=FaultHandlers(),
             sharing=MemorySharing(settings, ticker, self._cache),
         )
-        self._apart = ApartCompiler(self._runtime, probed, self._remember)
+        self._apart = ApartCompiler(self._runtime, probed, self.find, self._remember)
         self._lock = threading.Lock()
         # Guarded by the lock:
         self._loaded: weakref.WeakValueDictionary[str, WasmtimeModule] = (
@@ -115,10 +115,7 @@ class WasmtimeEngine:
         """A module that a guest made: from memory, from the cache, or compiled by a worker."""
         if not _KEY.fullmatch(order.key):
             raise ValueError(f"not a content key: {order.key!r}")
-        while True:
-            module = self.find(order.key) or self._apart.compile(order)
-            if module is not None:
-                return module
+        return self.find(order.key) or self._apart.compile(order)
 
     def is_compiled(self, key: str) -> bool:
         """Whether `load` would need no compilation."""

@@ -143,8 +143,8 @@ BOMBS: Final[dict[str, tuple[bytes, str]]] = {
 }  # fmt: skip
 """By name: the module, and what its refusal says there is too much of."""
 
-SLOW: Final = module(nested(LOOP, 250, increments(9000)), local_count=9000)
-"""More than 20 s of a processor, in little memory and 80 KB: loops over locals."""
+SLOW: Final = module(*[nested(LOOP, 100, increments(9000))] * 4, local_count=9000)
+"""More than 20 s of a processor, in 200 MB of memory: loops over locals, in 320 KB."""
 FAT: Final = _wide(b"\3\1", 200, 4000)
 """Gigabytes of memory, in some seconds, in 13 KB: loops with parameters."""
 

@@ -100,13 +100,21 @@ def _wide_calls(width: int, count: int) -> bytes:
 
 
 BOMBS: Final[dict[str, tuple[bytes, str]]] = {
-    "nested loops": (module(nested(LOOP, 5300)), "nested blocks"),
+    "nested loops": (
+        module(LOOP * 400 + increments(200) + (b"\x20\0\x0d\0" + END) * 400, local_count=200),
+        "nested loops",
+    ),
+    "deep loops": (module(nested(LOOP, 5300)), "nested blocks"),
     "loops in a row": (module((LOOP + END) * 5300), "loops in a function"),
     "nested blocks": (module(nested(BLOCK, 20_000)), "nested blocks"),
     "nested ifs": (module(nested(ZERO + IF, 20_000)), "nested blocks"),
     "branches": (module((ZERO + IF + END) * 100_000), "blocks in a function"),
     "loops over locals": (
-        module(nested(LOOP, 500, increments(2000)), local_count=2000),
+        module(nested(LOOP, 60, increments(3000)), local_count=3000),
+        "nested loops times locals",
+    ),
+    "loops in a row over locals": (
+        module(increments(900) + (LOOP + END) * 900 + increments(900), local_count=900),
         "loops times locals",
     ),
     "locals": (module(b"", local_count=50_000), "locals of a function"),

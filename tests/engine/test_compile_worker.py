@@ -159,7 +159,7 @@ def test_nothing_of_a_rejected_module_is_cached_and_it_is_not_compiled_again(
     )
     for wasm, reason in (
         (missing, "env.teleport"),
-        (BOMBS["nested loops"][0], "nested blocks"),
+        (BOMBS["nested loops"][0], "nested loops"),
         (b"\0asm\1\0\0\0\x01", "not a module this engine can run"),
     ):
         for begun in (True, False):
@@ -408,3 +408,16 @@ def test_a_large_module_passes_through_the_host_in_pieces(engine: WasmtimeEngine
 
     engine.compile_apart(order(wasm, pieces=pieces))
     assert taken == 21
+
+
+def test_a_host_that_wants_no_workers_compiles_by_itself(
+    engine: WasmtimeEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("WASMSAND_COMPILE", "in-process")
+    before = descendants()
+    assert Host(engine).run(engine.compile_apart(order(WASM)).instantiate(1 << 20)) is None
+    for bomb in ("nested loops", "exports"):
+        with pytest.raises(ModuleRejected, match=BOMBS[bomb][1]):
+            engine.compile_apart(order(BOMBS[bomb][0]))
+    assert descendants() <= before
+    assert len(list((tmp_path / "guests").iterdir())) == 1

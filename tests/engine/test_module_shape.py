@@ -69,6 +69,7 @@ def test_every_instruction_is_read() -> None:
     found = check_shape(wat_to_wasm(EVERYTHING), MODULE_SHAPE_MAX)
     assert found["nested blocks"] == 3
     assert found["loops in a function"] == 2
+    assert found["nested loops"] == 2
     assert found["blocks in a function"] == 6
     assert found["locals of a function"] == 3
     assert found["values through blocks"] == 4
@@ -81,6 +82,11 @@ def test_what_is_found_is_the_most_of_all_functions() -> None:
     wasm = module(nested(BLOCK, 3), nested(LOOP, 2), b"")
     found = check_shape(wasm, MODULE_SHAPE_MAX)
     assert (found["nested blocks"], found["loops in a function"]) == (3, 2)
+
+
+def test_loops_in_a_row_are_not_nested() -> None:
+    found = check_shape(module(nested(BLOCK + LOOP + END, 9)), MODULE_SHAPE_MAX)
+    assert (found["nested loops"], found["loops in a function"]) == (1, 9)
 
 
 @pytest.mark.parametrize(

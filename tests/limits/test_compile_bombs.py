@@ -16,8 +16,17 @@ from tests.engine.bombs import BOMBS, FAT, harmless, slow
 from tests.engine.orders import NO_LIMITS
 from tests.engine.processes import PATIENCE, compilers, descendants, eventually
 from tests.machine.guests import (
-    CLONE, EXECVE, EXIT_GROUP, PROGRAMS, WAIT4, call, do, new_machine, program, text,
-)  # fmt: skip
+    CLONE,
+    EXECVE,
+    EXIT_GROUP,
+    PROGRAMS,
+    WAIT4,
+    call,
+    do,
+    new_machine,
+    program,
+    text,
+)
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.compile_pool import shared_pool
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import threading
 import time
@@ -25,7 +26,8 @@ from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.vfs import ImageBuilder, standard_tree
+from wasmsand.kernel.limits import IO_CHUNK
+from wasmsand.kernel.vfs import ImageBuilder, Node, standard_tree
 from wasmsand.machine import Completed, Machine, MachineOptions
 
 pytestmark = pytest.mark.no_userland
@@ -245,3 +247,37 @@ def test_a_program_that_changes_while_it_waits_is_refused(
     engine.gate.set()
     with pytest.raises(KernelError, match="was changed while it was loaded"):
         waiting.result()
+
+
+def test_a_known_program_that_is_no_longer_cached_is_compiled_apart_again(
+    machine: Machine, engine: GatedEngine, tmp_path: Path
+) -> None:
+    engine.gate.set()
+    machine.files.write("/tmp/p", SLOW, mode=0o755)
+    assert run(machine, "/tmp/p").exit_code == 5
+    for path in (tmp_path / "guests").iterdir():
+        path.unlink()
+    engine.unload(hashlib.sha256(SLOW).hexdigest())
+    gc.collect()
+    assert run(machine, "/tmp/p").exit_code == 5
+    assert engine.loads == 2
+
+
+def test_a_program_is_read_in_pieces(machine: Machine, engine: GatedEngine) -> None:
+    engine.gate.set()
+    size = 5 * IO_CHUNK
+    custom = b"\0" + bytes(
+        [size & 127 | 128, size >> 7 & 127 | 128, size >> 14 & 127 | 128, size >> 21]
+    )
+    machine.files.write("/tmp/p", SLOW + custom + b"\1x" + bytes(size - 2), mode=0o755)
+    longest = 0
+    read = machine.kernel.namespace.read
+
+    def counting(node: Node, offset: int, count: int) -> bytes:
+        nonlocal longest
+        longest = max(longest, count)
+        return read(node, offset, count)
+
+    machine.kernel.namespace.read = counting  # type: ignore[method-assign]
+    assert run(machine, "/tmp/p").exit_code == 5
+    assert longest == IO_CHUNK

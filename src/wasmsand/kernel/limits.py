@@ -57,6 +57,8 @@ GROUPS_MAX = 64
 
 # Compiling programs that guests made. Measured: 1 to 2 s and 40 MiB for each MiB of a program,
 # Python (12.3 MiB) 12 s and 500 MiB.
+GUEST_MODULE_BYTES_MAX = 64 * MIB
+"""Largest one; the host's own (image, `wasm_dir`) have MODULE_BYTES_MAX."""
 COMPILE_SECONDS_BASE = 3
 COMPILE_SECONDS_PER_MIB = 8
 COMPILE_SECONDS_MAX = 60
@@ -102,6 +104,8 @@ MODULE_SHAPE_MAX: Final[Mapping[str, int]] = MappingProxyType(
         "blocks in a function": 20_000,
         "loops in a function": 1_000,
         "loops times locals": 200_000,
+        "nested loops": 64,
+        "nested loops times locals": 50_000,
         "values through blocks": 10_000,
         "values through calls": 200_000,
         "branch targets in a function": 200_000,

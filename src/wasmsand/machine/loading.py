@@ -32,7 +32,7 @@ from wasmsand.engine.protocol import (
     ModuleRejected,
 )
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.limits import IO_CHUNK, MODULE_BYTES_MAX
+from wasmsand.kernel.limits import GUEST_MODULE_BYTES_MAX, IO_CHUNK, MODULE_BYTES_MAX
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import Program
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
@@ -163,8 +163,11 @@ class ModuleLoader:
             raise ProgramRejected(program, str(error)) from error
 
     def _begin(self, process: Process, program: Program) -> _Load:
-        if program.size > MODULE_BYTES_MAX:
-            raise ProgramRejected(program, f"larger than {MODULE_BYTES_MAX} bytes")
+        most = MODULE_BYTES_MAX
+        if not program.of_image and most > GUEST_MODULE_BYTES_MAX:
+            most = GUEST_MODULE_BYTES_MAX
+        if program.size > most:
+            raise ProgramRejected(program, f"larger than {most} bytes")
         load = _Load(process, program)
         self._enter(self._hashing if load.key is None else self._compiling, load)
         self._loads[process.tid] = load

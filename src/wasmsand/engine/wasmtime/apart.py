@@ -1,14 +1,15 @@
 """Modules that guests made: compiled by a worker, checked, cached.
 
-Owns the way from an order to a module. Rules: nothing of such a module is compiled in this
-process; the cache gets only modules that passed every check, and those that did not are
-remembered, so that a guest that starts one again and again costs nothing; the host's memory
-holds neither the module nor the result, but pieces of them.
+Owns the way from an order to a module. Rules: no such module is compiled in this process,
+unless the host's user says so; the cache gets only modules that passed every check, and those
+that did not are remembered, so that a guest that starts one again and again costs nothing; the
+host's memory holds neither the module nor the result, but pieces of them.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections import OrderedDict
@@ -26,15 +27,22 @@ from wasmsand.engine.protocol import (
 from wasmsand.engine.wasmtime.bindings import LIBRARY, CData, WasmtimeError
 from wasmsand.engine.wasmtime.compile_cache import NewEntry
 from wasmsand.engine.wasmtime.compile_pool import (
+    MODE_VARIABLE,
     CompilePool,
     Outcome,
     OutputTooLarge,
     WorkerSetup,
     shared_pool,
 )
-from wasmsand.engine.wasmtime.compiler import load_compiled, open_compiled
+from wasmsand.engine.wasmtime.compiler import (
+    compile_module,
+    load_compiled,
+    open_compiled,
+    serialise,
+)
 from wasmsand.engine.wasmtime.config import PARALLEL_COMPILATION, configuration
 from wasmsand.engine.wasmtime.module import WasmtimeModule
+from wasmsand.engine.wasmtime.module_shape import Refused, Unreadable, check_shape
 from wasmsand.engine.wasmtime.runtime import Runtime
 
 logger = logging.getLogger("wasmsand.engine")
@@ -93,7 +101,10 @@ class ApartCompiler:
         with entry or nullcontext():
             sink = content.extend if entry is None else entry.write
             try:
-                outcome = pool.run(self._setup(order), order, sink)
+                if os.environ.get(MODE_VARIABLE) == "in-process":
+                    outcome = self._compile_here(order, sink)
+                else:
+                    outcome = pool.run(self._setup(order), order, sink)
             except OutputTooLarge:
                 raise CompileTooCostly(
                     f"compiles to more than {order.limits.output_bytes} bytes", of_time=False
@@ -110,6 +121,18 @@ class ApartCompiler:
             if entry is not None:
                 entry.commit()
             return module
+
+    def _compile_here(self, order: CompileOrder, sink: Callable[[bytes], None]) -> Outcome:
+        """Where the host's user wants no workers."""
+        order.begun = True
+        wasm, started = b"".join(order.pieces()), time.thread_time()
+        try:
+            check_shape(wasm, order.limits.shape)
+        except (Refused, Unreadable) as refusal:
+            return Outcome(str(refusal), 0, 0.0)
+        sink(serialise(compile_module(self._runtime.engine, wasm)))
+        order.cpu_seconds = time.thread_time() - started
+        return Outcome(None, 0, order.cpu_seconds)
 
     def _open(self, entry: NewEntry | None, content: bytearray) -> CData:
         try:

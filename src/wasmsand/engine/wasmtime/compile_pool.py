@@ -32,6 +32,9 @@ logger = logging.getLogger("wasmsand.engine")
 
 VARIABLE = "WASMSAND_PYTHON"
 """Of the host's environment: the interpreter of workers, where sys.executable is none."""
+MODE_VARIABLE = "WASMSAND_COMPILE"
+"""Likewise: `in-process` does without workers, and so without limits of time and memory. For
+hosts that cannot start processes, and trust what runs in their sandboxes."""
 IDLE_SECONDS = 5.0
 _START_SECONDS = 60.0
 _END_SECONDS = 5.0
@@ -109,7 +112,7 @@ class Worker:
             self.end()
             if order.cancellation.cancelled:
                 raise CompileCancelled
-            logger.warning("no compile worker: %s", said.decode("utf-8", "replace"))
+            _warn_once(said.decode("utf-8", "replace"))
             raise CompileUnavailable(
                 f"{_interpreter()} started no compile worker: set {VARIABLE} to a Python "
                 f"{sys.version_info.major}.{sys.version_info.minor} that has cffi"
@@ -191,6 +194,16 @@ class Worker:
         return kind, _pieces(stream, size)
 
 
+def _warn_once(said: str) -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        logger.warning("%s started no compile worker: %s", _interpreter(), said)
+
+
+_warned = False
+
+
 class OutputTooLarge(Exception):
     """The result has more bytes than it may have."""
 
@@ -221,7 +234,8 @@ def _command(setup: WorkerSetup) -> list[str]:
     if VARIABLE not in os.environ and (not sys.executable or getattr(sys, "frozen", False)):
         raise CompileUnavailable(
             "programs that guests made are compiled by a Python process of their own, and here "
-            f"sys.executable is not one: set {VARIABLE} to an interpreter"
+            f"sys.executable is not one: set {VARIABLE} to an interpreter, or "
+            f"{MODE_VARIABLE}=in-process, without limits"
         )
     values = (*setup.configuration, *setup.shape)
     return [

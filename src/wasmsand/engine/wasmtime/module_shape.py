@@ -186,7 +186,9 @@ class _Module:
 
     def _body(self, at: int, end: int, local_count: int) -> None:
         wasm, scan = self._wasm, _NEXT.match
-        depth = deepest = blocks = loops = through_blocks = through_calls = branches = 0
+        blocks = loops = through_blocks = through_calls = branches = 0
+        open_blocks: list[int] = []  # their instructions
+        deepest = open_loops = deepest_loop = 0
         while at < end:
             match = scan(wasm, at, end)
             if match is None:
@@ -194,14 +196,19 @@ class _Module:
             at = match.end()
             opcode = wasm[at - 1]
             if opcode == _END:
-                depth -= 1
+                if open_blocks and open_blocks.pop() == _LOOP:
+                    open_loops -= 1
                 continue
             if opcode in _OPEN:
-                depth += 1
-                if depth > deepest:
-                    deepest = depth
+                open_blocks.append(opcode)
+                if len(open_blocks) > deepest:
+                    deepest = len(open_blocks)
                 blocks += 1
-                loops += opcode == _LOOP
+                if opcode == _LOOP:
+                    loops += 1
+                    open_loops += 1
+                    if open_loops > deepest_loop:
+                        deepest_loop = open_loops
                 values, at = self._block_type(at)
                 if values > 1:
                     through_blocks += values
@@ -230,7 +237,9 @@ class _Module:
         self._raise("nested blocks", deepest)
         self._raise("blocks in a function", blocks)
         self._raise("loops in a function", loops)
+        self._raise("nested loops", deepest_loop)
         self._raise("loops times locals", loops * local_count)
+        self._raise("nested loops times locals", deepest_loop * local_count)
         self._raise("values through blocks", through_blocks)
         self._raise("values through calls", through_calls)
         self._raise("branch targets in a function", branches)

@@ -391,6 +391,8 @@ class Guest(ThreadRunner):
             process.call_deadline = process.call_started = process.call_progress = None
             if process.futex_wait is not None:
                 futex.abandon(process)
+            if process.dead:
+                self._loader.abandon(process)
             if process.state is ProcessState.SLEEPING:
                 process.state = ProcessState.RUNNING
             if self._turn is not None:

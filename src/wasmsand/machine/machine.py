@@ -248,6 +248,7 @@ class Machine:
                 raise ProgramRejected(program, str(error)) from error
             except BaseException:  # of ours, or of the caller: Ctrl-C
                 kernel.exit(process, Signal.SIGKILL)
+                self._loader.abandon(process)
                 raise
             for number, file in files.items():
                 process.fds.replace(number, file)
@@ -308,6 +309,7 @@ class Machine:
     def close(self) -> None:
         """End every process; idempotent."""
         self.closed = True
+        self._loader.cancel()
         if self._finalizer.detach() is not None:
             if len(self.kernel.processes) > 1:
                 steadily(self.engine, partial(_end_everything, self.kernel, self.lock))

@@ -278,6 +278,6 @@ def test_a_program_is_read_in_pieces(machine: Machine, engine: GatedEngine) -> N
         longest = max(longest, size)
         return read(node, offset, size)
 
-    machine.kernel.namespace.read = counting  # type: ignore[method-assign, assignment]
+    machine.kernel.namespace.read = counting  # type: ignore[method-assign]
     assert run(machine, "/tmp/p").exit_code == 5
     assert longest == IO_CHUNK

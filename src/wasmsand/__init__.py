@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
     from wasmsand.sdk.errors import (
         AlreadyExistsError,
+        ArchiveError,
         CommandError,
         ConnectionLostError,
         DirectoryNotEmptyError,
@@ -75,6 +76,7 @@ _MODULES = {
     "command_handle": ("CommandHandle", "OutputChunk"),
     "errors": (
         "AlreadyExistsError",
+        "ArchiveError",
         "CommandError",
         "ConnectionLostError",
         "DirectoryNotEmptyError",
@@ -113,6 +115,7 @@ _MODULES = {
 
 __all__ = [
     "AlreadyExistsError",
+    "ArchiveError",
     "AsyncCommandHandle",
     "AsyncFileWatch",
     "AsyncPythonSession",

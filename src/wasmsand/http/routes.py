@@ -23,7 +23,7 @@ _COMMAND = _SANDBOX + "/commands/{command}"
 
 async def _openapi(call: Call[None, None]) -> Response:
     version = call.service.settings.version
-    content = await call.service.in_file_thread(lambda: document(ROUTES, version))
+    content = await call.in_file_thread(lambda: document(ROUTES, version))
     return Response(content, media_type="application/json")
 
 

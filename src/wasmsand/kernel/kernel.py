@@ -176,13 +176,13 @@ class Kernel:
         limits = self.limits
         return (
             self.processes.population * 4 > limits.max_processes * 3
-            or self.memory_used() * 4 > limits.memory_limit_bytes * 3
-            or self.ledger.charged * 4 > limits.memory_limit_bytes * 3
+            or self.ledger.room * 4 < limits.memory_limit_bytes
         )
 
     def memory_used(self) -> int:
-        """Bytes of guest memory of all processes."""
-        return sum(process.memory_bytes for process in self.processes)
+        """Bytes in use that count against `memory_limit_bytes` (see `Ledger`)."""
+        self.ledger.see()
+        return self.ledger.charged
 
     def usage(self) -> Usage:
         """What all processes used since the sandbox began. That of one that computes is as

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
 
 TIMEOUT_EXIT_CODE: Final = 124
-_COMPILING: Final = b"wasmsand: the program was still being compiled; try again\n"
+_COMPILING: Final = (
+    b"wasmsand: the program was still being compiled, which was ended; raise timeout_ms\n"
+)
 LINGER_SECONDS: Final = 0.05
 """How long to wait, after the process ended, for others that still hold its output: a
 process substitution ends a moment later than the shell that started it."""

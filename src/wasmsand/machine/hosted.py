@@ -274,7 +274,10 @@ def _launched(machine: Machine, make: Callable[[], Guest]) -> Process:
             machine.end_job(launch.process.job)
         raise
     if isinstance(launch.error, TimeoutError):
-        raise KernelError(Errno.ETIMEDOUT, "the program was still being compiled; try again")
+        raise KernelError(
+            Errno.ETIMEDOUT,
+            "the program was still being compiled, which was ended; raise timeout_ms",
+        )
     if launch.error is not None:
         raise launch.error
     assert launch.process is not None

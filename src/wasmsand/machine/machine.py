@@ -17,7 +17,7 @@ from typing import Final
 
 from wasmsand.abi.wasi.table import HOST_FUNCTIONS
 from wasmsand.engine import default_engine
-from wasmsand.engine.protocol import Engine, Module, ModuleRejected
+from wasmsand.engine.protocol import Engine, Module, ModuleRejected, NeedsMemory
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
@@ -33,13 +33,14 @@ from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import Snapshot, TreeFs
 from wasmsand.kernel.wait import WouldBlock
+from wasmsand.machine.charging import make_program
 from wasmsand.machine.command import Completed, run_command
 from wasmsand.machine.files import HostFiles
 from wasmsand.machine.guest import Guest
 from wasmsand.machine.hosted import HostProcess
 from wasmsand.machine.image import base_image, image_with_tools
 from wasmsand.machine.launch import steadily
-from wasmsand.machine.loading import ModuleLoader
+from wasmsand.machine.loading import ModuleLoader, ProgramRejected
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
 from wasmsand.machine.renewal import newest_image
@@ -236,22 +237,27 @@ class Machine:
             try:
                 program = self._find(process, argv, environ)
                 module = self._load(process, program, deadline_ns)
-                limit = kernel.limits.memory_limit_bytes
                 kernel.ledger.require(sum(FD_COST + file.cost for file in files.values()))
-                instance = self._loader.instantiate(module, limit)
-            except (ModuleRejected, MemoryError) as error:
+                limit = process.rlimits.address_space
+                instance, memory = make_program(kernel, self._loader, module, limit)
+            except (NeedsMemory, MemoryError) as error:
                 kernel.exit(process, Signal.SIGKILL)
                 raise KernelError(Errno.ENOMEM, str(error)) from error
+            except ModuleRejected as error:
+                kernel.exit(process, Signal.SIGKILL)
+                raise ProgramRejected(program, str(error)) from error
             except BaseException:  # of ours, or of the caller: Ctrl-C
                 kernel.exit(process, Signal.SIGKILL)
+                self._loader.abandon(process)
                 raise
             for number, file in files.items():
                 process.fds.replace(number, file)
             if terminal is not None:
                 take_terminal(process, terminal)
             become(kernel, process, program)
+            process.leave_memory(memory)
             self._watchers[process.pid] = on_end
-            return Guest(kernel, self.lock, self._loader, process, instance)
+            return Guest(kernel, self.lock, self._loader, process, instance, memory)
 
     def _load(self, process: Process, program: Program, deadline_ns: int | None) -> Module:
         """The program's module. The lock is free while that is compiled."""
@@ -303,6 +309,7 @@ class Machine:
     def close(self) -> None:
         """End every process; idempotent."""
         self.closed = True
+        self._loader.cancel()
         if self._finalizer.detach() is not None:
             if len(self.kernel.processes) > 1:
                 steadily(self.engine, partial(_end_everything, self.kernel, self.lock))

@@ -28,6 +28,7 @@ from wasmsand.sdk.backend import (
     Output,
 )
 from wasmsand.sdk.errors import (
+    ArchiveError,
     CommandError,
     ImageMissingError,
     SandboxClosedError,
@@ -338,6 +339,8 @@ def _exception(error: RpcError) -> Exception:
     match data.get("kind"):
         case "file":
             return file_error(error.message, errno_name, path)
+        case "archive":
+            return ArchiveError(error.message, errno_name, path)
         case "command":
             return CommandError(error.message, errno_name)
         case "tool":

@@ -19,6 +19,7 @@ from wasmsand.rpc.protocol import SANDBOX_ERROR, RequestId, RpcError
 from wasmsand.rpc.transfers import Transfer
 from wasmsand.sdk.backend import Backend, BackendProcess, Cancellation
 from wasmsand.sdk.errors import (
+    ArchiveError,
     CommandError,
     FileError,
     ImageMissingError,
@@ -163,7 +164,8 @@ def sandbox_failures() -> Iterator[None]:
     try:
         yield
     except FileError as error:
-        raise sandbox_error(error.errno_name, str(error), path=error.path, kind="file") from None
+        kind = "archive" if isinstance(error, ArchiveError) else "file"
+        raise sandbox_error(error.errno_name, str(error), path=error.path, kind=kind) from None
     except CommandError as error:
         raise sandbox_error(error.errno_name, str(error), kind="command") from None
     except ToolError as error:

@@ -145,6 +145,7 @@ def usage_out(usage: Usage) -> dict[str, object]:
         "memoryBytes": usage.memory_bytes,
         "memoryLimitBytes": usage.memory_limit_bytes,
         "cpuTimeMs": usage.cpu_time_ms,
+        "kernelBytes": usage.kernel_bytes,
     }
 
 
@@ -160,6 +161,7 @@ def usage_in(params: Params) -> Usage:
         memory_bytes=params.integer("memoryBytes"),
         memory_limit_bytes=params.integer("memoryLimitBytes"),
         cpu_time_ms=params.number("cpuTimeMs"),
+        kernel_bytes=params.integer("kernelBytes"),
     )
 
 

@@ -20,6 +20,7 @@ a public exception of a kernel error.
         ├── PermissionDeniedError       EACCES, EPERM, EROFS
         ├── NoSpaceError                ENOSPC
         └── InvalidPathError            EINVAL, ENAMETOOLONG, ELOOP
+            └── ArchiveError            what was given is no tar archive, or leads outside
 
 A wrong argument (type, NUL byte, negative limit) is a `TypeError` or a `ValueError`,
 as everywhere in Python.
@@ -180,6 +181,11 @@ class NoSpaceError(FileError):
 
 class InvalidPathError(FileError):
     """The path cannot be used: too long, or symbolic links that never end."""
+
+
+class ArchiveError(InvalidPathError):
+    """A tar archive cannot be unpacked: it is none, is cut short, contradicts itself, asks for
+    too much, or a name in it leads outside."""
 
 
 _FILE_ERRORS: dict[str, type[FileError]] = {

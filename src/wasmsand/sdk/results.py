@@ -102,6 +102,9 @@ class Usage:
     processes: int
     max_processes: int
     memory_bytes: int
+    """Of the host's memory: programs, what the engine needs for them, and `kernel_bytes`."""
     memory_limit_bytes: int
     cpu_time_ms: float
     """Of all processes since the sandbox was created."""
+    kernel_bytes: int
+    """Open files, sockets and other kernel objects, and data that waits in pipes and sockets."""

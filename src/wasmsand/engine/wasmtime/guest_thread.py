@@ -45,6 +45,7 @@ class WasmtimeThread(WasmtimeInstance):
             # The first instance's limit is the one that counts.
             super().__init__(module, ready.prepared, 1 << 32, module.runtime.sharing.engine)
         self.asyncify = None  # only the first thread can fork
+        self.read_record()
         if first.image is not None:
             first.image.set_variables(self)
         shared.leave_scratch()
@@ -91,6 +92,11 @@ class WasmtimeThread(WasmtimeInstance):
         if size != self._seen_size:
             read_again(self._context, ffi.addressof(self._memory_export.of, "memory"))
             self._seen_size = size
+
+    def limit_memory(self, limit: int) -> None:
+        """Growth is the first instance's, exceptions are this one's."""
+        self._first.limit_memory(limit)
+        super().limit_memory(limit)
 
     def memory(self) -> memoryview:
         """The memory of the program."""

@@ -4,6 +4,7 @@ Owns the pool. Rules: the stack size of new threads is a setting of the whole pr
 it is changed only around the start of one of ours, under a lock; the last thread to become
 idle is the first to be used again (its stack is warm); an idle thread ends by itself after
 a while. A job is handed over by releasing a raw lock: no queue and no condition variable.
+What a job's deep recursion touched of the stack is given back before the next job.
 
 The list of idle workers needs no lock: `append`, `pop` and `remove` are atomic, and who
 removes a worker from it owns that worker.
@@ -18,6 +19,7 @@ from _thread import allocate_lock, get_ident
 from collections.abc import Callable
 
 from wasmsand.engine.forking import in_child, renewed_in_child
+from wasmsand.engine.wasmtime.resident_pages import ThreadStack
 
 Job = Callable[[], None]
 
@@ -38,7 +40,7 @@ class ThreadPool:
         self._stack_bytes = stack_bytes
         self._idle_seconds = idle_seconds
         self._idle: list[_Worker] = []
-        self._threads: set[int] = set()
+        self._threads: dict[int, ThreadStack | None] = {}
         self._numbers = itertools.count(1)
 
     def start(self, job: Job) -> None:
@@ -54,6 +56,10 @@ class ThreadPool:
     def owns(self, thread: int) -> bool:
         """Whether the thread with this identity is one of the pool's."""
         return thread in self._threads
+
+    def stack(self, thread: int) -> ThreadStack | None:
+        """The stack of one of the pool's threads; None if the system does not say."""
+        return self._threads.get(thread)
 
     @property
     def idle(self) -> int:
@@ -83,7 +89,7 @@ class ThreadPool:
 
     def _work(self, worker: _Worker) -> None:
         thread = get_ident()
-        self._threads.add(thread)
+        stack = self._threads[thread] = ThreadStack.of_this_thread()
         try:
             while True:
                 job, worker.job = worker.job, None
@@ -93,6 +99,8 @@ class ThreadPool:
                 except Exception:
                     _report(threading.current_thread())
                 del job  # an idle thread keeps nothing alive
+                if stack is not None:
+                    stack.give_back()
                 self._idle.append(worker)
                 if worker.wake.acquire(timeout=self._idle_seconds):
                     continue
@@ -103,7 +111,7 @@ class ThreadPool:
                     continue
                 return
         finally:
-            self._threads.discard(thread)
+            self._threads.pop(thread, None)
 
 
 _stack_size_lock = allocate_lock()

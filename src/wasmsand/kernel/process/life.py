@@ -103,7 +103,7 @@ def exit_process(kernel: Kernel, process: Process, status: int) -> None:
         kernel.network.rights.collect()
     kernel.namespace.release(process.cwd)
     process.real_timer_deadline = 0
-    process.memory_bytes = 0
+    process.leave_memory()
     held_together = _groups_with_a_parent(kernel, process)
     _give_children_to_init(kernel, process)
     leave_terminal(kernel, process)

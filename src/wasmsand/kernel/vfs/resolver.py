@@ -70,8 +70,9 @@ class Resolver(MountTable):
 
     def path_of(self, node: Node) -> bytes:
         """An absolute path of an object: exact for a directory, for a file the name it
-        got last. ENOENT when it was removed."""
+        got last. ENOENT when it was removed, ENAMETOOLONG when it lies too deep for a path."""
         names: list[bytes] = []
+        length = 0
         fs, ino = node.fs, node.ino
         while fs is not self.root.fs or ino != self.root.ino:
             if ino == fs.root_ino:
@@ -85,6 +86,9 @@ class Resolver(MountTable):
                 raise KernelError(Errno.ENOENT)
             ino = place[0]
             names.append(place[1])
+            length += len(place[1]) + 1
+            if length >= PATH_MAX:
+                raise KernelError(Errno.ENAMETOOLONG)
         names.reverse()
         return b"/" + b"/".join(names)
 

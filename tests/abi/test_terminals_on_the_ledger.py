@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from tests.abi.caller import Sandbox
@@ -21,10 +23,24 @@ def test_a_hang_up_that_ends_processes_gives_the_terminal_back_once(
     first.open(b"/dev/pts/0", RDWR)  # which is then the terminal that controls the session
     for _ in range(others):
         first.fork()
-    try:
+    with suppress(ProcessEnded):
         first.call("close", master)
-    except ProcessEnded:
-        pass
+    with sandbox.lock:
+        sandbox.kernel.kill_all()
+    assert ledger.objects + ledger.queued == before
+
+
+def test_a_process_that_ends_while_it_replaces_a_descriptor_keeps_nothing(sandbox: Sandbox) -> None:
+    ledger = sandbox.kernel.ledger
+    before = ledger.objects + ledger.queued
+    first = sandbox.process()
+    master = first.open(b"/dev/ptmx", RDWR)
+    first.open(b"/dev/pts/0", RDWR)
+    reading, writing = first.pipe()
+    first.write(writing, b"x" * 1000)
+    with pytest.raises(ProcessEnded):
+        first.call("dup3", reading, master, 0)
+    assert first.process.dead
     with sandbox.lock:
         sandbox.kernel.kill_all()
     assert ledger.objects + ledger.queued == before

@@ -19,6 +19,7 @@ from typing import IO, Any, ClassVar, Final
 from fuzz.machines import prepare_process
 from fuzz.mutation import mutated
 from fuzz.target import MIB, Finding, Target
+from wasmsand.confinement import Barriers
 from wasmsand.line.computer import Computer
 from wasmsand.line.server import Server as LineServer
 from wasmsand.mcp.sessions import Sessions
@@ -144,7 +145,7 @@ class RpcLines(_Lines):
     def run(self, data: bytes) -> None:
         sink = _Sink()
         channel = Channel(io.BytesIO(_without_wasm_dir(data)), sink, _LINE_BYTES)  # type: ignore[arg-type]
-        server = RpcServer(channel)
+        server = RpcServer(channel, Barriers())
         try:
             server.serve()
         finally:

@@ -7,9 +7,11 @@ calls the kernel except through `HostCalls`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from threading import Lock
 from typing import Any, Protocol
 
 
@@ -40,6 +42,86 @@ class ModuleRejected(Exception):
 
 class NeedsMemory(ModuleRejected):
     """The module needs more memory to start than it may have; the message says how much."""
+
+
+class CompileTooCostly(ModuleRejected):
+    """Compiling took more than its limits; the message says of what."""
+
+    def __init__(self, message: str, *, of_time: bool) -> None:
+        super().__init__(message)
+        self.of_time = of_time
+
+
+class CompileUnavailable(Exception):
+    """The host cannot compile this now, which is not the module's fault; says why."""
+
+
+class CompileCancelled(Exception):
+    """Nobody wants the module any more."""
+
+
+class Cancellation:
+    """Ends a compilation from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._callbacks: list[Callable[[], None]] = []
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        """End it; idempotent. Never waits."""
+        with self._lock:
+            self.cancelled = True
+            for callback in self._callbacks:
+                callback()
+
+    @contextmanager
+    def calling(self, callback: Callable[[], None]) -> Iterator[None]:
+        """Have `callback` called when it is cancelled, in this block only. It must not wait."""
+        with self._lock:
+            if self.cancelled:
+                raise CompileCancelled
+            self._callbacks.append(callback)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._callbacks.remove(callback)
+
+
+@dataclass(frozen=True, slots=True)
+class CompileLimits:
+    """What a compilation may cost."""
+
+    cpu_seconds: int
+    memory_bytes: int
+    output_bytes: int
+    shape: Mapping[str, int]
+    """What the module may hold; names as in `kernel/limits.py`."""
+    small: bool
+    """Whether it is done soon, so that it need not wait for larger ones."""
+    queue: int
+    """How many others may wait at the same time."""
+
+
+@dataclass(slots=True)
+class CompileOrder:
+    """A module that a guest made, to be compiled apart from the host process."""
+
+    key: str
+    size: int
+    pieces: Callable[[], Iterable[bytes]]
+    """Reads the module; what that raises ends the compilation."""
+    limits: CompileLimits
+    priority: float
+    """Of those who wait, the one with the least goes first."""
+    cancellation: Cancellation
+    limited_by_module: bool = True
+    """Whether a module that takes more than `limits` is refused for that from now on."""
+    begun: bool = False
+    """Whether it was compiled, or tried to; set by the engine."""
+    cpu_seconds: float = 0.0
+    """Processor time that this took; set by the engine."""
 
 
 class GuestUnwind(Exception):
@@ -233,12 +315,23 @@ class Engine(Protocol):
     def offer(self, functions: Sequence[HostFunction]) -> None:
         """Let guests import these from now on. Offering them again does nothing."""
 
-    def load(self, key: str, read: Callable[[], bytes], *, transient: bool = False) -> Module:
+    def load(self, key: str, read: Callable[[], bytes]) -> Module:
         """The module with this content key (hex sha256 of its bytes): from memory, from the
-        compiled-module cache, or compiled from `read()` and then cached. For `transient` ones,
-        which guests can make without end, there is a part of the cache that is bounded.
+        compiled-module cache, or compiled from `read()` and then cached. It is compiled in this
+        process, without limits: for modules that the host trusts.
 
         Raises `ModuleRejected`, also when it imports what there is not.
+        """
+
+    def find(self, key: str) -> Module | None:
+        """The same, if it need not be compiled; raises `ModuleRejected`."""
+
+    def compile_apart(self, order: CompileOrder) -> Module:
+        """The same, of a module that a guest made: compiled by another process, within limits.
+        There is a part of the cache for such modules that is bounded, and a module that was
+        rejected is not compiled again.
+
+        Raises `ModuleRejected`, `CompileTooCostly`, `CompileUnavailable`, `CompileCancelled`.
         """
 
     def is_compiled(self, key: str) -> bool:

@@ -187,6 +187,10 @@ class Guest(ThreadRunner):
         """Run the process on a thread of the engine's pool."""
         self._loader.engine.start_thread(self._run)
 
+    def run_here(self) -> None:
+        """Run the process on this thread, which is one of the pool."""
+        self._run()
+
     def _sibling(self, thread: Process, instance: Instance) -> Guest:
         memory = self._charge.account
         return Guest(
@@ -387,6 +391,8 @@ class Guest(ThreadRunner):
             process.call_deadline = process.call_started = process.call_progress = None
             if process.futex_wait is not None:
                 futex.abandon(process)
+            if process.dead:
+                self._loader.abandon(process)
             if process.state is ProcessState.SLEEPING:
                 process.state = ProcessState.RUNNING
             if self._turn is not None:

@@ -6,6 +6,7 @@ no disk but for `wasm_dir`; closing ends every process; all kernel state is guar
 
 from __future__ import annotations
 
+import os
 import weakref
 from _thread import start_new_thread
 from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +39,7 @@ from wasmsand.machine.files import HostFiles
 from wasmsand.machine.guest import Guest
 from wasmsand.machine.hosted import HostProcess
 from wasmsand.machine.image import base_image, image_with_tools
+from wasmsand.machine.launch import steadily
 from wasmsand.machine.loading import ModuleLoader, ProgramRejected
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
@@ -123,7 +125,7 @@ class Machine:
         self.kernel.process_ended = process_ended
         self.closed = False
         self.files = HostFiles(self)
-        self._finalizer = weakref.finalize(self, _abandon, self.kernel, self.lock)
+        self._finalizer = weakref.finalize(self, _abandon, self.kernel, self.lock, os.getpid())
         self._finalizer.atexit = False
 
     def run(
@@ -202,6 +204,24 @@ class Machine:
 
         Raises `TimeoutError` if it is still being compiled at `deadline_ns`.
         """
+        guest = self.make_process(
+            argv, environ, cwd, files, on_end, terminal=terminal, deadline_ns=deadline_ns
+        )
+        guest.start()
+        return guest.process
+
+    def make_process(
+        self,
+        argv: tuple[bytes, ...],
+        environ: tuple[bytes, ...],
+        cwd: bytes,
+        files: Mapping[int, OpenFile],
+        on_end: Callable[[], None],
+        *,
+        terminal: Terminal | None = None,
+        deadline_ns: int | None = None,
+    ) -> Guest:
+        """As `start_process`, but nothing runs yet."""
         with self.lock:
             if self.closed:  # nobody would ever end it
                 raise KernelError(Errno.ESRCH, "the machine was closed")
@@ -220,15 +240,16 @@ class Machine:
                 kernel.ledger.require(sum(FD_COST + file.cost for file in files.values()))
                 limit = process.rlimits.address_space
                 instance, memory = make_program(kernel, self._loader, module, limit)
-            except (KernelError, TimeoutError):
-                kernel.exit(process, Signal.SIGKILL)
-                raise
             except (NeedsMemory, MemoryError) as error:
                 kernel.exit(process, Signal.SIGKILL)
                 raise KernelError(Errno.ENOMEM, str(error)) from error
             except ModuleRejected as error:
                 kernel.exit(process, Signal.SIGKILL)
                 raise ProgramRejected(program, str(error)) from error
+            except BaseException:  # of ours, or of the caller: Ctrl-C
+                kernel.exit(process, Signal.SIGKILL)
+                self._loader.abandon(process)
+                raise
             for number, file in files.items():
                 process.fds.replace(number, file)
             if terminal is not None:
@@ -236,9 +257,7 @@ class Machine:
             become(kernel, process, program)
             process.leave_memory(memory)
             self._watchers[process.pid] = on_end
-            guest = Guest(kernel, self.lock, self._loader, process, instance, memory)
-        guest.start()
-        return process
+            return Guest(kernel, self.lock, self._loader, process, instance, memory)
 
     def _load(self, process: Process, program: Program, deadline_ns: int | None) -> Module:
         """The program's module. The lock is free while that is compiled."""
@@ -273,8 +292,7 @@ class Machine:
 
     def end_job(self, job: int) -> None:
         """End every process of a command."""
-        with self.lock:
-            self.kernel.kill_job(job)
+        steadily(self.engine, partial(_end_job, self.kernel, self.lock, job))
 
     def call_at(self, owner: TimerOwner, when_ns: int) -> Callable[[], None]:
         """Have `owner.fire_timers` called at `when_ns` of the monotonic clock. What is returned
@@ -291,9 +309,16 @@ class Machine:
     def close(self) -> None:
         """End every process; idempotent."""
         self.closed = True
+        self._loader.cancel()
         if self._finalizer.detach() is not None:
-            _end_everything(self.kernel, self.lock)
+            if len(self.kernel.processes) > 1:
+                steadily(self.engine, partial(_end_everything, self.kernel, self.lock))
             _timer_service(self.engine).cancel(self)
+
+
+def _end_job(kernel: Kernel, lock: SandboxLock, job: int) -> None:
+    with lock:
+        kernel.kill_job(job)
 
 
 def _end_everything(kernel: Kernel, lock: SandboxLock) -> None:
@@ -301,10 +326,12 @@ def _end_everything(kernel: Kernel, lock: SandboxLock) -> None:
         kernel.kill_all()
 
 
-def _abandon(kernel: Kernel, lock: SandboxLock) -> None:
+def _abandon(kernel: Kernel, lock: SandboxLock, owner: int) -> None:
     """Nobody holds the machine any more. The collector may run in a thread that holds the
-    lock, so the lock is not taken here but in a thread that holds nothing."""
-    start_new_thread(_end_everything, (kernel, lock))
+    lock, so the lock is not taken here but in a thread that holds nothing. A process that was
+    forked from the machine's has nothing of it that runs."""
+    if os.getpid() == owner:
+        start_new_thread(_end_everything, (kernel, lock))
 
 
 def _environment(environ: Mapping[str, str]) -> tuple[bytes, ...]:

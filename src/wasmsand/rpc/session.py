@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, Generic, TypeVar
 
+from wasmsand.confinement import Barriers
 from wasmsand.rpc.params import invalid
 from wasmsand.rpc.protocol import SANDBOX_ERROR, RequestId, RpcError
 from wasmsand.rpc.transfers import Transfer
@@ -83,9 +84,12 @@ class Handles(Generic[_Kept]):
 class Session:
     """One client's sandbox, from `create` to `kill`."""
 
-    def __init__(self, notify: Callable[[str, dict[str, object]], None]) -> None:
-        """`notify` sends a notification to the client."""
+    def __init__(
+        self, notify: Callable[[str, dict[str, object]], None], barriers: Barriers | None = None
+    ) -> None:
+        """`notify` sends a notification to the client; `barriers` confine this process."""
         self.notify = notify
+        self.barriers = barriers or Barriers()
         self._sandbox: Sandbox | None = None
         self._backend: Backend | None = None
         self.ended = False

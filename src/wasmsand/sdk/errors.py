@@ -3,12 +3,14 @@ a public exception of a kernel error.
 
     SandboxError
     ├── SandboxClosedError              used after kill()
+    │   ├── ForkedError                 used in a process forked from the one that made it
     │   ├── ConnectionLostError         the server of a sandbox does not answer any more
     │   └── SandboxCrashedError         .exit_status: the process of a sandbox is gone
     ├── ServerError                     .code, .status: a server refuses a request
     ├── ImageMissingError               the user space is not built or not installed
     ├── ToolError                       .path: a file of wasm_dir that cannot be a tool
     ├── CommandError                    .errno_name: a command cannot be started or written to
+    ├── InputTimeoutError               .written: a command does not read; also a TimeoutError
     └── FileError                       .errno_name, .path, .errno
         ├── NotFoundError               ENOENT
         ├── AlreadyExistsError          EEXIST
@@ -57,6 +59,19 @@ class _Errno:
 
 class SandboxClosedError(SandboxError):
     """The sandbox was killed; create a new one."""
+
+
+class ForkedError(SandboxClosedError):
+    """The sandbox belongs to the process that created it, and this process was forked from
+    that one. Create a new sandbox here; the one of the parent goes on there."""
+
+    @classmethod
+    def here(cls, what: str) -> ForkedError:
+        """For a use of `what`, as "sandbox", in this process."""
+        return cls(
+            f"this {what} belongs to the process that created it, from which this one was "
+            f"forked; create a new {what} here"
+        )
 
 
 class ConnectionLostError(SandboxClosedError):
@@ -115,6 +130,15 @@ class CommandError(_Errno, SandboxError):
     def __init__(self, message: str, errno_name: str) -> None:
         super().__init__(message, errno_name)
         self.errno_name = errno_name
+
+
+class InputTimeoutError(SandboxError, TimeoutError):
+    """A command did not read its input in time. `written` is how many bytes it has taken; the
+    rest may be written again."""
+
+    def __init__(self, written: int, size: int) -> None:
+        super().__init__(f"the command has taken {written} of {size} bytes of its input in time")
+        self.written = written
 
 
 class FileError(_Errno, SandboxError):

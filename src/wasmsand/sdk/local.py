@@ -69,10 +69,10 @@ class LocalProcess:
         """See `BackendProcess`."""
         return tuple(Output(fd, data) for fd, data in self._process.read(timeout_seconds))
 
-    def write(self, data: bytes, fd: int = STDIN) -> None:
+    def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
         """See `BackendProcess`."""
         with command_errors(self._program):
-            self._process.write(data, fd)
+            return self._process.write(data, fd, timeout_seconds)
 
     def close_input(self, fd: int = STDIN) -> None:
         """See `BackendProcess`."""

@@ -5,6 +5,10 @@
     config          engine settings
     compiler        bytes to compiled modules
     compile_cache   compiled modules on disk
+    apart           modules that guests made, compiled by a worker
+    compile_pool    the workers, and who gets one
+    compile_worker  the worker process itself
+    module_shape    what it looks at before it compiles
     hostcalls       where guests enter Python
     epochs          the ticker
     fault_handlers  wasmtime's signal handlers, kept in place

@@ -122,6 +122,7 @@ typedef struct {
 } sigaction_t;
 int sigaction(int, const sigaction_t *, sigaction_t *);
 int mprotect(void *, size_t, int);
+int prctl(int, ...);
 void *mmap(void *, size_t, int, int, int, int64_t);
 int mincore(void *, size_t, unsigned char *);
 int madvise(void *, size_t, int);
@@ -188,6 +189,7 @@ bool wasmtime_trap_code(const wasm_trap_t *, uint8_t *);
 void wasm_trap_message(const wasm_trap_t *, wasm_byte_vec_t *);
 void wasm_trap_delete(wasm_trap_t *);
 
+wasmtime_error_t *wasmtime_module_validate(wasm_engine_t *, const char *, size_t);
 wasmtime_error_t *wasmtime_module_new(wasm_engine_t *, const char *, size_t, wasmtime_module_t **);
 wasmtime_error_t *wasmtime_module_deserialize_file(
     wasm_engine_t *, const char *, wasmtime_module_t **);

@@ -12,6 +12,7 @@ from __future__ import annotations
 from _thread import allocate_lock, get_ident
 from typing import TYPE_CHECKING
 
+from wasmsand.engine.forking import renewed_in_child
 from wasmsand.engine.protocol import HostCalls, Instance
 from wasmsand.engine.wasmtime import hostcalls
 from wasmsand.engine.wasmtime.bindings import NULL, CData, check, ffi, lib
@@ -37,6 +38,7 @@ _NEVER = 1 << 40
 _I32 = 0
 _sharing = allocate_lock()
 """Guards who uses whose memory."""
+renewed_in_child(globals(), "_sharing")
 
 
 class InstantiationFailed(Exception):

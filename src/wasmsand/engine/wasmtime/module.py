@@ -31,6 +31,8 @@ _FUNCTION, _GLOBAL, _MEMORY = 0, 1, 3
 """Kinds of exports, as the C API numbers their types."""
 _NAMED_IMPORTS = 8
 """How many missing imports a refusal names; more would hide the message."""
+_NAME_CHARACTERS = 120
+"""How much of a name it shows: guests choose them."""
 _I32 = ffi.gc(lib.wasm_valtype_new(0), lib.wasm_valtype_delete)
 
 
@@ -176,7 +178,9 @@ class WasmtimeModule:
 
     def _check_imports(self) -> None:
         offered = self.runtime.imports
-        unknown = [".".join(wanted) for wanted in self.imports if wanted not in offered]
+        unknown = [
+            ".".join(wanted)[:_NAME_CHARACTERS] for wanted in self.imports if wanted not in offered
+        ]
         if unknown:
             named = ", ".join(unknown[:_NAMED_IMPORTS])
             more = len(unknown) - _NAMED_IMPORTS

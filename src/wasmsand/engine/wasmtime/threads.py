@@ -18,6 +18,7 @@ import threading
 from _thread import allocate_lock, get_ident
 from collections.abc import Callable
 
+from wasmsand.engine.forking import in_child, renewed_in_child
 from wasmsand.engine.wasmtime.resident_pages import ThreadStack
 
 Job = Callable[[], None]
@@ -76,12 +77,15 @@ class ThreadPool:
             name=f"wasmsand-guest-{next(self._numbers)}",
             daemon=True,
         )
+        global _usual_stack_size
         with _stack_size_lock:
-            previous = threading.stack_size(self._stack_bytes)
+            _usual_stack_size = threading.stack_size()
+            threading.stack_size(self._stack_bytes)
             try:
                 thread.start()
             finally:
-                threading.stack_size(previous)
+                threading.stack_size(_usual_stack_size)
+                _usual_stack_size = None
 
     def _work(self, worker: _Worker) -> None:
         thread = get_ident()
@@ -110,7 +114,21 @@ class ThreadPool:
             self._threads.pop(thread, None)
 
 
-_stack_size_lock = threading.Lock()
+_stack_size_lock = allocate_lock()
+_usual_stack_size: int | None = None
+"""The setting of the process, while it is changed; guarded by the lock."""
+
+
+def _restore_stack_size() -> None:
+    # A fork may have come while another thread was being started.
+    global _usual_stack_size
+    if _usual_stack_size is not None:
+        threading.stack_size(_usual_stack_size)
+        _usual_stack_size = None
+
+
+renewed_in_child(globals(), "_stack_size_lock")
+in_child(_restore_stack_size)
 
 
 def _report(thread: threading.Thread) -> None:

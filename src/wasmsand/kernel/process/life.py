@@ -26,6 +26,7 @@ from wasmsand.kernel.process.delivery import (
 )
 from wasmsand.kernel.process.groups import leave_terminal
 from wasmsand.kernel.process.process import Process, ProcessState, Usage
+from wasmsand.kernel.process.room import require_room
 from wasmsand.kernel.process.signals import SA_NOCLDWAIT, SIG_IGN, Signal, SignalInfo
 from wasmsand.kernel.wait import WouldBlock
 
@@ -40,7 +41,7 @@ def require_room_for_child(kernel: Kernel, parent: Process) -> None:
     What commands left in the background gets EAGAIN sooner: it leaves a quarter of the
     processes to those that run."""
     table = kernel.processes
-    table.require_room()
+    require_room(kernel, parent)
     if table.population * 4 > table.maximum * 3 and table.is_left_behind(parent.job):
         raise KernelError(Errno.EAGAIN, f"{table.maximum} processes; raise max_processes")
     kernel.ledger.require(PROCESS_COST + parent.argument_cost + len(parent.fds) * FD_COST)

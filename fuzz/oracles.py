@@ -126,6 +126,7 @@ def check_given_back(machine: Machine, base: int) -> None:
     deadline = time.monotonic() + _SETTLE_SECONDS
     while True:
         with machine.lock:
+            kernel.ledger.settle()
             kept: dict[str, object] = {
                 "processes": [process.pid for process in kernel.processes if process.pid != 1],
                 "terminals": list(kernel.terminals),

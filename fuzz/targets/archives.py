@@ -244,7 +244,7 @@ class DiskImages(_Tars):
                 files.remove(entry.path, recursive=True)
             files.write("/tmp/still-usable", b"")
         except KernelError as error:
-            if error.errno.name not in ("ENOSPC", "ENOENT", "ENOTDIR", "ELOOP"):
+            if error.errno.name not in ("ENOSPC", "ENOENT", "ENOTDIR", "ELOOP", "ENAMETOOLONG"):
                 raise  # the image may have taken /tmp away, or filled the disk
         finally:
             machine.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 import tempfile
 import threading
@@ -158,7 +159,7 @@ def _call(method: str, **params: object) -> dict[str, object]:
 
 def _without_wasm_dir(data: bytes) -> bytes:
     """A client of `rpc` may name a directory of its own host; fuzzing must not search ours."""
-    return data.replace(b'"wasmDir": "', b'"wasmDir": "/dev/null/')
+    return re.sub(rb'"wasmDir"\s*:\s*"[^"]*"', b'"wasmDir": "/nonexistent"', data)
 
 
 class LineProtocol(_Lines):

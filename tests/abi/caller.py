@@ -139,7 +139,6 @@ class PythonEngine:
     """An `Engine` that runs nothing; content that is not just the magic is refused."""
 
     tick_seconds = 0.01
-    tick_number = 0
 
     def offer(self, functions: Sequence[HostFunction]) -> None:
         pass

@@ -114,6 +114,32 @@ def signalling(engine: WasmtimeEngine, *, swallow: bool = False) -> Host:
     return host
 
 
+def test_a_guest_that_goes_on_after_a_long_wait_soon_ticks(engine: WasmtimeEngine) -> None:
+    """While it waits ticks are far apart: after 30 of them there is one in 80 ms."""
+
+    def wait(*_: int) -> int:
+        time.sleep(0.5)
+        went_on.append(time.monotonic())
+        engine.guest_resumed()
+        return 0
+
+    def tick() -> None:
+        # The first is for the ticks that it missed.
+        ticked.append(time.monotonic())
+        if len(ticked) == 2:
+            raise Killed
+
+    waits: list[float] = []
+    for _ in range(5):
+        went_on: list[float] = []
+        ticked: list[float] = []
+        host = Host(engine, on_syscall=wait, on_tick=tick)
+        raised = host.run_wat(program(f"(drop {call_host('(i32.const 1)')}) {SPIN}"))
+        assert isinstance(raised, Killed)
+        waits.append(ticked[1] - went_on[0])
+    assert min(waits) < 4 * engine.tick_seconds
+
+
 def test_a_signal_handler_runs_inside_a_tick(engine: WasmtimeEngine) -> None:
     host = signalling(engine)
     handler = f"(drop {call_host('(i32.const 9)')}) {SET_FLAG}"

@@ -252,12 +252,16 @@ def _rests(machine: Machine) -> bool:
     """Whether all processes wait, or have ended and are freed."""
     with machine.lock:
         processes = [p for p in machine.kernel.processes if p is not machine.kernel.init]
+        machine.kernel.memory_used()
         ledger = machine.kernel.ledger
-        ledger.see()
-        return not ledger.sharers and all(
-            thread.state in (ProcessState.SLEEPING, ProcessState.STOPPED, ProcessState.ZOMBIE)
-            for process in processes
-            for thread in process.threads or [process]
+        return (
+            not ledger.sharers
+            and not ledger.dying
+            and all(
+                thread.state in (ProcessState.SLEEPING, ProcessState.STOPPED, ProcessState.ZOMBIE)
+                for process in processes
+                for thread in process.threads or [process]
+            )
         )
 
 

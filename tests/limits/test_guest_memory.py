@@ -24,7 +24,7 @@ SLACK = 32 * MIB
 TRANSIENT = 3
 """For a tick, or one instruction, guests can hold this many times the limit (see `Ledger`)."""
 STACK = 16 * MIB
-"""And the C stack of each that computes."""
+"""And the C stack of each that computes. Deep stacks of calls, which ticks interrupt, are less."""
 NEVER_REST = frozenset(
     {
         "exec of itself for ever",
@@ -38,7 +38,8 @@ NEVER_REST = frozenset(
 def test_the_ledger_has_what_the_host_lost_and_the_limit_holds(name: str) -> None:
     measured = measure(name)
     assert measured.started >= 1
-    assert measured.peak_resident <= TRANSIENT * LIMIT + ATTACKS[name].copies * STACK + SLACK
+    stacks = ATTACKS[name].copies * STACK if "stack" in name or "recursion" in name else 0
+    assert measured.peak_resident <= TRANSIENT * LIMIT + stacks + SLACK
     if name not in NEVER_REST:
         assert measured.used <= LIMIT
         assert measured.resident <= FACTOR * measured.used + SLACK

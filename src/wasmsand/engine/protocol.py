@@ -308,10 +308,6 @@ class Engine(Protocol):
 
     tick_seconds: float
 
-    @property
-    def tick_number(self) -> int:
-        """A number that changes every `tick_seconds` while a guest computes."""
-
     def offer(self, functions: Sequence[HostFunction]) -> None:
         """Let guests import these from now on. Offering them again does nothing."""
 

@@ -8,6 +8,7 @@ learns by the hooks.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from typing import Any
@@ -40,6 +41,8 @@ from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.process.table import INIT_PID, ProcessTable
 from wasmsand.kernel.sockets.network import Network
 from wasmsand.kernel.vfs import ROOT, Namespace, Node, ProcFs, TreeFs
+
+log = logging.getLogger("wasmsand.kernel")
 
 _TERMINALS_MAX = 64
 
@@ -181,7 +184,8 @@ class Kernel:
 
     def memory_used(self) -> int:
         """Bytes in use that count against `memory_limit_bytes` (see `Ledger`)."""
-        self.ledger.see()
+        if not self.ledger.see():
+            self.free_memory()
         return self.ledger.charged
 
     def usage(self) -> Usage:
@@ -200,13 +204,25 @@ class Kernel:
 
     def end_largest(self) -> Process | None:
         """Out of memory: end the process that uses most, as Linux's OOM killer."""
-        living = [p for p in self.processes if p.memory_bytes and not p.dead]
+        living = [(p.memory.total, p) for p in self.processes if p.memory is not None]
         if not living:
             return None
-        largest = max(living, key=lambda process: process.memory_bytes)
+        _, largest = max(living, key=lambda entry: entry[0])
         self.out_of_memory_jobs.add(largest.job)
         self.exit(largest, Signal.SIGKILL)
         return largest
+
+    def free_memory(self) -> None:
+        """End processes until the limit of memory holds."""
+        while self.ledger.room < 0:
+            victim = self.end_largest()
+            if victim is None:
+                return
+            log.warning(
+                "out of memory (%d bytes); ended %r; raise memory_limit_bytes",
+                self.limits.memory_limit_bytes,
+                victim,
+            )
 
     def new_terminal(self, uid: int, gid: int) -> Terminal:
         """A pseudo-terminal with the lowest free number, and its /dev/pts entry."""

@@ -6,13 +6,14 @@ host finds its memory grown; only a program that computes has a share of the roo
 is renewed whenever it goes on. All of it happens under the sandbox's lock.
 
 To ask for the size of a memory and of its exceptions takes under a microsecond. To ask which
-pages of its stacks were touched takes 5 to 15, so that is done once per tick of the engine; a
-program that waits a second time within one tick is put on a list, and whoever looks next, at
-itself or at the sandbox's use, looks at those on it too.
+pages of its stacks were touched takes 5 to 15, so that is done once in a millisecond; a program
+that waits again before that is put on a list, and whoever looks next, at itself or at the
+sandbox's use, looks at those on it too.
 """
 
 from __future__ import annotations
 
+from time import monotonic_ns
 from typing import Final
 
 from wasmsand.engine.protocol import Engine, Instance, Module
@@ -23,7 +24,10 @@ from wasmsand.kernel.process.memory import MemoryAccount
 from wasmsand.kernel.process.process import Process
 from wasmsand.machine.loading import ModuleLoader
 
+_FRESH_NS: Final = 1_000_000
+"""How long the last look at stacks is good enough for: a guest touches some 2 MB in that time."""
 _POOR_PART: Final = 4
+_EVEN_NS: Final = 10_000_000
 
 
 def _c_stack(instance: Instance) -> int:
@@ -105,8 +109,8 @@ class Charge:
         """What is entered for this thread."""
         self._deep = 0
         """How much of that is its deep stack."""
-        self._seen = engine.tick_number
-        """The engine's tick when its stacks were last looked at."""
+        self._seen = monotonic_ns()
+        """When its stacks were last looked at."""
         self._limit = -1
         self.left = False
         """Whether the guest has ended."""
@@ -118,7 +122,7 @@ class Charge:
 
     def measure(self) -> None:
         """Enter all that the guest takes."""
-        self._seen = self._engine.tick_number
+        self._seen = monotonic_ns()
         self.account.c_stack, self._deep = self._instance.stacks_in_use(self._c_stack)
         self._enter()
 
@@ -143,8 +147,8 @@ class Charge:
         return ledger.room >= 0
 
     def look_again(self) -> bool:
-        """The same, but for the stacks if they were looked at in this tick: somebody will."""
-        if self._seen != self._engine.tick_number:
+        """The same, but for the stacks if they were looked at a moment ago: somebody will."""
+        if monotonic_ns() - self._seen > _FRESH_NS:
             return self.look()
         self._enter()
         self._ledger.unseen.add(self)
@@ -181,11 +185,14 @@ class Charge:
 
     def wants_more(self) -> bool:
         """Whether others should look at their shares at once, so that this one gets more: it may
-        grow by much less than there is room for. Once per tick, since it costs all guests."""
-        ledger, tick = self._ledger, self._engine.tick_number
-        if self.account.share * _POOR_PART >= ledger.room or ledger.evened == tick:
+        grow by much less than there is room for. Not too often, since it costs all guests."""
+        ledger = self._ledger
+        if self.account.share * _POOR_PART >= ledger.room:
             return False
-        ledger.evened = tick
+        now = monotonic_ns()
+        if now - ledger.evened < _EVEN_NS:
+            return False
+        ledger.evened = now
         return True
 
     def leave(self) -> None:

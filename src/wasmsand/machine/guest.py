@@ -467,12 +467,7 @@ class Guest(ThreadRunner):
             self._instance.call("__signal_run")
 
     def _out_of_memory(self) -> None:
-        victim = self.kernel.end_largest()
-        log.debug(  # the command's user is told
-            "out of memory (%d bytes); ended %r; raise memory_limit_bytes",
-            self.kernel.limits.memory_limit_bytes,
-            victim,
-        )
+        self.kernel.free_memory()
         self._stop_if_over()
 
     def fork_allowed(self) -> int:

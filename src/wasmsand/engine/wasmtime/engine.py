@@ -138,11 +138,6 @@ class WasmtimeEngine:
         """Run `target` on a pooled thread whose stack is deep enough for a guest."""
         self._runtime.threads.start(target)
 
-    @property
-    def tick_number(self) -> int:
-        """How often `tick_seconds` have passed."""
-        return self._runtime.ticker.number
-
     def interrupt(self) -> None:
         """Make every guest that computes call its `tick` at once."""
         self._runtime.ticker.advance()

@@ -33,8 +33,6 @@ class EpochTicker:
         self._slow = False
         self._hurry = allocate_lock()
         self._hurry.acquire()
-        self.number = 0
-        """How often it has ticked by itself."""
 
     def guest_resumed(self) -> None:
         """A guest that has waited in the host goes on computing."""
@@ -90,7 +88,6 @@ class EpochTicker:
                 continue
             factor = 1 if self._noticed else min(factor * 2, _SLOWEST)
             self._noticed = False
-            self.number += 1
             self.advance()
 
     def _hurried(self, seconds: float) -> bool:

@@ -19,7 +19,7 @@ from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.errors import FileError
 from wasmsand.sdk.globbing import matcher
 from wasmsand.sdk.results import FileInfo
-from wasmsand.sdk.transfer import pack_directory, unpack_directory
+from wasmsand.sdk.transfer import pack_directory, unpack_directory, unpack_file
 from wasmsand.sdk.watching import FileWatch
 
 CHUNK: Final = 1024 * 1024
@@ -276,11 +276,17 @@ class Files:
         """
         target = Path(arguments.host_path("host_path", host_path))
         guest = self._path(path)
-        if self.stat(guest).type == "dir":
+        info = self.stat(guest)
+        if info.type == "dir":
             return unpack_directory(self._attachment.backend.export_tar(guest), target)
+        if info.type == "file" and info.size:
+            # As an archive: that leaves holes out.
+            unpack_file(self._attachment.backend.export_tar(guest), target)
+            return []
+        pieces = self.read_stream(guest)  # of /proc, where files say that they are empty
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("wb") as file:
-            file.writelines(self.read_stream(guest))
+            file.writelines(pieces)
         return []
 
     def export_tar(self, path: GuestPath = ".") -> Iterator[bytes]:

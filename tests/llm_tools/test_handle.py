@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from wasmsand import NotFoundError, Sandbox
 from wasmsand.sdk.command_handle import CommandHandle
 from wasmsand.tools import SandboxTools, UnknownTool
+from wasmsand.tools.editing import select_lines
 
 
 def test_run_has_the_shape_that_was_promised(tools: SandboxTools, sandbox: Sandbox) -> None:
@@ -163,6 +165,40 @@ def test_a_long_file_is_cut(sandbox: Sandbox) -> None:
     result = tools.handle("sandbox_read_file", {"path": "bytes"})
     assert result["truncated"]
     assert base64.b64decode(result["content"]) == b"\xff" * 75
+
+
+@pytest.mark.parametrize("tool", ["sandbox_read_file", "sandbox_edit_file"])
+def test_a_file_that_is_too_large_is_refused_before_it_is_read(
+    tools: SandboxTools, sandbox: Sandbox, tool: str
+) -> None:
+    sandbox.commands.run("truncate -s 1T holes; head -c 17M /dev/zero > large; ln large second")
+    given = {"old_string": "a", "new_string": "b"} if tool == "sandbox_edit_file" else {}
+    for path in ("holes", "large"):
+        error = tools.handle(tool, {"path": path, **given})["error"]
+        assert f"{path} has more than 16777216 bytes" in str(error)
+        assert "sandbox_run" in str(error)
+    assert sandbox.files.stat("large").size == 17 << 20
+
+
+def test_an_edit_that_would_not_fit_is_refused_before_it_is_made(
+    tools: SandboxTools, sandbox: Sandbox
+) -> None:
+    sandbox.files.write("many", "a" * 1_000_000)
+    given = {"path": "many", "old_string": "a", "new_string": "b" * 10_000, "replace_all": True}
+    error = tools.handle("sandbox_edit_file", given)["error"]
+    assert "would have 10000000000 bytes" in str(error)
+    assert sandbox.files.read("many") == b"a" * 1_000_000
+
+
+def test_lines_are_those_of_splitlines() -> None:
+    choose = random.Random(3)
+    for _ in range(200):
+        text = "".join(choose.choices(["a", "bc", "\r", "\n", "\r\n", "\x0b", "\u2028"], k=300))
+        text *= choose.choice([1, 1, 1500])
+        lines = text.splitlines(keepends=True)
+        first, last = choose.randrange(300), choose.choice([None, 10, 400, len(lines)])
+        expected = "".join(lines[first:last] if last is None else lines[first : max(first, last)])
+        assert select_lines(text, first, last) == (expected, len(lines))
 
 
 def test_list_files(tools: SandboxTools, sandbox: Sandbox) -> None:

@@ -34,7 +34,7 @@ from wasmsand.machine.tar_reader import TarReader
 from wasmsand.machine.tar_source import PieceSource, unpacked
 from wasmsand.machine.tar_writer import decimal_time, header
 from wasmsand.sdk.errors import ArchiveError
-from wasmsand.sdk.transfer import pack_directory, unpack_directory
+from wasmsand.sdk.transfer import pack_directory, unpack_directory, unpack_file
 
 pytestmark = pytest.mark.no_userland
 
@@ -327,6 +327,19 @@ def test_a_downloaded_file_of_holes_takes_no_room(machine: Machine, tmp_path: Pa
     status = (tmp_path / "f").stat()
     assert status.st_size == 200 * MIB
     assert status.st_blocks * 512 < 10 * MIB
+
+
+def test_one_downloaded_file_of_holes_takes_no_room(machine: Machine, tmp_path: Path) -> None:
+    machine.files.write("/tmp/f", b"x")
+    node = machine.kernel.namespace.resolve(ROOT, machine.kernel.namespace.root, b"/tmp/f")
+    machine.kernel.namespace.resize(ROOT, node, 200 * MIB)
+    unpack_file(export_tar(machine, "/tmp/f"), tmp_path / "new" / "copy")
+    status = (tmp_path / "new" / "copy").stat()
+    assert (status.st_size, status.st_blocks * 512 < 10 * MIB) == (200 * MIB, True)
+    for data in (b"", b"x" * 600, END, by_tarfile((member("d", tarfile.DIRTYPE), b""))):
+        with pytest.raises(ArchiveError):
+            unpack_file([data], tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 def test_everything_can_be_exported(machine: Machine) -> None:

@@ -44,15 +44,26 @@ def test_files_of_proc_can_be_read(sandbox: Sandbox) -> None:
     assert sandbox.files.read("/proc/sys/kernel/hostname") == b"sandbox\n"
 
 
-def test_a_file_of_holes_does_not_fill_the_hosts_memory(sandbox: Sandbox) -> None:
+def test_a_file_of_holes_fills_neither_memory_nor_disk_of_the_host(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
     sandbox.commands.run("truncate -s 4T sparse")
     with pytest.raises(FileError, match=r"^EFBIG: .*holes"):
         sandbox.files.read("sparse")
     with pytest.raises(FileError, match=r"^EFBIG: "):
         list(sandbox.files.export_tar("."))
+    with pytest.raises(FileError, match=r"^EFBIG: "):
+        sandbox.files.download("sparse", tmp_path / "sparse")
+    assert not (tmp_path / "sparse").exists()
+    sandbox.files.download("/proc/sys/kernel/hostname", tmp_path / "name")
+    assert (tmp_path / "name").read_text() == "sandbox\n"
     assert next(iter(sandbox.files.read_stream("sparse", chunk_size=10))) == bytes(10)
     sandbox.files.copy("sparse", "copy")
     assert sandbox.files.stat("copy").size == 4 << 40
+    sandbox.commands.run("ln sparse linked")
+    sandbox.files.write("linked", "")
+    sandbox.files.write("copy", "new")
+    assert [sandbox.files.stat(name).size for name in ("sparse", "linked", "copy")] == [0, 0, 3]
 
 
 def test_write_from_a_file_object(sandbox: Sandbox, tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ class Kernel:
             victim = self.end_largest()
             if victim is None:
                 return
-            log.warning(
+            log.debug(  # the command's user is told
                 "out of memory (%d bytes); ended %r; raise memory_limit_bytes",
                 self.limits.memory_limit_bytes,
                 victim,

@@ -30,7 +30,7 @@ from wasmsand.kernel.vfs import (
 from wasmsand.machine import trees
 from wasmsand.machine.archives import fill, most_extents
 from wasmsand.machine.host_access import HostAccess, find
-from wasmsand.machine.tar_format import END, Kind, Member, padding
+from wasmsand.machine.tar_format import END, ArchiveRejected, Kind, Member, padding
 from wasmsand.machine.tar_reader import TarReader
 from wasmsand.machine.tar_writer import global_header, header, stored_size
 
@@ -118,6 +118,8 @@ def read_disk_image(machine: Machine, stream: IO[bytes]) -> None:
                 return
             loading.apply(member)
         raise DiskImageRejected("the disk image is cut short")
+    except ArchiveRejected as error:
+        raise DiskImageRejected(f"not a disk image: {error.detail}") from None
     except KernelError as error:
         raise DiskImageRejected(str(error)) from None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import posixpath
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -144,10 +145,9 @@ class HostFiles:
                 _make_directory(namespace, access, namespace.root, _bytes(path))
 
     def list(self, path: str) -> list[FileEntry]:
-        """The entries of a directory, by name."""
+        """The entries of a directory, by name. EFBIG if the paths are too long: see `tree`."""
         access = self._access()
-        found = trees.entries(access, _directory(access, path))
-        return [_entry(path, entry.path, entry.stat) for entry in found]
+        return _listed(path, trees.entries(access, _directory(access, path)))
 
     def tree(self, path: str) -> builtins.list[FileEntry]:
         """Everything below a directory: each directory before its entries, sorted by name.
@@ -156,18 +156,7 @@ class HostFiles:
         its names, a listing each path as a whole.
         """
         access = self._access()
-        found = []
-        left = HOST_LISTING_BYTES
-        for entry in trees.walk(access, _directory(access, path), into_mounts=True):
-            left -= len(entry.path) + len(path)
-            if left < 0:
-                raise KernelError(
-                    Errno.EFBIG,
-                    f"the paths below {path} are longer than {HOST_LISTING_BYTES} bytes together; "
-                    "list its directories one by one",
-                )
-            found.append(_entry(path, entry.path, entry.stat))
-        return found
+        return _listed(path, trees.walk(access, _directory(access, path), into_mounts=True))
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
         """Remove a file or an empty directory; with `recursive` a whole tree."""
@@ -372,6 +361,21 @@ def _directory(access: HostAccess, path: str) -> Node:
         if namespace.stat(node).mode & S_IFMT != S_IFDIR:
             raise KernelError(Errno.ENOTDIR, path)
         return node
+
+
+def _listed(path: str, found: Iterable[trees.Found]) -> list[FileEntry]:
+    listed = []
+    left = HOST_LISTING_BYTES
+    for entry in found:
+        left -= len(path) + len(entry.path)
+        if left < 0:
+            raise KernelError(
+                Errno.EFBIG,
+                f"the paths below {path} are longer than {HOST_LISTING_BYTES} bytes together; "
+                "list its directories one by one",
+            )
+        listed.append(_entry(path, entry.path, entry.stat))
+    return listed
 
 
 def _entry(base: str, relative: bytes, stat: Stat) -> FileEntry:

@@ -263,7 +263,11 @@ class AsyncFiles:
         self._blocking = blocking
 
     async def read(self, path: GuestPath) -> bytes:
-        """The whole content of a file."""
+        """The whole content of a file, as it is at one moment.
+
+        Raises `FileError` (EFBIG) for a file of holes that is larger than the sandbox's file
+        system: read it with `read_stream`.
+        """
         return await call(self._blocking.read, path)
 
     async def read_text(
@@ -291,7 +295,9 @@ class AsyncFiles:
         await call(self._blocking.write, path, data)
 
     async def append(self, path: GuestPath, data: bytes | str) -> None:
-        """Add to the end of a file, which is made if it is missing; all of `data` or nothing."""
+        """Add to the end of a file, which is made if it is missing; all of `data` or nothing,
+        unless a program writes to the same file meanwhile.
+        """
         await call(self._blocking.append, path, data)
 
     async def list(
@@ -368,15 +374,16 @@ class AsyncFiles:
         """Copy a file, or a directory with all it holds, to `host_path` of this machine.
 
         Nothing is written outside `host_path`, whatever the sandbox holds. Returns what was
-        left out: links that may lead outside, FIFOs, sockets and devices. Raises `OSError` for
-        what cannot be written.
+        left out: links that may lead outside, FIFOs, sockets and devices. Hard links and holes
+        stay what they are. Raises `OSError` for what cannot be written.
         """
         return await call(self._blocking.download, path, host_path)
 
     def export_tar(self, path: GuestPath = ".") -> AsyncIterator[bytes]:
         """A directory with all it holds, or one file, as pieces of a tar archive.
 
-        Names in it are relative to `path`. It is not compressed.
+        Names in it are relative to `path`. It is not compressed. A file with several names is
+        in it once, and large holes are not; nor is what is mounted below `path`, as `/proc`.
         """
         return Stream(lambda: self._blocking.export_tar(path))
 
@@ -386,7 +393,7 @@ class AsyncFiles:
         """Unpack a tar archive, plain or compressed by gzip, below a directory, which is made.
 
         Nothing is written outside `path`. Files that are there are replaced. Raises
-        `InvalidPathError` for what is no archive; what was unpacked before stays.
+        `ArchiveError` for what is no archive; what was unpacked before stays.
         """
         await call(self._blocking.import_tar, archive, path)
 

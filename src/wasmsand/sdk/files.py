@@ -19,7 +19,7 @@ from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.errors import FileError
 from wasmsand.sdk.globbing import matcher
 from wasmsand.sdk.results import FileInfo
-from wasmsand.sdk.transfer import pack_directory, unpack_directory
+from wasmsand.sdk.transfer import pack_directory, unpack_directory, unpack_file
 from wasmsand.sdk.watching import FileWatch
 
 CHUNK: Final = 1024 * 1024
@@ -43,10 +43,13 @@ class Files:
     # Content.
 
     def read(self, path: GuestPath) -> bytes:
-        """The whole content of a file.
+        """The whole content of a file, as it is at one moment.
 
         Example:
             sandbox.files.read("/etc/hostname")
+
+        Raises `FileError` (EFBIG) for a file of holes that is larger than the sandbox's file
+        system: read it with `read_stream`.
         """
         return self._attachment.backend.read_file(self._path(path))
 
@@ -100,7 +103,8 @@ class Files:
         self._attachment.backend.write_file(guest, payload)
 
     def append(self, path: GuestPath, data: bytes | str) -> None:
-        """Add to the end of a file, which is made if it is missing; all of `data` or nothing.
+        """Add to the end of a file, which is made if it is missing; all of `data` or nothing,
+        unless a program writes to the same file meanwhile.
 
         Example:
             sandbox.files.append("log.txt", "one more line\\n")
@@ -267,16 +271,22 @@ class Files:
             sandbox.files.download("dist", "build/dist")
 
         Nothing is written outside `host_path`, whatever the sandbox holds. Returns what was
-        left out: links that may lead outside, FIFOs, sockets and devices. Raises `OSError` for
-        what cannot be written.
+        left out: links that may lead outside, FIFOs, sockets and devices. Hard links and holes
+        stay what they are. Raises `OSError` for what cannot be written.
         """
         target = Path(arguments.host_path("host_path", host_path))
         guest = self._path(path)
-        if self.stat(guest).type == "dir":
+        info = self.stat(guest)
+        if info.type == "dir":
             return unpack_directory(self._attachment.backend.export_tar(guest), target)
+        if info.type == "file" and info.size:
+            # As an archive: that leaves holes out.
+            unpack_file(self._attachment.backend.export_tar(guest), target)
+            return []
+        pieces = self.read_stream(guest)  # of /proc, where files say that they are empty
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("wb") as file:
-            file.writelines(self.read_stream(guest))
+            file.writelines(pieces)
         return []
 
     def export_tar(self, path: GuestPath = ".") -> Iterator[bytes]:
@@ -286,7 +296,8 @@ class Files:
             with open("home.tar", "wb") as archive:
                 archive.writelines(sandbox.files.export_tar())
 
-        Names in it are relative to `path`. It is not compressed.
+        Names in it are relative to `path`. It is not compressed. A file with several names is
+        in it once, and large holes are not; nor is what is mounted below `path`, as `/proc`.
         """
         return self._attachment.backend.export_tar(self._path(path))
 
@@ -300,7 +311,7 @@ class Files:
                 sandbox.files.import_tar(archive, "restored")
 
         Nothing is written outside `path`. Files that are there are replaced. Raises
-        `InvalidPathError` for what is no archive; what was unpacked before stays.
+        `ArchiveError` for what is no archive; what was unpacked before stays.
         """
         guest = self._path(path)
         pieces = arguments.byte_pieces("archive", archive)

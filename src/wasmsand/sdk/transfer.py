@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from io import BufferedReader
+from io import BufferedReader, BufferedWriter
 from pathlib import Path
 from typing import Final
 
@@ -97,6 +97,23 @@ def unpack_directory(pieces: Iterable[bytes], directory: Path) -> list[str]:
         raise ArchiveError(f"EINVAL: {error.detail}", "EINVAL", str(directory)) from None
     unpacking.make_links()
     return unpacking.left_out
+
+
+def unpack_file(pieces: Iterable[bytes], target: Path) -> None:
+    """Write the one file that a tar archive holds to `target`, whatever its name is there.
+
+    Raises `ArchiveError` for what is no such archive.
+    """
+    reader = TarReader(PieceSource(pieces), _EXTENTS_MAX)
+    try:
+        member = next(iter(reader), None)
+        if member is None or member.kind is not Kind.FILE:
+            raise ArchiveRejected("it holds no file", readable=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("wb") as file:
+            _fill(file, member, reader)
+    except ArchiveRejected as error:
+        raise ArchiveError(f"EINVAL: {error.detail}", "EINVAL", str(target)) from None
 
 
 class _Unpacking:
@@ -189,14 +206,19 @@ def _write(path: Path, member: Member, reader: TarReader) -> tuple[int, int]:
     _make_way(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     with os.fdopen(os.open(path, flags, member.mode & 0o777 | 0o600), "wb") as file:
-        for offset, data in reader.pieces():
-            file.seek(offset)
-            file.write(data)
-        file.truncate(member.size)
+        _fill(file, member, reader)
         status = os.fstat(file.fileno())
     modified = max(0, min(member.mtime_ns, _LATEST_TIME))
     os.utime(path, ns=(modified, modified))
     return status.st_dev, status.st_ino
+
+
+def _fill(file: BufferedWriter, member: Member, reader: TarReader) -> None:
+    """Write the content of a member to an empty file, and leave its holes."""
+    for offset, data in reader.pieces():
+        file.seek(offset)
+        file.write(data)
+    file.truncate(member.size)
 
 
 def _make_way(path: Path) -> None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from wasmsand.kernel.flags import S_IFDIR
 from wasmsand.kernel.vfs.content import FileContent
 
+_REMOVED_KEPT = 64
+
 
 class Inode:
     """Attributes that every object has. Times are in nanoseconds."""
@@ -89,7 +91,6 @@ class DirectoryInode(Inode):
 
     FIRST_COOKIE = 3
     """1 and 2 belong to '.' and '..'."""
-    _REMOVED_KEPT = 64
 
     def __init__(self, mode: int, uid: int, gid: int, now: int) -> None:
         super().__init__(mode | S_IFDIR, uid, gid, now)
@@ -116,8 +117,8 @@ class DirectoryInode(Inode):
         """Take a name away. A dict never shrinks, so it is made anew now and then: a directory
         that once held many names must not keep the memory for them."""
         del self.entries[name]
-        self.removed += 1
-        if self.removed > self._REMOVED_KEPT and self.removed > 2 * len(self.entries):
+        self.removed = removed = self.removed + 1
+        if removed > _REMOVED_KEPT and removed > 2 * len(self.entries):
             self.entries = dict(self.entries)
             self.removed = 0
 

@@ -160,7 +160,8 @@ class Namespace(NodeOperations):
     def _create(
         self, cred: Credentials, fs: FileSystem, parent: int, name: bytes, mode: int, umask: int
     ) -> Node:
-        _require_nameable(name)
+        if len(name) > NAME_MAX or b"\0" in name:
+            raise _bad_name(name)
         directory = self._may_create(cred, fs, parent)
         mode, uid, gid = permissions.owner_of_new(
             cred, directory, mode & PERMISSION_BITS, umask, is_directory=False
@@ -250,7 +251,8 @@ class Namespace(NodeOperations):
         fs, ino, name = walked.fs, walked.ino, walked.name
         if name in _NO_NAME or fs.lookup(ino, name) is not None:
             raise KernelError(Errno.EEXIST)
-        _require_nameable(name)
+        if len(name) > NAME_MAX or b"\0" in name:
+            raise _bad_name(name)
         if walked.slash and not is_directory:
             raise KernelError(Errno.ENOENT)
         self._require_writable(fs)
@@ -334,8 +336,8 @@ class Namespace(NodeOperations):
         self._require_writable(fs)
         ino = self._existing(old)
         target = fs.lookup(new.ino, new.name)
-        if target is None:
-            _require_nameable(new.name)
+        if target is None and (len(new.name) > NAME_MAX or b"\0" in new.name):
+            raise _bad_name(new.name)
         if target is None and exchange:
             raise KernelError(Errno.ENOENT)
         if target is not None and flags & RENAME_NOREPLACE:
@@ -396,9 +398,8 @@ class Namespace(NodeOperations):
             raise KernelError(Errno.EBUSY)
 
 
-def _require_nameable(name: bytes) -> None:
-    """A name that every program can name again: no C string holds a NUL."""
+def _bad_name(name: bytes) -> KernelError:
+    """Why a name is refused: it is too long, or no C string could name it again."""
     if len(name) > NAME_MAX:
-        raise KernelError(Errno.ENAMETOOLONG)
-    if b"\0" in name:
-        raise KernelError(Errno.EINVAL, "NUL in a name")
+        return KernelError(Errno.ENAMETOOLONG)
+    return KernelError(Errno.EINVAL, "NUL in a name")

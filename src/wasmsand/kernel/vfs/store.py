@@ -332,7 +332,8 @@ class TreeStore(FileSystem):
 
     def _free(self, ino: int, inode: Inode) -> None:
         if type(inode) is FileInode:
-            inode.content.free(self.space)
+            if inode.content.blocks:
+                inode.content.free(self.space)
         elif type(inode) is SymlinkInode and ino >= self._table.image_end:
             self.space.give_blocks(target_blocks(inode.target))
         if ino >= self._table.image_end:

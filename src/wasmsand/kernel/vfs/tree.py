@@ -236,7 +236,8 @@ class TreeFs(TreeStore):
 
     def _insert(self, parent: int, name: bytes, inode: Inode) -> int:
         directory = self._writable_directory(parent, name)
-        self._free_some()
+        if self._unreleased or self.space.discarded_blocks:
+            self._free_some()
         self.space.take_inode()
         ino = self._table.add(inode)
         inode.parent = parent
@@ -263,7 +264,8 @@ class TreeFs(TreeStore):
 
     def unlink(self, parent: int, name: bytes) -> None:
         ino = self._entry(parent, name)
-        self._free_some()
+        if self._unreleased or self.space.discarded_blocks:
+            self._free_some()
         directory = self._own_directory(parent)
         directory.remove(name)
         directory.mtime = directory.ctime = now = self._now()

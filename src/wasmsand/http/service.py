@@ -20,6 +20,7 @@ from wasmsand.http.quotas import Quotas
 from wasmsand.http.registry import Entry, Registry
 from wasmsand.http.settings import Settings
 from wasmsand.http.tokens import ANYBODY, Token, TokenTable
+from wasmsand.sdk.opening import keep_spare_processes
 from wasmsand.serving.daemons import Daemons
 from wasmsand.serving.endings import Endings
 from wasmsand.serving.lanes import QUEUE_SECONDS, Lane, LaneFull
@@ -172,10 +173,14 @@ class Service:
     async def running(self) -> AsyncIterator[None]:
         """While the server runs: sandboxes expire. At the end all are killed."""
         reaper = asyncio.create_task(self._reap())
+        if self.settings.uses_processes:
+            keep_spare_processes(self.settings.spare_processes)
         try:
             yield
         finally:
             reaper.cancel()
+            if self.settings.uses_processes:
+                self.endings.run(lambda: keep_spare_processes(0))
             await self.kill_all()
             self._commands.close()
             self._files.close()

@@ -98,6 +98,13 @@ class Settings:
         """Who shares the server: the tokens, and those who show none."""
         return len(self.tokens) + 1 if self.tokens else 1
 
+    @property
+    def uses_processes(self) -> bool:
+        """Whether any sandbox has a process of its own."""
+        return self.isolation == "process" or any(
+            self.isolation_of(token) == "process" for token in self.tokens
+        )
+
     def isolation_of(self, owner: Token) -> Isolation:
         """How sandboxes of `owner` run."""
         if self.isolation is not None:

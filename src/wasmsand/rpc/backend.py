@@ -18,6 +18,7 @@ from wasmsand.rpc import values
 from wasmsand.rpc.client import ANSWER_SECONDS, Connection
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError
+from wasmsand.rpc.spares import connection_for, keep_spares
 from wasmsand.sdk.backend import (
     STDIN,
     BackendProcess,
@@ -53,14 +54,22 @@ def open_process_backend(options: SandboxOptions) -> ProcessBackend:
     return ProcessBackend(options)
 
 
+def keep_process_spares(count: int) -> None:
+    """Keep `count` processes ready for sandboxes with the usual limits, or smaller ones."""
+    keep_spares(count, _longest_line(SandboxOptions()))
+
+
 class ProcessBackend:
     """A process with a machine, as a `Backend`."""
 
     def __init__(self, options: SandboxOptions) -> None:
         """Raises what `LocalBackend` does, and `SandboxCrashedError`."""
         self._fs_limit_bytes = options.fs_limit_bytes
-        readable = [] if options.wasm_dir is None else [options.wasm_dir]
-        connection = Connection(_longest_line(options), readable)
+        line_bytes = _longest_line(options)
+        if options.wasm_dir is None:
+            connection = connection_for(line_bytes)
+        else:
+            connection = Connection(line_bytes, [options.wasm_dir])
         try:
             with _failures():
                 # Compiling what is in wasm_dir takes the time that it takes.

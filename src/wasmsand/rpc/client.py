@@ -161,6 +161,12 @@ class Connection:
         """Of the process."""
         return self._process.pid
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the process has not ended, as far as is known."""
+        with self._lock:
+            return self._end is None and not self._closing
+
     def begin(self, method: str, params: dict[str, object], seconds: float | None) -> Call:
         """Send a request, for at most `seconds`. Raises `SandboxClosedError` if the process has
         ended."""

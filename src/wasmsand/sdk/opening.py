@@ -18,6 +18,8 @@ Isolation = Literal["none", "process"]
 
 _PROCESS_BACKEND: Final = ("wasmsand.rpc.backend", "open_process_backend")
 """`(options: SandboxOptions) -> Backend`: a sandbox in a process of its own."""
+_PROCESS_SPARES: Final = ("wasmsand.rpc.backend", "keep_process_spares")
+"""`(count: int) -> None`: keep so many processes ready for such sandboxes."""
 _HTTP_BACKEND: Final = ("wasmsand.http.backend", "open_http_backend")
 """`(url: str, token: str | None, options: SandboxOptions) -> Backend`: a server's sandbox."""
 
@@ -30,6 +32,12 @@ def open_backend(options: SandboxOptions, isolation: Isolation = "none") -> Back
         make = cast("Callable[[SandboxOptions], Backend]", _load(_PROCESS_BACKEND))
         return make(options)
     raise ValueError(f"isolation must be 'none' or 'process', not {isolation!r}")
+
+
+def keep_spare_processes(count: int) -> None:
+    """Keep processes ready, so that `open_backend(..., "process")` is quick; 0 ends them. They
+    take memory: for servers, which make many sandboxes."""
+    cast("Callable[[int], None]", _load(_PROCESS_SPARES))(count)
 
 
 def connect_backend(url: str, token: str | None, options: SandboxOptions) -> Backend:

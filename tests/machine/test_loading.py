@@ -263,7 +263,9 @@ def test_a_known_program_that_is_no_longer_cached_is_compiled_apart_again(
     assert engine.loads == 2
 
 
-def test_a_program_is_read_in_pieces(machine: Machine, engine: GatedEngine) -> None:
+def test_a_program_is_read_in_pieces(
+    machine: Machine, engine: GatedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine.gate.set()
     size = 5 * IO_CHUNK
     custom = b"\0" + bytes(
@@ -278,6 +280,6 @@ def test_a_program_is_read_in_pieces(machine: Machine, engine: GatedEngine) -> N
         longest = max(longest, size)
         return read(node, offset, size)
 
-    machine.kernel.namespace.read = counting  # type: ignore[method-assign]
+    monkeypatch.setattr(machine.kernel.namespace, "read", counting)
     assert run(machine, "/tmp/p").exit_code == 5
     assert longest == IO_CHUNK

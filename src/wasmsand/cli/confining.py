@@ -2,7 +2,8 @@
 
 Rules: nothing of the user's own is readable, not even the list of users; the cache of compiled
 modules is code that other processes run, so it is only read: what is compiled here stays in
-memory. Only the interpreter itself can be executed, which is confined in turn.
+memory, and what the user gives is compiled before, by a process of its own. Only the interpreter
+itself can be executed, which is confined in turn.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from wasmsand.cli.compile_ahead import compile_ahead
 from wasmsand.confinement import Barriers, Policy, confine
 from wasmsand.engine.wasmtime.compile_cache import UNNAMED, VARIABLE, default_directory
 from wasmsand.machine.image import IMAGE_DIRECTORY
@@ -40,7 +42,8 @@ _PROGRAM_HEADER_INTERPRETER: Final = 3
 
 
 def confine_server(readable: Sequence[str], parent: int | None) -> Barriers:
-    """Confine this process to what a sandbox needs. Raises `OSError`."""
+    """Confine this process to what a sandbox needs. Raises `OSError`, and `ParentGone`."""
+    compile_ahead([path for path in readable if os.path.isdir(path)])
     # Neither depends on the working directory, or on the list of users, afterwards.
     sys.path[:] = [os.path.abspath(entry) for entry in sys.path if entry]
     cache = default_directory()

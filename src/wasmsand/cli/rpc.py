@@ -56,7 +56,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def execute(arguments: argparse.Namespace) -> int:
     """Serve until the end."""
     from wasmsand.cli.confining import confine_server
-    from wasmsand.confinement import Barriers
+    from wasmsand.confinement import Barriers, ParentGone
     from wasmsand.rpc.server import serve_stdio
     from wasmsand.wire.channel import leave
     from wasmsand.wire.lines import MAX_LINE_BYTES
@@ -67,6 +67,8 @@ def execute(arguments: argparse.Namespace) -> int:
             barriers = confine_server(arguments.readable, arguments.parent)
     except OSError as error:
         raise Failure(f"--confine: {error.strerror}") from None
+    except ParentGone:
+        raise Failure("--parent: the process that started it is gone") from None
     try:
         status = serve_stdio(arguments.max_line_bytes or MAX_LINE_BYTES, barriers)
     except OSError as error:

@@ -14,7 +14,7 @@ starts. There is no maintained library that has all of landlock's rules, and non
 that needs no further C library; both are a few system calls.
 """
 
-from wasmsand.confinement.confining import Barriers, Policy, confine
+from wasmsand.confinement.confining import Barriers, ParentGone, Policy, confine
 from wasmsand.confinement.resources import limit_memory
 
-__all__ = ["Barriers", "Policy", "confine", "limit_memory"]
+__all__ = ["Barriers", "ParentGone", "Policy", "confine", "limit_memory"]

@@ -55,7 +55,7 @@ def confine(policy: Policy) -> Barriers:
 
     Raises `OSError` if one cannot be put up, and `ParentGone`.
     """
-    if threading.active_count() != 1:
+    if _threads() != 1:
         raise RuntimeError("barriers hold for the threads to come: confine before others start")
     names: list[str] = []
     if limit_resources():
@@ -72,6 +72,14 @@ def confine(policy: Policy) -> Barriers:
         if seccomp.restrict():
             names.append("seccomp")
     return Barriers(tuple(names))
+
+
+def _threads() -> int:
+    """Of this process, those of C libraries included where the system tells."""
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return threading.active_count()
 
 
 def _rules(policy: Policy) -> list[tuple[str, int]]:

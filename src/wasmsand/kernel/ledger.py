@@ -60,6 +60,7 @@ class Ledger:
     __slots__ = (
         "dying",
         "engine",
+        "evened",
         "freed",
         "guest",
         "kernel_max",
@@ -91,6 +92,8 @@ class Ledger:
         """By how much guests that compute may grow, all together, until they are looked at."""
         self.sharers = 0
         """How many guests that are."""
+        self.evened = -1
+        """The tick of the engine at which guests last had to look at their shares at once."""
         self.freed: deque[Freed] = deque()
         """What threads have freed since. Only this may be changed without the sandbox's lock, for
         which the thread of an ended process would wait, and others for it."""

@@ -33,7 +33,7 @@ DATAGRAM_MAX = 65_507
 BACKLOG_MAX = 4096
 """Most connections that wait to be accepted (Linux: net.core.somaxconn); as many more may wait
 for a place among them."""
-SOCKETS_MAX = 16_384
+SOCKETS_MAX = 8192
 """Sockets of one sandbox, also those of connections that nobody has accepted."""
 PORT_HOLDERS_MAX = 1024
 """Sockets that bound the same port (SO_REUSEPORT, SO_REUSEADDR)."""

@@ -179,9 +179,14 @@ class Charge:
         """Other threads have run, and the memory may have grown."""
         self._size = self._instance.memory_size()
 
-    def is_poor(self) -> bool:
-        """Whether it may grow by much less than there is room for, as others compute too."""
-        return self.account.share * _POOR_PART < self._ledger.room
+    def wants_more(self) -> bool:
+        """Whether others should look at their shares at once, so that this one gets more: it may
+        grow by much less than there is room for. Once per tick, since it costs all guests."""
+        ledger, tick = self._ledger, self._engine.tick_number
+        if self.account.share * _POOR_PART >= ledger.room or ledger.evened == tick:
+            return False
+        ledger.evened = tick
+        return True
 
     def leave(self) -> None:
         """The guest has ended, and its instance is about to be closed: nobody looks any more."""

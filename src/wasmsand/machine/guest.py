@@ -134,8 +134,8 @@ class Guest(ThreadRunner):
         self._show_memory()
         if not further_thread:  # which does not run yet
             self._charge.go_on(self.process.rlimits.address_space)
-            if self._charge.is_poor():
-                self.kernel.interrupt()  # the others get smaller shares, and then this one more
+            if self._charge.wants_more():
+                self.kernel.interrupt()
 
     # Its memory.
 

@@ -161,9 +161,7 @@ class Connection:
         """Of the process."""
         return self._process.pid
 
-    def begin(
-        self, method: str, params: dict[str, object], seconds: float | None = ANSWER_SECONDS
-    ) -> Call:
+    def begin(self, method: str, params: dict[str, object], seconds: float | None) -> Call:
         """Send a request, for at most `seconds`. Raises `SandboxClosedError` if the process has
         ended."""
         if os.getpid() != self._owner:

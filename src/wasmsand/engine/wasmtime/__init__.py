@@ -15,9 +15,11 @@
     threads         the pool of deep threads
     module          a compiled program
     instance        one program in memory
+    holdings        what it holds beside its memory
     memory_image    captured memory, laid under new instances
     fork            Asyncify
     touched_pages   what a fork must copy
+    resident_pages  what stacks really take
     traps           why a guest stopped
     runtime         what modules and instances share
     engine          all of it together

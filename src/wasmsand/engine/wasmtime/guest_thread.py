@@ -26,6 +26,8 @@ THREAD_START = "__thread_start"
 _EAGAIN = 11
 _IDLE_MAX = 8
 """Instances of ended threads that a program keeps."""
+_IDLE_EXCEPTION_BYTES = 256 << 10
+"""Heap of exceptions that such an instance may keep."""
 
 
 class WasmtimeThread(WasmtimeInstance):
@@ -114,7 +116,9 @@ class WasmtimeThread(WasmtimeInstance):
         """Free all but the memory, which is the first instance's."""
         if self._closed or self in self._first.idle_threads:
             return
-        if self._usable_again and len(self._first.idle_threads) < _IDLE_MAX:
+        record = self._record or self.read_record()
+        small = record.exception_bytes() <= _IDLE_EXCEPTION_BYTES
+        if self._usable_again and small and len(self._first.idle_threads) < _IDLE_MAX:
             self._calls = None  # no circles of references
             self._first.idle_threads.append(self)
         else:

@@ -1,0 +1,251 @@
+"""Attacks by kernel objects: each is held, the command ends in time, the sandbox works on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from wasmsand import Sandbox, Usage
+
+MIB = 1024 * 1024
+UNCHARGED = 4 * MIB
+"""Of kernel objects, beyond memory_limit_bytes."""
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    """A sandbox with 64 MiB that must still work, and hold nothing, after the test."""
+    with Sandbox(memory_limit_bytes=64 * MIB) as sandbox:
+        yield sandbox
+        assert sandbox.commands.run("echo alive | cat").stdout == "alive\n"
+        assert empty(sandbox).kernel_bytes == 0
+
+
+def empty(sandbox: Sandbox) -> Usage:
+    """What is used when all processes have ended."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        usage = sandbox.usage()
+        if not usage.processes and not usage.kernel_bytes:
+            return usage
+        time.sleep(0.01)
+    return sandbox.usage()
+
+
+def attack(sandbox: Sandbox, script: str, timeout_ms: int = 10_000) -> str:
+    """Run a Python program that prints what stopped it; its output."""
+    sandbox.files.write("/tmp/attack.py", script)
+    began = time.monotonic()
+    result = sandbox.commands.run("python3 /tmp/attack.py", timeout_ms=timeout_ms)
+    assert time.monotonic() - began < timeout_ms / 1000 + 10, "the time limit did not hold"
+    return result.stdout + result.stderr
+
+
+FAN_OUT = """
+import errno, os, select
+layers = [[select.epoll() for _ in range(60)] for _ in range(5)]
+refused = {}
+def watch(above, below):
+    try:
+        above.register(below, select.EPOLLIN)
+    except OSError as error:
+        name = errno.errorcode[error.errno]
+        refused[name] = refused.get(name, 0) + 1
+for upper, lower in zip(layers, layers[1:]):
+    for above in upper:
+        for below in lower[:25]:
+            watch(above, below)
+source, sink = os.pipe()
+for epoll in layers[-1]:
+    watch(epoll, source)
+os.write(sink, b"x")
+for epoll in layers[0]:
+    epoll.poll(0)
+poll = select.poll()
+for epoll in layers[0]:
+    poll.register(epoll, select.POLLIN)
+for _ in range(20):
+    poll.poll(0)
+print("done", sorted(refused))
+"""
+
+
+def test_epoll_files_in_fan_out(sandbox: Sandbox) -> None:
+    assert attack(sandbox, FAN_OUT) == "done ['EINVAL']\n"
+
+
+CHAIN = """
+import errno, select
+last, refused, kept = select.epoll(), 0, []
+for _ in range(900):
+    kept.append(last)
+    above = select.epoll()
+    try:
+        above.register(last, select.EPOLLIN)
+    except OSError as error:
+        assert error.errno == errno.ELOOP
+        refused += 1
+    last = above
+last.poll(0)
+first, others = select.epoll(), 0
+last = first
+for _ in range(100):
+    kept.append(last)
+    below = select.epoll()
+    try:
+        last.register(below, select.EPOLLIN)
+    except OSError as error:
+        assert error.errno == errno.ELOOP
+        others += 1
+    last = below
+print(refused, others)
+"""
+
+
+def test_a_chain_of_epoll_files(sandbox: Sandbox) -> None:
+    assert attack(sandbox, CHAIN) == "180 20\n"
+
+
+def test_watches_without_end(sandbox: Sandbox) -> None:
+    script = """
+import errno, os, select
+source, sink = os.pipe()
+fds = [os.dup(source) for _ in range(900)]
+count = 0
+try:
+    kept = []
+    while True:
+        epoll = select.epoll()
+        kept.append(epoll)
+        for fd in fds:
+            epoll.register(fd, select.EPOLLIN)
+            count += 1
+except OSError as error:
+    print(errno.errorcode[error.errno], count)
+os.write(sink, b"x")
+"""
+    assert attack(sandbox, script) == "ENOSPC 8192\n"
+
+
+def test_connections_that_nobody_accepts(sandbox: Sandbox) -> None:
+    script = """
+import errno, socket
+listeners = []
+for _ in range(50):
+    listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
+    listeners.append(listener)
+count, data = 0, b"x" * 65000
+try:
+    while True:
+        client = socket.socket()
+        client.settimeout(5)
+        client.connect(listeners[count % 50].getsockname())
+        client.setblocking(False)
+        client.send(data)
+        client.close()
+        count += 1
+except OSError as error:
+    print(errno.errorcode[error.errno], count > 100)
+"""
+    assert attack(sandbox, script, 30_000) == "ENOBUFS True\n"
+
+
+def test_datagrams_that_nobody_reads(sandbox: Sandbox) -> None:
+    script = """
+import errno, socket
+receivers = []
+for _ in range(900):
+    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    receiver.bind(("127.0.0.1", 0))
+    receivers.append(receiver.getsockname())
+    receivers.append(receiver)
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+try:
+    while True:
+        for address in receivers[::2]:
+            sender.sendto(b"x" * 20000, address)
+except OSError as error:
+    print(errno.errorcode[error.errno])
+"""
+    assert attack(sandbox, script, 30_000) == "ENOBUFS\n"
+
+
+def test_what_is_queued_is_told(sandbox: Sandbox) -> None:
+    script = """
+import os, sys
+pipes = [os.pipe() for _ in range(100)]
+for _, sink in pipes:
+    os.write(sink, b"x" * 60000)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+    sandbox.files.write("/tmp/attack.py", script)
+    command = sandbox.commands.start("python3 /tmp/attack.py")
+    assert next(iter(command)) is not None
+    usage = sandbox.usage()
+    assert 6_000_000 < usage.kernel_bytes < 8_000_000
+    assert usage.memory_bytes > usage.kernel_bytes
+    command.kill()
+    command.wait()
+
+
+def test_terminals_whose_masters_are_closed(sandbox: Sandbox) -> None:
+    script = """
+import errno, os
+slaves = []
+try:
+    while True:
+        master, slave = os.openpty()
+        os.set_blocking(slave, False)
+        try:
+            while True:
+                os.write(slave, b"x" * 4096)
+        except BlockingIOError:
+            pass
+        os.close(master)
+        slaves.append(slave)
+except OSError as error:
+    print(errno.errorcode[error.errno], len(slaves))
+"""
+    name, count = attack(sandbox, script, 30_000).split()
+    assert name in ("ENOMEM", "EMFILE")
+    assert int(count) < 700
+
+
+def test_a_timer_that_fires_all_the_time(sandbox: Sandbox) -> None:
+    script = """
+import signal
+count = 0
+def handle(*_):
+    global count
+    count += 1
+signal.signal(signal.SIGALRM, handle)
+signal.setitimer(signal.ITIMER_REAL, 1e-6, 1e-6)
+while count < 50:
+    pass
+for _ in range(100000):
+    signal.setitimer(signal.ITIMER_REAL, 1000)
+print("done")
+"""
+    assert attack(sandbox, script, 30_000) == "done\n"
+
+
+def test_a_background_process_that_keeps_making_threads(sandbox: Sandbox) -> None:
+    script = """
+import threading, time
+def make():
+    while True:
+        try:
+            threading.Thread(target=time.sleep, args=(1000,)).start()
+        except RuntimeError:
+            time.sleep(0.01)
+make()
+"""
+    sandbox.files.write("/tmp/attack.py", script)
+    sandbox.commands.run("python3 /tmp/attack.py > /dev/null 2>&1 &")
+    for _ in range(5):
+        result = sandbox.commands.run("sleep 0.3; echo alive | cat", timeout_ms=20_000)
+        assert result.stdout == "alive\n"
+    sandbox.commands.run("pkill -KILL python3; sleep 0.1")

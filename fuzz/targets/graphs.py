@@ -88,6 +88,8 @@ class ObjectGraphs(Target):
 
     def fork(self, caller: Caller) -> int:
         """A further process, which has the caller's descriptors."""
+        if caller.process.dead:  # by a hang-up; the machine looks before it forks
+            raise ProcessEnded
         if len(self._processes) >= _PROCESSES:
             return 0
         child = caller.fork()

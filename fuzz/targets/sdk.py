@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from fuzz.machines import prepare_process
 from fuzz.target import MIB, Finding, Source, Target
-from wasmsand import FileWatch, Sandbox, SandboxError
+from wasmsand import CommandError, FileWatch, Sandbox, SandboxError
 
 _TEXTS: Final = (
     "", "a", "b", "d/e", ".", "..", "/", "/tmp", "/etc/passwd", "/proc/self/fd/0", "/dev/zero",
@@ -46,6 +46,8 @@ _OPTIONS: Final = (
     "max_open_files", "max_output_bytes", "env", "cwd",
 )  # fmt: skip
 _MOST_CALLS: Final = 40
+_TAKEN_AWAY: Final = frozenset({"EACCES", "ENOENT", "ENOTDIR", "ELOOP", "ENOEXEC"})
+"""What running a shell gives after its file was removed, replaced or made unreadable."""
 
 
 class SdkCalls(Target):
@@ -145,5 +147,6 @@ def _check_usable(sandbox: Sandbox) -> None:
         assert started.pid > 1
     try:
         sandbox.commands.run("true", cwd="/")
-    except SandboxError as error:
-        raise Finding("unusable", f"commands.run: {error!r}") from error
+    except CommandError as error:
+        if error.errno_name not in _TAKEN_AWAY:
+            raise Finding("unusable", f"commands.run: {error!r}") from error

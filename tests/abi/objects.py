@@ -183,9 +183,7 @@ KINDS: dict[str, Callable[[Caller, int], object]] = {
     "a pair of datagram sockets": lambda c, i: pair(c, DATAGRAM),
     "a connection that nobody accepted": lambda c, i: connection(c, 5000),
     "one whose client is gone": lambda c, i: c.ok("close", connection(c, 5000)),
-    "a socket with all options": lambda c, i: all_options(
-        c, c.ok("socket", AF_INET, STREAM, 0)
-    ),
+    "a socket with all options": lambda c, i: all_options(c, c.ok("socket", AF_INET, STREAM, 0)),
     "a datagram": lambda c, i: send(c, 5, b"x", inet(c, 7000 + i % 64)),
     "a datagram of IPv6": lambda c, i: send(c, 6, b"x", inet6(c, 7000 + i % 64)),
     "a message with a descriptor": lambda c, i: send_fds(c, 7 + 2 * (i % 64), 1),

@@ -249,3 +249,12 @@ make()
         result = sandbox.commands.run("sleep 0.3; echo alive | cat", timeout_ms=20_000)
         assert result.stdout == "alive\n"
     sandbox.commands.run("pkill -KILL python3; sleep 0.1")
+
+
+def test_the_command_after_a_fork_bomb_runs(sandbox: Sandbox) -> None:
+    for _ in range(3):
+        sandbox.commands.run(":(){ :|:& };:", timeout_ms=4_000)
+        result = sandbox.commands.run("echo alive | cat", timeout_ms=20_000)
+        assert (result.stdout, result.timed_out) == ("alive\n", False)
+    while sandbox.usage().processes:
+        sandbox.commands.run("kill -KILL -1", timeout_ms=4_000)

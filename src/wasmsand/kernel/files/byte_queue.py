@@ -15,6 +15,7 @@ from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.ledger import Ledger
 
 _JOIN_BELOW: Final = 4096
+_CUT_FROM: Final = 512
 
 
 class ByteQueue:
@@ -57,7 +58,7 @@ class ByteQueue:
             if end < len(first):
                 parts.append(first[self._taken : end])
                 self._taken = end
-                if end >= _JOIN_BELOW and end * 2 >= len(first):
+                if end >= _CUT_FROM and end * 2 >= len(first):
                     self._chunks[0] = first[end:]
                     self._taken = 0
                 break

@@ -1,11 +1,10 @@
 """Connections: SOCK_STREAM of Unix sockets, and TCP.
 
-Owns `StreamSocket` and the two `Channel`s of a connection. Rules: data is read before an
-error is told, an error before the end; a socket closed with unread data resets its peer;
-TCP takes one write after its peer has closed, a Unix socket none; a connection exists before
-it is accepted, and waits in the listener's queue or, if that is full, outside of it; TCP's
-urgent byte is kept apart from the stream, or in it if its reader asked for that when it came,
-and a read does not go past where it was.
+Owns `StreamSocket`; the two directions of a connection are `Channel`s. Rules: data is read
+before an error is told, an error before the end; a socket closed with unread data resets its
+peer; TCP takes one write after its peer has closed, a Unix socket none; a connection exists
+before it is accepted, is on the ledger since then, and waits in the listener's queue; if that
+is full, the socket waits outside of it, until it is closed.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.byte_queue import ByteQueue
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import (
     O_NONBLOCK,
@@ -29,7 +27,6 @@ from wasmsand.kernel.flags import (
     POLLRDNORM,
     POLLWRNORM,
 )
-from wasmsand.kernel.ledger import Ledger
 from wasmsand.kernel.limits import (
     BACKLOG_MAX,
     FULL_PIPES_MAX,
@@ -46,9 +43,10 @@ from wasmsand.kernel.sockets.address import (
     local_host_for,
 )
 from wasmsand.kernel.sockets.base import NOBODY, Peer, Socket
+from wasmsand.kernel.sockets.channel import Channel
 from wasmsand.kernel.sockets.options import SO_OOBINLINE
 from wasmsand.kernel.sockets.rights import Rights
-from wasmsand.kernel.wait import WaitQueue, WouldBlock
+from wasmsand.kernel.wait import WouldBlock
 
 if TYPE_CHECKING:
     from wasmsand.kernel.sockets.network import Network
@@ -68,105 +66,6 @@ class State(Enum):
     """A TCP connection that is no more: what had arrived can still be read."""
 
 
-class Channel(ByteQueue):
-    """One direction of a connection."""
-
-    __slots__ = (
-        "_pulled",
-        "_rights",
-        "capacity",
-        "finished",
-        "mark",
-        "reader",
-        "urgent",
-        "writer",
-    )
-
-    def __init__(self, ledger: Ledger, capacity: int, writer: WaitQueue, reader: WaitQueue) -> None:
-        super().__init__(ledger)
-        self.capacity = capacity
-        self.finished = False
-        """The writer will write no more."""
-        self.mark: int | None = None
-        """Where in the stream the last urgent byte was sent, until that is read past."""
-        self.urgent = b""
-        """That byte, until it is read, if it is kept apart."""
-        self.writer = writer
-        self.reader = reader
-        self._pulled = 0
-        self._rights = _NO_RIGHTS  # by position in the stream
-
-    def room(self) -> int:
-        """Bytes that can be written now."""
-        return self.capacity - self.size
-
-    def push_with(self, data: bytes, rights: Rights | None) -> None:
-        """Append `data`, which must fit; `rights` arrive with its first byte."""
-        start = self._pulled + self.size
-        self.push(data)
-        if rights is not None:
-            if self._rights is _NO_RIGHTS:
-                self._rights = deque()
-            self._rights.append((start, rights))
-        self.reader.wake()
-
-    def push_urgent(self, data: bytes, *, inline: bool) -> None:
-        """Append `data`, which must fit, and whose last byte is urgent."""
-        mark = self._pulled + self.size + len(data) - 1
-        self.push(data if inline else data[:-1])
-        self.mark = mark
-        self.urgent = b"" if inline else data[-1:]
-        self.reader.wake()
-
-    @property
-    def at_mark(self) -> bool:
-        """Whether the next byte is, or would be if it were not kept apart, the urgent one."""
-        return self.mark == self._pulled
-
-    def _pass_mark(self, mark: int, count: int, peek: bool) -> int:
-        """How many bytes can be taken: up to the mark, or, from there, past it."""
-        if mark > self._pulled:
-            return min(count, mark - self._pulled)
-        if not peek:
-            self.mark, self.urgent = None, b""
-        return count
-
-    def take(self, count: int, peek: bool) -> tuple[bytes, Rights | None]:
-        """Up to `count` bytes, with the descriptors that came with the first of them: bytes
-        of two messages with descriptors are not taken at once."""
-        if self.mark is not None and count:
-            count = self._pass_mark(self.mark, count, peek)
-        rights = None
-        waiting = self._rights
-        if waiting:
-            start = self._pulled
-            first = waiting[0][0]
-            if first > start:
-                count = min(count, first - start)
-            else:
-                rights = waiting[0][1]
-                if len(waiting) > 1:
-                    count = min(count, waiting[1][0] - start)
-        data = self.pull(count)
-        if peek:
-            self.put_back(data)
-            return data, None
-        self._pulled += len(data)
-        if rights is not None:
-            waiting.popleft()
-        self.writer.wake()
-        return data, rights
-
-    def discard(self) -> bool:
-        """The reader is gone; whether something was left unread."""
-        unread = self.size > 0
-        self.clear()
-        while self._rights:
-            self._rights.popleft()[1].drop()
-        return unread
-
-
-_NO_RIGHTS: Final[deque[tuple[int, Rights]]] = deque(maxlen=0)
 _NO_CONNECTIONS: Final[deque[StreamSocket]] = deque(maxlen=0)
 """Instead of an empty queue, of which each takes 600 bytes."""
 

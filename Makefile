@@ -4,7 +4,7 @@
 # another Python with `make PYTHON=python3.13 ...`.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check build bench conformance docs wheel clean
+.PHONY: help demo test lint check build bench conformance fuzz docs wheel clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,12 +13,15 @@ STAMP := $(VENV)/installed
 EXTRAS := $(VENV)/installed-extras
 
 # Directories that are ours to check; those of them that exist.
-TYPED := $(wildcard src tools bench userland conformance tests)
+TYPED := $(wildcard src tools bench userland conformance fuzz tests)
 PYTEST := $(BIN)/python -m pytest
 # The recipes of a first impression; the others take longer to build.
 DEMO := bash coreutils grep sed gawk findutils diffutils
 # Give more to pytest: make test ARGS='-k fork -x'
 ARGS ?=
+# How long `make fuzz` attacks, and how long `make test` does, in seconds for all targets.
+SECONDS_ ?= 600
+TEST_SECONDS := 60
 # Hundreds of tests watch processes, clocks and terminals of a machine that others use too. A
 # failure counts if the test fails again with nothing beside it; both are printed.
 ONCE_MORE := make: some tests failed (above); these run once more, one at a time
@@ -33,6 +36,7 @@ help:
 	@echo '  make build         build the whole user space from source; cached'
 	@echo '  make bench         all timings, WebAssembly and native side by side'
 	@echo "  make conformance   the programs' own test suites, in the sandbox and natively"
+	@echo '  make fuzz          attack every interface for SECONDS_=600 seconds; ARGS names targets'
 	@echo '  make docs          the documentation site in build/site; fails on a broken link'
 	@echo '  make wheel         dist/*.whl with the built user space inside: installs without a compiler'
 	@echo '  make clean         remove what was made here (not the build cache: wasmsand build --clean)'
@@ -73,6 +77,7 @@ check: lint
 
 test: lint build $(EXTRAS)
 	$(BIN)/python -m tests.differential
+	$(BIN)/python -m fuzz --seconds $(TEST_SECONDS)
 	$(PYTEST) -n auto $(ARGS) || { [ $$? -eq 1 ] && echo '$(ONCE_MORE)' && \
 	    $(PYTEST) --last-failed --last-failed-no-failures none $(ARGS); }
 
@@ -82,6 +87,9 @@ bench: build
 conformance: build
 	$(BIN)/python -m conformance $(ARGS)
 
+fuzz: $(STAMP)
+	$(BIN)/python -m fuzz --seconds $(SECONDS_) $(ARGS)
+
 docs: $(EXTRAS)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
@@ -90,4 +98,4 @@ wheel: build
 
 clean:
 	rm -rf $(VENV) dist build src/wasmsand/_image .mypy_cache .pytest_cache .ruff_cache
-	find src tests tools bench userland conformance -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests tools bench userland conformance fuzz -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

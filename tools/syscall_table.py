@@ -49,7 +49,8 @@ A program built for wasm32-wasip1 by Rust, Go, Zig, C or Swift is a command of a
 - `Sandbox(wasm_dir="tools")`, or `wasmsand run --wasm-dir tools`: every `tools/NAME.wasm` is
   the command `NAME`; it is compiled before the sandbox is there, once per machine;
 - or write the module into the sandbox (`files.write("/usr/local/bin/NAME", wasm)`), make it
-  executable, and run it; it is compiled when it is first run, and then cached.
+  executable, and run it; it is compiled when it is first run, in a process of its own within
+  limits of size, processor time and memory, and then cached.
 
 It is an ordinary process: in pipelines with bash and the image's programs, with a pid,
 arguments, environment, exit code, signals with their default actions. A trap is reported as

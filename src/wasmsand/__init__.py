@@ -27,11 +27,14 @@ if TYPE_CHECKING:
     from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
     from wasmsand.sdk.errors import (
         AlreadyExistsError,
+        ArchiveError,
         CommandError,
         ConnectionLostError,
         DirectoryNotEmptyError,
         FileError,
+        ForkedError,
         ImageMissingError,
+        InputTimeoutError,
         InvalidPathError,
         IsDirectoryError,
         NoSpaceError,
@@ -73,11 +76,14 @@ _MODULES = {
     "command_handle": ("CommandHandle", "OutputChunk"),
     "errors": (
         "AlreadyExistsError",
+        "ArchiveError",
         "CommandError",
         "ConnectionLostError",
         "DirectoryNotEmptyError",
         "FileError",
+        "ForkedError",
         "ImageMissingError",
+        "InputTimeoutError",
         "InvalidPathError",
         "IsDirectoryError",
         "NoSpaceError",
@@ -109,6 +115,7 @@ _MODULES = {
 
 __all__ = [
     "AlreadyExistsError",
+    "ArchiveError",
     "AsyncCommandHandle",
     "AsyncFileWatch",
     "AsyncPythonSession",
@@ -124,7 +131,9 @@ __all__ = [
     "FileEvent",
     "FileInfo",
     "FileWatch",
+    "ForkedError",
     "ImageMissingError",
+    "InputTimeoutError",
     "InvalidPathError",
     "IsDirectoryError",
     "NoSpaceError",

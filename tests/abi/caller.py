@@ -8,27 +8,35 @@ and go on. A call that blocks is made on a thread of its own (`Caller.begin`).
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
-from _thread import LockType, allocate_lock
 from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Any, NamedTuple
 
 from wasmsand.abi.context import ProcessEnded
 from wasmsand.abi.linux.table import SYSTEM_CALLS
-from wasmsand.engine.protocol import HostCalls, HostFunction, MemoryImage, ModuleRejected
+from wasmsand.engine.protocol import (
+    CompileOrder,
+    HostCalls,
+    HostFunction,
+    MemoryImage,
+    ModuleRejected,
+)
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.life import fork
+from wasmsand.kernel.process.memory import MemoryAccount
 from wasmsand.kernel.process.process import Process, ProcessState
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, TreeFs, standard_tree
 from wasmsand.machine.guest import Guest, _Execute
 from wasmsand.machine.loading import ModuleLoader
+from wasmsand.machine.lock import SandboxLock
 
 PATIENCE = 20.0
 MEMORY = 1 << 20
@@ -37,6 +45,7 @@ _FLAG = 64
 _HEAP = 4096
 """Arguments are stored from here on."""
 WASM = b"\0asm\1\0\0\0"
+_KEY = hashlib.sha256(WASM).hexdigest()
 NUMBERS = {call.name: call.number for call in SYSTEM_CALLS}
 AT_FDCWD = -100
 
@@ -76,6 +85,15 @@ class PythonInstance:
 
     def stack_reserve(self) -> int:
         return 0
+
+    def limit_memory(self, limit: int) -> None:
+        pass
+
+    def held_bytes(self) -> int:
+        return 0
+
+    def stacks_in_use(self, c_stack: int) -> tuple[int, int]:
+        return 0, 0
 
     def new_thread(self, stack_pointer: int, argument: int) -> PythonInstance:
         thread = PythonInstance(0)
@@ -121,14 +139,21 @@ class PythonEngine:
     """An `Engine` that runs nothing; content that is not just the magic is refused."""
 
     tick_seconds = 0.01
+    tick_number = 0
 
     def offer(self, functions: Sequence[HostFunction]) -> None:
         pass
 
-    def load(self, key: str, read: Callable[[], bytes], *, transient: bool = False) -> PythonModule:
+    def load(self, key: str, read: Callable[[], bytes]) -> PythonModule:
         if read() != WASM:
             raise ModuleRejected("not a module that tests use")
         return PythonModule()
+
+    def find(self, key: str) -> PythonModule | None:
+        return self.load(key, lambda: WASM) if key == _KEY else None
+
+    def compile_apart(self, order: CompileOrder) -> PythonModule:
+        return self.load(order.key, lambda: b"".join(order.pieces()))
 
     def is_compiled(self, key: str) -> bool:
         return True
@@ -138,6 +163,9 @@ class PythonEngine:
 
     def start_thread(self, target: Callable[[], None]) -> None:
         threading.Thread(target=target, daemon=True).start()
+
+    def guest_resumed(self) -> None:
+        pass
 
     def interrupt(self) -> None:
         pass
@@ -154,7 +182,7 @@ class Sandbox:
         clock = Clock()
         self.kernel = Kernel(TreeFs(builder.build(), self.limits, clock.realtime), self.limits,
                              clock=clock)  # fmt: skip
-        self.lock = allocate_lock()
+        self.lock = SandboxLock()
         self.loader = ModuleLoader(PythonEngine(), self.lock)
 
     def process(self, uid: int = 1000, argv: tuple[bytes, ...] = (b"test",)) -> Caller:
@@ -228,12 +256,13 @@ class Caller(Guest):
     def __init__(
         self,
         kernel: Kernel,
-        lock: LockType,
+        lock: SandboxLock,
         loader: ModuleLoader,
         process: Process,
         instance: PythonInstance,
     ) -> None:
-        super().__init__(kernel, lock, loader, process, instance)
+        process.memory = MemoryAccount(kernel.ledger, len(instance.space), 0)
+        super().__init__(kernel, lock, loader, process, instance, process.memory)
         self._next = _HEAP
 
     @property
@@ -294,7 +323,7 @@ class Caller(Guest):
             return self.syscall(NUMBERS[name], CallArguments(*words))
         except _Execute as change:
             self._instance.close()
-            self._load(change.instance)
+            self._load(change.instance, change.memory)
             self._next = _HEAP
             return 0
 

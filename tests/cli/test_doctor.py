@@ -48,7 +48,8 @@ def test_a_healthy_installation() -> None:
     assert all(line.startswith("ok ") for line in lines)
     assert "bash" in lines[2]
     assert "coreutils" in lines[2]
-    assert lines[-1].startswith("ok    a first command: ")
+    assert lines[-2].startswith("ok    a first command: ")
+    assert lines[-1].startswith("ok    barriers of isolation='process' here: ")
 
 
 def test_doctor_says_what_to_do_without_an_image(without_image: Path) -> None:

@@ -82,6 +82,9 @@ class Host:
     def fork_allowed(self) -> int:
         return self.on_fork_allowed()
 
+    def fork_failed(self) -> None:
+        pass
+
     def fork_child(self, child: Instance) -> int:
         assert isinstance(child, WasmtimeInstance)
         pid = self.pid + len(self.children) + 1

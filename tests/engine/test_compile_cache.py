@@ -12,6 +12,7 @@ import pytest
 
 from tests.engine.guests import program
 from tests.engine.hosts import Host, key_of
+from tests.engine.orders import order
 from wasmsand.engine.protocol import ModuleRejected
 from wasmsand.engine.wasmtime import compile_cache
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
@@ -216,7 +217,7 @@ def other_module(number: int) -> bytes:
 
 
 def load_transient(engine: WasmtimeEngine, wasm: bytes) -> None:
-    engine.load(key_of(wasm), lambda: wasm, transient=True)
+    engine.compile_apart(order(wasm))
 
 
 def test_transient_modules_are_kept_apart_and_found_again(

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-SOURCE = Path(__file__).resolve().parents[2] / "src"
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src"
 _END_SECONDS = 180
 _ANSWER_SECONDS = 180
 
@@ -30,10 +31,15 @@ class DidNotStart(Exception):
 class ServerProcess:
     """A running server. Raises `DidNotStart`."""
 
-    def __init__(self, *options: str, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *options: str,
+        environ: Mapping[str, str] | None = None,
+        module: str = "wasmsand",
+    ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "wasmsand", "serve", "--port", "0", *options],
-            env={**os.environ, "PYTHONPATH": str(SOURCE), **(environ or {})},
+            [sys.executable, "-m", module, "serve", "--port", "0", *options],
+            env={**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT}", **(environ or {})},
             stderr=subprocess.PIPE,
             text=True,
         )

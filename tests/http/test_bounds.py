@@ -120,16 +120,36 @@ def test_a_client_that_does_not_read_is_cut_off() -> None:
                 time.sleep(0.05)
 
 
+HALF_A_REQUEST = (
+    b"POST /v1/sandboxes HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
+    b"Content-Type: application/json\r\n\r\n{"
+)
+
+
 def test_connections_are_bounded() -> None:
-    with server_in_this_process(replace(SHORT, header_seconds=30)) as client:
+    """Those that are at work are not cut off for others."""
+    with server_in_this_process(replace(SHORT, body_seconds=30, body_idle_seconds=30)) as client:
         kept = [raw_connection(client) for _ in range(3)]
-        time.sleep(0.2)
+        for connection in kept:
+            connection.sendall(HALF_A_REQUEST)
+            time.sleep(0.2)
         answer = client.ask("GET", "/healthz")
         assert answer.error[:2] == (503, "server_full")
         for connection in kept:
             connection.close()
         time.sleep(0.2)
         assert client.ask("GET", "/healthz").status == 200
+
+
+def test_connections_that_say_nothing_make_room_for_others() -> None:
+    with server_in_this_process(replace(SHORT, header_seconds=30)) as client:
+        kept = [raw_connection(client) for _ in range(3)]
+        time.sleep(0.2)
+        assert client.ask("GET", "/healthz").status == 200
+        seconds, received = seconds_until_closed(kept[0])
+        assert (seconds < 20, received) == (True, b"")
+        for connection in kept:
+            connection.close()
 
 
 def test_more_commands_than_can_wait_are_refused() -> None:

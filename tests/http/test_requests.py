@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import tarfile
 import time
@@ -248,3 +249,20 @@ def test_metrics_count_what_was_done(client: Client, sandbox: str) -> None:
     labels = 'method="POST",route="/v1/sandboxes/{sandbox}/run",status="200"'
     assert float(numbers[f"wasmsand_http_requests_total{{{labels}}}"]) >= 2
     assert sandbox.rpartition("/")[2] not in answer.body.decode()
+
+
+def test_long_answers_are_whole(client: Client, sandbox: str) -> None:
+    text = "".join(f"{number} ä€😀\n" for number in range(100_000))
+    assert client.ask("PUT", f"{sandbox}/files?path=big", body=text.encode()).status == 200
+    assert client.run(sandbox, "cat big").json["stdout"] == text
+    answer = client.run(sandbox, "cat big; printf '\\xff' >&2; cat big >&2").json
+    assert answer["stdout"] == text
+    assert base64.b64decode(answer["stderr_base64"]) == b"\xff" + text.encode()
+    assert client.run(sandbox, "mkdir d; cd d; touch {1..2000}").json["exit_code"] == 0
+    entries = client.ask("GET", f"{sandbox}/files/list?path=d").json["entries"]
+    assert len({entry["name"] for entry in entries}) == 2000
+    big = b"0123456789abcdef" * (20 * 1024 * 1024 // 16) + b"end"
+    assert client.ask("PUT", f"{sandbox}/files?path=bigger", body=big).status == 200
+    assert client.ask("GET", f"{sandbox}/files?path=bigger").body == big
+    part = client.ask("GET", f"{sandbox}/files?path=bigger&offset=5&count=18000000").body
+    assert part == big[5 : 5 + 18_000_000]

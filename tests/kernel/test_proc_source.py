@@ -7,6 +7,7 @@ import pytest
 from tests.kernel.computer import Computer
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.limits import Limits
+from wasmsand.kernel.process.memory import MemoryAccount
 from wasmsand.kernel.process.process import ProcessState
 from wasmsand.kernel.vfs import ROOT
 
@@ -67,7 +68,7 @@ def test_load_rises_with_work_and_decays() -> None:
 def test_memory_is_the_limit_less_what_processes_use() -> None:
     computer = Computer(Limits(memory_limit_bytes=100 << 20))
     process = computer.command()
-    process.memory_bytes = 25 << 20
+    process.leave_memory(MemoryAccount(computer.kernel.ledger, 24 << 20, 1 << 20))
     fields = dict(line.split()[:2] for line in text(computer, b"/proc/meminfo").splitlines())
     assert (fields["MemTotal:"], fields["MemFree:"]) == ("102400", "76800")
     assert text(computer, b"/proc/%d/oom_score" % process.pid) == "250\n"

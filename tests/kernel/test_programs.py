@@ -42,7 +42,7 @@ def test_a_program_gets_its_arguments_as_they_are(computer: Computer, process: P
         (b"zero", b"one"),
         (b"A=1",),
     )
-    assert program.read() == WASM
+    assert program.read(0, program.size) == WASM
 
 
 def test_a_relative_path_becomes_absolute(computer: Computer, process: Process) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,13 @@ from tests.machine.guests import (
     program,
     text,
 )
+from wasmsand.engine.protocol import CompileOrder
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.vfs import ImageBuilder, standard_tree
+from wasmsand.kernel.limits import IO_CHUNK
+from wasmsand.kernel.vfs import ImageBuilder, Node, standard_tree
 from wasmsand.machine import Completed, Machine, MachineOptions
 
 pytestmark = pytest.mark.no_userland
@@ -46,14 +49,13 @@ class GatedEngine(WasmtimeEngine):
         self.asked = threading.Semaphore(0)
         self.loads = 0
 
-    def load(
-        self, key: str, read: Callable[[], bytes], *, transient: bool = False
-    ) -> WasmtimeModule:
-        if key == hashlib.sha256(SLOW).hexdigest() and not self.is_compiled(key):
+    def compile_apart(self, order: CompileOrder) -> WasmtimeModule:
+        if order.key == hashlib.sha256(SLOW).hexdigest():
             self.loads += 1
             self.asked.release()
-            assert self.gate.wait(PATIENCE)
-        return super().load(key, read, transient=transient)
+            with order.cancellation.calling(self.gate.set):
+                assert self.gate.wait(PATIENCE)
+        return super().compile_apart(order)
 
 
 @pytest.fixture
@@ -148,11 +150,8 @@ def test_the_timeout_ends_the_wait_for_a_compilation(
     assert (completed.exit_code, completed.timed_out) == (124, True)
     assert time.monotonic() - started < 10
     assert run(machine, "ok").stdout == b"ok"
-    engine.gate.set()
-    deadline = time.monotonic() + PATIENCE
-    while not engine.is_compiled(hashlib.sha256(SLOW).hexdigest()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    assert engine.gate.wait(PATIENCE), "the compilation was not ended"
+    assert not engine.is_compiled(hashlib.sha256(SLOW).hexdigest())
     assert run(machine, name).exit_code == 5
 
 
@@ -248,3 +247,39 @@ def test_a_program_that_changes_while_it_waits_is_refused(
     engine.gate.set()
     with pytest.raises(KernelError, match="was changed while it was loaded"):
         waiting.result()
+
+
+def test_a_known_program_that_is_no_longer_cached_is_compiled_apart_again(
+    machine: Machine, engine: GatedEngine, tmp_path: Path
+) -> None:
+    engine.gate.set()
+    machine.files.write("/tmp/p", SLOW, mode=0o755)
+    assert run(machine, "/tmp/p").exit_code == 5
+    for path in (tmp_path / "guests").iterdir():
+        path.unlink()
+    engine.unload(hashlib.sha256(SLOW).hexdigest())
+    gc.collect()
+    assert run(machine, "/tmp/p").exit_code == 5
+    assert engine.loads == 2
+
+
+def test_a_program_is_read_in_pieces(
+    machine: Machine, engine: GatedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.gate.set()
+    size = 5 * IO_CHUNK
+    custom = b"\0" + bytes(
+        [size & 127 | 128, size >> 7 & 127 | 128, size >> 14 & 127 | 128, size >> 21]
+    )
+    machine.files.write("/tmp/p", SLOW + custom + b"\1x" + bytes(size - 2), mode=0o755)
+    longest = 0
+    read = machine.kernel.namespace.read
+
+    def counting(node: Node, offset: int, size: int) -> bytes:
+        nonlocal longest
+        longest = max(longest, size)
+        return read(node, offset, size)
+
+    monkeypatch.setattr(machine.kernel.namespace, "read", counting)
+    assert run(machine, "/tmp/p").exit_code == 5
+    assert longest == IO_CHUNK

@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from _thread import allocate_lock
 from collections.abc import Callable
 
 import pytest
 
 from wasmsand.kernel.wait import WaitQueue
+from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
 from wasmsand.machine.timers import TimerService
 
@@ -20,7 +20,7 @@ MILLISECOND = 1_000_000
 
 
 def test_a_parked_thread_is_woken_by_any_of_its_queues() -> None:
-    lock = allocate_lock()
+    lock = SandboxLock()
     first, second = WaitQueue(), WaitQueue()
     parker, woken = Parker(lock), threading.Event()
 
@@ -41,7 +41,7 @@ def test_a_parked_thread_is_woken_by_any_of_its_queues() -> None:
 
 
 def test_a_deadline_ends_the_wait_and_a_late_wake_does_not_end_the_next_one() -> None:
-    lock = allocate_lock()
+    lock = SandboxLock()
     queue = WaitQueue()
     parker = Parker(lock)
     with lock:
@@ -54,7 +54,7 @@ def test_a_deadline_ends_the_wait_and_a_late_wake_does_not_end_the_next_one() ->
 
 
 def test_two_wakes_are_one() -> None:
-    lock = allocate_lock()
+    lock = SandboxLock()
     first, second = WaitQueue(), WaitQueue()
     parker = Parker(lock)
     with lock:

@@ -129,6 +129,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     mirror = tmp_path / "mirror"
     mirror.mkdir()
     monkeypatch.setenv("WASMSAND_DEBIAN_MIRROR", mirror.as_uri())
+    monkeypatch.setenv("WASMSAND_DEBIAN_ARCHIVE", "")
     cache = Cache(tmp_path / "cache")
     cache.prepare()
     root = tmp_path / "repository"

@@ -39,6 +39,20 @@ def built(world: World, name: str, content: bytes) -> tuple[Recipe, Entry]:
         return recipe, world.cache.publish(name, "k" * 64, made, {})
 
 
+@pytest.mark.parametrize("place", ["program", "file"])
+def test_a_file_that_names_the_builders_directory_is_refused(
+    world: World, tmp_path: Path, place: str
+) -> None:
+    leak = b"built in " + bytes(world.cache.root) + b"/work"
+    recipe, entry = built(world, "zed", leak if place == "program" else b"clean")
+    if place == "file":
+        (entry.folder / "files/etc").mkdir(parents=True)
+        (entry.folder / "files/etc/zed").write_bytes(leak)
+    with pytest.raises(BuildError, match="names the builder's directory"):
+        write_image(tmp_path / "image", [(recipe, entry)])
+    assert not (tmp_path / "image").exists()
+
+
 def test_manifest_describes_every_program(world: World, tmp_path: Path) -> None:
     image = tmp_path / "image"
     assert write_image(image, [built(world, "zed", b"zz"), built(world, "abc", b"a")])

@@ -130,3 +130,15 @@ def test_python_droppings_are_no_input(tmp_path: Path) -> None:
 def test_keys_need_dependencies_first(two: World) -> None:
     recipes = two.recipes()
     assert recipe_keys(dict(recipes), target_of("t")) == two.keys("t")
+
+
+def test_keys_do_not_change_with_the_addresses_of_a_source(world: World) -> None:
+    world.add("tool")
+    before = world.keys()
+    recipe = world.recipes_folder / "tool" / "recipe.toml"
+    text = recipe.read_text()
+    assert "\nsha256 = " in text
+    address = 'upstream = ["https://example.org/tool.tar.gz"]'
+    recipe.write_text(text.replace("\nsha256 = ", f"\n{address}\nsha256 = ", 1))
+    assert world.recipes()["tool"].source.upstream == ("https://example.org/tool.tar.gz",)
+    assert world.keys() == before

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import threading
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -86,3 +90,74 @@ def test_stopped_builder_fetches_nothing(world: World) -> None:
     with pytest.raises(Interrupted):
         fetch(world.recipes()["tool"].source, world.cache, commands)
     assert list(world.cache.sources.iterdir()) == []
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A directory, and its address on a server of this machine."""
+    folder = tmp_path / "upstream"
+    folder.mkdir()
+    handler = partial(_Quiet, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield folder, f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_source_that_the_archive_has_dropped_comes_from_upstream(
+    world: World, upstream: tuple[Path, str]
+) -> None:
+    folder, address = upstream
+    world.add("tool")
+    source = world.recipes()["tool"].source
+    (tarball,) = world.mirror.rglob("tool_1.0.orig.tar.gz")
+    shutil.move(tarball, folder / "tool-1.0.tar.gz")
+    elsewhere = (f"{address}/gone.tar.gz", f"{address}/tool-1.0.tar.gz")
+    stored = fetch(replace(source, upstream=elsewhere), world.cache, Commands())
+    assert stored.name == "tool_1.0.orig.tar.gz"
+
+
+def test_place_with_other_content_is_passed_over(world: World, upstream: tuple[Path, str]) -> None:
+    folder, address = upstream
+    world.add("tool")
+    source = world.recipes()["tool"].source
+    (tarball,) = world.mirror.rglob("tool_1.0.orig.tar.gz")
+    shutil.move(tarball, folder / "right")
+    (folder / "wrong").write_bytes(b"another file")
+    places = (f"{address}/wrong", f"{address}/right")
+    assert fetch(replace(source, upstream=places), world.cache, Commands()).is_file()
+
+
+def test_source_that_is_nowhere_is_told_with_all_places(
+    world: World, upstream: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, address = upstream
+    monkeypatch.setenv("WASMSAND_DEBIAN_ARCHIVE", f"{address}/old")
+    world.add("tool")
+    source = replace(world.recipes()["tool"].source, upstream=(f"{address}/tool.tar.gz",))
+    (tarball,) = world.mirror.rglob("tool_1.0.orig.tar.gz")
+    tarball.unlink()
+    with pytest.raises((SourceVanished, NoNetwork)) as caught:
+        fetch(source, world.cache, Commands())
+    assert f"{address}/tool.tar.gz" in caught.value.advice
+    assert f"{address}/old/pool/main/t/tool/tool_1.0.orig.tar.gz" in caught.value.advice
+
+
+def test_old_versions_come_from_the_archive_of_old_versions(
+    world: World, upstream: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, address = upstream
+    monkeypatch.setenv("WASMSAND_DEBIAN_ARCHIVE", address)
+    world.add("tool")
+    (tarball,) = world.mirror.rglob("tool_1.0.orig.tar.gz")
+    place = folder / "pool/main/t/tool/tool_1.0.orig.tar.gz"
+    place.parent.mkdir(parents=True)
+    shutil.move(tarball, place)
+    assert fetch(world.recipes()["tool"].source, world.cache, Commands()).is_file()

@@ -31,6 +31,8 @@ from userland.builder.errors import BuildError, DiskFull, Interrupted
 from userland.builder.keys import file_digest
 
 ENTRY_FILE = "entry.json"
+# The folder of the cache that holds finished outputs.
+BUILT = "built"
 # The folder of an output that holds the texts of its licence.
 LICENCES = "licences"
 _FORMAT = 1
@@ -78,7 +80,7 @@ class Cache:
         self.root = root / "build"
         self.sources = self.root / "sources"
         self.tools = self.root / "tools"
-        self.built = self.root / "built"
+        self.built = self.root / BUILT
         self.work = self.root / "work"
         self.logs = self.root / "logs"
         self.apt = self.root / "apt"

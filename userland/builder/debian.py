@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from userland.builder.commands import Commands
@@ -18,6 +20,9 @@ from userland.builder.errors import MissingTool, NoNetwork, SourceVanished
 from userland.builder.recipe import Source
 
 MIRROR_VARIABLE = "WASMSAND_DEBIAN_MIRROR"
+ARCHIVE_VARIABLE = "WASMSAND_DEBIAN_ARCHIVE"
+_ARCHIVE = "https://snapshot.debian.org/archive/debian/20261101T000000Z"
+"""Debian as it was when the recipes were pinned; kept for good."""
 _APT_HELPER = Path("/usr/lib/apt/apt-helper")
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _RELEASES = ("bookworm", "trixie", "forky", "sid", "stable", "testing", "unstable")
@@ -31,8 +36,22 @@ class DebianArchive:
         self._state = state
         self._commands = commands
 
-    def fetch(self, source: Source, target: Path) -> None:
-        """Put the source's tarball at `target`; its content is for the caller to check."""
+    def places(self, source: Source) -> Iterator[tuple[str, Callable[[Path], None]]]:
+        """Where to look for a source's tarball, in order: a name, and what puts the file at a
+        path or raises a `FetchError`. The content is for the caller to check."""
+        yield "the Debian archive", lambda target: self._fetch(source, target)
+        archive = os.environ.get(ARCHIVE_VARIABLE, _ARCHIVE).rstrip("/")
+        old = (f"{archive}/{_pool_path(source)}",) if archive else ()
+        for address in (*source.upstream, *old):
+            yield address, partial(self._fetch_from, address, source)
+
+    def _fetch_from(self, address: str, source: Source, target: Path) -> None:
+        self._write_configuration(self._mirror(), source)
+        if problem := self._download(address, target):
+            gone = any(sign in problem for sign in _NOT_FOUND)
+            raise (SourceVanished if gone else NoNetwork)(f"{address}:\n{problem}")
+
+    def _fetch(self, source: Source, target: Path) -> None:
         if shutil.which("apt-get") is None or not _APT_HELPER.exists():
             raise MissingTool(
                 "apt is not installed, and sources come from a Debian archive by apt",
@@ -53,7 +72,7 @@ class DebianArchive:
         self._search_index(mirror, source, target)
 
     def _search_index(self, mirror: str, source: Source, target: Path) -> None:
-        """The pool has it not where it should be: ask the archive's index."""
+        """Not found in the package pool: ask the archive's index."""
         versions = []
         for stanza in self._stanzas(mirror, source):
             uri = f"{mirror}/{stanza.get('Directory')}/{source.file}"
@@ -64,8 +83,8 @@ class DebianArchive:
         raise SourceVanished(
             f"the Debian archive has no {source.file} any more; of {source.package} it has: "
             + (", ".join(versions) or "nothing"),
-            f"Set {MIRROR_VARIABLE} to a mirror that still has it (Debian keeps snapshots), or "
-            "move the recipe to a version named above: version, file and sha256 change together.",
+            f"Set {MIRROR_VARIABLE} to a mirror that still has it, or move the recipe to a version "
+            "named above: version, file and sha256 change together.",
         )
 
     def _stanzas(self, mirror: str, source: Source) -> list[dict[str, str]]:

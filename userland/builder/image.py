@@ -8,7 +8,8 @@
 
 Rules: the directory is made whole beside its place and moved there, so a reader sees
 the old one or the new one; every module is checked against the hash it had when it was
-built; nothing in it depends on file modes or symbolic links, which wheels do not keep.
+built; no file names the builder's directories; nothing in it depends on file modes or
+symbolic links, which wheels do not keep.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from userland.builder.cache import LICENCES, Entry, disk_errors, remove_tree
+from userland.builder.cache import BUILT, LICENCES, Entry, disk_errors, remove_tree
 from userland.builder.errors import BuildError
 from userland.builder.keys import file_digest
 from userland.builder.licences import licence_list
@@ -235,6 +236,7 @@ class _Contents:
     def write(self, target: Path) -> None:
         with target.open("wb") as out:
             for part in self._parts:
+                _check_paths(part)
                 out.write(part.read_bytes())
         if file_digest(target) != self.digest:
             raise BuildError("files in the cache changed while they were read", "Build again.")
@@ -245,12 +247,23 @@ def _copy_modules(
 ) -> None:
     for facts in programs:
         copy = fresh / facts["file"]
+        _check_paths(modules[facts["file"]])
         shutil.copyfile(modules[facts["file"]], copy)
         if file_digest(copy) != facts["sha256"]:
             raise BuildError(
                 f"{modules[facts['file']]} was changed after it was built",
                 "Remove it with `wasmsand build --clean` and build again.",
             )
+
+
+def _check_paths(file: Path) -> None:
+    """Raise `BuildError` if a file of the cache holds the path of the cache."""
+    root = next((folder.parent for folder in file.parents if folder.name == BUILT), None)
+    if root is not None and os.fsencode(root) in file.read_bytes():
+        raise BuildError(
+            f"{file} names the builder's directory",
+            "Have the recipe leave command lines and paths of the build out of it.",
+        )
 
 
 def _holds(

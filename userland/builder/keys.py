@@ -55,7 +55,7 @@ def _entries(folder: Path) -> Iterable[Path]:
 def recipe_key(recipe: Recipe, dependencies: Iterable[str], target: Target) -> str:
     """The key of one recipe; `dependencies` are the keys of what it depends on."""
     parts = {
-        "recipe": file_digest(recipe.file),
+        "recipe": _recipe_digest(recipe.file),
         "patches": [file_digest(patch) for patch in recipe.build.patches],
         "inputs": [tree_digest(path) for path in recipe.build.inputs],
         "answers": [file_digest(file) for file in shared_answers(recipe)],
@@ -66,6 +66,13 @@ def recipe_key(recipe: Recipe, dependencies: Iterable[str], target: Target) -> s
         "builder": [file_digest(Path(__file__).with_name(name)) for name in target.code],
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _recipe_digest(file: Path) -> str:
+    """Of a recipe without the addresses of its source: the hash says what the source is."""
+    lines = file.read_bytes().splitlines(keepends=True)
+    kept = (line for line in lines if not line.startswith(b"upstream = "))
+    return hashlib.sha256(b"".join(kept)).hexdigest()
 
 
 def recipe_keys(recipes: Mapping[str, Recipe], target: Target) -> dict[str, str]:

@@ -36,6 +36,9 @@ class Source:
     file: str
     """The name of the upstream tarball in the archive's pool."""
     sha256: str
+    upstream: tuple[str, ...] = ()
+    """Addresses of the same file upstream, for when the archive has dropped it. In a recipe
+    they stand on one line, which does not count to its key."""
 
 
 @dataclass(frozen=True)
@@ -272,9 +275,12 @@ def _source(table: _Table) -> Source:
         suites=table.strings("suites"),
         file=table.text("file", re.compile(r"[A-Za-z0-9][A-Za-z0-9+._~-]*")),
         sha256=table.text("sha256", _SHA256),
+        upstream=table.strings("upstream", ()),
     )
     if not source.suites:
         raise table.fail("suites", "must name at least one suite")
+    if not all(re.fullmatch(r"https://[!-~]+", address) for address in source.upstream):
+        raise table.fail("upstream", "must be addresses that begin with https://")
     table.finish()
     return source
 

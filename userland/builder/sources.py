@@ -1,7 +1,9 @@
 """Fetching and unpacking what recipes are built from.
 
 Rules: a source is stored under its sha256 and only after its content was checked; the
-network is asked only for what is not stored; a tree is always unpacked afresh.
+network is asked only for what is not stored; a source can be in several places (the Debian
+archive, upstream, Debian's archive of old versions), and its hash decides which to believe; a
+tree is always unpacked afresh.
 """
 
 from __future__ import annotations
@@ -12,13 +14,13 @@ from typing import IO
 from userland.builder.cache import Cache, disk_errors
 from userland.builder.commands import Commands
 from userland.builder.debian import DebianArchive
-from userland.builder.errors import BuildError, HashMismatch
+from userland.builder.errors import BuildError, FetchError, HashMismatch
 from userland.builder.keys import file_digest
 from userland.builder.recipe import Source
 
 
 def fetch(source: Source, cache: Cache, commands: Commands) -> Path:
-    """The tarball, from the cache or from the archive."""
+    """The tarball, from the cache or from one of its places."""
     stored = cache.sources / source.sha256 / source.file
     if stored.is_file():
         return stored
@@ -28,15 +30,33 @@ def fetch(source: Source, cache: Cache, commands: Commands) -> Path:
             return stored
         with cache.scratch(f"source-{source.sha256[:16]}") as scratch:
             received = scratch / source.file
-            DebianArchive(cache.apt, commands).fetch(source, received)
-            actual = file_digest(received)
-            if actual != source.sha256:
-                raise HashMismatch(
-                    f"{source.file} (source package {source.package})", source.sha256, actual
-                )
+            _receive(source, DebianArchive(cache.apt, commands), received)
             stored.parent.mkdir(parents=True, exist_ok=True)
             received.replace(stored)
     return stored
+
+
+def _receive(source: Source, archive: DebianArchive, received: Path) -> None:
+    """Fetch from the first place that has the file with the right content. If none has, the
+    first one's problem is told, with the names of the others."""
+    first: FetchError | None = None
+    tried = []
+    for name, fetch_to in archive.places(source):
+        try:
+            fetch_to(received)
+            actual = file_digest(received)
+            if actual == source.sha256:
+                return
+            received.unlink()
+            what = f"{source.file} (source package {source.package})"
+            raise HashMismatch(what, source.sha256, actual)
+        except FetchError as error:
+            first = first or error
+            tried.append(name)
+    assert first is not None  # the archive is always asked
+    if len(tried) > 1:
+        first.advice += " Also tried, in vain: " + ", ".join(tried[1:]) + "."
+    raise first
 
 
 def unpack(tarball: Path, target: Path, commands: Commands, log: IO[bytes]) -> Path:

@@ -8,6 +8,7 @@ the explicit check in each method.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,18 +26,23 @@ _STRING_STEP: Final = 256
 class GuestMemory:
     """Bounds-checked reads and writes of one instance's linear memory."""
 
-    __slots__ = ("_instance", "_size", "_view")
+    __slots__ = ("_grown", "_instance", "_size", "_view")
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, grown: Callable[[], None] | None = None) -> None:
+        """`grown` is called when the memory is found to have grown, before it is used."""
         self._instance = instance
+        self._grown = grown
         self._view = instance.memory()
         self._size = len(self._view)
 
     def _require(self, end: int) -> None:
         """EFAULT unless memory reaches `end`; memory may have grown since the last look."""
         if end > self._size:
-            self._view = self._instance.memory()
-            self._size = len(self._view)
+            view = self._instance.memory()
+            if len(view) > self._size:
+                if self._grown is not None:
+                    self._grown()
+                self._view, self._size = view, len(view)
             if end > self._size:
                 raise KernelError(Errno.EFAULT)
 

@@ -1,9 +1,9 @@
 """Moving bytes between open files and guest memory, for both ABIs.
 
 Owns reading into and writing from the places that a guest names. Rules: the guest's buffer
-is checked before data is taken from a file; the host holds at most IO_CHUNK bytes at once,
-and a longer transfer is done in pieces, because on Linux only streams move less than was
-asked for; a blocking stream write goes on over several tries and remembers how far it came;
+is checked before data is taken from a file; one hold of the sandbox's lock moves at most
+IO_CHUNK bytes, and a longer transfer goes on after a `Yield`, because on Linux only streams
+move less than was asked for; a call that is retried remembers how far it came (`call_done`);
 EPIPE comes with SIGPIPE.
 """
 
@@ -17,7 +17,7 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.files.regular import RegularFile
 from wasmsand.kernel.files.terminal import TerminalFile
-from wasmsand.kernel.limits import IO_CHUNK, IO_MAX, IOV_MAX
+from wasmsand.kernel.limits import IO_CHUNK, IO_MAX, IOV_MAX, PIPE_CAPACITY
 from wasmsand.kernel.process.delivery import SI_KERNEL, post
 from wasmsand.kernel.process.groups import (
     require_foreground_to_change,
@@ -25,7 +25,7 @@ from wasmsand.kernel.process.groups import (
 )
 from wasmsand.kernel.process.rlimits import INFINITY
 from wasmsand.kernel.process.signals import Signal, SignalInfo
-from wasmsand.kernel.wait import WouldBlock
+from wasmsand.kernel.wait import WouldBlock, Yield
 
 
 def read_file(context: ProcessContext, file: OpenFile, count: int) -> bytes:
@@ -58,22 +58,24 @@ def read_pieces(
 ) -> int:
     """Fill the vectors until `read_some(size, done)` gives less than `size`."""
     total = min(sum(length for _, length in vectors), IO_MAX)
-    done = 0
-    while True:
-        size = min(total - done, IO_CHUNK)
-        try:
-            parts = parts_of(vectors, done, size)
-            for start, length in parts:
-                context.memory.require(start, length)
-            data = read_some(size, done)
-        except (KernelError, WouldBlock):
-            if done:
-                return done
-            raise
-        scatter(context, parts, data)
-        done += len(data)
-        if len(data) < size or done >= total:
+    process = context.process
+    done = process.call_done
+    size = min(total - done, IO_CHUNK)
+    try:
+        parts = parts_of(vectors, done, size)
+        for start, length in parts:
+            context.memory.require(start, length)
+        data = read_some(size, done)
+    except (KernelError, WouldBlock):
+        if done:
             return done
+        raise
+    scatter(context, parts, data)
+    done += len(data)
+    if len(data) < size or done >= total:
+        return done
+    process.call_done = done
+    raise Yield
 
 
 def write_all(
@@ -86,8 +88,11 @@ def write_all(
     total = sum(length for _, length in vectors)
     for start, length in vectors:
         context.memory.require(start, length)
+    # A stream takes no more than it holds at once.
+    piece = PIPE_CAPACITY if file.writes_all else IO_CHUNK
+    enough = done + IO_CHUNK
     while True:
-        data = gather(context, vectors, done)
+        data = gather(context, vectors, done, piece)
         try:
             written = write_some(context, file, data)
         except KernelError:
@@ -101,6 +106,9 @@ def write_all(
         # A file that takes only a part has reached a limit; a stream may take more.
         if done >= total or (written < len(data) and not file.writes_all):
             return done
+        if done >= enough:
+            process.call_done = done
+            raise Yield
 
 
 def write_some(context: ProcessContext, file: OpenFile, data: bytes) -> int:
@@ -158,11 +166,14 @@ def scatter(context: ProcessContext, parts: list[tuple[int, int]], data: bytes) 
         position += length
 
 
-def gather(context: ProcessContext, vectors: list[tuple[int, int]], skip: int = 0) -> bytes:
-    """Up to IO_CHUNK bytes of what the vectors name, after the first `skip`."""
-    parts = [
-        context.memory.read(start, length) for start, length in parts_of(vectors, skip, IO_CHUNK)
-    ]
+def gather(
+    context: ProcessContext,
+    vectors: list[tuple[int, int]],
+    skip: int = 0,
+    limit: int = IO_CHUNK,
+) -> bytes:
+    """Up to `limit` bytes of what the vectors name, after the first `skip`."""
+    parts = [context.memory.read(start, length) for start, length in parts_of(vectors, skip, limit)]
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -170,19 +181,21 @@ def write_all_at(
     context: ProcessContext, file: OpenFile, vectors: list[tuple[int, int]], offset: int
 ) -> int:
     """Write all of the vectors at `offset`, without moving the position."""
-    done = 0
+    process = context.process
+    done = process.call_done
     total = sum(length for _, length in vectors)
-    while True:
+    try:
         data = gather(context, vectors, done)
-        try:
-            allowed = data
-            if isinstance(file, RegularFile):
-                allowed = within_file_size(context, data, offset + done)
-            written = file.write_at(allowed, offset + done)
-        except KernelError:
-            if done:
-                return done
-            raise
-        done += written
-        if done >= total or written < len(data):
+        allowed = data
+        if isinstance(file, RegularFile):
+            allowed = within_file_size(context, data, offset + done)
+        written = file.write_at(allowed, offset + done)
+    except KernelError:
+        if done:
             return done
+        raise
+    done += written
+    if done >= total or written < len(data):
+        return done
+    process.call_done = done
+    raise Yield

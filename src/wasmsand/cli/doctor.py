@@ -71,6 +71,7 @@ def _checks(console: Console) -> Iterator[str]:
     yield _compiled(programs, console)
     yield "optional: " + "; ".join(_optional_parts())
     yield _first_command()
+    yield _second_barrier()
 
 
 def _optional_parts() -> Iterator[str]:
@@ -132,6 +133,19 @@ def _first_command() -> str:
     if (result.stdout, result.exit_code) != ("HELLO\n", 0):
         raise Unhealthy(f"a first command gave {result}: please report this")
     return f"a first command: {result.execution_time_ms:.1f} ms"
+
+
+def _second_barrier() -> str:
+    """What confines the process of a sandbox in one of its own."""
+    from wasmsand.rpc.backend import open_process_backend
+    from wasmsand.sdk.errors import SandboxError
+
+    try:
+        backend = open_process_backend(wasmsand.SandboxOptions())
+    except SandboxError as error:
+        raise Unhealthy(f"a sandbox with isolation='process' cannot be made: {error}") from None
+    backend.close()
+    return f"barriers of isolation='process' here: {', '.join(backend.barriers) or 'none'}"
 
 
 def _advice() -> str:

@@ -113,7 +113,11 @@ def execute(arguments: argparse.Namespace) -> int:
             SandboxTools(sandbox, output_limit=arguments.output_limit)
     except (SandboxError, ValueError) as error:
         raise Failure(str(error)) from None
-    sessions = Sessions(create, output_limit=arguments.output_limit)
+    sessions = Sessions(
+        create,
+        output_limit=arguments.output_limit,
+        max_sessions=1 if http is None else http.max_sessions,
+    )
     if http is None:
         serve_stdio(sessions, __version__)
         return 0

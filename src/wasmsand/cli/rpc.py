@@ -34,17 +34,43 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default=None,
         help="refuse requests that are longer (default: 402653184, which holds a file of 256 MiB)",
     )
+    parser.add_argument(
+        "--confine",
+        action="store_true",
+        help="give up what the sandbox does not need, as far as this system can deny it: files, "
+        "the network, other processes, memory beyond the sandbox's limits",
+    )
+    parser.add_argument(
+        "--readable",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="with --confine: a file or directory that stays readable, as one for wasmDir",
+    )
+    parser.add_argument(
+        "--parent", metavar="PID", type=_positive, default=None, help=argparse.SUPPRESS
+    )
     parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Serve until the end."""
+    from wasmsand.cli.confining import confine_server
+    from wasmsand.confinement import Barriers, ParentGone
     from wasmsand.rpc.server import serve_stdio
     from wasmsand.wire.channel import leave
     from wasmsand.wire.lines import MAX_LINE_BYTES
 
     try:
-        status = serve_stdio(arguments.max_line_bytes or MAX_LINE_BYTES)
+        barriers = Barriers()
+        if arguments.confine:
+            barriers = confine_server(arguments.readable, arguments.parent)
+    except OSError as error:
+        raise Failure(f"--confine: {error.strerror}") from None
+    except ParentGone:
+        raise Failure("--parent: the process that started it is gone") from None
+    try:
+        status = serve_stdio(arguments.max_line_bytes or MAX_LINE_BYTES, barriers)
     except OSError as error:
         raise Failure(f"standard input or output: {error.strerror}") from None
     leave(status)

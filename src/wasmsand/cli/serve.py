@@ -26,6 +26,8 @@ examples:
     token = "at least sixteen characters"
     max_sandboxes = 10                # and max_memory_bytes, max_running_commands,
     requests_per_second = 20          # requests_per_second
+    trusted = true                    # its sandboxes run in the server's own process
+    all_metrics = true                # /metrics shows it the whole server
 
   curl -s http://127.0.0.1:8750/openapi.json    every request and answer
   curl -s -X POST http://127.0.0.1:8750/v1/sandboxes
@@ -43,9 +45,11 @@ _OPTIONS = (
     ("--max-command-seconds", float, "longest timeout of one command"),
     ("--max-connections", int, "connections at the same time"),
     ("--keep-alive-seconds", float, "how long a connection may be idle"),
+    ("--header-seconds", float, "for the header of a request; idle time without a token"),
     ("--max-json-bytes", int, "largest JSON body"),
     ("--max-upload-bytes", int, "largest file that one request can write"),
     ("--max-buffered-bytes", int, "bodies being received, of all requests together"),
+    ("--spare-processes", int, "processes kept ready for the next sandbox with isolation"),
     ("--grace-seconds", float, "after SIGTERM: how long running requests may take"),
 )
 """Options that are fields of `Settings`, which has the defaults."""
@@ -74,6 +78,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         parser.add_argument(
             option, metavar="N", type=_whole if kind is int else _seconds, help=help_text
         )
+    parser.add_argument(
+        "--isolation",
+        choices=("process", "none"),
+        help="run every sandbox in a process of its own, or in the server's (default: a process "
+        "for tokens that are not trusted; the server's for others, and without tokens)",
+    )
     parser.add_argument(
         "--verbose", action="store_true", help="log sandboxes that end, and warnings of the server"
     )
@@ -106,7 +116,12 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     tokens = read_token_variable(os.environ)
     if arguments.tokens_file is not None:
         tokens += read_token_file(arguments.tokens_file)
-    names = ["host", "port", *(option[2:].replace("-", "_") for option, _, _ in _OPTIONS)]
+    names = [
+        "host",
+        "port",
+        "isolation",
+        *(option[2:].replace("-", "_") for option, _, _ in _OPTIONS),
+    ]
     given = {name: getattr(arguments, name) for name in names}
     chosen = {name: value for name, value in given.items() if value is not None}
     return Settings(version=__version__, tokens=tokens, **chosen)

@@ -7,9 +7,11 @@ calls the kernel except through `HostCalls`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from threading import Lock
 from typing import Any, Protocol
 
 
@@ -36,6 +38,90 @@ class GuestTrap(Exception):
 
 class ModuleRejected(Exception):
     """The bytes are not a module this engine can run; the message says why."""
+
+
+class NeedsMemory(ModuleRejected):
+    """The module needs more memory to start than it may have; the message says how much."""
+
+
+class CompileTooCostly(ModuleRejected):
+    """Compiling took more than its limits; the message says of what."""
+
+    def __init__(self, message: str, *, of_time: bool) -> None:
+        super().__init__(message)
+        self.of_time = of_time
+
+
+class CompileUnavailable(Exception):
+    """The host cannot compile this now, which is not the module's fault; says why."""
+
+
+class CompileCancelled(Exception):
+    """Nobody wants the module any more."""
+
+
+class Cancellation:
+    """Ends a compilation from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._callbacks: list[Callable[[], None]] = []
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        """End it; idempotent. Never waits."""
+        with self._lock:
+            self.cancelled = True
+            for callback in self._callbacks:
+                callback()
+
+    @contextmanager
+    def calling(self, callback: Callable[[], None]) -> Iterator[None]:
+        """Have `callback` called when it is cancelled, in this block only. It must not wait."""
+        with self._lock:
+            if self.cancelled:
+                raise CompileCancelled
+            self._callbacks.append(callback)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._callbacks.remove(callback)
+
+
+@dataclass(frozen=True, slots=True)
+class CompileLimits:
+    """What a compilation may cost."""
+
+    cpu_seconds: int
+    memory_bytes: int
+    output_bytes: int
+    shape: Mapping[str, int]
+    """What the module may hold; names as in `kernel/limits.py`."""
+    small: bool
+    """Whether it is done soon, so that it need not wait for larger ones."""
+    queue: int
+    """How many others may wait at the same time."""
+
+
+@dataclass(slots=True)
+class CompileOrder:
+    """A module that a guest made, to be compiled apart from the host process."""
+
+    key: str
+    size: int
+    pieces: Callable[[], Iterable[bytes]]
+    """Reads the module; what that raises ends the compilation."""
+    limits: CompileLimits
+    priority: float
+    """Of those who wait, the one with the least goes first."""
+    cancellation: Cancellation
+    limited_by_module: bool = True
+    """Whether a module that takes more than `limits` is refused for that from now on."""
+    begun: bool = False
+    """Whether it was compiled, or tried to; set by the engine."""
+    cpu_seconds: float = 0.0
+    """Processor time that this took; set by the engine."""
 
 
 class GuestUnwind(Exception):
@@ -101,6 +187,9 @@ class HostCalls(Protocol):
         its own by `child.run()`; return its pid, or close it and return minus errno.
         """
 
+    def fork_failed(self) -> None:
+        """After `fork_allowed`: there is no copy, since the host has no room for it."""
+
     def tick(self) -> None:
         """Called about every `Engine.tick_seconds` while the guest computes."""
 
@@ -129,6 +218,19 @@ class Instance(Protocol):
     def stack_reserve(self) -> int:
         """Bytes at the low end of memory that are the C stack, mostly never touched: the
         first value of `__stack_pointer`."""
+
+    def limit_memory(self, limit: int) -> None:
+        """The memory cannot grow past `limit` bytes from now on. Called while the guest is in
+        a host call, or does not run."""
+
+    def held_bytes(self) -> int:
+        """What it holds of the host's memory beside its linear memory: tables, exceptions,
+        globals."""
+
+    def stacks_in_use(self, c_stack: int) -> tuple[int, int]:
+        """How many bytes take room of the lowest `c_stack` bytes of the memory, and, beyond
+        what every thread has, of the stack of the thread that runs it. Asking takes 5 us. A
+        system that cannot tell gives 0."""
 
     def new_thread(self, stack_pointer: int, argument: int) -> Instance:
         """Another thread of this program, in the same memory: its `run` calls the exported
@@ -195,8 +297,9 @@ class Module(Protocol):
         """A fresh instance whose memory cannot grow past `memory_limit` bytes. It begins with
         the module's own data, or with an `image` of a module that has the same code.
 
-        Raises `ModuleRejected` if it needs more at once, or the image cannot be of its code;
-        `MemoryError` when the host has no room.
+        Raises `NeedsMemory` if it needs more at once; `ModuleRejected` if it declares more
+        than an instance may have, or the image cannot be of its code; `MemoryError` when the
+        host has no room.
         """
 
 
@@ -205,15 +308,30 @@ class Engine(Protocol):
 
     tick_seconds: float
 
+    @property
+    def tick_number(self) -> int:
+        """A number that changes every `tick_seconds` while a guest computes."""
+
     def offer(self, functions: Sequence[HostFunction]) -> None:
         """Let guests import these from now on. Offering them again does nothing."""
 
-    def load(self, key: str, read: Callable[[], bytes], *, transient: bool = False) -> Module:
+    def load(self, key: str, read: Callable[[], bytes]) -> Module:
         """The module with this content key (hex sha256 of its bytes): from memory, from the
-        compiled-module cache, or compiled from `read()` and then cached. For `transient` ones,
-        which guests can make without end, there is a part of the cache that is bounded.
+        compiled-module cache, or compiled from `read()` and then cached. It is compiled in this
+        process, without limits: for modules that the host trusts.
 
         Raises `ModuleRejected`, also when it imports what there is not.
+        """
+
+    def find(self, key: str) -> Module | None:
+        """The same, if it need not be compiled; raises `ModuleRejected`."""
+
+    def compile_apart(self, order: CompileOrder) -> Module:
+        """The same, of a module that a guest made: compiled by another process, within limits.
+        There is a part of the cache for such modules that is bounded, and a module that was
+        rejected is not compiled again.
+
+        Raises `ModuleRejected`, `CompileTooCostly`, `CompileUnavailable`, `CompileCancelled`.
         """
 
     def is_compiled(self, key: str) -> bool:
@@ -224,6 +342,10 @@ class Engine(Protocol):
 
     def start_thread(self, target: Callable[[], None]) -> None:
         """Run `target` on a pooled thread whose stack is deep enough for a guest."""
+
+    def guest_resumed(self) -> None:
+        """Must be called when a guest that has waited in a host call goes on computing: when all
+        wait, ticks are far apart."""
 
     def interrupt(self) -> None:
         """Make every guest that computes call its `tick` at once."""

@@ -12,6 +12,7 @@ from typing import Any
 from wasmsand.http.failures import EXCEPTIONS, GONE
 from wasmsand.sdk.backend import Ended
 from wasmsand.sdk.errors import (
+    ArchiveError,
     CommandError,
     FileError,
     SandboxClosedError,
@@ -60,6 +61,8 @@ def exception_of(status: int, body: bytes) -> Exception:
         return SandboxClosedError(message)
     for kind, _, known in EXCEPTIONS:
         if code == known:
+            if kind is ArchiveError:
+                return ArchiveError(message, str(errno), str(path))
             if issubclass(kind, FileError):
                 return file_error(message, str(errno), str(path))
             return CommandError(message, str(errno)) if kind is CommandError else kind(message)

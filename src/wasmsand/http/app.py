@@ -7,7 +7,6 @@ wrong is the one shape of errors; a bug is logged here and says nothing to the c
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager
@@ -24,12 +23,15 @@ from starlette.routing import Route as StarletteRoute
 from wasmsand.http.failures import ApiFailure, failure_of
 from wasmsand.http.routing import AnyRoute, Call
 from wasmsand.http.service import Service, log
-from wasmsand.http.settings import is_loopback
-from wasmsand.http.tokens import Token
+from wasmsand.http.tokens import PUBLIC, Token
+from wasmsand.serving.connections import connection_of
+from wasmsand.serving.hosts import foreign_host, foreign_page
 from wasmsand.wire import strict_json
 
 _JSON = "application/json"
 _MAX_PARAMETERS = 16
+_DECODED_AT_ONCE = 64 * 1024
+"""Bytes of JSON that are decoded on the event loop; more are on a thread."""
 
 
 def application(service: Service, routes: Sequence[AnyRoute]) -> Starlette:
@@ -101,8 +103,8 @@ async def _answer(service: Service, route: AnyRoute, request: Request) -> Respon
             held.enter_context(service.registry.use(entry))
         body = None
         if route.body is not None:
-            grow = held.enter_context(service.buffer())
-            body = await _body(service, route, request, grow)
+            grow = held.enter_context(service.buffer(owner))
+            body = await _body(service, route, request, owner, grow)
         value = await route.handler(Call(service, request, owner, query, body, entry))
     return value if isinstance(value, Response) else json_response(value, route.status)
 
@@ -119,12 +121,22 @@ def _admit(service: Service, route: AnyRoute, request: Request) -> Token:
                 "unauthorized",
                 "the token is missing or unknown; send `Authorization: Bearer TOKEN`",
             )
-        return Token("public", b"")
+        return PUBLIC
+    connection = connection_of(request.scope)
+    if connection is not None and not connection.belongs_to(owner.name):
+        raise ApiFailure(
+            429,
+            "too_many_connections",
+            "there are too many connections; use those that are open, or start the server with a "
+            "larger --max-connections",
+            retry_after=1,
+        )
     if service.draining and not route.public:
         raise ApiFailure(
             503, "shutting_down", "the server is shutting down; use another", retry_after=5
         )
     if not route.public:
+        service.metrics.token_requests.labels(owner.name).inc()
         service.quotas.count_request(owner)
     return owner
 
@@ -132,13 +144,14 @@ def _admit(service: Service, route: AnyRoute, request: Request) -> Token:
 def _refuse_browsers(request: Request) -> None:
     """A page of the web must not use a server that asks for no token: its requests have an
     Origin, or, if a name was made to lead here, a Host that is not ours."""
-    host = request.url.hostname or ""
-    if "origin" in request.headers or not is_loopback(host):
+    headers = request.scope["headers"]
+    reason = foreign_host(headers) or foreign_page(headers)
+    if reason is not None:
         raise ApiFailure(
             403,
             "forbidden",
             "a server without tokens answers local programs only, not pages of a browser or "
-            f"other host names ({host[:64]!r}); start it with --tokens-file",
+            f"other host names (the request has {reason}); start it with --tokens-file",
         )
 
 
@@ -165,30 +178,43 @@ def _parameters(route: AnyRoute, request: Request) -> Any:
 
 
 async def _body(
-    service: Service, route: AnyRoute, request: Request, grow: Callable[[int], None]
+    service: Service,
+    route: AnyRoute,
+    request: Request,
+    owner: Token,
+    grow: Callable[[int], None],
 ) -> Any:
     settings = service.settings
-    if route.body is bytes:
-        return await _received(
-            request, settings.max_upload_bytes, "max-upload-bytes", service, grow
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding != "identity":
+        raise ApiFailure(
+            415, "unsupported_media_type", f"a body must not be encoded ({encoding[:64]})"
         )
-    data = await _received(request, settings.max_json_bytes, "max-json-bytes", service, grow)
+    if route.body is bytes:
+        return await _received(request, settings.max_upload_bytes, "max-upload-bytes", grow)
+    data = await _received(request, settings.max_json_bytes, "max-json-bytes", grow)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if data and kind != _JSON:
         raise ApiFailure(
             415, "unsupported_media_type", f"the body must be {_JSON}, not {kind[:64] or 'nothing'}"
         )
+    if len(data) <= _DECODED_AT_ONCE:
+        return _decoded(data, route.body)
+    return await service.in_file_thread(owner, "-", lambda: _decoded(data, route.body))
+
+
+def _decoded(data: bytes, kind: Any) -> Any:
     try:
         value = strict_json.decode(data) if data else {}
     except strict_json.BadJson as error:
         raise ApiFailure(400, "bad_json", str(error)) from None
-    return _converted(value, route.body, strict=True)
+    return _converted(value, kind, strict=True)
 
 
 async def _received(
-    request: Request, limit: int, option: str, service: Service, grow: Callable[[int], None]
+    request: Request, limit: int, option: str, grow: Callable[[int], None]
 ) -> bytes:
-    """The whole body, if it has at most `limit` bytes and comes in time."""
+    """The whole body, if it has at most `limit` bytes; its connection sees to its time."""
     too_large = ApiFailure(
         413,
         "body_too_large",
@@ -199,18 +225,12 @@ async def _received(
     if declared.isdecimal() and int(declared) > limit:
         raise too_large
     pieces, size = [], 0
-    try:
-        async with asyncio.timeout(service.settings.body_seconds):
-            async for piece in request.stream():
-                size += len(piece)
-                if size > limit:
-                    raise too_large
-                grow(len(piece))
-                pieces.append(piece)
-    except TimeoutError:
-        raise ApiFailure(
-            408, "timeout", f"the body took longer than {service.settings.body_seconds:g} seconds"
-        ) from None
+    async for piece in request.stream():
+        size += len(piece)
+        if size > limit:
+            raise too_large
+        grow(len(piece))
+        pieces.append(piece)
     return b"".join(pieces)
 
 
@@ -237,6 +257,8 @@ def _failed(service: Service, failure: ApiFailure, headers: Any = None) -> Respo
         response.headers["Retry-After"] = str(max(1, round(failure.retry_after)))
     if failure.status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
+    if failure.code in ("unauthorized", "forbidden", "too_many_connections"):
+        response.headers["Connection"] = "close"
     if failure.status in (401, 403, 429, 503):
         service.metrics.refused.labels(failure.code).inc()
     return response

@@ -64,6 +64,8 @@ def list_sandboxes(url: str, token: str | None) -> list[dict[str, Any]]:
 class HttpBackend:
     """One sandbox of a server."""
 
+    survives_fork = True
+
     def __init__(self, transport: Transport, identity: str, max_command_seconds: float) -> None:
         self.id = identity
         self._longest = max_command_seconds

@@ -9,6 +9,7 @@ backend's calls block and belong on threads, everything else is for the event lo
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 
 from msgspec import UnsetType
 
@@ -20,24 +21,41 @@ from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import Backend, BackendProcess, CommandRequest
 from wasmsand.sdk.commands import SHELL
 from wasmsand.sdk.environment import Environment, command_environment
-from wasmsand.sdk.local import LocalBackend
+from wasmsand.sdk.opening import Isolation, open_backend
 from wasmsand.sdk.options import HOME, SandboxOptions
 
 MAX_STARTED = 64
 """Started commands of one sandbox that are remembered; those that ended make room."""
 
 
-class Computer:
-    """A sandbox in this process."""
+MAX_VARIABLE_BYTES = 2 * 1024 * 1024
+"""Names and values of a sandbox's variables: the server holds them, and no program could be
+given more."""
 
-    def __init__(self, options: SandboxOptions, max_command_seconds: float) -> None:
+
+class Computer:
+    """A sandbox, in this process or in one of its own."""
+
+    def __init__(
+        self,
+        options: SandboxOptions,
+        max_command_seconds: float,
+        isolation: Isolation = "none",
+    ) -> None:
+        check_variables(options.env)
         self.options = options
         self._longest = max_command_seconds
-        self._attachment = Attachment(LocalBackend(options), options)
+        self._attachment = Attachment(open_backend(options, isolation), options)
+        self.starting = 0
+        """Commands that are being started; for the event loop."""
         self.env = Environment(self._attachment, options.env)
         self._started: dict[str, Started] = {}
         if options.cwd != HOME:
-            self.backend.make_directory(options.cwd)
+            try:
+                self.backend.make_directory(options.cwd)
+            except BaseException:
+                self.kill()
+                raise
 
     @property
     def backend(self) -> Backend:
@@ -98,14 +116,14 @@ class Computer:
         return self._longest if seconds is None else min(seconds, self._longest)
 
     def make_room(self) -> None:
-        """Before a command is started: forget those that ended, if there are many. Raises
-        `too_many_commands`."""
+        """Before a command is started: forget those that ended, if there are many. Asks the
+        sandbox, so it belongs on a thread. Raises `too_many_commands`."""
         for started in list(self._started.values()):
-            if len(self._started) < MAX_STARTED:
+            if len(self._started) + self.starting <= MAX_STARTED:
                 return
             if started.process.wait(0) is not None:
                 self.forget(started)
-        if len(self._started) >= MAX_STARTED:
+        if len(self._started) + self.starting > MAX_STARTED:
             raise ApiFailure(
                 429,
                 "too_many_commands",
@@ -136,3 +154,10 @@ class Computer:
     def forget(self, started: Started) -> None:
         """Remember a started command no longer."""
         self._started.pop(started.id, None)
+
+
+def check_variables(variables: Mapping[str, str]) -> None:
+    """Raises `ValueError` if a sandbox's variables are too many."""
+    size = sum(len(name) + len(value) for name, value in variables.items())
+    if size > MAX_VARIABLE_BYTES:
+        raise ValueError(f"variables may have {MAX_VARIABLE_BYTES} characters, not {size}")

@@ -55,6 +55,7 @@ EXCEPTIONS: tuple[tuple[type[Exception], int, str], ...] = (
     (sdk.DirectoryNotEmptyError, 409, "directory_not_empty"),
     (sdk.PermissionDeniedError, 403, "permission_denied"),
     (sdk.NoSpaceError, 507, "no_space"),
+    (sdk.ArchiveError, 400, "bad_archive"),
     (sdk.InvalidPathError, 400, "invalid_path"),
     (sdk.FileError, 409, "file_error"),
     (sdk.CommandError, 422, "command_error"),

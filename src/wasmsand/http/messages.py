@@ -183,6 +183,13 @@ class InputDescriptor(Request):
     fd: Descriptor = 0
 
 
+class WriteInput(InputDescriptor):
+    """Which of a command's inputs, and how long to wait while the command does not read."""
+
+    wait_ms: Annotated[float, Meta(ge=0)] = 20_000
+    """At most 20,000."""
+
+
 class SendSignal(Request):
     """A signal by its number, as 15 for SIGTERM."""
 
@@ -294,6 +301,13 @@ class Done(Response):
     """It was done."""
 
     ok: bool = True
+
+
+class Written(Response):
+    """How many bytes an input has taken: fewer than were sent if the command did not read."""
+
+    ok: bool = True
+    written: int = 0
 
 
 class Health(Response):

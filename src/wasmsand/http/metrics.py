@@ -6,7 +6,7 @@ path or an id; a token's name, never its text); gauges are read when they are as
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -44,6 +44,12 @@ class Metrics:
             "From a request's header to the end of its answer.",
             ("method", "route"),
             buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self.token_requests = Counter(
+            "wasmsand_token_requests",
+            "Requests of each token, refused ones too.",
+            ("token",),
             registry=self._registry,
         )
         self.refused = Counter(
@@ -90,3 +96,13 @@ class Metrics:
     def text(self) -> bytes:
         """Everything, in Prometheus's text form."""
         return generate_latest(self._registry)
+
+    def own_text(self, token: str, held: Mapping[str, float]) -> bytes:
+        """Likewise, what one token may know: its own counters, and what it holds now."""
+        lines = []
+        for name in ("wasmsand_sandboxes_created_total", "wasmsand_token_requests_total"):
+            value = self._registry.get_sample_value(name, {"token": token}) or 0.0
+            lines += [f"# TYPE {name} counter", f"{name} {value}"]
+        for name, value in held.items():
+            lines += [f"# TYPE {name} gauge", f"{name} {float(value)}"]
+        return ("\n".join(lines) + "\n").encode("ascii")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wasmsand.http.failures import ApiFailure
 from wasmsand.http.tokens import Token
@@ -27,6 +27,39 @@ class Share:
     sandboxes: int = 0
     bytes: int = 0
     running_commands: int = 0
+    running_in: dict[str, int] = field(default_factory=dict)
+    """Of them, by sandbox."""
+    hanging: int = 0
+    """Sandboxes that were killed long ago and have not ended."""
+
+
+class Place:
+    """A running command in its token's quota. It is given back when everybody who uses it has
+    released it: the request, the thread that still works for it, the answer being sent."""
+
+    __slots__ = ("_sandbox", "_share", "_users")
+
+    def __init__(self, share: Share, sandbox: str) -> None:
+        self._share = share
+        self._sandbox = sandbox
+        self._users = 1
+        share.running_commands += 1
+        share.running_in[sandbox] = share.running_in.get(sandbox, 0) + 1
+
+    def keep(self) -> Place:
+        """For one more user, who releases it too."""
+        self._users += 1
+        return self
+
+    def release(self, _done: object = None) -> None:
+        """One user needs it no longer."""
+        self._users -= 1
+        if not self._users:
+            share, sandbox = self._share, self._sandbox
+            share.running_commands -= 1
+            share.running_in[sandbox] -= 1
+            if not share.running_in[sandbox]:
+                del share.running_in[sandbox]
 
 
 class Quotas:
@@ -63,8 +96,9 @@ class Quotas:
         share.allowance -= 1
 
     @contextmanager
-    def running_command(self, owner: Token) -> Iterator[None]:
-        """While a command of `owner` runs or waits for its turn. Raises `quota_exceeded`."""
+    def running_command(self, owner: Token, sandbox: str) -> Iterator[Place]:
+        """While a command of `owner` runs or waits for its turn. Raises `quota_exceeded`. One
+        sandbox has three quarters of its token's quota: one that hangs leaves room for others."""
         share, most = self.share(owner), owner.quota.max_running_commands
         if share.running_commands >= most:
             raise ApiFailure(
@@ -74,11 +108,20 @@ class Quotas:
                 f"of {owner.name}",
                 retry_after=1,
             )
-        share.running_commands += 1
+        in_one = max(1, most * 3 // 4)
+        if share.running_in.get(sandbox, 0) >= in_one:
+            raise ApiFailure(
+                429,
+                "quota_exceeded",
+                f"{in_one} commands run in this sandbox already; wait for one, use another "
+                f"sandbox, or raise max_running_commands of {owner.name}",
+                retry_after=1,
+            )
+        place = Place(share, sandbox)
         try:
-            yield
+            yield place
         finally:
-            share.running_commands -= 1
+            place.release()
 
     def reserve_sandbox(self, owner: Token, size: int) -> None:
         """Take a sandbox that may grow to `size`. Raises `quota_exceeded` or `server_full`."""
@@ -98,6 +141,13 @@ class Quotas:
                 f"{share.bytes} is more than {quota.max_memory_bytes}; ask for less, kill one, "
                 f"or raise max_memory_bytes of {owner.name}",
             )
+        if share.hanging >= min(quota.max_sandboxes, self._max_sandboxes):
+            raise ApiFailure(
+                429,
+                "quota_exceeded",
+                f"{share.hanging} sandboxes of {owner.name} were killed and have not ended yet",
+                retry_after=30,
+            )
         if self._sandboxes >= self._max_sandboxes:
             raise ApiFailure(
                 503,
@@ -109,6 +159,10 @@ class Quotas:
         share.sandboxes += 1
         share.bytes += size
         self._sandboxes += 1
+
+    def count_hanging(self, owner: Token, change: int) -> None:
+        """A sandbox that was killed does not end (1), or did at last (-1)."""
+        self.share(owner).hanging += change
 
     def release_sandbox(self, owner: Token, size: int) -> None:
         """Give back what `reserve_sandbox` took."""

@@ -114,11 +114,9 @@ class Registry:
         return entry.expires_in(self._clock())
 
     def take(self, entry: Entry) -> bool:
-        """Forget a sandbox, for the caller to kill it; False if somebody else did."""
-        if self._entries.pop(entry.id, None) is None:
-            return False
-        self._quotas.release_sandbox(entry.owner, entry.reserved_bytes)
-        return True
+        """Forget a sandbox, for the caller to kill it; False if somebody else did. Its quota is
+        the caller's to give back, when it has ended."""
+        return self._entries.pop(entry.id, None) is not None
 
     def take_expired(self) -> list[Entry]:
         """Forget those whose time is over, for the caller to kill them."""

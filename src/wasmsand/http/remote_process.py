@@ -7,6 +7,7 @@ the next is.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import weakref
@@ -16,9 +17,11 @@ from typing import Any, Final
 from wasmsand.http.answers import ended_of, exact_bytes, object_of
 from wasmsand.http.transport import Transport
 from wasmsand.sdk.backend import STDIN, Ended, Output
-from wasmsand.sdk.errors import SandboxError
+from wasmsand.sdk.errors import ForkedError, SandboxError
 
 _POLL_SECONDS: Final = 20.0
+_PIECE: Final = 1024 * 1024
+"""Of input that one request carries: what the command does not take is sent again."""
 
 
 class RemoteProcess:
@@ -31,7 +34,8 @@ class RemoteProcess:
         self._reading = threading.Lock()
         # Guarded by the lock:
         self._number = 0
-        weakref.finalize(self, _forget, transport, path).atexit = False
+        self._owner = os.getpid()
+        weakref.finalize(self, _forget, transport, path, self._owner).atexit = False
 
     @property
     def pid(self) -> int:
@@ -40,6 +44,8 @@ class RemoteProcess:
 
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """See `BackendProcess`."""
+        if os.getpid() != self._owner:  # two readers would take each other's output
+            raise ForkedError.here("command")
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         with self._reading:
             while True:
@@ -55,12 +61,19 @@ class RemoteProcess:
                 if deadline is not None and time.monotonic() >= deadline:
                     raise TimeoutError
 
-    def write(self, data: bytes, fd: int = STDIN) -> None:
+    def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
         """See `BackendProcess`."""
-        # No time limit: the command may take its own time to read.
-        self._transport.ask(
-            "POST", f"{self._path}/input", query={"fd": fd}, content=data, seconds=None
-        )
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        done = 0
+        while done < len(data):
+            query = {"fd": fd, "wait_ms": _step(deadline) * 1000}
+            piece = data[done : done + _PIECE]
+            answer = self._transport.ask("POST", f"{self._path}/input", query=query, content=piece)
+            written = int(object_of(answer)["written"])
+            done += written
+            if written < len(piece) and deadline is not None and time.monotonic() >= deadline:
+                break
+        return done
 
     def close_input(self, fd: int = STDIN) -> None:
         """See `BackendProcess`."""
@@ -91,8 +104,11 @@ def _step(deadline: float | None) -> float:
     return max(0.0, min(_POLL_SECONDS, deadline - time.monotonic()))
 
 
-def _forget(transport: Transport, path: str) -> None:
-    """Nobody reads it any more. The collector must not wait for a network."""
+def _forget(transport: Transport, path: str, owner: int) -> None:
+    """Nobody reads it any more. The collector must not wait for a network; and a forked process
+    that forgets its copy does not speak for its parent."""
+    if os.getpid() != owner:
+        return
 
     def ask() -> None:
         try:

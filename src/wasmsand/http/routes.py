@@ -23,7 +23,7 @@ _COMMAND = _SANDBOX + "/commands/{command}"
 
 async def _openapi(call: Call[None, None]) -> Response:
     version = call.service.settings.version
-    content = await call.service.in_file_thread(lambda: document(ROUTES, version))
+    content = await call.in_file_thread(lambda: document(ROUTES, version))
     return Response(content, media_type="application/json")
 
 
@@ -98,8 +98,8 @@ ROUTES: tuple[AnyRoute, ...] = (
         _COMMAND + "/input",
         started.write_input,
         "Write to an input of a started command",
-        m.Done,
-        query=m.InputDescriptor,
+        m.Written,
+        query=m.WriteInput,
         body=bytes,
     ),
     Route(

@@ -8,15 +8,18 @@ the application, the checks and the OpenAPI document are made from it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from starlette.requests import Request
 
+from wasmsand.http.quotas import Place
 from wasmsand.http.registry import Entry
 from wasmsand.http.service import Service
 from wasmsand.http.tokens import Token
 
+Result = TypeVar("Result")
 Query = TypeVar("Query")
 Body = TypeVar("Body")
 
@@ -39,6 +42,27 @@ class Call(Generic[Query, Body]):
         """The sandbox that the path names."""
         assert self.found is not None, "the route has no {sandbox}"
         return self.found
+
+    @property
+    def _sandbox(self) -> str:
+        return "-" if self.found is None else self.found.id
+
+    def running_command(self) -> AbstractContextManager[Place]:
+        """While a command of this sandbox runs. Raises `quota_exceeded`."""
+        return self.service.quotas.running_command(self.owner, self._sandbox)
+
+    async def in_file_thread(self, work: Callable[[], Result]) -> Result:
+        """Run what blocks only for a moment, on a thread of this token and sandbox."""
+        return await self.service.in_file_thread(self.owner, self._sandbox, work)
+
+    async def in_command_thread(
+        self,
+        work: Callable[[], Result],
+        seconds: float = 0,
+        then: Callable[[], object] | None = None,
+    ) -> Result:
+        """Run what may wait for a command, for `seconds` at most. `then`: see `Lane.run`."""
+        return await self.service.in_command_thread(self.owner, self._sandbox, work, seconds, then)
 
     def part(self, name: str) -> str:
         """A part of the path that the route names in braces."""

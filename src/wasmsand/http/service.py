@@ -1,29 +1,37 @@
 """What all requests of a server share.
 
-Owns the registry, the pools of threads, the budget of buffered bodies, the metrics, and
-the server's end: while `draining` new requests are refused, `kill_all` ends every sandbox,
-and with it whatever still runs. Rules: everything but the pools' calls runs on the event loop.
+Owns the registry, the threads, the budget of buffered bodies, the metrics, and the
+server's end: while `draining` new requests are refused, `kill_all` ends every sandbox, and with
+it whatever still runs. Rules: everything but the lanes' calls runs on the event loop, and
+nothing that can wait for a sandbox does; threads, queues and buffers are per token.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from wasmsand.http.failures import ApiFailure
 from wasmsand.http.metrics import Metrics
 from wasmsand.http.quotas import Quotas
 from wasmsand.http.registry import Entry, Registry
 from wasmsand.http.settings import Settings
-from wasmsand.http.tokens import TokenTable
-from wasmsand.http.workers import PoolFull, Workers
+from wasmsand.http.tokens import ANYBODY, Token, TokenTable
+from wasmsand.serving.daemons import Daemons
+from wasmsand.serving.endings import Endings
+from wasmsand.serving.lanes import QUEUE_SECONDS, Lane, LaneFull
+from wasmsand.serving.shares import Shares
 
 Result = TypeVar("Result")
 
 _REAP_SECONDS = 1.0
+_END_SECONDS = 30.0
+"""A sandbox that takes longer to end gives its quota back, but is still counted as hanging."""
+_LAST_ENDS_SECONDS = 2.0
+"""How long the server waits for its sandboxes when it ends itself."""
 
 log = logging.getLogger("wasmsand.http")
 
@@ -37,14 +45,20 @@ class Service:
         self.quotas = Quotas(settings.max_sandboxes)
         self.registry = Registry(self.quotas)
         self.draining = False
-        self._commands = Workers(
-            "command", settings.max_running_commands, settings.max_waiting_commands
-        )
-        self._files = Workers("file", settings.file_threads, settings.max_waiting_files)
-        self._buffered = 0
+        tenants = settings.tenants
+        self._daemons = Daemons("wasmsand-http")
+        self._commands = Lane("command", settings.command_lane(), tenants, self._daemons)
+        self._files = Lane("file", settings.file_lane(), tenants, self._daemons)
+        self.endings = Endings(self._daemons)
+        self._buffered = Shares(settings.max_buffered_bytes, tenants)
         self.metrics = Metrics()
         gauge = self.metrics.gauge
         gauge("wasmsand_sandboxes", "Sandboxes that live.", lambda: len(self.registry))
+        gauge(
+            "wasmsand_sandboxes_ending",
+            "Sandboxes and commands that were told to end, and have not yet.",
+            lambda: len(self.endings),
+        )
         gauge(
             "wasmsand_commands_running",
             "Calls that wait for a command: running, or queued for a thread.",
@@ -55,50 +69,104 @@ class Service:
             "Other calls: running, or queued for a thread.",
             lambda: self._files.taken,
         )
-        gauge("wasmsand_buffered_bytes", "Bodies being received.", lambda: self._buffered)
+        gauge("wasmsand_buffered_bytes", "Bodies being held.", lambda: self._buffered.total_held)
 
-    async def in_command_thread(self, call: Callable[[], Result]) -> Result:
-        """Run what may take as long as a command. Raises `busy`."""
-        try:
-            return await self._commands.run(call)
-        except PoolFull:
-            raise _busy("max_running_commands") from None
+    @property
+    def busy_threads(self) -> int:
+        """Threads that wait for a sandbox."""
+        return self._daemons.busy
 
-    async def in_file_thread(self, call: Callable[[], Result]) -> Result:
+    async def in_command_thread(
+        self,
+        owner: Token,
+        sandbox: str,
+        call: Callable[[], Result],
+        seconds: float,
+        then: Callable[[], object] | None = None,
+    ) -> Result:
+        """Run what takes `seconds` at most, as a command does. Raises `busy`. `then`: see
+        `Lane.run`."""
+        work = self._commands.run(owner.name, sandbox, call, then)
+        return await self._bounded(work, owner, "max_running_commands", seconds + QUEUE_SECONDS)
+
+    async def in_file_thread(
+        self, owner: Token, sandbox: str, call: Callable[[], Result]
+    ) -> Result:
         """Run what blocks only for a moment. Raises `busy`."""
+        work = self._files.run(owner.name, sandbox, call)
+        return await self._bounded(work, owner, "file_threads", QUEUE_SECONDS)
+
+    async def _bounded(
+        self, work: Coroutine[Any, Any, Result], owner: Token, option: str, seconds: float
+    ) -> Result:
+        """What `work` returns. One whose sandbox hangs is answered so, and keeps its thread."""
+        task = asyncio.ensure_future(work)
         try:
-            return await self._files.run(call)
-        except PoolFull:
-            raise _busy("file_threads") from None
+            done, _ = await asyncio.wait({task}, timeout=seconds + self.settings.hang_seconds)
+            if not done:
+                raise ApiFailure(
+                    503, "busy", "the sandbox does not answer; kill it", retry_after=30
+                )
+            return task.result()
+        except LaneFull as full:
+            raise _busy(owner, full.cause, option) from None
+        finally:
+            task.cancel()
 
     @contextmanager
-    def buffer(self) -> Iterator[Callable[[int], None]]:
+    def buffer(self, owner: Token) -> Iterator[Callable[[int], None]]:
         """While a body is held: call what this yields with the size of each piece. It raises
         `busy`."""
         held = 0
 
         def grow(size: int) -> None:
             nonlocal held
-            if self._buffered + size > self.settings.max_buffered_bytes:
-                raise _busy("max_buffered_bytes")
+            if not self._buffered.take(owner.name, size):
+                cause = "tenant" if self._buffered.is_at_most(owner.name, size) else "server"
+                raise _busy(owner, cause, "max_buffered_bytes")
             held += size
-            self._buffered += size
 
         try:
             yield grow
         finally:
-            self._buffered -= held
+            if held:
+                self._buffered.give(owner.name, held)
 
-    def in_background(self, call: Callable[[], object]) -> None:
-        """Run what frees something, and must not be refused."""
-        asyncio.get_running_loop().run_in_executor(None, call)
+    def own_figures(self, owner: Token) -> dict[str, float]:
+        """What one token holds now, for its metrics."""
+        share = self.quotas.share(owner)
+        return {
+            "wasmsand_sandboxes": share.sandboxes,
+            "wasmsand_sandboxes_reserved_bytes": share.bytes,
+            "wasmsand_commands_running": self._commands.taken_by(owner.name),
+            "wasmsand_file_calls_running": self._files.taken_by(owner.name),
+            "wasmsand_buffered_bytes": self._buffered.held(owner.name),
+        }
 
-    def end(self, entries: Iterable[Entry], cause: str) -> None:
-        """Kill sandboxes that were taken from the registry."""
-        for entry in entries:
-            self.metrics.sandboxes_ended.labels(cause).inc()
-            log.info("sandbox %s of %s: %s", entry.id, entry.owner.name, cause)
-            self.in_background(entry.computer.kill)
+    def end(self, entry: Entry, cause: str) -> asyncio.Future[None]:
+        """Kill a sandbox that was taken from the registry, on a thread that may take its time.
+        Its quota is given back when it has ended, or after a while."""
+        self.metrics.sandboxes_ended.labels(cause).inc()
+        log.info("sandbox %s of %s: %s", entry.id, entry.owner.name, cause)
+        overdue = False
+
+        def is_overdue() -> None:
+            nonlocal overdue
+            overdue = True
+            self.quotas.count_hanging(entry.owner, 1)
+            self.quotas.release_sandbox(entry.owner, entry.reserved_bytes)
+
+        def ended(_done: object) -> None:
+            timer.cancel()
+            if overdue:
+                self.quotas.count_hanging(entry.owner, -1)
+            else:
+                self.quotas.release_sandbox(entry.owner, entry.reserved_bytes)
+
+        timer = asyncio.get_running_loop().call_later(_END_SECONDS, is_overdue)
+        done = self.endings.run(entry.computer.kill)
+        done.add_done_callback(ended)
+        return done
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -108,27 +176,31 @@ class Service:
             yield
         finally:
             reaper.cancel()
-            await self._close()
+            await self.kill_all()
+            self._commands.close()
+            self._files.close()
 
     async def _reap(self) -> None:
         while True:
             await asyncio.sleep(_REAP_SECONDS)
-            self.end(self.registry.take_expired(), "expired")
+            for entry in self.registry.take_expired():
+                self.end(entry, "expired")
 
     async def kill_all(self) -> None:
-        """Kill every sandbox: commands that run end, and their requests are answered so."""
-        entries = self.registry.take_all()
-        for _ in entries:
-            self.metrics.sandboxes_ended.labels("shutdown").inc()
-        await asyncio.gather(*(asyncio.to_thread(entry.computer.kill) for entry in entries))
-
-    async def _close(self) -> None:
-        await self.kill_all()
-        self._commands.close()
-        self._files.close()
+        """Kill every sandbox: commands that run end, and their requests are answered so. What
+        hangs is not waited for."""
+        for entry in self.registry.take_all():
+            self.end(entry, "shutdown")
+        await self.endings.settle(_LAST_ENDS_SECONDS)
 
 
-def _busy(option: str) -> ApiFailure:
+def _busy(owner: Token, cause: str, option: str) -> ApiFailure:
+    if cause == "sandbox":
+        who = "the sandbox"
+    elif cause == "tenant" and owner is not ANYBODY:
+        who = f"the token {owner.name}"
+    else:
+        who = "the server"
     return ApiFailure(
-        503, "busy", f"the server has too much to do ({option}); try again later", retry_after=1
+        503, "busy", f"{who} has too much to do ({option}); try again later", retry_after=1
     )

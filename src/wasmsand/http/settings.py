@@ -6,24 +6,18 @@ a number here; the message of a refusal names the option to raise.
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass, field
 
 from wasmsand.http.tokens import Token
+from wasmsand.sdk.opening import Isolation
+from wasmsand.serving.crowd import ConnectionLimits
+from wasmsand.serving.lanes import LaneLimits
 
 KIB = 1024
 MIB = 1024 * KIB
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8750
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a name or an address stands for this machine alone."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +31,11 @@ class Settings:
     """What the server says of itself."""
     tokens: tuple[Token, ...] = field(default=(), repr=False)
     """Who may come in. None: everybody, which is refused unless `host` is a loopback address."""
+    isolation: Isolation | None = None
+    """How all sandboxes run. None: each in a process of its own for tokens that are not trusted,
+    in the server's process for trusted ones and on a server without tokens."""
+    spare_processes: int = 2
+    """Processes that are kept ready for the next sandbox with isolation "process"."""
 
     max_sandboxes: int = 256
     """Of all tokens together."""
@@ -52,12 +51,19 @@ class Settings:
     most_open_files: int = 65_536
 
     max_running_commands: int = 64
-    """Commands at work at the same time, each on a thread."""
+    """Commands at work at the same time, each on a thread. Half of the threads are divided
+    evenly among the tokens, so that each always has some; a sandbox has at most three quarters
+    of what its token can have."""
     max_waiting_commands: int = 256
-    """Commands that wait for their turn; further ones are refused."""
-    file_threads: int = 8
-    """Threads for everything that is not a command."""
+    """Commands of one token that wait for their turn; further ones are refused."""
+    file_threads: int = 64
+    """Threads for everything that is not a command, divided in the same way."""
+    file_threads_per_token: int = 24
+    file_threads_per_sandbox: int = 4
     max_waiting_files: int = 256
+    """Calls of one token that wait for such a thread; half of them for one sandbox."""
+    hang_seconds: float = 60
+    """A sandbox that does not answer for so much longer than it should is answered for: 503."""
     max_command_seconds: float = 3600
     """The longest timeout of one command; "no timeout" means this."""
 
@@ -67,16 +73,67 @@ class Settings:
     max_upload_bytes: int = 256 * MIB
     """Largest file that can be written by one request."""
     max_buffered_bytes: int = 1024 * MIB
-    """Bodies that are being received, of all requests together."""
+    """Bodies that are being received, of all requests together; half of it is divided evenly
+    among the tokens."""
+    max_header_bytes: int = 16 * KIB
     header_seconds: float = 10
-    """For the header of a request, from its first byte, or from the connection's beginning."""
+    """For the header of a request, from its first byte, or from the connection's beginning; and
+    how long a connection without a token may be idle."""
     body_seconds: float = 120
     """For the whole body of a request."""
+    body_idle_seconds: float = 20
+    """Between two pieces of a body."""
     keep_alive_seconds: float = 75
     """How long a connection may stay open with nothing to do."""
     unread_seconds: float = 60
-    """A client that reads nothing for so long while the server has output for it is cut off."""
+    """A client that does not read its output for so long is cut off; much output gets a second
+    more for each 64 KiB."""
     heartbeat_seconds: float = 10
     """A stream that has nothing to say says so this often, so that a lost peer is noticed."""
-    grace_seconds: float = 20
+    grace_seconds: float = 10
     """After SIGTERM: how long running requests may take until they are ended."""
+
+    @property
+    def tenants(self) -> int:
+        """Who shares the server: the tokens, and those who show none."""
+        return len(self.tokens) + 1 if self.tokens else 1
+
+    def isolation_of(self, owner: Token) -> Isolation:
+        """How sandboxes of `owner` run."""
+        if self.isolation is not None:
+            return self.isolation
+        return "none" if owner.trusted or not self.tokens else "process"
+
+    def connection_limits(self) -> ConnectionLimits:
+        """For `serving.connections`."""
+        return ConnectionLimits(
+            max_connections=self.max_connections,
+            tenants=self.tenants,
+            header_seconds=self.header_seconds,
+            body_seconds=self.body_seconds,
+            body_idle_seconds=self.body_idle_seconds,
+            keep_alive_seconds=self.keep_alive_seconds,
+            unread_seconds=self.unread_seconds,
+            max_header_bytes=self.max_header_bytes,
+        )
+
+    def command_lane(self) -> LaneLimits:
+        """Threads for commands."""
+        threads = self.max_running_commands
+        return LaneLimits(
+            threads=threads,
+            tenant_threads=threads,
+            tenant_waiting=self.max_waiting_commands,
+            sandbox_threads=max(2, threads * 3 // 4),
+            sandbox_waiting=self.max_waiting_commands,
+        )
+
+    def file_lane(self) -> LaneLimits:
+        """Threads for everything else."""
+        return LaneLimits(
+            threads=self.file_threads,
+            tenant_threads=self.file_threads_per_token,
+            tenant_waiting=self.max_waiting_files,
+            sandbox_threads=self.file_threads_per_sandbox,
+            sandbox_waiting=max(1, self.max_waiting_files // 2),
+        )

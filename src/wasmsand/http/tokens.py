@@ -47,9 +47,21 @@ class Token:
     name: str
     digest: bytes = field(repr=False)
     quota: Quota = Quota()
+    trusted: bool = False
+    """Whether its sandboxes may run in the server's own process."""
+    all_metrics: bool = False
+    """Whether `/metrics` shows it the whole server, and not only its own figures."""
 
     @classmethod
-    def of(cls, name: str, text: str, quota: Quota | None = None) -> Token:
+    def of(
+        cls,
+        name: str,
+        text: str,
+        quota: Quota | None = None,
+        *,
+        trusted: bool = False,
+        all_metrics: bool = False,
+    ) -> Token:
         """The token whose holder sends `text`. Raises `TokensRejected`."""
         if not _NAME.fullmatch(name):
             raise TokensRejected(
@@ -63,12 +75,14 @@ class Token:
             )
         if not text.isascii() or not text.isprintable() or " " in text:
             raise TokensRejected(f"the token of {name} must be printable ASCII without spaces")
-        return cls(name, _digest(text.encode()), quota or Quota())
+        return cls(name, _digest(text.encode()), quota or Quota(), trusted, all_metrics)
 
 
 _NO_QUOTA = Quota(2**31, 2**63, 2**31, 1e9)
-ANYBODY = Token("anybody", b"", _NO_QUOTA)
+ANYBODY = Token("anybody", b"", _NO_QUOTA, trusted=True, all_metrics=True)
 """Who comes in when no tokens were configured: only the server's own bounds count."""
+PUBLIC = Token("(public)", b"")
+"""Who shows no token, where none is needed. No token can have this name."""
 
 
 class TokenTable:
@@ -105,6 +119,8 @@ class _FileToken(msgspec.Struct, forbid_unknown_fields=True):
     max_memory_bytes: int | None = None
     max_running_commands: int | None = None
     requests_per_second: float | None = None
+    trusted: bool = False
+    all_metrics: bool = False
 
 
 class _TokenFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -120,7 +136,16 @@ def read_token_file(path: Path) -> tuple[Token, ...]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise TokensRejected(f"{path}: {error}") from None
     try:
-        return tuple(Token.of(item.name, item.token, _quota(item)) for item in content.token)
+        return tuple(
+            Token.of(
+                item.name,
+                item.token,
+                _quota(item),
+                trusted=item.trusted,
+                all_metrics=item.all_metrics,
+            )
+            for item in content.token
+        )
     except TokensRejected as error:
         raise TokensRejected(f"{path}: {error}") from None
 

@@ -63,6 +63,7 @@ class Transport:
         self._kept: list[tuple[float, int, http.client.HTTPConnection]] = []
         """Since when, by which process."""
         self._closed = False
+        _transports.add(self)
 
     def ask(
         self,
@@ -193,6 +194,19 @@ class Transport:
             kept, self._kept = self._kept, []
         for _, _, connection in kept:
             connection.close()
+
+
+_transports: weakref.WeakSet[Transport] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    # In a forked process, where no thread is left that would release them.
+    for transport in list(_transports):
+        transport._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
 
 
 class _Pieces:

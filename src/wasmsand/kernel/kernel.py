@@ -35,6 +35,7 @@ from wasmsand.kernel.process.load import LoadAverages
 from wasmsand.kernel.process.process import Process, ProcessState, Usage
 from wasmsand.kernel.process.program import argument_cost
 from wasmsand.kernel.process.rlimits import ResourceLimits
+from wasmsand.kernel.process.room import require_room
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.process.table import INIT_PID, ProcessTable
 from wasmsand.kernel.sockets.network import Network
@@ -88,6 +89,8 @@ class Kernel:
         self._load = LoadAverages()
         self.out_of_memory_jobs: set[int] = set()
         """Commands of which a process was ended for memory; the host tells their users."""
+        self.ended_for_room = 0
+        """Processes that gave way to others; the host tells its user, and counts from 0 again."""
         self.current: Process | None = None
         """Whose system call is being served (for /proc/self)."""
 
@@ -131,6 +134,7 @@ class Kernel:
 
     def new_process(self, identity: Identity, cwd: Node, environ: tuple[bytes, ...]) -> Process:
         """A process started by the host: child of init, leader of its own session."""
+        require_room(self, None)
         process = Process(
             self.processes.allocate_pid(),
             self.init,
@@ -172,13 +176,13 @@ class Kernel:
         limits = self.limits
         return (
             self.processes.population * 4 > limits.max_processes * 3
-            or self.memory_used() * 4 > limits.memory_limit_bytes * 3
-            or self.ledger.charged * 4 > limits.memory_limit_bytes * 3
+            or self.ledger.room * 4 < limits.memory_limit_bytes
         )
 
     def memory_used(self) -> int:
-        """Bytes of guest memory of all processes."""
-        return sum(process.memory_bytes for process in self.processes)
+        """Bytes in use that count against `memory_limit_bytes` (see `Ledger`)."""
+        self.ledger.see()
+        return self.ledger.charged
 
     def usage(self) -> Usage:
         """What all processes used since the sandbox began. That of one that computes is as

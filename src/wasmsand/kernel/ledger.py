@@ -11,30 +11,72 @@ The first `KERNEL_UNCHARGED_MAX` bytes of kernel objects and queued data are ent
 charged to the limit. So a guest may use all of its memory, and a program that has done so can
 still open a file and print why it ends.
 
-Guests' memory is the exception to "before": a guest grows it by itself. The engine bounds that
-growth by `room`, and what it grew by is entered at once (`set_guest`), which can exceed the
-limit when several processes grow at the same moment; then the largest process is ended.
+Guests' memory is the exception to "before": a guest grows it by itself, and one instruction can
+fill all that it got. So a guest that computes has a share of the room, which the engine lets it
+grow by until the host looks at it again (`share`). Two that compute get all the room each, more
+of them less: all that is used and shared is at most three times the limit, for the time of a
+tick or of that one instruction. What was grown is then entered, and if it is more than the
+limit, the largest process is ended.
+
+The memory of a process that has ended stays in the account until it is freed, which its thread
+does soon; meanwhile others may have as much again, and no more (`dying`).
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections import deque
+from typing import Final, Protocol
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.limits import KERNEL_UNCHARGED_MAX
+from wasmsand.kernel.limits import GROWTH_BYTES_MIN, GROWTH_PARTS, KERNEL_UNCHARGED_MAX
 
 UNBOUNDED: Final = 1 << 62
+_DYING_LIMITS: Final = 2
+"""What is used is at most this many times the limit, with what is about to be freed."""
+_SHARED_LIMITS: Final = 3
+"""The same with what guests may grow by."""
+_FULL_SHARES: Final = 2
+"""Guests that compute at once and may take all the room each. One is the usual case; the second
+is its parent, which computes for another moment, or the next in a pipeline."""
+
+
+class Unseen(Protocol):
+    """A program that waits, and was not looked at after it computed."""
+
+    def measure(self) -> None:
+        """Enter what it takes."""
+
+
+class Freed(Protocol):
+    """Memory that is freed, and still in the account."""
+
+    def take_out(self) -> None:
+        """Take it out."""
 
 
 class Ledger:
     """Bytes in use, by kind."""
 
-    __slots__ = ("engine", "guest", "kernel_max", "limit", "objects", "peak", "queued")
+    __slots__ = (
+        "dying",
+        "engine",
+        "evened",
+        "freed",
+        "guest",
+        "kernel_max",
+        "limit",
+        "objects",
+        "peak",
+        "queued",
+        "shared",
+        "sharers",
+        "unseen",
+    )
 
     def __init__(self, limit: int = UNBOUNDED) -> None:
         self.limit = limit
         self.guest = 0
-        """Linear memory of all processes, without what is never touched of their C stacks."""
+        """Linear memory of all programs, without what was never touched of their C stacks."""
         self.engine = 0
         """What the engine holds besides: tables, stacks of calls, exceptions, instances."""
         self.objects = 0
@@ -44,6 +86,19 @@ class Ledger:
         are many may write this field itself, after it has compared with `kernel_max`."""
         self.kernel_max = limit + KERNEL_UNCHARGED_MAX
         """What `objects` and `queued` together may be; changes with `guest` and `engine`."""
+        self.dying = 0
+        """How much of `guest` and `engine` is of processes that have ended."""
+        self.shared = 0
+        """By how much guests that compute may grow, all together, until they are looked at."""
+        self.sharers = 0
+        """How many guests that are."""
+        self.evened = -1
+        """The tick of the engine at which guests last had to look at their shares at once."""
+        self.freed: deque[Freed] = deque()
+        """What threads have freed since. Only this may be changed without the sandbox's lock, for
+        which the thread of an ended process would wait, and others for it."""
+        self.unseen: set[Unseen] = set()
+        """Programs that wait, and were not looked at after they computed."""
         self.peak = 0
         """The most that was in use at once. Queued data is looked at when another entry is
         made, not at each push."""
@@ -61,13 +116,57 @@ class Ledger:
 
     @property
     def room(self) -> int:
-        """Bytes left; negative when guests have grown past the limit."""
-        return self.limit - self.charged
+        """Bytes left; negative when guests have grown past the limit. What is about to be freed
+        is not missing here."""
+        return self.limit - self.charged + self.dying
 
     def require(self, wanted: int, errno: Errno = Errno.ENOMEM) -> None:
         """Raise `errno` unless there is room for `wanted` more bytes of objects or data."""
+        if self.freed:
+            self.settle()
         if self.objects + self.queued + wanted > self.kernel_max:
-            raise KernelError(errno, f"{self.limit} bytes in use; raise memory_limit_bytes")
+            raise self._refusal(errno)
+
+    def require_program(self, wanted: int, replaced: int = 0, errno: Errno = Errno.ENOMEM) -> None:
+        """Raise `errno` unless there is room for a program of `wanted` bytes, in the place of one
+        that takes `replaced`."""
+        if self.freed:
+            self.settle()
+        if wanted - replaced > self.room:
+            raise self._refusal(errno)
+        if wanted > _DYING_LIMITS * self.limit - self.charged:
+            raise KernelError(errno, "processes that have ended are not yet freed")
+
+    def _refusal(self, errno: Errno) -> KernelError:
+        return KernelError(errno, f"{self.limit} bytes in use; raise memory_limit_bytes")
+
+    def share(self, held: int) -> int:
+        """By how much a guest may grow that could grow by `held` until now."""
+        if self.freed:
+            self.settle()
+        limit, used, others = self.limit, self.charged, self.shared - held
+        share = room = min(limit - used + self.dying, _DYING_LIMITS * limit - used)
+        if self.sharers > _FULL_SHARES:
+            least = max(GROWTH_BYTES_MIN, limit // GROWTH_PARTS)
+            share = min(room, max((room + limit - others) // 2, least))
+        if others:
+            share = min(share, _SHARED_LIMITS * limit - used - others)
+        if share < 0:
+            share = 0
+        self.shared = others + share
+        return share
+
+    def settle(self) -> None:
+        """Take out what was freed."""
+        while self.freed:
+            self.freed.popleft().take_out()
+
+    def see(self) -> bool:
+        """Look at programs that were not; whether the limit holds."""
+        self.settle()
+        while self.unseen:
+            self.unseen.pop().measure()
+        return self.room >= 0
 
     def add_object(self, cost: int, errno: Errno = Errno.ENOMEM) -> None:
         """Enter a kernel object, before it is made."""
@@ -92,19 +191,25 @@ class Ledger:
     def set_guest(self, before: int, now: int) -> bool:
         """A process's linear memory is `now` bytes, and was `before`; whether the limit holds."""
         self.guest += now - before
-        return self._settle()
+        return self._balance()
 
     def set_engine(self, before: int, now: int) -> bool:
         """What the engine needs for a process is `now` bytes, and was `before`; whether the
         limit holds."""
         self.engine += now - before
-        return self._settle()
+        return self._balance()
 
-    def _settle(self) -> bool:
-        left = self.limit - self.guest - self.engine
+    def add_dying(self, more: int) -> None:
+        """So many more bytes, or fewer, are of processes that have ended."""
+        self.dying += more
+        self._balance()
+
+    def _balance(self) -> bool:
+        """What guests do not have is the kernel's to use; whether the limit holds."""
+        left = self.limit - self.guest - self.engine + self.dying
         self.kernel_max = KERNEL_UNCHARGED_MAX + (left if left > 0 else 0)
         self.note_peak()
-        return self.charged <= self.limit
+        return self.room >= 0
 
     def note_peak(self) -> None:
         """Look at what is in use now."""

@@ -6,7 +6,10 @@ before the act, never after; the message of a refusal names the option to raise.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -50,14 +53,44 @@ TIMERS_PER_HOLD = 256
 IO_MAX = 0x7FFF_F000
 """Most bytes that one read or write moves (Linux: MAX_RW_COUNT)."""
 IO_CHUNK = 1 * MIB
-"""Most bytes the host copies at once; a longer read or write is done in pieces."""
+"""Most bytes that one hold of the sandbox's lock moves; a longer read or write goes on after
+others had a chance to take the lock."""
+DIRENT_BYTES_PER_HOLD = 64 * KIB
+"""Most bytes of directory entries that one hold of the sandbox's lock gives."""
+PATH_NAMES_MAX = 8192
+"""Most names that one look-up of a path walks through, those of symbolic links included."""
+FREED_PER_CALL = 1024
+"""Most chunks of files, and most nested directories, whose memory one call gives back to the
+host. What is left over is given back by later calls, and counts against the limits till then."""
+HOST_ENTRIES_PER_HOLD = 256
+"""Entries of directories that an operation of the host looks at, makes or removes before it
+lets others have the sandbox's lock. Bytes of files: IO_CHUNK."""
+HOST_LISTING_BYTES = 64 * MIB
+"""Paths of one recursive listing for the host, together."""
+REMOVAL_ROUNDS = 4
+"""How often the host empties a directory again that a guest fills meanwhile."""
+ARCHIVE_HEADER_BYTES = 1 * MIB
+"""Longest extended (pax) header of a tar archive."""
+ARCHIVE_HEADERS_PER_MEMBER = 8
+"""Most extended headers before one member of a tar archive."""
+ARCHIVE_LINK_BYTES = 64 * MIB
+"""Names that are kept to recognise hard links while an archive is made, together."""
 IOV_MAX = 1024
 ARGUMENT_BYTES_MAX = 2 * MIB
 """Size of argv and envp together for execve (ARG_MAX)."""
 ARGUMENT_STRING_MAX = 128 * KIB
+ARGUMENTS_PER_HOLD = 4096
+"""Strings of argv and envp that execve reads in one hold of the sandbox's lock."""
 STACK_UNCHARGED_MAX = 16 * MIB
-"""C stack of a process that is not charged to memory_limit_bytes: hardly any of it is ever
-touched, and charging it would make a shell look ten times its size."""
+"""C stack of a process of which only what was touched is charged to memory_limit_bytes: that is
+hardly any of it, and charging all would make a shell look ten times its size."""
+PROCESS_BYTES = 192 * KIB
+"""What a process takes of the host's memory besides what is counted: a thread with the part of
+its stack that is always in use, the engine's store, the host's own objects."""
+GROWTH_BYTES_MIN = 2 * MIB
+GROWTH_PARTS = 64
+"""A guest may grow by so much, or by this part of memory_limit_bytes if that is more, before the
+host looks at it again, however many others compute."""
 INTERPRETER_DEPTH_MAX = 5
 MODULE_BYTES_MAX = 128 * MIB
 """Largest program that is compiled: it costs the host many times its size."""
@@ -103,6 +136,67 @@ LOCKED_FILE_COST = 768
 TERMINAL_COST = 2 * PIPE_CAPACITY
 """A pseudo-terminal, with all that its buffers can hold."""
 
+# Compiling programs that guests made. Measured: 1 to 2 s and 40 MiB for each MiB of a program,
+# Python (12.3 MiB) 12 s and 500 MiB.
+GUEST_MODULE_BYTES_MAX = 64 * MIB
+"""Largest one; the host's own (image, `wasm_dir`) have MODULE_BYTES_MAX."""
+COMPILE_SECONDS_BASE = 3
+COMPILE_SECONDS_PER_MIB = 8
+COMPILE_SECONDS_MAX = 60
+"""Processor time for one module: by its size, at most this."""
+COMPILE_MEMORY_BASE = 192 * MIB
+COMPILE_MEMORY_PER_BYTE = 64
+COMPILE_MEMORY_MAX = 1024 * MIB
+"""Memory of the process that compiles: by the module's size, at most this."""
+COMPILED_BYTES_MAX = 256 * MIB
+"""Largest result."""
+COMPILE_BUDGET_SECONDS = 120.0
+"""Processor time that a sandbox may spend on compiling at once."""
+COMPILE_BUDGET_SHARE = 0.1
+"""Of a processor: how fast it regains that budget."""
+COMPILE_BUDGET_MODULES = 128.0
+"""Modules that a sandbox may have compiled at once."""
+COMPILE_MODULES_PER_SECOND = 0.5
+"""How fast it regains that budget."""
+COMPILE_QUEUE_MAX = 256
+"""Sandboxes of one host process that wait for a compilation."""
+SMALL_MODULE_BYTES = 256 * KIB
+"""Up to this size a module is compiled beside larger ones, not after them."""
+MODULE_SHAPE_MAX: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "sections": 1_000,
+        "types": 20_000,
+        "values in types": 200_000,
+        "parameters of a function": 255,
+        "results of a function": 64,
+        "imports": 1_000,
+        "functions": 100_000,
+        "tables": 100,
+        "globals": 10_000,
+        "exports": 10_000,
+        "bytes of names": MIB,
+        "element segments": 10_000,
+        "data segments": 50_000,
+        "tags": 1_000,
+        "bytes in a function": 512 * KIB,
+        "locals of a function": 5_000,
+        "locals": 5_000_000,
+        "nested blocks": 5_000,
+        "blocks in a function": 20_000,
+        "loops in a function": 1_000,
+        "loops times locals": 200_000,
+        "nested loops": 64,
+        "nested loops times locals": 50_000,
+        "values through blocks": 10_000,
+        "values through calls": 200_000,
+        "branch targets in a function": 200_000,
+    }
+)
+"""What a program that a guest made may hold: names and imports of all of it, the others as they
+say. The compiler's time or memory grows faster than these. The largest values of our own
+programs: 290 nested blocks, 1,838 blocks, 152 loops, 183 locals, 83 KB in a function, 27,459
+functions (`tests/limits/test_compile_bombs.py` holds them to a quarter of each limit)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -111,7 +205,7 @@ class Limits:
     fs_limit_bytes: int = 256 * MIB
     max_inodes: int = 65_536
     memory_limit_bytes: int = 1024 * MIB
-    """Memory of all processes together, without the C stack of each (STACK_UNCHARGED_MAX)."""
+    """Memory of all processes together, and what the host needs for them (see `ledger`)."""
     max_processes: int = 64
     max_open_files: int = 1024
     """Per process (RLIMIT_NOFILE)."""

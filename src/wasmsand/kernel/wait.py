@@ -1,6 +1,6 @@
 """Waiting without blocking.
 
-Owns `WaitQueue` and `WouldBlock`. Rules: the kernel never waits. A call that cannot
+Owns `WaitQueue`, `WouldBlock` and `Yield`. Rules: the kernel never waits. A call that cannot
 finish raises `WouldBlock` with the queues whose waking may let it finish; whoever
 drives the kernel (a thread, a browser worker) waits and makes the same call again.
 """
@@ -54,3 +54,11 @@ class WouldBlock(Exception):
         self.queues = queues
         self.deadline = deadline
         self.interruptible = interruptible
+
+
+class Yield(WouldBlock):
+    """The call has done as much as one hold of the sandbox's lock allows, and is not finished:
+    let others have the lock, then make the same call again. Only death ends it early."""
+
+    def __init__(self) -> None:
+        super().__init__((), interruptible=False)

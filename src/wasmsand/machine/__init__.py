@@ -18,10 +18,12 @@ from wasmsand.machine.hosted import HostedEnd, HostProcess
 from wasmsand.machine.image import ImageMissing, base_image, image_at, image_programs
 from wasmsand.machine.machine import Machine, MachineOptions
 from wasmsand.machine.processes import ProcessEntry, list_processes, send_signal
+from wasmsand.machine.tar_format import ArchiveRejected
 from wasmsand.machine.terminal import HostTerminal
 from wasmsand.machine.tools import ToolRejected
 
 __all__ = [
+    "ArchiveRejected",
     "Checkpoint",
     "CheckpointFailed",
     "Completed",

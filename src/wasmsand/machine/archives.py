@@ -1,56 +1,70 @@
 """Trees of a sandbox's files as tar archives, out and in.
 
-Rules: archives are made and read in pieces, never as a whole; the lock is held for one file
-at a time. What comes in is not trusted: nothing is written outside the directory that was
-named, links are never followed on the way, and the archive may hold no more than the sandbox
-can, packed or not. What is made belongs to the sandbox's user.
+Rules: archives are made and read in pieces, never as a whole; the lock is held for bounded
+work at a time (`host_access`). An archive holds every file once: further names of it are links.
+What comes in is not trusted: nothing is written outside the directory that was named, links are
+never followed on the way, and the archive may hold no more than the sandbox can, packed or not.
+What is made belongs to the sandbox's user.
 """
 
 from __future__ import annotations
 
-import gzip
-import io
-import tarfile
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG
-from wasmsand.kernel.limits import IO_CHUNK, MIB
+from wasmsand.kernel.limits import (
+    ARCHIVE_LINK_BYTES,
+    HOST_ENTRIES_PER_HOLD,
+    IO_CHUNK,
+    MIB,
+    Limits,
+)
 from wasmsand.kernel.vfs import ROOT, Namespace, Node
+from wasmsand.kernel.vfs.model import BLOCK_SIZE
 from wasmsand.machine import trees
+from wasmsand.machine.host_access import HostAccess, find
+from wasmsand.machine.tar_format import END, SECOND, ArchiveRejected, Kind, Member, padding
+from wasmsand.machine.tar_reader import Extents, TarReader
+from wasmsand.machine.tar_source import Bounded, unpacked
+from wasmsand.machine.tar_writer import header, stored_size
 
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
 
-_TYPES: Final = {
-    S_IFREG: tarfile.REGTYPE,
-    S_IFDIR: tarfile.DIRTYPE,
-    S_IFLNK: tarfile.SYMTYPE,
-    S_IFIFO: tarfile.FIFOTYPE,
+_KINDS: Final = {
+    S_IFREG: Kind.FILE,
+    S_IFDIR: Kind.DIRECTORY,
+    S_IFLNK: Kind.SYMLINK,
+    S_IFIFO: Kind.FIFO,
 }
-_GZIP_MAGIC: Final = b"\x1f\x8b"
 _PIECE: Final = 65536
-_LATEST_TIME: Final = 2**33
+_LATEST_TIME: Final = 2**33 * SECOND
 _HEADERS_PER_ENTRY: Final = 4096
 """Bytes of headers that an entry of an archive has at most, on average."""
+_HOLES_WORTH_A_MAP: Final = 1 * MIB
+
+
+# Out.
 
 
 def export_tar(machine: Machine, path: str) -> Iterator[bytes]:
     """A file, or everything below a directory, as pieces of a tar archive.
 
-    Sockets and devices are left out, and files that go away meanwhile.
+    Sockets and devices are left out, what is mounted in the directory, and what goes away
+    meanwhile.
     """
-    namespace = machine.kernel.namespace
-    with machine.lock:
+    access = HostAccess(machine)
+    with access as namespace:
         top = namespace.resolve(ROOT, namespace.root, _bytes(path))
-        base = namespace.path_of(top)
-        if namespace.stat(top).mode & S_IFMT == S_IFDIR:
-            found = [entry.path for entry in trees.walk(namespace, top)]
+        stat = namespace.stat(top)
+        if stat.mode & S_IFMT == S_IFDIR:
+            found = trees.walk(access, top)
         else:
-            base, _, name = base.rpartition(b"/")
-            found = [name]
-    return _joined(_pieces(machine, base, found))
+            name = namespace.path_of(top).rpartition(b"/")[2]
+            found = iter((trees.Found(name, top, stat),))
+    return _joined(_Packer(machine, access).pieces(found))
 
 
 def _joined(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -66,229 +80,249 @@ def _joined(pieces: Iterator[bytes]) -> Iterator[bytes]:
     yield b"".join(waiting)
 
 
-def _pieces(machine: Machine, base: bytes, found: list[bytes]) -> Iterator[bytes]:
-    # Retains no node: the end of a generator may run in any thread, also in one that has the
-    # lock, so nothing could release it then.
-    holes = 0
-    for name in found:
-        path = base + b"/" + name
-        with machine.lock:
-            node = trees.find(machine.kernel.namespace, machine.kernel.namespace.root, path)
-            info = None if node is None else _header(machine.kernel.namespace, node, name)
-            if node is None or info is None:
+class _Packer:
+    """Makes one archive. Retains no node: the end of a generator may run in any thread, also in
+    one that has the lock, so nothing could release it then. And keeps no content: whoever reads
+    an archive slowly would make the host keep what guests have long replaced."""
+
+    def __init__(self, machine: Machine, access: HostAccess) -> None:
+        self._machine = machine
+        self._access = access
+        self._holes = 0
+        self._linked: dict[int, bytes] = {}
+        """The first name of each file that has several."""
+        self._linked_bytes = 0
+
+    def pieces(self, found: Iterator[trees.Found]) -> Iterator[bytes]:
+        """The archive."""
+        for entry in found:
+            member = self._member(entry)
+            if member is None:
                 continue
-            stat = machine.kernel.namespace.stat(node)
-        holes += max(0, info.size - stat.blocks * 512)
-        machine.files.require_few_holes(holes, _text(path))
-        yield info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
-        yield from _content(machine, path, node, info.size)
-    yield bytes(2 * tarfile.BLOCKSIZE)
+            yield header(member)
+            if member.kind is Kind.FILE:
+                yield from self._content(entry.node, member)
+        yield END
+
+    def _member(self, entry: trees.Found) -> Member | None:
+        node, stat = entry.node, entry.stat
+        kind = _KINDS.get(stat.mode & S_IFMT)
+        if kind is None:
+            return None
+        size, target, extents = 0, b"", None
+        if kind is Kind.FILE and stat.nlink > 1:
+            first = self._linked.get(node.ino)
+            if first is not None:
+                kind, target = Kind.LINK, first
+            else:
+                self._remember(node.ino, entry.path)
+        try:
+            if kind is Kind.SYMLINK:
+                with self._access as namespace:
+                    target = namespace.readlink(node)
+            elif kind is Kind.FILE:
+                size, extents = self._size_and_extents(entry)
+        except KernelError as error:
+            if error.errno is Errno.ENOENT:  # it is gone
+                return None
+            raise
+        return Member(
+            name=entry.path,
+            kind=kind,
+            mode=stat.mode & 0o7777,
+            uid=stat.uid,
+            gid=stat.gid,
+            size=size,
+            mtime_ns=stat.mtime_ns // SECOND * SECOND,
+            target=target,
+            extents=extents,
+        )
+
+    def _remember(self, ino: int, path: bytes) -> None:
+        self._linked_bytes += len(path)
+        if self._linked_bytes > ARCHIVE_LINK_BYTES:
+            raise KernelError(Errno.EFBIG, "too many hard links with long names; export parts")
+        self._linked[ino] = path
+
+    def _size_and_extents(self, entry: trees.Found) -> tuple[int, Extents | None]:
+        """The size of a file, and where its data is if many holes are between."""
+        with self._access as namespace:
+            stat = namespace.stat(entry.node)
+            holes = max(0, stat.size - stat.blocks * 512)
+            self._holes += holes
+            self._machine.files.require_few_holes(self._holes, _text(entry.path))
+            content = namespace.share_content(entry.node) if holes >= _HOLES_WORTH_A_MAP else None
+        return stat.size, None if content is None else list(content.extents())
+
+    def _content(self, node: Node, member: Member) -> Iterator[bytes]:
+        """The bytes of one file, and zeros to a whole block. One that shrinks or goes away
+        meanwhile ends in zeros: its size has been told already."""
+        extents = [(0, member.size)] if member.extents is None else member.extents
+        left = iter(_steps(extents))
+        offset, wanted = next(left, (0, 0))
+        while wanted:
+            pieces = []
+            size = 0
+            with self._access as namespace:
+                for _ in range(HOST_ENTRIES_PER_HOLD):
+                    piece = _read(namespace, node, offset, wanted)
+                    pieces.append(piece + bytes(wanted - len(piece)))
+                    size += wanted
+                    offset, wanted = next(left, (0, 0))
+                    if not wanted or size + wanted > IO_CHUNK:
+                        break
+            yield b"".join(pieces)
+        yield padding(stored_size(member))
 
 
-def _content(machine: Machine, path: bytes, node: Node, size: int) -> Iterator[bytes]:
-    """The bytes of one file, and zeros to a whole block. One that shrinks or goes away
-    meanwhile ends in zeros: its size has been told already."""
-    namespace = machine.kernel.namespace
-    offset = 0
-    while offset < size:
-        wanted = min(size - offset, IO_CHUNK)
-        with machine.lock:
-            unchanged = trees.find(namespace, namespace.root, path) == node
-            piece = namespace.read(node, offset, wanted) if unchanged else b""
-        yield piece or bytes(wanted)
-        offset += len(piece) or wanted
-    yield bytes(-size % tarfile.BLOCKSIZE)
+def _steps(extents: Extents) -> Iterator[tuple[int, int]]:
+    """Extents in parts of at most IO_CHUNK."""
+    for offset, length in extents:
+        for start in range(offset, offset + length, IO_CHUNK):
+            yield start, min(IO_CHUNK, offset + length - start)
 
 
-def _header(namespace: Namespace, node: Node, name: bytes) -> tarfile.TarInfo | None:
-    stat = namespace.stat(node)
-    kind = stat.mode & S_IFMT
-    if kind not in _TYPES:
-        return None
-    info = tarfile.TarInfo(name.decode("utf-8", "surrogateescape"))
-    info.type = _TYPES[kind]
-    info.mode = stat.mode & 0o7777
-    info.uid, info.gid = stat.uid, stat.gid
-    info.mtime = stat.mtime_ns // 10**9
-    if kind == S_IFREG:
-        info.size = stat.size
-    elif kind == S_IFLNK:
-        info.linkname = namespace.readlink(node).decode("utf-8", "surrogateescape")
-    return info
+def _read(namespace: Namespace, node: Node, offset: int, size: int) -> bytes:
+    try:
+        return namespace.read(node, offset, size)
+    except KernelError as error:
+        if error.errno is Errno.ENOENT:
+            return b""
+        raise
+
+
+# In.
 
 
 def import_tar(machine: Machine, path: str, pieces: Iterable[bytes]) -> None:
     """Unpack a tar archive, plain or compressed by gzip, below a directory, which is made.
 
-    EINVAL for what is no archive, and for a name that would leave the directory; what was
-    unpacked before stays.
+    Raises `ArchiveRejected` for what is no archive, EINVAL for a name that would leave the
+    directory; what was unpacked before stays.
     """
     limits = machine.kernel.limits
-    most = limits.fs_limit_bytes + limits.max_inodes * _HEADERS_PER_ENTRY + MIB
     machine.files.mkdir(path, parents=True)
-    namespace = machine.kernel.namespace
-    with machine.lock:
+    access = HostAccess(machine)
+    with access as namespace:
         top = namespace.resolve(ROOT, namespace.root, _bytes(path))
         namespace.retain(top)
     try:
-        source = _Bounded(_unpacked(_PieceReader(pieces)), most)
-        with tarfile.open(fileobj=source, mode="r|", errorlevel=2) as archive:
-            unpacker = _Unpacker(machine, top, archive)
-            for member in archive:
-                unpacker.unpack(member)
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, UnicodeError, ValueError) as error:
-        raise KernelError(Errno.EINVAL, f"not a tar archive: {error}") from None
+        most = limits.fs_limit_bytes + limits.max_inodes * _HEADERS_PER_ENTRY + MIB
+        reader = TarReader(Bounded(unpacked(pieces), most), most_extents(limits))
+        unpacker = _Unpacker(machine, access, top, reader)
+        for member in reader:
+            unpacker.unpack(member)
     finally:
         with machine.lock:
-            namespace.release(top)
+            machine.kernel.namespace.release(top)
+
+
+def most_extents(limits: Limits) -> int:
+    """How many pieces between holes a file of a sandbox can have, or one of another system."""
+    return max(1 << 18, limits.fs_limit_bytes // BLOCK_SIZE + 1)
 
 
 class _Unpacker:
     """Members of one archive become files below one directory."""
 
-    def __init__(self, machine: Machine, top: Node, archive: tarfile.TarFile) -> None:
-        self._lock = machine.lock
-        self._namespace = machine.kernel.namespace
-        self._identity = machine.identity
+    def __init__(self, machine: Machine, access: HostAccess, top: Node, reader: TarReader) -> None:
+        self._machine = machine
+        self._access = access
         self._top = top
-        self._archive = archive
+        self._reader = reader
 
-    def unpack(self, member: tarfile.TarInfo) -> None:
+    def unpack(self, member: Member) -> None:
         """Make one member; kinds that are no part of a tree of files are left out."""
         parts = _parts(member.name)
         if not parts:
             return
-        namespace = self._namespace
-        with self._lock:
-            above = self._directory(parts[:-1], member.name)
-            name = parts[-1]
-            if member.isdir():
-                node = self._enter(above, name, member.name)
-            elif member.issym():
-                self._clear(above, name)
-                node = namespace.symlink(ROOT, _bytes(member.linkname), above, name)
-            elif member.islnk():
-                self._link(above, name, member)
+        with self._access as namespace:
+            node = self._make(namespace, member, parts)
+            if node is None:
                 return
-            elif member.isreg() or member.isfifo():
-                self._clear(above, name)
-                kind = S_IFREG if member.isreg() else S_IFIFO
-                node = namespace.mknod(ROOT, above, name, kind | 0o600, 0)
-            else:
-                return
-            namespace.chown(ROOT, node, self._identity.uid, self._identity.gid)
             namespace.retain(node)
         try:
-            if member.isreg():
-                self._fill(node, member)
-            with self._lock:
-                if not member.issym():
-                    namespace.chmod(ROOT, node, member.mode & 0o7777)
-                modified = max(0, min(int(member.mtime), _LATEST_TIME)) * 10**9
+            if member.kind is Kind.FILE:
+                fill(self._access, node, member, self._reader)
+            with self._access as namespace:
+                if member.kind is not Kind.SYMLINK:
+                    namespace.chmod(ROOT, node, member.mode)
+                modified = max(0, min(member.mtime_ns // SECOND * SECOND, _LATEST_TIME))
                 namespace.utimens(ROOT, node, None, modified)
         finally:
-            with self._lock:
-                namespace.release(node)
+            with self._machine.lock:
+                self._machine.kernel.namespace.release(node)
 
-    def _directory(self, parts: list[bytes], whole: str) -> Node:
-        node = self._top
-        for part in parts:
-            node = self._enter(node, part, whole)
+    def _make(self, namespace: Namespace, member: Member, parts: list[bytes]) -> Node | None:
+        """What `member` is, empty; None if nothing is left to do for it."""
+        kind, name = member.kind, parts[-1]
+        if kind not in (Kind.FILE, Kind.LINK, Kind.SYMLINK, Kind.DIRECTORY, Kind.FIFO):
+            return None
+        above = self._top
+        for part in parts[:-1]:
+            above = self._enter(namespace, above, part, member)
+        if kind is Kind.DIRECTORY:
+            return self._enter(namespace, above, name, member)
+        if kind is Kind.LINK:
+            self._link(namespace, above, name, member)
+            return None
+        if kind is Kind.SYMLINK and not member.target:
+            raise ArchiveRejected(f"{member.text()}: a link without a target", readable=True)
+        # A file that is there is replaced, and never written through.
+        if find(namespace, above, name) is not None:
+            namespace.unlink(ROOT, above, name)
+        if kind is Kind.SYMLINK:
+            node = namespace.symlink(ROOT, member.target, above, name)
+        else:
+            type_bits = S_IFREG if kind is Kind.FILE else S_IFIFO
+            node = namespace.mknod(ROOT, above, name, type_bits | 0o600, 0)
+        namespace.chown(ROOT, node, self._access.uid, self._access.gid)
         return node
 
-    def _enter(self, above: Node, name: bytes, whole: str) -> Node:
+    def _enter(self, namespace: Namespace, above: Node, name: bytes, member: Member) -> Node:
         """The directory `name`, which is made if it is missing. A link is not followed."""
-        node = trees.find(self._namespace, above, name)
+        node = find(namespace, above, name)
         if node is None:
-            node = self._namespace.mkdir(ROOT, above, name, 0o755)
-            self._namespace.chown(ROOT, node, self._identity.uid, self._identity.gid)
-        elif self._namespace.stat(node).mode & S_IFMT != S_IFDIR:
-            raise KernelError(Errno.ENOTDIR, f"{whole}: {_text(name)} is not a directory")
+            node = namespace.mkdir(ROOT, above, name, 0o755)
+            namespace.chown(ROOT, node, self._access.uid, self._access.gid)
+        elif namespace.stat(node).mode & S_IFMT != S_IFDIR:
+            raise KernelError(Errno.ENOTDIR, f"{member.text()}: {_text(name)} is not a directory")
         return node
 
-    def _clear(self, above: Node, name: bytes) -> None:
-        """A file that is there is replaced, and never written through."""
-        if trees.find(self._namespace, above, name) is not None:
-            self._namespace.unlink(ROOT, above, name)
-
-    def _link(self, above: Node, name: bytes, member: tarfile.TarInfo) -> None:
-        parts = _parts(member.linkname)
+    def _link(self, namespace: Namespace, above: Node, name: bytes, member: Member) -> None:
         node: Node | None = self._top
+        parts = _parts(member.target)
         for part in parts:
-            node = None if node is None else trees.find(self._namespace, node, part)
+            node = None if node is None else find(namespace, node, part)
         if node is None or not parts:
-            raise KernelError(Errno.ENOENT, f"{member.name}: a link to {member.linkname}")
-        if trees.find(self._namespace, above, name) != node:
-            self._clear(above, name)
-            self._namespace.link(ROOT, node, above, name)
-
-    def _fill(self, node: Node, member: tarfile.TarInfo) -> None:
-        content = self._archive.extractfile(member)
-        assert content is not None, "a regular member has content"
-        offset = 0
-        while piece := content.read(IO_CHUNK):
-            done = 0
-            while done < len(piece):
-                with self._lock:
-                    done += self._namespace.write(ROOT, node, offset + done, piece[done:])
-            offset += len(piece)
+            raise KernelError(Errno.ENOENT, f"{member.text()}: a link to {_text(member.target)}")
+        existing = find(namespace, above, name)
+        if existing != node:
+            if existing is not None:
+                namespace.unlink(ROOT, above, name)
+            namespace.link(ROOT, node, above, name)
 
 
-def _parts(name: str) -> list[bytes]:
+def fill(access: HostAccess, node: Node, member: Member, reader: TarReader) -> None:
+    """Write a member's content to a file that is empty."""
+    for offset, data in reader.pieces():
+        done = 0
+        while done < len(data):
+            with access as namespace:
+                done += namespace.write(ROOT, node, offset + done, data[done:])
+    with access as namespace:
+        if namespace.size(node) < member.size:
+            namespace.resize(ROOT, node, member.size)
+
+
+def _parts(name: bytes) -> list[bytes]:
     """The components of a member's name. A leading slash is dropped, as tar does."""
-    parts = [part for part in _bytes(name).split(b"/") if part not in (b"", b".")]
+    parts = [part for part in name.split(b"/") if part not in (b"", b".")]
     if b".." in parts:
-        raise KernelError(Errno.EINVAL, f"a member of the archive leads outside: {name}")
+        raise ArchiveRejected(
+            f"a member of the archive leads outside: {_text(name)}", readable=True
+        )
     return parts
-
-
-class _PieceReader(io.RawIOBase):
-    """Pieces of bytes as a file."""
-
-    def __init__(self, pieces: Iterable[bytes]) -> None:
-        super().__init__()
-        self._pieces = iter(pieces)
-        self._rest = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        while not self._rest:
-            piece = next(self._pieces, None)
-            if piece is None:
-                return 0
-            self._rest = memoryview(piece)
-        count = min(len(buffer), len(self._rest))
-        buffer[:count] = self._rest[:count]
-        self._rest = self._rest[count:]
-        return count
-
-
-def _unpacked(raw: _PieceReader) -> io.BufferedIOBase:
-    source = io.BufferedReader(raw, IO_CHUNK)
-    if source.peek(2)[:2] == _GZIP_MAGIC:
-        return gzip.GzipFile(fileobj=source, mode="rb")
-    return source
-
-
-class _Bounded(io.RawIOBase):
-    """A file of which no more than `most` bytes can be read: a small archive may unpack to any
-    size, and its headers are read as a whole."""
-
-    def __init__(self, source: io.BufferedIOBase, most: int) -> None:
-        super().__init__()
-        self._source = source
-        self._left = most
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._source.read(size)
-        self._left -= len(data)
-        if self._left < 0:
-            raise KernelError(
-                Errno.ENOSPC, "the archive holds more than the file system; raise fs_limit_bytes"
-            )
-        return data
 
 
 def _bytes(text: str) -> bytes:
@@ -296,4 +330,4 @@ def _bytes(text: str) -> bytes:
 
 
 def _text(name: bytes) -> str:
-    return name.decode("utf-8", "replace")
+    return name[:200].decode("utf-8", "replace")

@@ -8,24 +8,28 @@ output overflow or an exception in the caller ends everything the command starte
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.files.host import HostInput, HostOutput
 from wasmsand.kernel.flags import S_IFIFO
-from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.room import end_largest_detached
 from wasmsand.kernel.process.signals import Signal
-from wasmsand.kernel.process.table import INIT_PID
+from wasmsand.machine.launch import Launch
+from wasmsand.machine.parking import OneShot
 
 if TYPE_CHECKING:
+    from wasmsand.machine.guest import Guest
     from wasmsand.machine.machine import Machine
 
 TIMEOUT_EXIT_CODE: Final = 124
-_COMPILING: Final = b"wasmsand: the program was still being compiled; try again\n"
+_COMPILING: Final = (
+    b"wasmsand: the program was still being compiled, which was ended; raise timeout_ms\n"
+)
 LINGER_SECONDS: Final = 0.05
 """How long to wait, after the process ended, for others that still hold its output: a
 process substitution ends a moment later than the shell that started it."""
@@ -61,8 +65,8 @@ class _Capture:
         on_stdout: Callable[[bytes], None] | None,
         on_stderr: Callable[[bytes], None] | None,
     ) -> None:
-        self.ended = threading.Event()
-        self.closed = threading.Event()
+        self.ended = OneShot()
+        self.closed = OneShot()
         self.overflowed = False
         self._open = 2
         inodes = machine.kernel.anonymous
@@ -110,38 +114,44 @@ def run_command(
     source = HostInput(
         stdin, machine.kernel.anonymous.new(S_IFIFO | 0o600, identity.uid, identity.gid)
     )
-    notices = end_background_jobs(machine)
     deadline_ns = None
     if timeout_seconds is not None:
         deadline_ns = machine.kernel.clock.monotonic() + int(timeout_seconds * SECOND)
-    try:
-        process = machine.start_process(
-            argv,
-            environ,
-            cwd,
-            {0: source, 1: capture.stdout, 2: capture.stderr},
-            capture.ended.set,
-            deadline_ns=deadline_ns,
+    files = {0: source, 1: capture.stdout, 2: capture.stderr}
+    notices: list[str] = []
+
+    def make() -> Guest:
+        notices.extend(end_background_jobs(machine))
+        return machine.make_process(
+            argv, environ, cwd, files, capture.ended.set, deadline_ns=deadline_ns
         )
-    except TimeoutError:
-        seconds = time.perf_counter() - began
-        return Completed(b"", _COMPILING, TIMEOUT_EXIT_CODE, True, False, seconds)
-    job = process.job
+
+    launch = Launch(machine.kernel, make, partial(_settled, capture, on_started, machine))
+    del make
     try:
-        if on_started is not None:
-            on_started(job)
+        launch.begin(machine.engine)
         timed_out = not capture.ended.wait(timeout_seconds)
-        if not timed_out and not capture.overflowed and not capture.closed.is_set():
+        if not timed_out and not capture.overflowed and not capture.closed.happened:
             capture.closed.wait(LINGER_SECONDS)
     except BaseException:  # the caller gave up (Ctrl-C): so does its command
-        machine.end_job(job)
+        _give_up(machine, launch)
         raise
+    process = launch.process
+    if isinstance(launch.error, TimeoutError) or (process is None and launch.error is None):
+        _give_up(machine, launch)
+        seconds = time.perf_counter() - began
+        return Completed(b"", _COMPILING, TIMEOUT_EXIT_CODE, True, False, seconds)
+    if process is None:
+        assert launch.error is not None
+        raise launch.error
+    job = process.job
     if timed_out or capture.overflowed:
         machine.end_job(job)
     notices += end_background_jobs(machine)
     with machine.lock:
-        stdout, stderr = bytes(capture.stdout.captured), bytes(capture.stderr.captured)
         capture.stdout.closed = capture.stderr.closed = True
+    # Nobody adds to them any more, so that copying them needs no lock.
+    stdout, stderr = bytes(capture.stdout.captured), bytes(capture.stderr.captured)
     notices += memory_notices(machine, job)
     if capture.overflowed:
         notices.append(
@@ -160,6 +170,26 @@ def run_command(
     )
 
 
+def _settled(
+    capture: _Capture, on_started: Callable[[int], None] | None, machine: Machine, launch: Launch
+) -> None:
+    """The process is made, or cannot be."""
+    if launch.process is None:
+        capture.ended.set()
+        return
+    if launch.given_up:
+        machine.end_job(launch.process.job)
+    elif on_started is not None:
+        on_started(launch.process.job)
+
+
+def _give_up(machine: Machine, launch: Launch) -> None:
+    """Nobody wants the command any more, whether it runs already or not."""
+    launch.given_up = True
+    if launch.process is not None:
+        machine.end_job(launch.process.job)
+
+
 def memory_notices(machine: Machine, job: int) -> list[str]:
     """What to tell of a command of which a process was ended for memory."""
     with machine.lock:
@@ -173,31 +203,23 @@ def memory_notices(machine: Machine, job: int) -> list[str]:
         ]
 
 
-def _population(processes: list[Process]) -> int:
-    """How many processes these are, each thread counted."""
-    return sum(max(1, len(process.threads)) for process in processes)
-
-
 def end_background_jobs(machine: Machine) -> list[str]:
-    """Make room: end what commands left running (their first process is gone), the largest
+    """Make room: end what commands left running (see `kernel/process/room.py`), the largest
     first, while the sandbox is so full that a further command would hardly run.
 
-    Says what was done.
+    Says what was done, since the last call.
     """
-    notices = []
     with machine.lock:
         kernel = machine.kernel
         while kernel.is_crowded():
-            jobs: dict[int, list[Process]] = {}
-            for process in kernel.processes:
-                if process.pid != INIT_PID and kernel.processes.is_left_behind(process.job):
-                    jobs.setdefault(process.job, []).append(process)
-            if not jobs:
+            ended = end_largest_detached(kernel)
+            if not ended:
                 break
-            largest = max(jobs.values(), key=_population)
-            kernel.kill_job(largest[0].job)
-            notices.append(
-                f"ended {len(largest)} background processes to make room; raise max_processes "
-                "or memory_limit_bytes"
-            )
-    return notices
+            kernel.ended_for_room += ended
+        ended, kernel.ended_for_room = kernel.ended_for_room, 0
+    if not ended:
+        return []
+    return [
+        f"ended {ended} background processes to make room; raise max_processes or "
+        "memory_limit_bytes"
+    ]

@@ -1,36 +1,47 @@
 """A sandbox's files at rest: what differs from the image, as a tar archive.
 
 Owns the format of disk images: POSIX (pax) tar, whose global header says the version, with one
-member per change in the order of `changes`; a member with the header `WASMSAND.removed` stands
-for what is gone, and one with `WASMSAND.end` is the last; files with holes are stored as GNU tar
-does (sparse format 1.0). Devices and sockets are left out.
+member per change in the order of `changes`; a member with the record `removed` stands for what
+is gone, and one with `end` is the last (records of our own: see `tar_format`). Devices and
+sockets are left out, and what lies deeper than a path can be long.
 
 Rules: what is read is not trusted: names are plain, sizes are charged as they are written, and
-whatever is wrong is `DiskImageRejected`; a file is never held in memory as a whole.
+whatever is wrong is `DiskImageRejected`; a file is never held in memory as a whole; the lock is
+held for bounded work at a time.
 """
 
 from __future__ import annotations
 
-import io
-import tarfile
-from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import S_IFDIR, S_IFIFO, S_IFMT, S_IFREG
-from wasmsand.kernel.limits import FILE_SIZE_MAX, IO_CHUNK, PATH_MAX
-from wasmsand.kernel.vfs import ROOT, Change, FileContent, FileInode, Node, SymlinkInode, changes
+from wasmsand.kernel.limits import HOST_ENTRIES_PER_HOLD, IO_CHUNK, PATH_MAX
+from wasmsand.kernel.vfs import (
+    ROOT,
+    Change,
+    FileContent,
+    FileInode,
+    Namespace,
+    Node,
+    SymlinkInode,
+    changes,
+)
 from wasmsand.machine import trees
+from wasmsand.machine.archives import fill, most_extents
+from wasmsand.machine.host_access import HostAccess, find
+from wasmsand.machine.tar_format import END, Kind, Member, padding
+from wasmsand.machine.tar_reader import TarReader
+from wasmsand.machine.tar_writer import global_header, header, stored_size
 
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
 
-_FORMAT: Final = "WASMSAND.disk"
-_VERSION: Final = "1"
-_REMOVED: Final = "WASMSAND.removed"
-_END: Final = "WASMSAND.end"
-"""An archive that was cut off between two members looks complete to `tarfile`."""
-_SECOND: Final = 10**9
+_FORMAT: Final = b"disk"
+_VERSION: Final = b"1"
+_REMOVED: Final = b"removed"
+_END: Final = b"end"
+"""An archive that was cut off between two members looks complete to `tar`."""
 
 
 class DiskImageRejected(Exception):
@@ -41,129 +52,72 @@ def write_disk_image(machine: Machine, stream: IO[bytes]) -> None:
     """Write what the sandbox's files differ in from a fresh sandbox."""
     with machine.lock:
         snapshot = machine.kernel.root.freeze()
-    with tarfile.open(
-        fileobj=stream,
-        mode="w|",
-        format=tarfile.PAX_FORMAT,
-        pax_headers={_FORMAT: _VERSION},
-        encoding="utf-8",
-        errors="surrogateescape",
-    ) as archive:
-        for change in changes(snapshot):
-            _write_change(archive, change)
-        end = tarfile.TarInfo(".")
-        end.pax_headers = {_END: "1"}
-        archive.addfile(end)
+    stream.write(global_header({_FORMAT: _VERSION}))
+    for change in changes(snapshot):
+        _write_change(stream, change)
+    stream.write(header(Member(b".", mode=0o644, own={_END: b"1"})))
+    stream.write(END)
 
 
-def _write_change(archive: tarfile.TarFile, change: Change) -> None:
-    member = tarfile.TarInfo(_text(change.path) or ".")
+def _write_change(stream: IO[bytes], change: Change) -> None:
     inode = change.inode
     if inode is None:
-        member.pax_headers = {_REMOVED: "1"}
-        archive.addfile(member)
+        stream.write(header(Member(change.path, own={_REMOVED: b"1"})))
         return
-    member.mode = inode.mode & 0o7777
-    member.uid, member.gid = inode.uid, inode.gid
-    member.mtime = inode.mtime // _SECOND
-    member.pax_headers = {"mtime": f"{inode.mtime // _SECOND}.{inode.mtime % _SECOND:09}"}
-    kind = inode.mode & S_IFMT
+    kind, target, size, extents = Kind.FILE, b"", 0, None
+    type_bits = inode.mode & S_IFMT
     if change.same_as is not None:
-        member.type, member.linkname = tarfile.LNKTYPE, _text(change.same_as)
-    elif kind == S_IFDIR:
-        member.type = tarfile.DIRTYPE
-    elif kind == S_IFIFO:
-        member.type = tarfile.FIFOTYPE
+        kind, target = Kind.LINK, change.same_as
+    elif type_bits == S_IFDIR:
+        kind = Kind.DIRECTORY
+    elif type_bits == S_IFIFO:
+        kind = Kind.FIFO
     elif isinstance(inode, SymlinkInode):
-        member.type, member.linkname = tarfile.SYMTYPE, _text(inode.target)
+        kind, target = Kind.SYMLINK, inode.target
     elif isinstance(inode, FileInode):
-        _write_file(archive, member, inode.content)
-        return
+        size = inode.content.size
+        extents = list(inode.content.extents())
+        if extents == ([(0, size)] if size else []):
+            extents = None
     else:
         return
-    archive.addfile(member)
+    member = Member(
+        name=change.path,
+        kind=kind,
+        mode=inode.mode & 0o7777,
+        uid=inode.uid,
+        gid=inode.gid,
+        size=size,
+        mtime_ns=inode.mtime,
+        target=target,
+        extents=extents,
+    )
+    stream.write(header(member))
+    if kind is Kind.FILE:
+        assert isinstance(inode, FileInode)
+        _write_content(stream, member, inode.content)
 
 
-def _write_file(archive: tarfile.TarFile, member: tarfile.TarInfo, content: FileContent) -> None:
-    pieces = list(_data_of(content))
-    head = b""
-    if pieces != ([(0, content.size)] if content.size else []):
-        words = [len(pieces), *(number for piece in pieces for number in piece)]
-        head = b"".join(b"%d\n" % word for word in words)
-        head += bytes(-len(head) % tarfile.BLOCKSIZE)
-        member.pax_headers = {
-            **member.pax_headers,
-            "GNU.sparse.major": "1",
-            "GNU.sparse.minor": "0",
-            "GNU.sparse.name": member.name,
-            "GNU.sparse.realsize": str(content.size),
-        }
-    member.size = len(head) + sum(length for _, length in pieces)
-    archive.addfile(member, _Reader(head, content, pieces))
-
-
-def _data_of(content: FileContent) -> Iterator[tuple[int, int]]:
-    """Offset and length of what is no hole."""
-    offset = 0
-    while offset < content.size:
-        try:
-            start = content.seek_data(offset)
-        except KernelError:
-            return
-        offset = content.seek_hole(start)
-        yield start, offset - start
-
-
-class _Reader(io.RawIOBase):
-    """What `tarfile` reads a member's bytes from."""
-
-    def __init__(self, head: bytes, content: FileContent, pieces: list[tuple[int, int]]) -> None:
-        self._stream = self._parts(head, content, pieces)
-        self._rest = b""
-
-    @staticmethod
-    def _parts(head: bytes, content: FileContent, pieces: list[tuple[int, int]]) -> Iterator[bytes]:
-        if head:
-            yield head
-        for offset, length in pieces:
-            for start in range(offset, offset + length, IO_CHUNK):
-                yield content.read(start, min(IO_CHUNK, offset + length - start))
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        if size < 0:
-            raise io.UnsupportedOperation("read to the end")
-        parts = bytearray()
-        while len(parts) < size:
-            if not self._rest:
-                self._rest = next(self._stream, b"")
-                if not self._rest:
-                    break
-            taken = self._rest[: size - len(parts)]
-            self._rest = self._rest[len(taken) :]
-            parts += taken
-        return bytes(parts)
+def _write_content(stream: IO[bytes], member: Member, content: FileContent) -> None:
+    for offset, length in [(0, member.size)] if member.extents is None else member.extents:
+        for start in range(offset, offset + length, IO_CHUNK):
+            stream.write(content.read(start, min(IO_CHUNK, offset + length - start)))
+    stream.write(padding(stored_size(member)))
 
 
 def read_disk_image(machine: Machine, stream: IO[bytes]) -> None:
     """Do what `write_disk_image` has written to the files of a fresh sandbox."""
-    loading = _Loading(machine)
     try:
-        with tarfile.open(
-            fileobj=stream, mode="r:", encoding="utf-8", errors="surrogateescape"
-        ) as archive:
-            if archive.pax_headers.get(_FORMAT) != _VERSION:
+        reader = TarReader(stream, most_extents(machine.kernel.limits))
+        loading = _Loading(machine, reader)
+        for member in reader:
+            if reader.own.get(_FORMAT) != _VERSION:
                 raise DiskImageRejected("not a disk image of this version")
-            for member in archive:
-                if _END in member.pax_headers:
-                    loading.finish()
-                    return
-                loading.apply(archive, member)
+            if _END in member.own:
+                loading.finish()
+                return
+            loading.apply(member)
         raise DiskImageRejected("the disk image is cut short")
-    except (tarfile.TarError, EOFError, ValueError) as error:
-        raise DiskImageRejected(f"not a disk image: {error}") from None
     except KernelError as error:
         raise DiskImageRejected(str(error)) from None
 
@@ -171,119 +125,83 @@ def read_disk_image(machine: Machine, stream: IO[bytes]) -> None:
 class _Loading:
     """Changes that are being done again."""
 
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-        self._namespace = machine.kernel.namespace
-        self._root = machine.kernel.namespace.root
+    def __init__(self, machine: Machine, reader: TarReader) -> None:
+        self._access = HostAccess(machine)
+        self._reader = reader
         self._directory_times: list[tuple[Node, int]] = []
 
-    def apply(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
-        path = self._plain(member.name)
-        if member.issym() and len(member.linkname) >= PATH_MAX:
-            raise DiskImageRejected(f"the link {member.name[:80]!r} is too long")
-        with self._machine.lock:
-            if _REMOVED in member.pax_headers:
-                self._remove(path)
+    def apply(self, member: Member) -> None:
+        path = _plain(member.name)
+        kind = member.kind
+        if _REMOVED in member.own or kind is not Kind.DIRECTORY:
+            self._remove(path)
+            if _REMOVED in member.own:
                 return
-            if not member.isdir():
-                self._remove(path)
-            node = self._make(archive, member, path)
-            if node is None:
-                return
-            mtime = _nanoseconds(member)
-            self._namespace.chown(ROOT, node, member.uid, member.gid)
-            if not member.issym():
-                self._namespace.chmod(ROOT, node, member.mode & 0o7777)
-            self._namespace.utimens(ROOT, node, None, mtime)
-            if member.isdir():
-                self._directory_times.append((node, mtime))
+        with self._access as namespace:
+            node = _make(namespace, member, path)
+        if node is None:
+            return
+        if kind is Kind.FILE:
+            fill(self._access, node, member, self._reader)
+        with self._access as namespace:
+            namespace.chown(ROOT, node, member.uid, member.gid)
+            if kind is not Kind.SYMLINK:
+                namespace.chmod(ROOT, node, member.mode)
+            namespace.utimens(ROOT, node, None, member.mtime_ns)
+        if kind is Kind.DIRECTORY:
+            self._directory_times.append((node, member.mtime_ns))
 
     def finish(self) -> None:
         """Entries that were made later have changed the times of their directories."""
-        with self._machine.lock:
-            for node, mtime in self._directory_times:
-                try:
-                    self._namespace.utimens(ROOT, node, None, mtime)
-                except KernelError as error:
-                    if error.errno is not Errno.ENOENT:  # a later change may have removed it
-                        raise
-
-    @staticmethod
-    def _plain(name: str) -> bytes:
-        path = name.encode("utf-8", "surrogateescape")
-        if path == b".":
-            return b"/"
-        parts = path.split(b"/")
-        if len(path) >= PATH_MAX or b"\0" in path or {b"", b".", b".."} & set(parts):
-            raise DiskImageRejected(f"{name[:80]!r} is no plain relative path")
-        return b"/" + path
+        times = self._directory_times
+        for start in range(0, len(times), HOST_ENTRIES_PER_HOLD):
+            with self._access as namespace:
+                for node, mtime in times[start : start + HOST_ENTRIES_PER_HOLD]:
+                    try:
+                        namespace.utimens(ROOT, node, None, mtime)
+                    except KernelError as error:
+                        if error.errno is not Errno.ENOENT:  # a later change may have removed it
+                            raise
 
     def _remove(self, path: bytes) -> None:
-        namespace = self._namespace
-        try:
-            node = namespace.resolve(ROOT, self._root, path, follow=False)
-        except KernelError as error:
-            if error.errno is Errno.ENOENT:
+        with self._access as namespace:
+            node = find(namespace, namespace.root, path)
+            if node is None:
                 return
-            raise
-        if namespace.stat(node).mode & S_IFMT == S_IFDIR:
-            trees.remove_below(namespace, node)
-            namespace.rmdir(ROOT, self._root, path)
-        else:
-            namespace.unlink(ROOT, self._root, path)
+            if namespace.stat(node).mode & S_IFMT != S_IFDIR:
+                namespace.unlink(ROOT, namespace.root, path)
+                return
+        trees.remove(self._access, path)
 
-    def _make(self, archive: tarfile.TarFile, member: tarfile.TarInfo, path: bytes) -> Node | None:
-        namespace, root = self._namespace, self._root
-        if member.isdir():
-            try:
-                return namespace.resolve(ROOT, root, path, follow=False)
-            except KernelError as error:
-                if error.errno is not Errno.ENOENT:
-                    raise
-            return namespace.mkdir(ROOT, root, path, 0o700)
-        if member.islnk():
-            target = namespace.resolve(ROOT, root, self._plain(member.linkname), follow=False)
+
+def _plain(name: bytes) -> bytes:
+    if name == b".":
+        return b"/"
+    if len(name) >= PATH_MAX or {b"", b".", b".."} & set(name.split(b"/")):
+        text = name[:80].decode("utf-8", "replace")
+        raise DiskImageRejected(f"{text!r} is no plain relative path")
+    return b"/" + name
+
+
+def _make(namespace: Namespace, member: Member, path: bytes) -> Node | None:
+    """What a member is, empty; None if it has its attributes already."""
+    root = namespace.root
+    match member.kind:
+        case Kind.DIRECTORY:
+            node = find(namespace, root, path)
+            if node is None:
+                return namespace.mkdir(ROOT, root, path, 0o700)
+            if namespace.stat(node).mode & S_IFMT != S_IFDIR:
+                raise KernelError(Errno.ENOTDIR, path.decode("utf-8", "replace"))
+            return node
+        case Kind.LINK:
+            target = namespace.resolve(ROOT, root, _plain(member.target), follow=False)
             namespace.link(ROOT, target, root, path)
-            return None  # it has its attributes already
-        if member.issym():
-            target_bytes = member.linkname.encode("utf-8", "surrogateescape")
-            return namespace.symlink(ROOT, target_bytes, root, path)
-        if member.isfifo():
+            return None
+        case Kind.SYMLINK:
+            return namespace.symlink(ROOT, member.target, root, path)
+        case Kind.FIFO:
             return namespace.mknod(ROOT, root, path, S_IFIFO | 0o600)
-        if not member.isreg():
-            raise DiskImageRejected(f"{member.name[:80]!r} is of an unknown type")
-        node = namespace.mknod(ROOT, root, path, S_IFREG | 0o600)
-        self._fill(archive, member, node)
-        return node
-
-    def _fill(self, archive: tarfile.TarFile, member: tarfile.TarInfo, node: Node) -> None:
-        source = archive.extractfile(member)
-        assert source is not None
-        if not 0 <= member.size <= FILE_SIZE_MAX:
-            raise DiskImageRejected(f"{member.name[:80]!r} is too large")
-        self._namespace.resize(ROOT, node, member.size)
-        pieces = getattr(member, "sparse", None)
-        for offset, length in pieces if pieces is not None else [(0, member.size)]:
-            source.seek(offset)
-            done = 0
-            while done < length:
-                data = source.read(min(IO_CHUNK, length - done))
-                if not data:
-                    raise DiskImageRejected(f"{member.name[:80]!r} is cut short")
-                for start in range(0, len(data), IO_CHUNK):
-                    done += self._write(node, offset + done, data[start : start + IO_CHUNK])
-
-    def _write(self, node: Node, offset: int, data: bytes) -> int:
-        done = 0
-        while done < len(data):
-            done += self._namespace.write(ROOT, node, offset + done, data[done:])
-        return done
-
-
-def _nanoseconds(member: tarfile.TarInfo) -> int:
-    seconds, _, fraction = member.pax_headers.get("mtime", str(member.mtime)).partition(".")
-    return int(seconds) * _SECOND + int((fraction + "000000000")[:9])
-
-
-def _text(name: bytes) -> str:
-    return name.decode("utf-8", "surrogateescape")
+        case Kind.FILE:
+            return namespace.mknod(ROOT, root, path, S_IFREG | 0o600)
+    raise DiskImageRejected(f"{member.text()!r} is of an unknown type")

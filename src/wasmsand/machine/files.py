@@ -1,28 +1,31 @@
-"""The host's hands in a sandbox's files.
+"""Host-side access to a sandbox's files.
 
 Owns `HostFiles`. Rules: the host acts as root but what it makes belongs to the
-sandbox's user; every method holds the sandbox's lock and raises `KernelError`; a
-write replaces the file's content in one step or leaves what was there.
+sandbox's user; every method raises `KernelError`; the lock is held for bounded work at a
+time (`host_access`). What a method needs depends on what files hold, never on the size that
+holes give them. A write replaces the file's content in one step or leaves what was there.
 """
 
 from __future__ import annotations
 
 import builtins
 import posixpath
-import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.flags import S_IFDIR, S_IFLNK, S_IFMT, S_IFREG
-from wasmsand.kernel.limits import MIB
-from wasmsand.kernel.vfs import ROOT, Node, Stat
+from wasmsand.kernel.flags import FALLOC_FL_KEEP_SIZE, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG
+from wasmsand.kernel.limits import HOST_LISTING_BYTES, IO_CHUNK, MIB, PATH_MAX
+from wasmsand.kernel.vfs import ROOT, FileContent, Namespace, Node, Stat
 from wasmsand.machine import trees
+from wasmsand.machine.host_access import HostAccess
 
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
 
 _PROC_FILE_MAX: Final = 1 * MIB
+_CREATE_NEW: Final = 0o1 | 0o100 | 0o200
+"""O_WRONLY, O_CREAT, O_EXCL."""
 _TYPES: Final = {
     S_IFREG: "file",
     S_IFDIR: "dir",
@@ -51,41 +54,41 @@ class HostFiles:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._lock = machine.lock
-        self._namespace = machine.kernel.namespace
 
-    def _resolve(self, path: str, *, follow: bool = True) -> Node:
-        return self._namespace.resolve(ROOT, self._namespace.root, _bytes(path), follow=follow)
+    def _access(self) -> HostAccess:
+        return HostAccess(self._machine)
+
+    # Content.
 
     def read(self, path: str, offset: int = 0, count: int | None = None) -> bytes:
-        """The content of a file, or a part of it.
+        """The content of a file, or a part of it, as it is at one moment.
 
         EFBIG if so much of it is holes that it is larger than what the sandbox can hold.
         """
-        with self._lock:
-            node = self._resolve(path)
-            self._require_regular(node, path)
-            stat = self._namespace.stat(node)
+        with self._access() as namespace:
+            node = _resolve(namespace, path)
+            _require_regular(namespace, node, path)
+            stat = namespace.stat(node)
             # Files of /proc say that they are empty.
             rest = max(0, stat.size - offset) if stat.size else _PROC_FILE_MAX
             wanted = rest if count is None else min(count, rest)
             if wanted > stat.blocks * 512:
                 self.require_few_holes(wanted - stat.blocks * 512, path)
-            return self._namespace.read(node, offset, wanted)
+            content = namespace.share_content(node) if wanted > IO_CHUNK else None
+            if content is None:
+                return namespace.read(node, offset, min(wanted, max(IO_CHUNK, _PROC_FILE_MAX)))
+        # Nobody writes what is shared, so the lock is not needed for the bytes.
+        return content.read(offset, wanted)
 
     def require_few_holes(self, holes: int, path: str) -> None:
         """EFBIG for more than the file system's size: holes cost the guest nothing, but whoever
         reads them needs room for them."""
         limit = self._machine.kernel.limits.fs_limit_bytes
         if holes > max(limit, _PROC_FILE_MAX):
-            raise KernelError(Errno.EFBIG, f"{path} has {holes} bytes of holes; read it in parts")
-
-    def _require_regular(self, node: Node, path: str) -> None:
-        kind = self._namespace.stat(node).mode & S_IFMT
-        if kind == S_IFDIR:
-            raise KernelError(Errno.EISDIR, path)
-        if kind != S_IFREG:
-            raise KernelError(Errno.EINVAL, f"not a regular file: {path}")
+            raise KernelError(
+                Errno.EFBIG,
+                f"{path} has {holes} bytes of holes; read it in parts with files.read_stream",
+            )
 
     def write(self, path: str, data: bytes, *, mode: int | None = None) -> None:
         """Replace the content of a file, making it (and its directories) if need be.
@@ -93,196 +96,133 @@ class HostFiles:
         An existing file keeps its owner, and its mode unless one is given; a symbolic link is
         followed.
         """
-        with self._lock:
-            node = self._find_or_make_parents(path)
-            if node is None:
-                self._replace(path, None, data, 0o644 if mode is None else mode)
-                return
-            self._require_regular(node, path)
-            old_mode = self._namespace.stat(node).mode & 0o7777
-            self._replace(path, node, data, old_mode)
-            if mode is not None and mode != old_mode:
-                self._namespace.chmod(ROOT, self._resolve(path), mode)
-
-    def _find_or_make_parents(self, path: str) -> Node | None:
-        """The file at a path, or None, and then the directories above it are there."""
+        access = self._access()
+        content = trees.content_of(data)
         try:
-            return self._resolve(path)
+            with access as namespace:
+                _put(namespace, access, path, content, mode)
         except KernelError as error:
             if error.errno is not Errno.ENOENT:
                 raise
-        self._make_parents(path)
-        return None
+            _make_parents(access, path)
+            with access as namespace:
+                _put(namespace, access, path, content, mode)
 
     def append(self, path: str, data: bytes) -> None:
         """Add to the end of a file, making it (and its directories) if need be: all of `data`
-        or nothing."""
-        with self._lock:
-            node = self._find_or_make_parents(path)
-            if node is None:
-                self._replace(path, None, data, 0o644)
-                return
-            self._require_regular(node, path)
-            size = self._namespace.size(node)
-            try:
-                self._write_all(node, data, size)
-            except KernelError:
-                self._namespace.resize(ROOT, node, size)
-                raise
-
-    def _replace(self, path: str, node: Node | None, data: bytes, mode: int) -> None:
-        """Write beside the file first, so that a full disk leaves the old content."""
-        target = _bytes(path) if node is None else self._namespace.path_of(node)
+        or nothing. What programs write to the end meanwhile may come between two pieces of
+        more than IO_CHUNK bytes."""
+        access = self._access()
+        with access as namespace:
+            node = _find(namespace, path)
+            if node is not None:
+                _require_regular(namespace, node, path)
+                if len(data) <= IO_CHUNK:
+                    _append_whole(namespace, node, data)
+                    return
+                size = namespace.size(node)
+                namespace.fallocate(ROOT, node, FALLOC_FL_KEEP_SIZE, size, len(data))
+                namespace.retain(node)
         if node is None:
-            fresh = self._create(target, mode)
-            self._fill(fresh, target, data)
+            self.write(path, data)
             return
-        stat = self._namespace.stat(node)
-        if stat.nlink > 1 or not data:  # other names must see the change: write in place
-            self._write_in_place(node, data)
-            return
-        # Beside the target, but a name that a guest can neither guess nor make too long.
-        temporary = target.rpartition(b"/")[0] + b"/." + secrets.token_hex(16).encode()
-        fresh = self._create(temporary, mode)
-        self._fill(fresh, temporary, data)
-        self._namespace.chown(ROOT, fresh, stat.uid, stat.gid)
-        self._namespace.chmod(ROOT, fresh, mode)
-        root = self._namespace.root
-        self._namespace.rename(ROOT, root, temporary, root, target)
-
-    def _create(self, path: bytes, mode: int) -> Node:
-        root = self._namespace.root
-        node = self._namespace.open_node(ROOT, root, path, 0o101 | 0o200, mode)
-        self._namespace.chown(ROOT, node, self._machine.identity.uid, self._machine.identity.gid)
-        return node
-
-    def _fill(self, node: Node, path: bytes, data: bytes) -> None:
         try:
-            self._write_all(node, data)
-        except KernelError:
-            self._namespace.unlink(ROOT, self._namespace.root, path)
-            raise
+            _append_pieces(access, node, size, data)
+        finally:
+            with self._machine.lock:
+                self._machine.kernel.namespace.release(node)
 
-    def _write_in_place(self, node: Node, data: bytes) -> None:
-        old = self._namespace.read(node, 0, self._namespace.size(node))
-        self._namespace.resize(ROOT, node, 0)
-        try:
-            self._write_all(node, data)
-        except KernelError:
-            self._namespace.resize(ROOT, node, 0)
-            self._write_all(node, old)
-            raise
-
-    def _write_all(self, node: Node, data: bytes, offset: int = 0) -> None:
-        done = 0
-        view = memoryview(data)
-        while done < len(data):
-            done += self._namespace.write(ROOT, node, offset + done, view[done:])
-
-    def _make_parents(self, path: str) -> None:
-        parent = _bytes(path).rstrip(b"/").rpartition(b"/")[0]
-        if parent:
-            self._make_directories(parent)
-
-    def _make_directories(self, path: bytes) -> None:
-        root = self._namespace.root
-        made = b""
-        for part in path.strip(b"/").split(b"/"):
-            made += b"/" + part
-            try:
-                node = self._namespace.resolve(ROOT, root, made)
-            except KernelError as error:
-                if error.errno is not Errno.ENOENT:
-                    raise
-                self._make_directory(made)
-            else:
-                if self._namespace.stat(node).mode & S_IFMT != S_IFDIR:
-                    raise KernelError(Errno.ENOTDIR, made.decode("utf-8", "replace"))
-
-    def _make_directory(self, path: bytes) -> None:
-        node = self._namespace.mkdir(ROOT, self._namespace.root, path, 0o755)
-        identity = self._machine.identity
-        self._namespace.chown(ROOT, node, identity.uid, identity.gid)
+    # Directories.
 
     def mkdir(self, path: str, *, parents: bool = True) -> None:
         """Make a directory; with `parents` also those above it, and an existing one is fine."""
-        with self._lock:
-            if parents:
-                self._make_directories(_bytes(path))
-            else:
-                self._make_directory(_bytes(path))
+        access = self._access()
+        if parents:
+            _make_directories(access, _bytes(path))
+        else:
+            with access as namespace:
+                _make_directory(namespace, access, namespace.root, _bytes(path))
 
     def list(self, path: str) -> list[FileEntry]:
         """The entries of a directory, by name."""
-        with self._lock:
-            found = trees.entries(self._namespace, self._directory(path))
-            stats = [(name, self._namespace.stat(node)) for name, node in found]
-        return [_entry(path, name, stat) for name, stat in stats]
-
-    def tree(self, path: str) -> builtins.list[FileEntry]:
-        """Everything below a directory: each directory before its entries, sorted by name."""
-        with self._lock:
-            found = list(trees.walk(self._namespace, self._directory(path)))
+        access = self._access()
+        found = trees.entries(access, _directory(access, path))
         return [_entry(path, entry.path, entry.stat) for entry in found]
 
-    def _directory(self, path: str) -> Node:
-        node = self._resolve(path)
-        if self._namespace.stat(node).mode & S_IFMT != S_IFDIR:
-            raise KernelError(Errno.ENOTDIR, path)
-        return node
+    def tree(self, path: str) -> builtins.list[FileEntry]:
+        """Everything below a directory: each directory before its entries, sorted by name.
+
+        EFBIG if the paths together are longer than HOST_LISTING_BYTES: a tree costs a guest
+        its names, a listing each path as a whole.
+        """
+        access = self._access()
+        found = []
+        left = HOST_LISTING_BYTES
+        for entry in trees.walk(access, _directory(access, path), into_mounts=True):
+            left -= len(entry.path) + len(path)
+            if left < 0:
+                raise KernelError(
+                    Errno.EFBIG,
+                    f"the paths below {path} are longer than {HOST_LISTING_BYTES} bytes together; "
+                    "list its directories one by one",
+                )
+            found.append(_entry(path, entry.path, entry.stat))
+        return found
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
         """Remove a file or an empty directory; with `recursive` a whole tree."""
         where = _bytes(path)
-        with self._lock:
-            root = self._namespace.root
-            node = self._namespace.resolve(ROOT, root, where, follow=False)
-            if self._namespace.stat(node).mode & S_IFMT != S_IFDIR:
-                self._namespace.unlink(ROOT, root, where)
+        access = self._access()
+        with access as namespace:
+            root = namespace.root
+            node = namespace.resolve(ROOT, root, where, follow=False)
+            if namespace.stat(node).mode & S_IFMT != S_IFDIR:
+                namespace.unlink(ROOT, root, where)
                 return
-            if recursive:
-                trees.remove_below(self._namespace, node)
-            self._namespace.rmdir(ROOT, root, where)
+            if not recursive:
+                namespace.rmdir(ROOT, root, where)
+                return
+        trees.remove(access, where)
 
     def rename(self, source: str, target: str) -> None:
         """As rename(2)."""
-        with self._lock:
-            root = self._namespace.root
-            self._namespace.rename(ROOT, root, _bytes(source), root, _bytes(target))
+        with self._access() as namespace:
+            root = namespace.root
+            namespace.rename(ROOT, root, _bytes(source), root, _bytes(target))
 
     def copy(self, source: str, target: str) -> None:
         """Copy a file, a link or a tree to the path `target`, with modes."""
-        with self._lock:
-            identity = self._machine.identity
-            self._make_parents(target)
-            top = self._resolve(source, follow=False)
-            trees.copy(self._namespace, top, _bytes(target), identity.uid, identity.gid)
+        access = self._access()
+        _make_parents(access, target)
+        trees.copy(access, _bytes(source), _bytes(target))
+
+    # Attributes and links.
 
     def chmod(self, path: str, mode: int) -> None:
         """Set permission bits; a symbolic link is followed."""
-        with self._lock:
-            self._namespace.chmod(ROOT, self._resolve(path), mode)
+        with self._access() as namespace:
+            namespace.chmod(ROOT, _resolve(namespace, path), mode)
 
     def symlink(self, target: str, path: str) -> None:
         """Make a symbolic link."""
-        with self._lock:
-            self._make_parents(path)
-            root, identity = self._namespace.root, self._machine.identity
-            node = self._namespace.symlink(ROOT, _bytes(target), root, _bytes(path))
-            self._namespace.chown(ROOT, node, identity.uid, identity.gid)
+        access = self._access()
+        _make_parents(access, path)
+        with access as namespace:
+            node = namespace.symlink(ROOT, _bytes(target), namespace.root, _bytes(path))
+            namespace.chown(ROOT, node, access.uid, access.gid)
 
     def read_link(self, path: str) -> str:
         """What a symbolic link holds."""
-        with self._lock:
-            node = self._resolve(path, follow=False)
-            if self._namespace.stat(node).mode & S_IFMT != S_IFLNK:
+        with self._access() as namespace:
+            node = _resolve(namespace, path, follow=False)
+            if namespace.stat(node).mode & S_IFMT != S_IFLNK:
                 raise KernelError(Errno.EINVAL, f"not a symbolic link: {path}")
-            return self._namespace.readlink(node).decode("utf-8", "surrogateescape")
+            return namespace.readlink(node).decode("utf-8", "surrogateescape")
 
     def stat(self, path: str, *, follow: bool = True) -> FileEntry:
         """A file's type, size, mode and time."""
-        with self._lock:
-            stat = self._namespace.stat(self._resolve(path, follow=follow))
+        with self._access() as namespace:
+            stat = namespace.stat(_resolve(namespace, path, follow=follow))
         return _entry(path, b"", stat)
 
     def exists(self, path: str) -> bool:
@@ -294,6 +234,144 @@ class HostFiles:
                 return False
             raise
         return True
+
+
+# What follows that takes a namespace is part of a step: the lock is held.
+
+
+def _resolve(namespace: Namespace, path: str, *, follow: bool = True) -> Node:
+    return namespace.resolve(ROOT, namespace.root, _bytes(path), follow=follow)
+
+
+def _find(namespace: Namespace, path: str) -> Node | None:
+    try:
+        return _resolve(namespace, path)
+    except KernelError as error:
+        if error.errno is not Errno.ENOENT:
+            raise
+    return None
+
+
+def _require_regular(namespace: Namespace, node: Node, path: str) -> None:
+    kind = namespace.stat(node).mode & S_IFMT
+    if kind == S_IFDIR:
+        raise KernelError(Errno.EISDIR, path)
+    if kind != S_IFREG:
+        raise KernelError(Errno.EINVAL, f"not a regular file: {path}")
+
+
+def _put(
+    namespace: Namespace, access: HostAccess, path: str, content: FileContent, mode: int | None
+) -> None:
+    """Make `content` what a path holds; ENOENT if its directory is missing."""
+    node = _find(namespace, path)
+    if node is None:
+        _create(namespace, access, _bytes(path), content, 0o644 if mode is None else mode)
+        return
+    _require_regular(namespace, node, path)
+    stat = namespace.stat(node)
+    if mode is None:
+        mode = stat.mode & 0o7777
+    if stat.nlink > 1 or not content.size:  # other names must see the change
+        namespace.replace_content(node, content)
+        if mode != stat.mode & 0o7777:
+            namespace.chmod(ROOT, node, mode)
+        return
+    # Whoever has the file open goes on with the old content.
+    target = namespace.path_of(node)
+    temporary = target.rpartition(b"/")[0] + b"/" + trees.temporary_name()
+    fresh = _create(namespace, access, temporary, content, mode)
+    namespace.chown(ROOT, fresh, stat.uid, stat.gid)
+    namespace.chmod(ROOT, fresh, mode)
+    namespace.rename(ROOT, namespace.root, temporary, namespace.root, target)
+
+
+def _create(
+    namespace: Namespace, access: HostAccess, path: bytes, content: FileContent, mode: int
+) -> Node:
+    node = namespace.open_node(ROOT, namespace.root, path, _CREATE_NEW, mode)
+    namespace.chown(ROOT, node, access.uid, access.gid)
+    try:
+        namespace.replace_content(node, content)
+    except KernelError:
+        namespace.unlink(ROOT, namespace.root, path)
+        raise
+    return node
+
+
+def _append_whole(namespace: Namespace, node: Node, data: bytes) -> None:
+    size = namespace.size(node)
+    done = 0
+    try:
+        while done < len(data):
+            done += namespace.write(ROOT, node, size + done, data[done:])
+    except KernelError:
+        namespace.resize(ROOT, node, size)
+        raise
+
+
+def _append_pieces(access: HostAccess, node: Node, size: int, data: bytes) -> None:
+    """Append to a file of `size` bytes that has room for all of it."""
+    for start in range(0, len(data), IO_CHUNK):
+        with access as namespace:
+            try:
+                _append_whole(namespace, node, data[start : start + IO_CHUNK])
+            except KernelError:
+                if namespace.size(node) == size + start:  # nobody else has written
+                    namespace.resize(ROOT, node, size)
+                raise
+
+
+def _make_parents(access: HostAccess, path: str) -> None:
+    parent = _bytes(path).rstrip(b"/").rpartition(b"/")[0]
+    if parent:
+        _make_directories(access, parent)
+
+
+def _make_directories(access: HostAccess, path: bytes) -> None:
+    with access as namespace:
+        node = namespace.root
+        if not path.strip(b"/"):
+            return
+    if len(path) >= PATH_MAX:
+        raise KernelError(Errno.ENAMETOOLONG)
+    made = b""
+    # Name by name: each may be a link that leads along many others.
+    for part in path.strip(b"/").split(b"/"):
+        made += b"/" + part
+        try:
+            with access as namespace:
+                node = _enter_or_make(namespace, access, node, part or b".")
+        except KernelError as error:
+            if error.errno is Errno.ESRCH:
+                raise
+            raise KernelError(error.errno, made.decode("utf-8", "replace")) from None
+
+
+def _enter_or_make(namespace: Namespace, access: HostAccess, base: Node, name: bytes) -> Node:
+    try:
+        node = namespace.resolve(ROOT, base, name)
+    except KernelError as error:
+        if error.errno is not Errno.ENOENT:
+            raise
+        return _make_directory(namespace, access, base, name)
+    if namespace.stat(node).mode & S_IFMT != S_IFDIR:
+        raise KernelError(Errno.ENOTDIR)
+    return node
+
+
+def _make_directory(namespace: Namespace, access: HostAccess, base: Node, path: bytes) -> Node:
+    node = namespace.mkdir(ROOT, base, path, 0o755)
+    namespace.chown(ROOT, node, access.uid, access.gid)
+    return node
+
+
+def _directory(access: HostAccess, path: str) -> Node:
+    with access as namespace:
+        node = _resolve(namespace, path)
+        if namespace.stat(node).mode & S_IFMT != S_IFDIR:
+            raise KernelError(Errno.ENOTDIR, path)
+        return node
 
 
 def _entry(base: str, relative: bytes, stat: Stat) -> FileEntry:

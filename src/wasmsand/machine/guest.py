@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import logging
 import time
-from _thread import LockType
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from wasmsand.abi.context import ProcessContext, ProcessEnded
@@ -35,7 +35,6 @@ from wasmsand.engine.protocol import (
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.opening import abandon_fifo_open
 from wasmsand.kernel.kernel import Kernel
-from wasmsand.kernel.limits import STACK_UNCHARGED_MAX
 from wasmsand.kernel.process import futex
 from wasmsand.kernel.process.delivery import (
     deliverable_handler,
@@ -44,15 +43,19 @@ from wasmsand.kernel.process.delivery import (
     restarts,
 )
 from wasmsand.kernel.process.life import fork, require_room_for_child
+from wasmsand.kernel.process.memory import MemoryAccount
 from wasmsand.kernel.process.process import Process, ProcessState
 from wasmsand.kernel.process.program import Program, become
+from wasmsand.kernel.process.room import with_room
 from wasmsand.kernel.process.signals import SIG_DFL, SIG_IGN, Signal, SignalInfo
 from wasmsand.kernel.process.thread import only_thread
 from wasmsand.kernel.process.timers import enforce_cpu_limit
-from wasmsand.kernel.wait import WouldBlock
+from wasmsand.kernel.wait import WouldBlock, Yield
 from wasmsand.machine.bug_log import log_bug
+from wasmsand.machine.charging import Charge, account_of_copy, make_program
 from wasmsand.machine.guest_threads import ThreadRunner
 from wasmsand.machine.loading import ModuleLoader, ProgramRejected
+from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
 
 log = logging.getLogger("wasmsand.machine")
@@ -75,9 +78,10 @@ _NO_NUMBER: Final = -1
 class _Execute(GuestUnwind):
     """execve succeeded: go on with another program."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, memory: MemoryAccount) -> None:
         super().__init__()
         self.instance = instance
+        self.memory = memory
 
 
 def _signal_flag(instance: Instance) -> int | None:
@@ -95,11 +99,15 @@ class Guest(ThreadRunner):
     def __init__(
         self,
         kernel: Kernel,
-        lock: LockType,
+        lock: SandboxLock,
         loader: ModuleLoader,
         process: Process,
         instance: Instance,
+        memory: MemoryAccount,
+        *,
+        further_thread: bool = False,
     ) -> None:
+        """`memory` is the account of the program that `instance` is."""
         super().__init__()
         self.kernel = kernel
         self.process = process
@@ -107,23 +115,72 @@ class Guest(ThreadRunner):
         self._loader = loader
         self._parker = Parker(lock)
         self._embryo_parent: Process | None = None
+        self._copy: MemoryAccount | None = None
+        """Of the child that is about to be made."""
         self._cpu_base = self._cpu_accounted = 0
-        self._load(instance)
+        self._load(instance, memory, further_thread=further_thread)
 
-    def _load(self, instance: Instance) -> None:
+    def _load(
+        self, instance: Instance, memory: MemoryAccount, *, further_thread: bool = False
+    ) -> None:
         self._instance = instance
+        self._charge = Charge(
+            self.kernel, self._loader.engine, instance, memory, further_thread=further_thread
+        )
         self._told_by_call = False
         self._wasi: WasiContext | None = None
-        self.memory = GuestMemory(instance)
+        self.memory = GuestMemory(instance, self._look)
         self._flag_address = _signal_flag(instance)
         instance.bind(self)
-        self._charge_memory(self.process)
+        self._show_memory()
+        if not further_thread:  # which does not run yet
+            self._charge.go_on(self.process.rlimits.address_space)
+            if self._charge.wants_more():
+                self.kernel.interrupt()
 
-    def _charge_memory(self, process: Process) -> None:
-        stack = min(self._instance.stack_reserve(), STACK_UNCHARGED_MAX)
-        process.memory_bytes = max(0, self._instance.memory_size() - stack)
-        if process.memory_bytes > process.usage.max_memory:
-            process.usage.max_memory = process.memory_bytes
+    # Its memory.
+
+    def _look(self) -> None:
+        """Enter what the program takes now."""
+        if not self._charge.look_again():
+            self._out_of_memory()
+
+    def _rest(self) -> None:
+        """The program is about to wait."""
+        if not self._charge.wait():
+            self._out_of_memory()
+        if self._charge.account.total != self.process.memory_bytes:
+            self._show_memory()
+
+    def _go_on(self) -> None:
+        """The program is about to compute."""
+        process = self.process
+        if not process.dead or not self._is_over():
+            self._charge.go_on(process.rlimits.address_space)
+
+    def _show_memory(self) -> None:
+        parent = self._embryo_parent
+        process = self.process if parent is None or parent.dead else parent
+        if not process.dead:
+            self._charge.show(process)
+
+    def _drop(self) -> None:
+        """Free the program, and take it out of the ledger."""
+        if not self._charge.left:
+            with self._lock:
+                self._leave_memory()
+        self._instance.close()
+        self._charge.end()
+
+    def _leave_memory(self) -> None:
+        """The program will not run again."""
+        self.fork_failed()
+        self._charge.leave()
+
+    def _discard(self) -> None:
+        self._leave_memory()
+        self._instance.close()
+        self._charge.end()
 
     # The thread.
 
@@ -131,8 +188,15 @@ class Guest(ThreadRunner):
         """Run the process on a thread of the engine's pool."""
         self._loader.engine.start_thread(self._run)
 
+    def run_here(self) -> None:
+        """Run the process on this thread, which is one of the pool."""
+        self._run()
+
     def _sibling(self, thread: Process, instance: Instance) -> Guest:
-        return Guest(self.kernel, self._lock, self._loader, thread, instance)
+        memory = self._charge.account
+        return Guest(
+            self.kernel, self._lock, self._loader, thread, instance, memory, further_thread=True
+        )
 
     def _run(self) -> None:
         self._cpu_base = self._cpu_accounted = time.thread_time_ns()
@@ -144,8 +208,9 @@ class Guest(ThreadRunner):
                     self._run_program()
                 except _Execute as change:
                     self._leave_threads()
-                    self._instance.close()
-                    self._load(change.instance)
+                    self._drop()
+                    with self._lock:
+                        self._load(change.instance, change.memory)
                     continue
                 except GuestUnwind:  # it has ended, or the host is exiting
                     pass
@@ -156,7 +221,7 @@ class Guest(ThreadRunner):
         finally:
             self._wasi = None  # no circles of references
             self._leave_threads()
-            self._instance.close()
+            self._drop()
 
     def _run_program(self) -> None:
         try:
@@ -196,6 +261,7 @@ class Guest(ThreadRunner):
     def _finish(self, status: int) -> None:
         with self._lock:
             self._account()
+            self._leave_memory()
             if self._embryo_parent is not None:  # a vfork child took its parent down with it
                 self.kernel.exit(self.process, status)
                 self.process = self._embryo_parent
@@ -298,14 +364,17 @@ class Guest(ThreadRunner):
     ) -> int:
         """Park and retry until the call finishes or fails, or a signal ends it."""
         process = self.process
-        if self._turn is not None:
-            self._pass_turn()
         try:
+            self._rest()
+            if self._turn is not None:
+                self._pass_turn()
             while True:
                 if process.stopped:
                     self._parker.park((process.signal_queue,), None)
                 elif block.interruptible and interrupts(process):
                     return self._interrupted(nr)
+                elif type(block) is Yield:
+                    self._lock.give_way()
                 else:
                     process.state = ProcessState.SLEEPING
                     self._parker.park((*block.queues, process.signal_queue), block.deadline)
@@ -320,13 +389,17 @@ class Guest(ThreadRunner):
                     block = again
         finally:
             process.call_done = 0
-            process.call_deadline = process.call_started = None
+            process.call_deadline = process.call_started = process.call_progress = None
             if process.futex_wait is not None:
                 futex.abandon(process)
+            if process.dead:
+                self._loader.abandon(process)
             if process.state is ProcessState.SLEEPING:
                 process.state = ProcessState.RUNNING
             if self._turn is not None:
                 self._take_turn()
+            else:
+                self._go_on()
 
     def _interrupted(self, nr: int) -> int:
         process = self.process
@@ -343,8 +416,11 @@ class Guest(ThreadRunner):
         Returns whether it was told of one.
         """
         process = self.process
-        while process.stopped and not process.dead:
-            self._parker.park((process.signal_queue,), None)
+        if process.stopped and not process.dead:
+            self._rest()
+            while process.stopped and not process.dead:
+                self._parker.park((process.signal_queue,), None)
+            self._go_on()
         if process.dead:
             self._stop_if_over()
             return False
@@ -376,10 +452,11 @@ class Guest(ThreadRunner):
                 self._stop_if_over()
                 return
             self._account()
-            self._charge_memory(process)
-            enforce_cpu_limit(self.kernel, process)
-            if self.kernel.memory_used() > self.kernel.limits.memory_limit_bytes:
+            if not self._charge.look():
                 self._out_of_memory()
+            self._show_memory()
+            self._go_on()
+            enforce_cpu_limit(self.kernel, process)
             run_handlers = False
             if process.signals.pending or process.dead or process.stopped:
                 # A guest that a call has told of the signal is just back from that call and
@@ -406,15 +483,22 @@ class Guest(ThreadRunner):
                 return self._call_of_the_dead(0)
             try:
                 require_room_for_child(self.kernel, self.process)
-                self._require_memory(self.process.memory_bytes)
+                self._look()
+                self.fork_failed()  # an earlier one, which the guest never went through with
+                self._copy = with_room(
+                    self.kernel,
+                    self.process,
+                    partial(account_of_copy, self.kernel, self._instance, self._charge.account),
+                )
             except KernelError as error:
                 return -error.errno
             return 0
 
-    def _require_memory(self, wanted: int) -> None:
-        limit = self.kernel.limits.memory_limit_bytes
-        if self.kernel.memory_used() + wanted > limit:
-            raise KernelError(Errno.ENOMEM, f"{limit} bytes in use; raise memory_limit_bytes")
+    def fork_failed(self) -> None:
+        """There is no copy of this program, nor will there be."""
+        if self._copy is not None:
+            self._copy.user_left()
+            self._copy = None
 
     def fork_child(self, child: Instance) -> int:
         """Adopt the copy that the engine made of this program."""
@@ -426,8 +510,11 @@ class Guest(ThreadRunner):
                 process = fork(self.kernel, self.process)
             except KernelError as error:
                 child.close()
+                self.fork_failed()
                 return -error.errno
-            guest = Guest(self.kernel, self._lock, self._loader, process, child)
+            process.memory, self._copy = self._copy, None
+            assert process.memory is not None  # since it was allowed
+            guest = Guest(self.kernel, self._lock, self._loader, process, child, process.memory)
             guest.lower_signal_flag()  # what was pending is the parent's
         guest.start()
         return process.pid
@@ -436,29 +523,35 @@ class Guest(ThreadRunner):
 
     def execute(self, program: Program) -> int:
         """execve past all checks but those of the module itself."""
-        instance = self._instantiate(program)
+        instance, memory = self._instantiate(program)
         if self._turn is not None and self._embryo_parent is None:
             self.process = only_thread(self.kernel, self.process)
         become(self.kernel, self.process, program)
+        self.process.leave_memory(memory)
         if self._embryo_parent is None:
-            raise _Execute(instance)
-        child = Guest(self.kernel, self._lock, self._loader, self.process, instance)
+            self._leave_memory()
+            raise _Execute(instance, memory)
+        child = Guest(self.kernel, self._lock, self._loader, self.process, instance, memory)
         pid = self._end_embryo()
         child.start()
         return pid
 
-    def _instantiate(self, program: Program) -> Instance:
+    def _instantiate(self, program: Program) -> tuple[Instance, MemoryAccount]:
         try:
             module = self._loader.module(self.process, program)
         except ProgramRejected as rejected:
             self._explain(rejected)
             raise
-        sandbox_limit = self.kernel.limits.memory_limit_bytes
-        limit = min(sandbox_limit, self.process.rlimits.address_space)
+        self._look()
+        limit = self.process.rlimits.address_space
+        replaced = self._charge.account if self._embryo_parent is None else None
+        make = partial(make_program, self.kernel, self._loader, module, limit, replaced)
         try:
-            return self._loader.instantiate(module, limit)
-        except (ModuleRejected, MemoryError) as error:
-            raise KernelError(Errno.ENOMEM, str(error)) from error
+            return with_room(self.kernel, self.process, make)
+        except ModuleRejected as error:
+            refusal = ProgramRejected(program, str(error))
+            self._explain(refusal)
+            raise refusal from error
 
     def _explain(self, rejected: ProgramRejected) -> None:
         """Say on standard error what an errno cannot, as a dynamic linker does."""
@@ -473,6 +566,8 @@ class Guest(ThreadRunner):
     def end(self, status: int) -> int:
         """exit: for an embryo only the child ends, and its parent goes on."""
         self._account()
+        if self._embryo_parent is None:
+            self._leave_memory()
         self.kernel.exit(self.process, status)
         if self._embryo_parent is not None:
             return self._end_embryo()
@@ -492,6 +587,8 @@ class Guest(ThreadRunner):
             raise KernelError(Errno.EAGAIN, "vfork inside a vfork child")
         self._account()
         child = fork(self.kernel, self.process)
+        child.memory = self._charge.account
+        child.memory.owner_came()
         self._embryo_parent, self.process = self.process, child
 
     def _end_embryo(self) -> int:

@@ -19,14 +19,17 @@ from wasmsand.kernel.process import futex
 from wasmsand.kernel.process.life import require_room_for_child
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.thread import Thread, end_thread, first_thread, new_thread
+from wasmsand.machine.charging import Charge, require_thread
+from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.turns import Turn
 
 
 class ThreadRunner(CallContext):
     """A guest that may be one of several threads of its process."""
 
-    _lock: LockType
+    _lock: SandboxLock
     _instance: Instance
+    _charge: Charge
     _embryo_parent: Process | None
     _told_by_call: bool
 
@@ -66,6 +69,18 @@ class ThreadRunner(CallContext):
         """Tell the guest whether a signal waits to be handled."""
         raise NotImplementedError
 
+    def _look(self) -> None:
+        """Enter in the ledger what the program takes now."""
+        raise NotImplementedError
+
+    def _go_on(self) -> None:
+        """Let the program grow while it computes."""
+        raise NotImplementedError
+
+    def _discard(self) -> None:
+        """Free this thread of the program, which never began."""
+        raise NotImplementedError
+
     # CallContext.
 
     def start_thread(self, stack: int) -> Process:
@@ -73,6 +88,7 @@ class ThreadRunner(CallContext):
         if self._embryo_parent is not None:
             raise KernelError(Errno.EAGAIN, "a thread inside a vfork child")
         require_room_for_child(self.kernel, self.process)
+        require_thread(self.kernel, self._instance)
         turn = self._turn or Turn(self._lock, self.kernel.interrupt, self, self._instance)
         try:
             instance = self._instance.new_thread(stack, stack)
@@ -90,7 +106,7 @@ class ThreadRunner(CallContext):
             guest.start()
         except RuntimeError as error:  # the host has no threads left
             end_thread(self.kernel, thread, 0)
-            instance.close()
+            guest._discard()
             raise KernelError(Errno.EAGAIN, str(error)) from error
         guest._place = turn.ask()
         return thread
@@ -114,6 +130,7 @@ class ThreadRunner(CallContext):
         """Let other threads run first."""
         if self._turn is not None and self._turn.wanted and self._embryo_parent is None:
             told = self._told_by_call
+            self._look()
             self._pass_turn()
             self._take_turn()
             self._stop_if_over()
@@ -144,6 +161,8 @@ class ThreadRunner(CallContext):
 
     def _see_changes(self) -> None:
         self._instance.catch_up()
+        self._charge.catch_up()
+        self._go_on()
         # The flag is the program's, the signals are the thread's: it is set again on return.
         self._told_by_call = False
         self._set_flag(0)

@@ -8,9 +8,10 @@ holds any more drops further output, and its time limit still holds.
 
 from __future__ import annotations
 
+import os
 import time
 import weakref
-from _thread import LockType, start_new_thread
+from _thread import start_new_thread
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -32,9 +33,12 @@ from wasmsand.machine.command import (
     exit_code_of,
     memory_notices,
 )
-from wasmsand.machine.parking import Parker
+from wasmsand.machine.launch import Launch
+from wasmsand.machine.lock import SandboxLock
+from wasmsand.machine.parking import OneShot, Parker
 
 if TYPE_CHECKING:
+    from wasmsand.machine.guest import Guest
     from wasmsand.machine.machine import Machine
 
 _LINGER_NS: Final = int(LINGER_SECONDS * SECOND)
@@ -59,7 +63,7 @@ class _Life:
     Holds no machine: that must be collectable while its processes run.
     """
 
-    def __init__(self, kernel: Kernel, lock: LockType) -> None:
+    def __init__(self, kernel: Kernel, lock: SandboxLock) -> None:
         self._kernel = kernel
         self._lock = lock
         # Guarded by the lock:
@@ -114,30 +118,30 @@ class HostProcess:
         timeout_seconds: float | None,
     ) -> None:
         self._machine = machine
-        self._notices = tuple(end_background_jobs(machine))
         clock = machine.kernel.clock
         self._began_ns = clock.monotonic()
         deadline = None
         if timeout_seconds is not None:
             deadline = self._began_ns + int(timeout_seconds * SECOND)
         life = self._life = _Life(machine.kernel, machine.lock)
-        with machine.lock:
-            files = self._files(stdin, extra_inputs, extra_outputs)
-        try:
-            process = machine.start_process(
-                argv, environ, cwd, files, life.end, deadline_ns=deadline
-            )
-        except (KernelError, TimeoutError) as error:
+        notices: list[str] = []
+
+        def make() -> Guest:
+            notices.extend(end_background_jobs(machine))
             with machine.lock:
-                for file in files.values():
-                    file.dispose()
-                for source in life.inputs.values():
-                    source.dispose()
-            if isinstance(error, TimeoutError):
-                raise KernelError(
-                    Errno.ETIMEDOUT, "the program was still being compiled; try again"
-                ) from None
-            raise
+                files = self._files(stdin, extra_inputs, extra_outputs)
+            try:
+                return machine.make_process(
+                    argv, environ, cwd, files, life.end, deadline_ns=deadline
+                )
+            except BaseException:
+                with machine.lock:
+                    for file in (*files.values(), *life.inputs.values()):
+                        file.dispose()
+                raise
+
+        process = _launched(machine, make)
+        self._notices = tuple(notices)
         life.process = process
         self.pid = process.pid
         self._job = process.job
@@ -145,7 +149,7 @@ class HostProcess:
             with machine.lock:
                 if life.ended_ns is None:
                     life.forget_deadline = machine.call_at(life, deadline)
-        self._finalizer = weakref.finalize(self, _abandon, life)
+        self._finalizer = weakref.finalize(self, _abandon, life, os.getpid())
         self._finalizer.atexit = False
 
     def _files(
@@ -192,23 +196,29 @@ class HostProcess:
                 parker.park((channel.changed,), until)
             return channel.take()
 
-    def write(self, data: bytes, fd: int = 0) -> None:
-        """Write to an input; waits while the program does not read. EPIPE if nobody can read
-        it any more, EBADF if it was closed."""
+    def write(self, data: bytes, fd: int = 0, timeout_seconds: float | None = None) -> int:
+        """Write to an input; waits while the program does not read. Returns how many bytes the
+        input has taken: all of them, or those until `timeout_seconds` were over. EPIPE if nobody
+        can read it any more, EBADF if it was closed."""
         life = self._life
+        deadline = self._deadline(timeout_seconds)
         parker = Parker(self._machine.lock)
-        view = memoryview(data)
+        clock = self._machine.kernel.clock
+        done = 0
         with self._machine.lock:
-            while view:
+            while done < len(data):
                 source = life.inputs.get(fd)
                 if source is None:
                     if life.ended_ns is not None:
                         raise KernelError(Errno.EPIPE, "the command has ended")
                     raise KernelError(Errno.EBADF, f"input {fd} is closed")
                 try:
-                    view = view[source.write(bytes(view[:_WRITE_STEP])) :]
+                    done += source.write(data[done : done + _WRITE_STEP])
                 except WouldBlock as block:
-                    parker.park((*block.queues, life.ended), None)
+                    if deadline is not None and clock.monotonic() >= deadline:
+                        break
+                    parker.park((*block.queues, life.ended), deadline)
+        return done
 
     def close_input(self, fd: int = 0) -> None:
         """The end of an input; idempotent."""
@@ -245,7 +255,38 @@ class HostProcess:
         return time.monotonic_ns() + int(timeout_seconds * SECOND)
 
 
-def _abandon(life: _Life) -> None:
-    """The collector may run in a thread that holds the lock, so that is taken in another."""
-    if life.ended_ns is None or life.channel.writers or life.channel.size:
+def _launched(machine: Machine, make: Callable[[], Guest]) -> Process:
+    """The process that `make` makes, running."""
+    known = OneShot()
+
+    def settled(launch: Launch) -> None:
+        if launch.process is not None and launch.given_up:
+            machine.end_job(launch.process.job)
+        known.set()
+
+    launch = Launch(machine.kernel, make, settled)
+    try:
+        launch.begin(machine.engine)
+        known.wait()
+    except BaseException:  # the caller gave up (Ctrl-C): so does its command
+        launch.given_up = True
+        if launch.process is not None:
+            machine.end_job(launch.process.job)
+        raise
+    if isinstance(launch.error, TimeoutError):
+        raise KernelError(
+            Errno.ETIMEDOUT,
+            "the program was still being compiled, which was ended; raise timeout_ms",
+        )
+    if launch.error is not None:
+        raise launch.error
+    assert launch.process is not None
+    return launch.process
+
+
+def _abandon(life: _Life, owner: int) -> None:
+    """The collector may run in a thread that holds the lock, so that is taken in another. A
+    process that was forked from the machine's leaves it alone."""
+    leftover = life.ended_ns is None or life.channel.writers or life.channel.size
+    if leftover and os.getpid() == owner:
         start_new_thread(life.abandon, ())

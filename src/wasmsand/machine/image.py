@@ -16,6 +16,7 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
+from wasmsand.engine.forking import renewed_in_child
 from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
 from wasmsand.machine.tools import Tool
 
@@ -151,6 +152,7 @@ def _read_image(directory: Path) -> _Image:
 
 
 _lock = threading.Lock()
+renewed_in_child(globals(), "_lock")
 _base: Snapshot | None = None
 
 

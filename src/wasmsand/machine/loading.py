@@ -1,51 +1,94 @@
 """Programs to compiled modules, without holding up the sandbox.
 
 Owns `ModuleLoader`: which module a program is, and the wait for its compilation. Rules: the
-sandbox's lock is never held while a module is compiled; a process that waits for one can be
-ended like any other; a sandbox compiles one module at a time, so that its programs cannot
-take more of the host than that; a program belongs to one ABI, known by what it imports.
+sandbox's lock is never held while a module is compiled, and for one piece of it at a time while
+it is read; a process that waits for one can be ended like any other, and a compilation that
+nobody waits for any more is ended with it; a sandbox hashes and compiles one module at a time,
+on one thread each, so that its programs cannot take more of the host than that; what the host
+trusts (the image, `wasm_dir`) is compiled in this process, everything else by a worker, within
+the sandbox's budget; a program belongs to one ABI, known by what it imports.
 """
 
 from __future__ import annotations
 
 import hashlib
-from _thread import LockType, allocate_lock
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from wasmsand.abi.wasi.table import MODULE, UNSTABLE_MODULE
-from wasmsand.engine.protocol import Engine, Instance, MemoryImage, Module, ModuleRejected
+from wasmsand.engine.protocol import (
+    Cancellation,
+    CompileCancelled,
+    CompileOrder,
+    CompileTooCostly,
+    CompileUnavailable,
+    Engine,
+    Instance,
+    MemoryImage,
+    Module,
+    ModuleRejected,
+)
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.limits import MODULE_BYTES_MAX
+from wasmsand.kernel.limits import GUEST_MODULE_BYTES_MAX, IO_CHUNK, MODULE_BYTES_MAX
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import Program
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
 from wasmsand.machine.bug_log import log_bug
+from wasmsand.machine.compile_budget import BudgetSpent, CompileBudget, seconds_for
+from wasmsand.machine.lock import SandboxLock
 
 _LINUX = "linux"
 _WASI = frozenset({MODULE, UNSTABLE_MODULE})
 
 
 class ProgramRejected(KernelError):
-    """A WebAssembly file is no program that can run here; the message names it and says why."""
+    """A WebAssembly file is no program that can run here, or not now (EAGAIN); the message
+    names it and says why."""
 
-    def __init__(self, program: Program, reason: str) -> None:
+    def __init__(self, program: Program, reason: str, errno: Errno = Errno.ENOEXEC) -> None:
         path = program.path.decode("utf-8", "replace")
-        super().__init__(Errno.ENOEXEC, f"{path}: {reason}")
+        super().__init__(errno, f"{path}: {reason}")
 
 
 class _Load:
     """One program on its way to a module, for one process."""
 
-    __slots__ = ("done", "ended", "error", "module", "process", "program")
+    __slots__ = (
+        "cancellation", "done", "ended", "error", "key", "module", "process", "program",
+    )  # fmt: skip
 
     def __init__(self, process: Process, program: Program) -> None:
         self.process = process
         self.program = program
+        self.key = program.content_key
+        self.cancellation = Cancellation()
         self.ended = WaitQueue()
         self.done = False
         self.module: Module | None = None
         self.error: BaseException | None = None
+
+
+class _Stage:
+    """Loads that wait for one thread, which serves one after another and then ends. Guarded by
+    the sandbox's lock."""
+
+    __slots__ = ("current", "has_thread", "waiting", "work")
+
+    def __init__(self, work: Callable[[_Load], None]) -> None:
+        self.work = work
+        self.waiting: deque[_Load] = deque()
+        self.current: _Load | None = None
+        self.has_thread = False
+
+    def next(self) -> _Load | None:
+        """The next load, unless its process is gone."""
+        self.current = None
+        while self.waiting and self.current is None:
+            load = self.waiting.popleft()
+            if not load.process.dead:
+                self.current = load
+        return self.current
 
 
 class ModuleLoader:
@@ -54,7 +97,7 @@ class ModuleLoader:
     def __init__(
         self,
         engine: Engine,
-        lock: LockType,
+        lock: SandboxLock,
         newest_image: Callable[[str], MemoryImage | None] = lambda key: None,
     ) -> None:
         """`newest_image` says what instances of the module with a key begin with, if not with
@@ -62,23 +105,26 @@ class ModuleLoader:
         self.engine = engine
         self._lock = lock
         self._newest_image = newest_image
-        # Held by the one that hashes, and by the one that compiles, so that no more than two
-        # programs are in the host's memory. Taken before the sandbox's lock, never after.
-        self._hashing = allocate_lock()
-        self._compiling = allocate_lock()
+        self._budget = CompileBudget()
+        """Used by the thread that compiles."""
+        # Guarded by the sandbox's lock:
+        self._hashing = _Stage(self._hash)
+        self._compiling = _Stage(self._compile)
         self._loads: dict[int, _Load] = {}
-        """By thread; guarded by the sandbox's lock."""
+        """By thread."""
 
     def module(self, process: Process, program: Program) -> Module:
         """The module that `process` is about to run; called under the sandbox's lock.
 
-        Raises `WouldBlock` until it is compiled, and `ProgramRejected`.
+        Raises `WouldBlock` until it is compiled, and `ProgramRejected`. Who does not come back
+        calls `abandon`.
         """
         load = self._loads.get(process.tid)
         if load is None:
-            key = program.content_key
-            if key is not None and self.engine.is_compiled(key):
-                return _load(self.engine, key, program, None)
+            if program.content_key is not None:
+                module = self._find(program, program.content_key)
+                if module is not None:
+                    return module
             load = self._begin(process, program)
         if not load.done:
             raise WouldBlock((load.ended,), interruptible=False)
@@ -88,71 +134,169 @@ class ModuleLoader:
         assert load.module is not None
         return load.module
 
+    def abandon(self, process: Process) -> None:
+        """The process has ended, perhaps while it waited; called under the sandbox's lock."""
+        load = self._loads.pop(process.tid, None)
+        if load is not None and not load.done:
+            self._cancel_unwanted()
+
+    def cancel(self) -> None:
+        """All processes are about to be ended: so is the compilation under way."""
+        current = self._compiling.current
+        if current is not None:
+            current.cancellation.cancel()
+
     def instantiate(self, module: Module, memory_limit: int) -> Instance:
         """A fresh instance of a module, see `protocol.Module`, with what it is to begin with."""
         return module.instantiate(memory_limit, self._newest_image(module.key))
 
+    def _find(self, program: Program, key: str) -> Module | None:
+        """The module, if it need not be compiled."""
+        try:
+            module = self.engine.find(key)
+            if module is not None:
+                require_one_abi(module)
+            return module
+        except ModuleRejected as error:
+            raise ProgramRejected(program, str(error)) from error
+
     def _begin(self, process: Process, program: Program) -> _Load:
-        if program.size > MODULE_BYTES_MAX:
-            raise ProgramRejected(program, f"larger than {MODULE_BYTES_MAX} bytes")
-        for pid, other in list(self._loads.items()):
-            if other.done and other.process.dead:  # died before it could take it
-                del self._loads[pid]
-        load = self._loads[process.tid] = _Load(process, program)
-        self.engine.start_thread(partial(self._work, load))
+        most = MODULE_BYTES_MAX
+        if not program.of_image and most > GUEST_MODULE_BYTES_MAX:
+            most = GUEST_MODULE_BYTES_MAX
+        if program.size > most:
+            raise ProgramRejected(program, f"larger than {most} bytes")
+        load = _Load(process, program)
+        self._enter(self._hashing if load.key is None else self._compiling, load)
+        self._loads[process.tid] = load
         return load
 
-    def _work(self, load: _Load) -> None:
+    def _enter(self, stage: _Stage, load: _Load) -> None:
+        """Under the lock."""
+        if not stage.has_thread:
+            try:
+                self.engine.start_thread(partial(self._serve, stage))
+            except RuntimeError as error:
+                raise ProgramRejected(load.program, str(error), Errno.EAGAIN) from error
+            stage.has_thread = True
+        # Entries of dead processes go when others come, so that there are never many.
+        stage.waiting = deque(other for other in stage.waiting if not other.process.dead)
+        stage.waiting.append(load)
+
+    def _serve(self, stage: _Stage) -> None:
         """On a thread of its own, without the lock."""
-        module, error = None, None
-        try:
-            module = self._compiled(load)
-        except KernelError as failure:
-            error = failure
-        except Exception as failure:
-            log_bug("host bug while %r was loaded", load.program.path)
-            error = KernelError(Errno.ENOEXEC, str(failure))
+        while True:
+            with self._lock:
+                load = stage.next()
+                if load is None:
+                    stage.has_thread = False
+                    return
+            try:
+                stage.work(load)
+            except KernelError as failure:
+                self._finish(load, None, failure)
+            except Exception as failure:
+                log_bug("host bug while %r was loaded", load.program.path)
+                self._finish(load, None, KernelError(Errno.ENOEXEC, str(failure)))
+
+    def _finish(self, load: _Load, module: Module | None, error: KernelError | None) -> None:
         with self._lock:
             load.module, load.error, load.done = module, error, True
-            if load.process.dead:
-                self._loads.pop(load.process.tid, None)
             load.ended.wake()
 
-    def _compiled(self, load: _Load) -> Module:
-        program = load.program
-        key = program.content_key or self._hash(program)
+    def _cancel_unwanted(self) -> None:
+        """End the compilation under way if nobody waits for it; under the lock."""
+        current = self._compiling.current
+        if current is None or not current.process.dead:
+            return
+        for other in self._compiling.waiting:
+            if other.key == current.key and not other.process.dead:
+                return
+        current.cancellation.cancel()
 
-        def read() -> bytes:
-            with self._lock:
-                content = program.read()
-            if hashlib.sha256(content).hexdigest() != key:
-                raise ProgramRejected(program, "was changed while it was loaded")
-            return content
+    # The two stages.
 
-        if self.engine.is_compiled(key):
-            return _load(self.engine, key, program, read)
-        with self._compiling:
-            if load.process.dead:  # nobody waits for it any more
-                raise KernelError(Errno.EINTR)
-            return _load(self.engine, key, program, read)
-
-    def _hash(self, program: Program) -> str:
-        with self._hashing:
-            with self._lock:
-                content = program.read()
-            key = hashlib.sha256(content).hexdigest()
+    def _hash(self, load: _Load) -> None:
+        program, digest = load.program, hashlib.sha256()
+        for piece in self._pieces(load):
+            digest.update(piece)
+        key = digest.hexdigest()
         with self._lock:
             program.keep_key(key)
-        return key
+        load.key = key
+        module = self._find(program, key)
+        if module is not None:
+            self._finish(load, module, None)
+            return
+        with self._lock:
+            self._enter(self._compiling, load)
 
+    def _compile(self, load: _Load) -> None:
+        assert load.key is not None
+        module = self._find(load.program, load.key)
+        if module is None:
+            compiled = self._compile_here if load.program.of_image else self._compile_apart
+            try:
+                module = compiled(load, load.key)
+                require_one_abi(module)
+            except ModuleRejected as error:
+                raise ProgramRejected(load.program, str(error)) from error
+        self._finish(load, module, None)
 
-def _load(engine: Engine, key: str, program: Program, read: Callable[[], bytes] | None) -> Module:
-    try:
-        module = engine.load(key, read or program.read, transient=not program.of_image)
-        require_one_abi(module)
-    except ModuleRejected as error:
-        raise ProgramRejected(program, str(error)) from error
-    return module
+    def _compile_here(self, load: _Load, key: str) -> Module:
+        return self.engine.load(key, lambda: b"".join(self._verified_pieces(load, key)))
+
+    def _compile_apart(self, load: _Load, key: str) -> Module:
+        program, budget = load.program, self._budget
+        try:
+            limits = budget.limits(program.size)
+        except BudgetSpent as spent:
+            raise ProgramRejected(program, str(spent), Errno.EAGAIN) from None
+        order = CompileOrder(
+            key=key,
+            size=program.size,
+            pieces=lambda: self._verified_pieces(load, key),
+            limits=limits,
+            priority=budget.spent,
+            cancellation=load.cancellation,
+            limited_by_module=limits.cpu_seconds == seconds_for(program.size),
+        )
+        try:
+            return self.engine.compile_apart(order)
+        except CompileTooCostly as costly:
+            if costly.of_time and not order.limited_by_module:
+                reason = f"{costly}, all that this sandbox has left for compiling"
+                raise ProgramRejected(program, reason, Errno.EAGAIN) from None
+            raise
+        except CompileUnavailable as unavailable:
+            raise ProgramRejected(program, str(unavailable), Errno.EAGAIN) from None
+        except CompileCancelled:
+            raise KernelError(Errno.EINTR) from None
+        finally:
+            if order.begun:
+                budget.charge(order.cpu_seconds)
+
+    def _pieces(self, load: _Load) -> Iterator[bytes]:
+        """The program's content, a piece at a time under the lock."""
+        program, at = load.program, 0
+        while at < program.size:
+            with self._lock:
+                if load.process.dead:
+                    raise KernelError(Errno.EINTR)
+                piece = program.read(at, min(IO_CHUNK, program.size - at))
+            if not piece:
+                raise ProgramRejected(program, "was changed while it was loaded")
+            yield piece
+            at += len(piece)
+
+    def _verified_pieces(self, load: _Load, key: str) -> Iterator[bytes]:
+        """The same; raises `ProgramRejected` at the end if they are not what has this key."""
+        digest = hashlib.sha256()
+        for piece in self._pieces(load):
+            digest.update(piece)
+            yield piece
+        if digest.hexdigest() != key:
+            raise ProgramRejected(load.program, "was changed while it was loaded")
 
 
 def require_one_abi(module: Module) -> None:

@@ -6,8 +6,9 @@ no disk but for `wasm_dir`; closing ends every process; all kernel state is guar
 
 from __future__ import annotations
 
+import os
 import weakref
-from _thread import LockType, allocate_lock, start_new_thread
+from _thread import start_new_thread
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,16 +29,20 @@ from wasmsand.kernel.process.groups import take_terminal
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import Program, become, find_program
+from wasmsand.kernel.process.room import with_room
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import Snapshot, TreeFs
 from wasmsand.kernel.wait import WouldBlock
+from wasmsand.machine.charging import make_program
 from wasmsand.machine.command import Completed, run_command
 from wasmsand.machine.files import HostFiles
 from wasmsand.machine.guest import Guest
 from wasmsand.machine.hosted import HostProcess
 from wasmsand.machine.image import base_image, image_with_tools
-from wasmsand.machine.loading import ModuleLoader
+from wasmsand.machine.launch import steadily
+from wasmsand.machine.loading import ModuleLoader, ProgramRejected
+from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
 from wasmsand.machine.renewal import newest_image
 from wasmsand.machine.terminal import HostTerminal
@@ -87,7 +92,7 @@ class Machine:
         Raises `ToolRejected` for what is in `wasm_dir`, whose tools an `image` does without.
         """
         options = options or MachineOptions()
-        self.lock = allocate_lock()
+        self.lock = SandboxLock()
         self.engine: Engine = engine or default_engine()
         self.engine.offer(HOST_FUNCTIONS)
         self._loader = ModuleLoader(self.engine, self.lock, partial(newest_image, self.engine))
@@ -121,7 +126,7 @@ class Machine:
         self.kernel.process_ended = process_ended
         self.closed = False
         self.files = HostFiles(self)
-        self._finalizer = weakref.finalize(self, _abandon, self.kernel, self.lock)
+        self._finalizer = weakref.finalize(self, _abandon, self.kernel, self.lock, os.getpid())
         self._finalizer.atexit = False
 
     def run(
@@ -200,6 +205,24 @@ class Machine:
 
         Raises `TimeoutError` if it is still being compiled at `deadline_ns`.
         """
+        guest = self.make_process(
+            argv, environ, cwd, files, on_end, terminal=terminal, deadline_ns=deadline_ns
+        )
+        guest.start()
+        return guest.process
+
+    def make_process(
+        self,
+        argv: tuple[bytes, ...],
+        environ: tuple[bytes, ...],
+        cwd: bytes,
+        files: Mapping[int, OpenFile],
+        on_end: Callable[[], None],
+        *,
+        terminal: Terminal | None = None,
+        deadline_ns: int | None = None,
+    ) -> Guest:
+        """As `start_process`, but nothing runs yet."""
         with self.lock:
             if self.closed:  # nobody would ever end it
                 raise KernelError(Errno.ESRCH, "the machine was closed")
@@ -215,24 +238,25 @@ class Machine:
             try:
                 program = self._find(process, argv, environ)
                 module = self._load(process, program, deadline_ns)
-                limit = kernel.limits.memory_limit_bytes
                 kernel.ledger.require(sum(FD_COST + file.cost for file in files.values()))
-                instance = self._loader.instantiate(module, limit)
-            except (KernelError, TimeoutError):
+                limit = process.rlimits.address_space
+                make = partial(make_program, kernel, self._loader, module, limit)
+                instance, memory = with_room(kernel, None, make)
+            except ModuleRejected as error:
                 kernel.exit(process, Signal.SIGKILL)
+                raise ProgramRejected(program, str(error)) from error
+            except BaseException:  # of ours, or of the caller: Ctrl-C
+                kernel.exit(process, Signal.SIGKILL)
+                self._loader.abandon(process)
                 raise
-            except (ModuleRejected, MemoryError) as error:
-                kernel.exit(process, Signal.SIGKILL)
-                raise KernelError(Errno.ENOMEM, str(error)) from error
             for number, file in files.items():
                 process.fds.replace(number, file)
             if terminal is not None:
                 take_terminal(process, terminal)
             become(kernel, process, program)
+            process.leave_memory(memory)
             self._watchers[process.pid] = on_end
-            guest = Guest(kernel, self.lock, self._loader, process, instance)
-        guest.start()
-        return process
+            return Guest(kernel, self.lock, self._loader, process, instance, memory)
 
     def _load(self, process: Process, program: Program, deadline_ns: int | None) -> Module:
         """The program's module. The lock is free while that is compiled."""
@@ -267,8 +291,7 @@ class Machine:
 
     def end_job(self, job: int) -> None:
         """End every process of a command."""
-        with self.lock:
-            self.kernel.kill_job(job)
+        steadily(self.engine, partial(_end_job, self.kernel, self.lock, job))
 
     def call_at(self, owner: TimerOwner, when_ns: int) -> Callable[[], None]:
         """Have `owner.fire_timers` called at `when_ns` of the monotonic clock. What is returned
@@ -285,20 +308,29 @@ class Machine:
     def close(self) -> None:
         """End every process; idempotent."""
         self.closed = True
+        self._loader.cancel()
         if self._finalizer.detach() is not None:
-            _end_everything(self.kernel, self.lock)
+            if len(self.kernel.processes) > 1:
+                steadily(self.engine, partial(_end_everything, self.kernel, self.lock))
             _timer_service(self.engine).cancel(self)
 
 
-def _end_everything(kernel: Kernel, lock: LockType) -> None:
+def _end_job(kernel: Kernel, lock: SandboxLock, job: int) -> None:
+    with lock:
+        kernel.kill_job(job)
+
+
+def _end_everything(kernel: Kernel, lock: SandboxLock) -> None:
     with lock:
         kernel.kill_all()
 
 
-def _abandon(kernel: Kernel, lock: LockType) -> None:
+def _abandon(kernel: Kernel, lock: SandboxLock, owner: int) -> None:
     """Nobody holds the machine any more. The collector may run in a thread that holds the
-    lock, so the lock is not taken here but in a thread that holds nothing."""
-    start_new_thread(_end_everything, (kernel, lock))
+    lock, so the lock is not taken here but in a thread that holds nothing. A process that was
+    forked from the machine's has nothing of it that runs."""
+    if os.getpid() == owner:
+        start_new_thread(_end_everything, (kernel, lock))
 
 
 def _environment(environ: Mapping[str, str]) -> tuple[bytes, ...]:

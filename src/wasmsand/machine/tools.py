@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from wasmsand.engine.forking import renewed_in_child
 from wasmsand.engine.protocol import Engine, ModuleRejected
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.machine.loading import require_one_abi
@@ -57,6 +58,7 @@ class Tool:
 
 
 _lock = threading.Lock()
+renewed_in_child(globals(), "_lock")
 # Guarded by the lock:
 _known: dict[Path, Tool] = {}
 _usable: weakref.WeakKeyDictionary[Engine, set[str]] = weakref.WeakKeyDictionary()

@@ -1,166 +1,316 @@
 """Whole trees of a sandbox's files: walking, removing, copying.
 
 Rules: everything goes by nodes, not by paths, so that a tree may be deeper than a path can
-name, and nothing recurses, so that it may be deeper than Python's stack; symbolic links are
-never followed; all of it is called under the sandbox's lock.
+name and nobody can lead an operation elsewhere by exchanging a directory for a link; nothing
+recurses, so that a tree may be deeper than Python's stack; symbolic links are never followed;
+nothing is removed in, or copied from, a file system that is mounted in a tree. The lock is
+free between steps (see `host_access`): what goes away meanwhile is left out.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG
-from wasmsand.kernel.limits import IO_CHUNK, PATH_MAX
-from wasmsand.kernel.vfs import ROOT, Namespace, Node, Stat
+from wasmsand.kernel.limits import HOST_ENTRIES_PER_HOLD, IO_CHUNK, PATH_MAX, REMOVAL_ROUNDS
+from wasmsand.kernel.vfs import ROOT, DirEntry, FileContent, Namespace, Node, Stat
+from wasmsand.kernel.vfs.space import Space
+from wasmsand.machine.host_access import HostAccess, find
 
-_STEP: Final = 1024
+_DOTS: Final = (b".", b"..")
 
 
 class Found(NamedTuple):
-    """One entry below a directory."""
+    """One entry of a directory, or below it."""
 
     path: bytes
-    """Relative to where the walk began."""
+    """Relative to where the search began: for an entry of that directory its name."""
     node: Node
     stat: Stat
 
 
-def entries(namespace: Namespace, directory: Node) -> list[tuple[bytes, Node]]:
-    """The entries of a directory, sorted by name, without `.` and `..`."""
-    found = []
+def content_of(data: bytes) -> FileContent:
+    """Bytes as the content of a file, which no file system has been charged for."""
+    content = FileContent()
+    if data:
+        content.write(0, data, Space(1 << 62, 0))
+    return content
+
+
+def temporary_name() -> bytes:
+    """A name that a guest can neither guess nor have made too long for a path."""
+    return b"." + secrets.token_hex(16).encode()
+
+
+def entries(access: HostAccess, directory: Node) -> list[Found]:
+    """The entries of a directory, sorted by name, without `.` and `..`; none if it is gone."""
+    found: list[Found] = []
     cookie = 0
-    while step := namespace.readdir(directory, cookie, _STEP):
-        cookie = step[-1].cookie
-        for item in step:
-            if item.name not in (b".", b".."):
-                node = namespace.resolve(ROOT, directory, item.name, follow=False)
-                found.append((item.name, node))
-    return sorted(found, key=lambda entry: entry[0])
-
-
-def walk(namespace: Namespace, top: Node) -> Iterator[Found]:
-    """Everything below a directory: each directory before its entries, which are sorted.
-
-    ENAMETOOLONG where the tree is deeper than a path can be long.
-    """
-    waiting = [(b"", top)]
-    while waiting:
-        prefix, node = waiting.pop()
-        if prefix:
-            if len(prefix) >= PATH_MAX:
-                raise KernelError(Errno.ENAMETOOLONG, f"tree deeper than {PATH_MAX} bytes of path")
-            stat = namespace.stat(node)
-            yield Found(prefix, node, stat)
-            if stat.mode & S_IFMT != S_IFDIR:
-                continue
-            prefix += b"/"
-        for name, child in reversed(entries(namespace, node)):
-            waiting.append((prefix + name, child))
-
-
-def remove_below(namespace: Namespace, top: Node) -> None:
-    """Empty a directory."""
-    stack = [(top, b"", iter(entries(namespace, top)))]
     while True:
-        directory, own_name, rest = stack[-1]
-        for name, child in rest:
-            if namespace.stat(child).mode & S_IFMT == S_IFDIR:
-                stack.append((child, name, iter(entries(namespace, child))))
-                break
-            namespace.unlink(ROOT, directory, name)
-        else:
-            stack.pop()
-            if not stack:
+        with access as namespace:
+            step = _read_step(namespace, directory, cookie)
+            for item in step:
+                node = None if item.name in _DOTS else find(namespace, directory, item.name)
+                if node is not None:
+                    found.append(Found(item.name, node, namespace.stat(node)))
+        if not step:
+            break
+        cookie = step[-1].cookie
+    found.sort(key=lambda entry: entry.path)
+    return found
+
+
+def _read_step(namespace: Namespace, directory: Node, cookie: int) -> list[DirEntry]:
+    try:
+        return namespace.readdir(directory, cookie, HOST_ENTRIES_PER_HOLD)
+    except KernelError as error:
+        if error.errno is Errno.ENOENT:
+            return []
+        raise
+
+
+def walk(access: HostAccess, top: Node, *, into_mounts: bool = False) -> Iterator[Found]:
+    """Everything below a directory: each directory before its entries, which are sorted.
+    A directory that something is mounted on comes without its entries, unless `into_mounts`.
+
+    ENAMETOOLONG where the tree is deeper than a path can be long; EBUSY if a guest keeps
+    moving directories to where the walk has not been.
+    """
+    left = access.most_entries
+    waiting = [(b"", iter(entries(access, top)))]
+    while waiting:
+        prefix, rest = waiting[-1]
+        entry = next(rest, None)
+        if entry is None:
+            waiting.pop()
+            continue
+        left -= 1
+        if left < 0:
+            raise KernelError(Errno.EBUSY, "the tree keeps changing")
+        path = prefix + entry.path
+        if len(path) >= PATH_MAX:
+            raise KernelError(Errno.ENAMETOOLONG, f"tree deeper than {PATH_MAX} bytes of path")
+        yield Found(path, entry.node, entry.stat)
+        if _is_directory(entry.stat) and (into_mounts or entry.node.fs is top.fs):
+            waiting.append((path + b"/", iter(entries(access, entry.node))))
+
+
+# Removing.
+
+
+class _Emptying:
+    """A directory that is being emptied."""
+
+    __slots__ = ("cookie", "name", "names", "node", "rounds")
+
+    def __init__(self, node: Node, name: bytes) -> None:
+        self.node = node
+        self.name = name
+        """In the directory above it."""
+        self.names: list[bytes] = []
+        """Known and not yet removed."""
+        self.cookie = 0
+        self.rounds = 0
+
+    def next_name(self, namespace: Namespace) -> bytes | None:
+        """An entry to remove; None at the end of a round."""
+        while not self.names:
+            step = _read_step(namespace, self.node, self.cookie)
+            if not step:
+                return None
+            self.cookie = step[-1].cookie
+            self.names = [item.name for item in reversed(step) if item.name not in _DOTS]
+        return self.names.pop()
+
+    def again(self) -> None:
+        """Somebody has made new entries meanwhile."""
+        self.rounds += 1
+        self.cookie = 0
+        if self.rounds >= REMOVAL_ROUNDS:
+            raise KernelError(Errno.ENOTEMPTY, "a program keeps making files in the directory")
+
+
+def remove(access: HostAccess, path: bytes) -> None:
+    """Remove a directory with all that it holds.
+
+    Only what is in it is removed, also when a guest moves directories meanwhile. EBUSY, before
+    anything is removed, if the directory is the root of a file system, and when one is found
+    mounted in it; ENOTEMPTY if guests make entries as fast as they are removed.
+    """
+    with access as namespace:
+        above, name = namespace.resolve_parent(ROOT, namespace.root, path)
+        top = namespace.resolve(ROOT, namespace.root, path, follow=False)
+        if top.ino == top.fs.root_ino or name in (b"", *_DOTS):
+            raise KernelError(Errno.EBUSY)
+        if find(namespace, above, name) != top:  # a link with a slash after it
+            raise KernelError(Errno.ENOTDIR)
+    left = access.most_entries
+    stack = [_Emptying(top, name)]
+    moves = -1
+    while stack:
+        with access as namespace:
+            if top.fs.moves != moves:
+                moves = top.fs.moves
+                _cut_off_moved(stack, above)
+            for _ in range(HOST_ENTRIES_PER_HOLD):
+                if not stack:
+                    return
+                left -= 1
+                if left < 0:
+                    raise KernelError(Errno.ENOTEMPTY, "the tree keeps changing")
+                _remove_one(namespace, stack, above)
+
+
+def _cut_off_moved(stack: list[_Emptying], above: Node) -> None:
+    """Forget directories that are no longer where they were when they were entered."""
+    outer = above
+    for depth, level in enumerate(stack):
+        try:
+            nested = level.node.fs.parent(level.node.ino) == outer.ino
+        except KernelError:
+            nested = False
+        if not nested:
+            del stack[depth:]
+            return
+        outer = level.node
+
+
+def _remove_one(namespace: Namespace, stack: list[_Emptying], above: Node) -> None:
+    """Remove one entry of the innermost directory, or enter it, or remove the directory."""
+    level = stack[-1]
+    name = level.next_name(namespace)
+    if name is None:
+        outer = stack[-2].node if len(stack) > 1 else above
+        if find(namespace, outer, level.name) == level.node:
+            try:
+                namespace.rmdir(ROOT, outer, level.name)
+            except KernelError as error:
+                if error.errno is not Errno.ENOTEMPTY:
+                    raise
+                level.again()
                 return
-            namespace.rmdir(ROOT, stack[-1][0], own_name)
+        stack.pop()
+        return
+    child = find(namespace, level.node, name)
+    if child is None:
+        return
+    if child.fs is not level.node.fs:
+        raise KernelError(Errno.EBUSY, f"a file system is mounted on {_text(name)}")
+    if _is_directory(namespace.stat(child)):
+        stack.append(_Emptying(child, name))
+    else:
+        namespace.unlink(ROOT, level.node, name)
 
 
-def is_within(namespace: Namespace, node: Node, top: Node) -> bool:
-    """Whether a directory is `top` or below it."""
-    while node != top:
-        parent = namespace.resolve(ROOT, node, b"..")
-        if parent == node:
-            return False
-        node = parent
-    return True
+# Copying.
 
 
-def copy(namespace: Namespace, source: Node, target: bytes, uid: int, gid: int) -> None:
+def copy(access: HostAccess, source: bytes, target: bytes) -> None:
     """Copy a file, a link, a FIFO or a tree to the path `target`; devices are left out.
 
-    What is made belongs to `uid` and has the modes of the source. A file at `target` is
-    replaced; entries of a directory come into a directory that is there. EINVAL for a
-    directory into itself.
+    What is made belongs to the sandbox's user and has the modes of the source. A file at
+    `target` is replaced; entries of a directory come into a directory that is there. EINVAL
+    for a directory into itself.
     """
-    root = namespace.root
-    kind = namespace.stat(source).mode & S_IFMT
-    existing = find(namespace, root, target)
-    if existing == source:
-        raise KernelError(Errno.EINVAL, "source and target are the same file")
-    if kind == S_IFDIR:
-        above = namespace.resolve_parent(ROOT, root, target.rstrip(b"/"))[0]
-        if is_within(namespace, above, source):
+    with access as namespace:
+        root = namespace.root
+        top = namespace.resolve(ROOT, root, source, follow=False)
+        stat = namespace.stat(top)
+        is_directory = _is_directory(stat)
+        existing = find(namespace, root, target)
+        if existing == top:
+            raise KernelError(Errno.EINVAL, "source and target are the same file")
+        above, name = namespace.resolve_parent(ROOT, root, target.rstrip(b"/") or b"/")
+        if is_directory and above.fs is top.fs and top.fs.contains(top.ino, above.ino):
             raise KernelError(Errno.EINVAL, "cannot copy a directory into itself")
-    found = [Found(b"", source, namespace.stat(source))]
-    if kind == S_IFDIR:
-        found += walk(namespace, source)
-    for entry in found:
-        path = target.rstrip(b"/") + b"/" + entry.path if entry.path else target
-        _copy_one(namespace, entry, path, uid, gid)
-
-
-def _copy_one(namespace: Namespace, entry: Found, path: bytes, uid: int, gid: int) -> None:
-    root, stat = namespace.root, entry.stat
-    kind, mode = stat.mode & S_IFMT, stat.mode & 0o7777
-    if kind not in (S_IFDIR, S_IFREG, S_IFLNK, S_IFIFO):
-        return
-    existing = find(namespace, root, path)
-    if existing is not None:
-        is_directory = namespace.stat(existing).mode & S_IFMT == S_IFDIR
-        if kind == S_IFDIR:
+        if name in (b"", *_DOTS):
+            # Only a directory that is there has such a path.
             if not is_directory:
-                raise KernelError(Errno.ENOTDIR, path.decode("utf-8", "replace"))
-            return
-        if is_directory:
-            raise KernelError(Errno.EISDIR, path.decode("utf-8", "replace"))
-        namespace.unlink(ROOT, root, path)
+                raise KernelError(Errno.EISDIR, _text(target))
+            made = existing
+        else:
+            whole = Found(target, top, stat)
+            made = _copy_one(namespace, access, whole, above, name)
+    if not is_directory or made is None:
+        return
+    # The walk enters a directory right after it has told of it.
+    places = [(b"", made)]
+    for entry in walk(access, top):
+        prefix, _, name = entry.path.rpartition(b"/")
+        while places[-1][0] != prefix:
+            places.pop()
+        with access as namespace:
+            try:
+                made = _copy_one(namespace, access, entry, places[-1][1], name)
+            except KernelError as error:
+                if error.errno is Errno.ENOENT and _is_gone(namespace, entry.node):
+                    continue
+                raise
+        if made is not None and _is_directory(entry.stat):
+            places.append((entry.path, made))
+
+
+def _is_gone(namespace: Namespace, node: Node) -> bool:
+    try:
+        return namespace.stat(node).nlink == 0
+    except KernelError:
+        return True
+
+
+def _copy_one(
+    namespace: Namespace, access: HostAccess, entry: Found, above: Node, name: bytes
+) -> Node | None:
+    """Copy one thing without its entries; None if it is nothing that can be copied."""
+    kind, mode = entry.stat.mode & S_IFMT, entry.stat.mode & 0o7777
+    if kind not in (S_IFDIR, S_IFREG, S_IFLNK, S_IFIFO):
+        return None
+    existing = find(namespace, above, name)
+    if existing is not None:
+        meets_directory = _is_directory(namespace.stat(existing))
+        if kind == S_IFDIR:
+            if not meets_directory:
+                raise KernelError(Errno.ENOTDIR, _text(entry.path))
+            return existing
+        if meets_directory:
+            raise KernelError(Errno.EISDIR, _text(entry.path))
+    content = _content(namespace, entry.node) if kind == S_IFREG else None
+    text = namespace.readlink(entry.node) if kind == S_IFLNK else b""
+    # Beside what is there, which stays if this fails.
+    made = name if existing is None else temporary_name()
     if kind == S_IFDIR:
-        node = namespace.mkdir(ROOT, root, path, mode)
+        node = namespace.mkdir(ROOT, above, made, mode)
     elif kind == S_IFLNK:
-        node = namespace.symlink(ROOT, namespace.readlink(entry.node), root, path)
+        node = namespace.symlink(ROOT, text, above, made)
     else:
-        node = namespace.mknod(ROOT, root, path, kind | mode, 0)
-    namespace.chown(ROOT, node, uid, gid)
-    if kind == S_IFREG:
-        _copy_content(namespace, entry.node, node, stat.size)
+        node = namespace.mknod(ROOT, above, made, kind | mode, 0)
+    namespace.chown(ROOT, node, access.uid, access.gid)
+    try:
+        if content is not None:
+            namespace.replace_content(node, content)
+    except KernelError:
+        namespace.unlink(ROOT, above, made)
+        raise
     if kind != S_IFLNK:
         namespace.chmod(ROOT, node, mode)
+    if made != name:
+        namespace.rename(ROOT, above, made, above, name)
+    return node
 
 
-def _copy_content(namespace: Namespace, source: Node, target: Node, size: int) -> None:
-    """Copy the data, and leave the holes."""
-    start = 0
-    while start < size:
-        try:
-            start = namespace.seek_data(source, start)
-        except KernelError as error:
-            if error.errno is Errno.ENXIO:  # only a hole is left
-                break
-            raise
-        end = namespace.seek_hole(source, start)
-        while start < end:
-            piece = namespace.read(source, start, min(end - start, IO_CHUNK))
-            start += namespace.write(ROOT, target, start, piece)
-    namespace.resize(ROOT, target, size)
+def _content(namespace: Namespace, source: Node) -> FileContent:
+    """The content of a file, shared: its bytes are copied when one of both is written."""
+    content = namespace.share_content(source)
+    if content is None:  # of /proc, where no file is longer
+        content = content_of(namespace.read(source, 0, IO_CHUNK))
+    return content
 
 
-def find(namespace: Namespace, base: Node, path: bytes) -> Node | None:
-    """What is at a path, or None; a symbolic link is not followed."""
-    try:
-        return namespace.resolve(ROOT, base, path, follow=False)
-    except KernelError as error:
-        if error.errno in (Errno.ENOENT, Errno.ENOTDIR):
-            return None
-        raise
+def _is_directory(stat: Stat) -> bool:
+    return stat.mode & S_IFMT == S_IFDIR
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "replace")

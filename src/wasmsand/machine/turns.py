@@ -17,6 +17,7 @@ from typing import Final, Protocol
 from wasmsand.abi.memory import GuestMemory
 from wasmsand.engine.protocol import Instance
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.machine.lock import SandboxLock
 
 _PLACES: Final = "__thread_locals"
 """The exported address of the program's list of places: first and last address of two."""
@@ -52,7 +53,7 @@ class Turn:
     __slots__ = ("_interrupt", "_last", "_lock", "_places", "_taken", "_waiting")
 
     def __init__(
-        self, lock: LockType, interrupt: Callable[[], None], first: Runner, instance: Instance
+        self, lock: SandboxLock, interrupt: Callable[[], None], first: Runner, instance: Instance
     ) -> None:
         """`first` has it. `interrupt` makes whoever computes tick at once."""
         self._lock = lock

@@ -62,7 +62,8 @@ def read(sandbox: Sandbox, uri: str) -> TextResourceContents | BlobResourceConte
             f"{path} has {size} bytes, and a resource may have {MAX_BYTES}; read parts of it "
             "with sandbox_read_file or sandbox_run"
         )
-    content = sandbox.files.read(path)
+    # Bounded again: the file may have grown.
+    content = next(iter(sandbox.files.read_stream(path, chunk_size=MAX_BYTES)), b"")
     mime_type = mimetypes.guess_type(path)[0]
     try:
         text = content.decode("utf-8")

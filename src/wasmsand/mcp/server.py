@@ -1,7 +1,7 @@
 """The requests of the Model Context Protocol, answered by sandboxes.
 
 Owns the handlers that both transports share. Rules: a handler never blocks the event loop:
-what touches a sandbox runs on a thread, a few per session. While a command runs, a client
+what touches a sandbox runs on a thread of its session (`sessions`). While a command runs, a client
 that asked for progress hears once a second how long it runs and what it printed last; if
 it cancels the request, the command is killed.
 """
@@ -11,11 +11,9 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
-import anyio.to_thread
 from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -43,7 +41,6 @@ from wasmsand.tools import TOOL_ERRORS, ToolDefinition, UnknownTool
 Context = ServerRequestContext[Any, Any]
 SessionName = Callable[[Context], str]
 Lifespan = Callable[[Server[Any]], AbstractAsyncContextManager[Any]]
-Result = TypeVar("Result")
 
 PROGRESS_SECONDS = 1.0
 
@@ -66,25 +63,36 @@ def make_server(
 ) -> Server[Any]:
     """A server whose requests are answered by the sandbox of `session_name(request)`."""
 
-    def session(context: Context) -> Session:
+    async def ready(context: Context) -> str:
+        """The session's name; its sandbox is there."""
+        name = session_name(context)
         try:
-            return sessions.get(session_name(context))
+            await sessions.get(name)
         except SandboxError as error:
             raise MCPError(INTERNAL_ERROR, f"no sandbox could be made: {error}") from None
+        return name
 
     async def list_tools(
         context: Context, _params: PaginatedRequestParams | None
     ) -> ListToolsResult:
-        offered = await _on_thread(session(context), lambda used: used.tools.definitions)
+        name = await ready(context)
+        try:
+            offered = await sessions.run(name, lambda used: used.tools.definitions)
+        except SandboxError as error:
+            raise MCPError(INTERNAL_ERROR, str(error)) from None
         return ListToolsResult(tools=[_described(tool) for tool in offered])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
-        return await _call(context, session(context), params)
+        return await _call(context, sessions, await ready(context), params)
 
     async def list_resources(
         context: Context, _params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
-        found = await _on_thread(session(context), lambda used: resources.listed(used.sandbox))
+        name = await ready(context)
+        try:
+            found = await sessions.run(name, lambda used: resources.listed(used.sandbox))
+        except SandboxError as error:
+            raise MCPError(INTERNAL_ERROR, str(error)) from None
         return ListResourcesResult(resources=found)
 
     async def list_templates(
@@ -95,11 +103,9 @@ def make_server(
     async def read_resource(
         context: Context, params: ReadResourceRequestParams
     ) -> ReadResourceResult:
-        uri = str(params.uri)
+        uri, name = str(params.uri), await ready(context)
         try:
-            content = await _on_thread(
-                session(context), lambda used: resources.read(used.sandbox, uri)
-            )
+            content = await sessions.run(name, lambda used: resources.read(used.sandbox, uri))
         except (SandboxError, ValueError) as error:
             raise MCPError(INVALID_PARAMS, str(error), {"uri": uri}) from None
         return ReadResourceResult(contents=[content])
@@ -119,7 +125,7 @@ def make_server(
 
 
 async def _call(
-    context: Context, session: Session, params: CallToolRequestParams
+    context: Context, sessions: Sessions, name: str, params: CallToolRequestParams
 ) -> CallToolResult:
     watch = CommandWatch()
 
@@ -131,10 +137,14 @@ async def _call(
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_report, context, watch)
+        outcome: dict[str, Any] | Exception
         try:
-            outcome = await _on_thread(session, attempt)
+            outcome = await sessions.run(name, attempt)
+        except SandboxError as error:
+            outcome = error
         except anyio.get_cancelled_exc_class():
-            watch.cancel()
+            # Which takes the sandbox's lock: not here.
+            sessions.endings.run(watch.cancel)
             raise
         tasks.cancel_scope.cancel()
     if isinstance(outcome, UnknownTool):
@@ -142,13 +152,6 @@ async def _call(
     if isinstance(outcome, Exception):
         return results.failed(outcome)
     return results.succeeded(params.name, outcome)
-
-
-async def _on_thread(session: Session, work: Callable[[Session], Result]) -> Result:
-    """`work` on a thread, when the session has one free."""
-    return await anyio.to_thread.run_sync(
-        partial(work, session), limiter=session.limiter, abandon_on_cancel=True
-    )
 
 
 async def _report(context: Context, watch: CommandWatch) -> None:

@@ -26,4 +26,5 @@ async def _serve(sessions: Sessions, version: str) -> None:
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
     finally:
-        sessions.end_all()
+        with anyio.CancelScope(shield=True):
+            await sessions.end_all()

@@ -1,9 +1,8 @@
 """Many clients over streamable HTTP: a sandbox for each session.
 
-Owns who may come in, how long a session lives and how many there are. Rules: bound to
-this machine unless a token guards it; the token is compared in constant time; a session is
-the one that the transport made, named by an unguessable `Mcp-Session-Id`, and its sandbox
-ends with it.
+Owns how long a session lives and how many there are; `gate` has who may come in. Rules: a
+session is the one that the transport made, named by an unguessable `Mcp-Session-Id`, and its
+sandbox ends with it; connections, their timers and the server's end are those of `serving`.
 
 A sandbox has a state, so it needs a session. Revision 2026-07-28 of the protocol has none
 over HTTP: its clients are told the revisions that have one, and fall back to them.
@@ -11,8 +10,7 @@ over HTTP: its clients are told the revisions that have one, and fall back to th
 
 from __future__ import annotations
 
-import hmac
-import ipaddress
+import logging
 import socket
 import sys
 from collections.abc import AsyncIterator
@@ -28,19 +26,25 @@ from mcp.server.lowlevel import Server
 from mcp.types import UNSUPPORTED_PROTOCOL_VERSION
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
+from wasmsand.mcp.gate import MAX_REQUEST_BYTES, SESSION_HEADER, Gate
 from wasmsand.mcp.server import Context, Lifespan, make_server
 from wasmsand.mcp.sessions import CALLS_AT_ONCE, Sessions
+from wasmsand.serving.connections import connection_class
+from wasmsand.serving.crowd import ConnectionLimits
+from wasmsand.serving.ending import EndingServer, leave_process
+from wasmsand.serving.hosts import is_loopback
+from wasmsand.serving.listening import allow_descriptors, listen
 
 PATH = "/mcp"
 SHORTEST_TOKEN = 16
-MAX_REQUEST_BYTES = 16 * 1024 * 1024
-_SESSION_HEADER = "mcp-session-id"
 _CONNECTIONS_PER_SESSION = 2 * CALLS_AT_ONCE
 _OTHER_CONNECTIONS = 64
-"""Connections beyond those that sessions need; more are answered with 503."""
+"""Connections beyond those that sessions need."""
+_OTHER_DESCRIPTORS = 256
+_GRACE_SECONDS = 5.0
+"""After SIGTERM: how long requests may take until their sandboxes are ended."""
 _SECONDS_AFTER_IDLE = 5.0
 """A sandbox ends a little after its session, never before it."""
 
@@ -58,9 +62,26 @@ class HttpOptions:
     token: str | None = None
     idle_seconds: float = 1800.0
     max_sessions: int = 64
+    header_seconds: float = 10.0
+    body_seconds: float = 120.0
+    body_idle_seconds: float = 20.0
+    keep_alive_seconds: float = 75.0
+    unread_seconds: float = 60.0
+
+    def connection_limits(self) -> ConnectionLimits:
+        """For `serving.connections`."""
+        return ConnectionLimits(
+            max_connections=self.max_sessions * _CONNECTIONS_PER_SESSION + _OTHER_CONNECTIONS,
+            tenants=self.max_sessions + 1,
+            header_seconds=self.header_seconds,
+            body_seconds=self.body_seconds,
+            body_idle_seconds=self.body_idle_seconds,
+            keep_alive_seconds=self.keep_alive_seconds,
+            unread_seconds=self.unread_seconds,
+        )
 
     def __post_init__(self) -> None:
-        if self.token is None and not _is_loopback(self.host):
+        if self.token is None and not is_loopback(self.host):
             raise UnsafeOptions(
                 f"{self.host} can be reached from other machines: set a token, or use 127.0.0.1"
             )
@@ -70,22 +91,27 @@ class HttpOptions:
 
 def serve_http(sessions: Sessions, version: str, options: HttpOptions) -> None:
     """Serve until SIGINT or SIGTERM. The address is printed to standard error."""
-    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    listener = socket.create_server((options.host, options.port), family=family)
-    app = make_app(sessions, version, options)
+    limits = options.connection_limits()
+    allow_descriptors(limits.max_connections + _OTHER_DESCRIPTORS)
+    listener = listen(options.host, options.port)
+    # Its warnings are about requests: anybody could fill the log.
+    logging.getLogger("mcp").setLevel(logging.ERROR)
     config = uvicorn.Config(
-        app,
-        log_level="warning",
+        make_app(sessions, version, options),
+        http=connection_class(limits),
+        ws="none",
+        log_level="error",
         access_log=False,
+        server_header=False,
         lifespan="on",
-        limit_concurrency=options.max_sessions * _CONNECTIONS_PER_SESSION + _OTHER_CONNECTIONS,
-        timeout_graceful_shutdown=5,
+    )
+    server = EndingServer(
+        config, grace_seconds=_GRACE_SECONDS, begin=lambda: None, kill_all=sessions.end_all
     )
     _announce(listener, options.host)
-    try:
-        uvicorn.Server(config).run(sockets=[listener])
-    finally:
-        sessions.end_all()
+    server.run_until_signal(listener)
+    if sessions.busy_threads:  # which wait for a sandbox that hangs: the process does not
+        leave_process()
 
 
 def make_app(sessions: Sessions, version: str, options: HttpOptions) -> ASGIApp:
@@ -93,21 +119,20 @@ def make_app(sessions: Sessions, version: str, options: HttpOptions) -> ASGIApp:
     lifespan = _ending_idle(sessions, options.idle_seconds)
     server = make_server(sessions, _session_name, version, lifespan)
     server.middleware.append(_refuse_without_session)
-    app: ASGIApp = server.streamable_http_app(
+    app = server.streamable_http_app(
         streamable_http_path=PATH,
         session_idle_timeout=options.idle_seconds,
         max_sessions=options.max_sessions,
         max_request_body_size=MAX_REQUEST_BYTES,
         host=options.host,
     )
-    app = _SessionWatch(app, sessions)
-    return app if options.token is None else _TokenGuard(app, options.token)
+    return Gate(app, sessions, path=PATH, token=options.token, max_sessions=options.max_sessions)
 
 
 def _session_name(context: Context) -> str:
     # The transport has checked that this session is there.
     assert isinstance(context.request, Request)
-    return context.request.headers[_SESSION_HEADER]
+    return context.request.headers[SESSION_HEADER]
 
 
 async def _refuse_without_session(ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -134,73 +159,10 @@ def _ending_idle(sessions: Sessions, idle_seconds: float) -> Lifespan:
                 yield
             finally:
                 tasks.cancel_scope.cancel()
-                sessions.end_all()
+                with anyio.CancelScope(shield=True):
+                    await sessions.end_all()
 
     return lifespan
-
-
-class _SessionWatch:
-    """Tells `Sessions` which requests are under way, and which sessions have ended."""
-
-    def __init__(self, app: ASGIApp, sessions: Sessions) -> None:
-        self._app = app
-        self._sessions = sessions
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        name = _header(scope, _SESSION_HEADER)
-        if name is None or scope["path"] != PATH:
-            await self._app(scope, receive, send)
-            return
-        status = 0
-
-        async def watch(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        with self._sessions.request(name):
-            await self._app(scope, receive, watch)
-        if status == 404 or (scope["method"] == "DELETE" and status < 400):
-            self._sessions.end(name)
-
-
-class _TokenGuard:
-    """Lets only those in who know the token."""
-
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app = app
-        self._expected = f"Bearer {token}".encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            given = (_header(scope, "authorization") or "").encode("latin-1")
-            if not hmac.compare_digest(given, self._expected):
-                refusal = PlainTextResponse(
-                    "a token is needed: Authorization: Bearer TOKEN\n",
-                    401,
-                    {"WWW-Authenticate": "Bearer"},
-                )
-                await refusal(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
-
-
-def _header(scope: Scope, name: str) -> str | None:
-    wanted = name.encode("ascii")
-    for key, value in scope.get("headers", ()):
-        if key == wanted:
-            return bytes(value).decode("latin-1")
-    return None
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _announce(listener: socket.socket, host: str) -> None:

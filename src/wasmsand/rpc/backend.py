@@ -6,6 +6,8 @@ process says went wrong becomes the exception that a sandbox in this process wou
 
 from __future__ import annotations
 
+import os
+import time
 import weakref
 from _thread import start_new_thread
 from collections.abc import Iterable, Iterator
@@ -13,7 +15,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from wasmsand.rpc import values
-from wasmsand.rpc.client import Connection
+from wasmsand.rpc.client import ANSWER_SECONDS, Connection
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError
 from wasmsand.sdk.backend import (
@@ -26,6 +28,7 @@ from wasmsand.sdk.backend import (
     Output,
 )
 from wasmsand.sdk.errors import (
+    ArchiveError,
     CommandError,
     ImageMissingError,
     SandboxClosedError,
@@ -37,6 +40,10 @@ from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
 _PIECE: Final = 1024 * 1024
+_POLL_SECONDS: Final = 20.0
+"""How long one request waits: a process that says nothing for longer is noticed."""
+_MARGIN_SECONDS: Final = 30.0
+"""How much later than it was told to a process on a busy host may answer."""
 _ENTRY_BYTES: Final = 16 * 1024
 """More than one file of a listing, or one process, takes as JSON."""
 
@@ -52,15 +59,22 @@ class ProcessBackend:
     def __init__(self, options: SandboxOptions) -> None:
         """Raises what `LocalBackend` does, and `SandboxCrashedError`."""
         self._fs_limit_bytes = options.fs_limit_bytes
-        connection = Connection(_longest_line(options))
+        readable = [] if options.wasm_dir is None else [options.wasm_dir]
+        connection = Connection(_longest_line(options), readable)
         try:
             with _failures():
-                connection.call("create", **values.options_out(options))
+                # Compiling what is in wasm_dir takes the time that it takes.
+                seconds = ANSWER_SECONDS if options.wasm_dir is None else None
+                connection.call("create", values.options_out(options), seconds)
+                self.barriers = tuple(connection.call("confinement", {}).texts("barriers"))
         except BaseException:
             connection.close()
             raise
         self._connection = connection
         self._finalizer = weakref.finalize(self, connection.close, wait=False)
+
+    barriers: tuple[str, ...]
+    """What confines the process, see `wasmsand.confinement`."""
 
     @property
     def pid(self) -> int:
@@ -69,7 +83,7 @@ class ProcessBackend:
 
     def _call(self, method: str, **params: object) -> Params:
         with _failures():
-            return self._connection.call(method, **params)
+            return self._connection.call(method, params)
 
     # Commands.
 
@@ -77,7 +91,9 @@ class ProcessBackend:
         """See `Backend`."""
         connection = self._connection
         with _failures():
-            call = connection.begin("commands.run", _request_out(request))
+            seconds = request.timeout_seconds
+            limit = None if seconds is None else seconds + _MARGIN_SECONDS
+            call = connection.begin("commands.run", _request_out(request), limit)
 
             def cancel() -> None:
                 connection.notify("commands.cancel", request=call.number)
@@ -85,7 +101,7 @@ class ProcessBackend:
             if cancellation is not None:
                 cancellation.on_cancel(cancel)
             try:
-                return values.completed_in(call.result())
+                return values.completed_in(call.result(limit))
             except KeyboardInterrupt:  # the caller gave up: so does its command
                 cancel()
                 raise
@@ -209,8 +225,7 @@ class RemoteProcess:
         self._connection = connection
         self._number = number
         self._pid = pid
-        # The collector may run in a thread that writes to the pipe: release from another one.
-        self._finalizer = weakref.finalize(self, start_new_thread, _release, (connection, number))
+        self._finalizer = weakref.finalize(self, _release_later, connection, number, os.getpid())
         self._finalizer.atexit = False
 
     @property
@@ -220,20 +235,37 @@ class RemoteProcess:
 
     def _call(self, method: str, **params: object) -> Params:
         with _failures():
-            return self._connection.call(method, command=self._number, **params)
+            return self._connection.call(method, {"command": self._number, **params})
+
+    def _call_in(self, seconds: float, method: str, **params: object) -> Params:
+        """A call that waits for the command, for at most this long."""
+        params = {"command": self._number, "timeoutMs": seconds * 1000, **params}
+        with _failures():
+            return self._connection.call(method, params, seconds + _MARGIN_SECONDS)
 
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """See `BackendProcess`."""
-        result = self._call("commands.read", timeoutMs=_milliseconds(timeout_seconds))
-        if result.flag("timedOut"):
-            raise TimeoutError("the command has printed nothing in time")
-        return values.outputs_in(result, "outputs")
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        while True:
+            result = self._call_in(_step(deadline), "commands.read")
+            if not result.flag("timedOut"):
+                return values.outputs_in(result, "outputs")
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError("the command has printed nothing in time")
 
-    def write(self, data: bytes, fd: int = STDIN) -> None:
+    def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
         """See `BackendProcess`."""
-        for start in range(0, len(data), _PIECE):
-            piece = values.data_out(data[start : start + _PIECE])
-            self._call("commands.write", data=piece, fd=fd)
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        done = 0
+        while done < len(data):
+            piece = data[done : done + _PIECE]
+            written = self._call_in(
+                _step(deadline), "commands.write", data=values.data_out(piece), fd=fd
+            ).integer("written")
+            done += written
+            if written < len(piece) and deadline is not None and time.monotonic() >= deadline:
+                break
+        return done
 
     def close_input(self, fd: int = STDIN) -> None:
         """See `BackendProcess`."""
@@ -241,13 +273,31 @@ class RemoteProcess:
 
     def wait(self, timeout_seconds: float | None = None) -> Ended | None:
         """See `BackendProcess`."""
-        result = self._call("commands.wait", timeoutMs=_milliseconds(timeout_seconds))
-        ended = result.object_or_none("ended")
-        return None if ended is None else values.ended_in(ended)
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        while True:
+            ended = self._call_in(_step(deadline), "commands.wait").object_or_none("ended")
+            if ended is not None:
+                return values.ended_in(ended)
+            if deadline is not None and time.monotonic() >= deadline:
+                return None
 
     def kill(self) -> None:
         """See `BackendProcess`."""
         self._call("commands.kill")
+
+
+def _step(deadline: float | None) -> float:
+    """How long one request waits."""
+    if deadline is None:
+        return _POLL_SECONDS
+    return max(0.0, min(_POLL_SECONDS, deadline - time.monotonic()))
+
+
+def _release_later(connection: Connection, number: int, owner: int) -> None:
+    """The collector may run in a thread that writes to the pipe: release from another one. A
+    forked process that forgets its copy does not speak for its parent."""
+    if os.getpid() == owner:
+        start_new_thread(_release, (connection, number))
 
 
 def _release(connection: Connection, number: int) -> None:
@@ -289,6 +339,8 @@ def _exception(error: RpcError) -> Exception:
     match data.get("kind"):
         case "file":
             return file_error(error.message, errno_name, path)
+        case "archive":
+            return ArchiveError(error.message, errno_name, path)
         case "command":
             return CommandError(error.message, errno_name)
         case "tool":

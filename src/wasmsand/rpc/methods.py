@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from wasmsand.confinement import limit_memory
 from wasmsand.rpc import values
 from wasmsand.rpc.method import OK, Method, Result
 from wasmsand.rpc.methods_commands import COMMAND_METHODS
@@ -37,8 +38,19 @@ def _create(session: Session, params: Params) -> Result:
         env=params.variables("env") if params.has("env") else {},
         cwd=params.text("cwd") if params.has("cwd") else HOME,
     )
+    if session.barriers.names:
+        limit_memory(
+            guests=options.memory_limit_bytes,
+            files=options.fs_limit_bytes,
+            output=options.max_output_bytes,
+            processes=options.max_processes,
+        )
     session.begin(LocalBackend(options), options)
     return OK
+
+
+def _confinement(session: Session, _: Params) -> Result:
+    return {"barriers": list(session.barriers.names)}
 
 
 def _env_set(session: Session, params: Params) -> Result:
@@ -80,6 +92,7 @@ METHODS: Final = {
         Method("env.unset", _env_unset, ("name",)),
         Method("env.all", _env_all),
         Method("usage", _usage),
+        Method("confinement", _confinement),
         Method("kill", _kill),
     )
 }

@@ -122,8 +122,8 @@ def _read(session: Session, params: Params) -> Result:
 
 
 def _write(session: Session, params: Params) -> Result:
-    _command(session, params).write(params.data("data"), params.integer("fd", STDIN))
-    return OK
+    data, fd = params.data("data"), params.integer("fd", STDIN)
+    return {**OK, "written": _command(session, params).write(data, fd, _timeout(params))}
 
 
 def _close_input(session: Session, params: Params) -> Result:
@@ -172,7 +172,7 @@ COMMAND_METHODS = (
         (*_REQUEST, "extraInputs", "extraOutputs", "stream"),
     ),
     Method("commands.read", _read, ("command",), ("timeoutMs",), waits=True),
-    Method("commands.write", _write, ("command", "data"), ("fd",), waits=True),
+    Method("commands.write", _write, ("command", "data"), ("fd", "timeoutMs"), waits=True),
     Method("commands.closeInput", _close_input, ("command",), ("fd",)),
     Method("commands.wait", _wait, ("command",), ("timeoutMs",), waits=True),
     Method("commands.kill", _kill, ("command",)),

@@ -14,6 +14,7 @@ import threading
 import traceback
 from typing import Final
 
+from wasmsand.confinement import Barriers
 from wasmsand.rpc import protocol
 from wasmsand.rpc.methods import METHODS
 from wasmsand.rpc.params import Params
@@ -35,10 +36,11 @@ _ENDING_SECONDS: Final = 2.0
 Response = dict[str, object]
 
 
-def serve_stdio(max_line_bytes: int) -> int:
-    """Serve the peer on standard input and output to the end; the exit status."""
+def serve_stdio(max_line_bytes: int, barriers: Barriers) -> int:
+    """Serve the peer on standard input and output to the end; the exit status. `barriers` are
+    those that confine this process."""
     channel = claim_stdio(max_line_bytes)
-    server = Server(channel)
+    server = Server(channel, barriers)
     try:
         with ended_by_signals(), channel.watched():
             server.serve()
@@ -54,10 +56,10 @@ def serve_stdio(max_line_bytes: int) -> int:
 class Server:
     """One client."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, barriers: Barriers) -> None:
         self._channel = channel
         self.session = Session(
-            lambda method, params: channel.send(protocol.notification(method, params))
+            lambda method, params: channel.send(protocol.notification(method, params)), barriers
         )
         self._changed = threading.Condition()
         self._waiting = 0

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, Generic, TypeVar
 
+from wasmsand.confinement import Barriers
 from wasmsand.rpc.params import invalid
 from wasmsand.rpc.protocol import SANDBOX_ERROR, RequestId, RpcError
 from wasmsand.rpc.transfers import Transfer
 from wasmsand.sdk.backend import Backend, BackendProcess, Cancellation
 from wasmsand.sdk.errors import (
+    ArchiveError,
     CommandError,
     FileError,
     ImageMissingError,
@@ -82,9 +84,12 @@ class Handles(Generic[_Kept]):
 class Session:
     """One client's sandbox, from `create` to `kill`."""
 
-    def __init__(self, notify: Callable[[str, dict[str, object]], None]) -> None:
-        """`notify` sends a notification to the client."""
+    def __init__(
+        self, notify: Callable[[str, dict[str, object]], None], barriers: Barriers | None = None
+    ) -> None:
+        """`notify` sends a notification to the client; `barriers` confine this process."""
         self.notify = notify
+        self.barriers = barriers or Barriers()
         self._sandbox: Sandbox | None = None
         self._backend: Backend | None = None
         self.ended = False
@@ -159,7 +164,8 @@ def sandbox_failures() -> Iterator[None]:
     try:
         yield
     except FileError as error:
-        raise sandbox_error(error.errno_name, str(error), path=error.path, kind="file") from None
+        kind = "archive" if isinstance(error, ArchiveError) else "file"
+        raise sandbox_error(error.errno_name, str(error), path=error.path, kind=kind) from None
     except CommandError as error:
         raise sandbox_error(error.errno_name, str(error), kind="command") from None
     except ToolError as error:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import queue
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -65,6 +66,15 @@ class _Workers:
 
 
 _workers = _Workers()
+
+
+def _forget_workers() -> None:
+    global _workers
+    _workers = _Workers()
+
+
+if hasattr(os, "register_at_fork"):  # a forked process has none of the threads
+    os.register_at_fork(after_in_child=_forget_workers)
 
 
 def _start(function: Callable[[], T], cancellation: Cancellation | None) -> asyncio.Future[T]:

@@ -62,14 +62,16 @@ class AsyncCommandHandle:
         """
         return self._stream
 
-    async def write_stdin(self, data: bytes | str) -> None:
+    async def write_stdin(self, data: bytes | str, *, timeout_ms: float | None = None) -> None:
         """Write to the command's input; text is encoded as UTF-8. Waits while the command does
         not read.
 
-        Raises `CommandError`: EPIPE if it has ended or closed its input, EBADF after
-        `close_stdin`, or if `stdin` was given to `start`.
+        Raises `InputTimeoutError` when the command has not taken all of it after `timeout_ms`:
+        `written` is how many bytes it has taken, and the rest may be written again. Raises
+        `CommandError`: EPIPE if it has ended or closed its input, EBADF after `close_stdin`, or
+        if `stdin` was given to `start`.
         """
-        await call(self._blocking.write_stdin, data)
+        await call(self._blocking.write_stdin, data, timeout_ms=timeout_ms)
 
     async def close_stdin(self) -> None:
         """The end of the command's input. Calling it again does nothing."""
@@ -449,7 +451,7 @@ class AsyncShell:
         Arguments and result are those of `sandbox.commands.run`. After `timeout_ms` the script
         is interrupted, as by Ctrl-C, and the result has exit code 124; the shell, its state and
         its background jobs stay. Only a script that resists (`trap '' INT`) takes the shell with
-        it.
+        it, some six seconds later: standard error says so, and `closed` is true.
 
         Output of background jobs is part of the result of the command during which it is read.
         Redirections of standard files by `exec` last until the end of `command`. A script that
@@ -521,8 +523,8 @@ class AsyncPythonSession:
         exception of the program, `SystemExit` too, is a result, with its traceback. After
         `timeout_ms` (the sandbox's, if not given) the program gets a KeyboardInterrupt, as by
         Ctrl-C; the interpreter and its state stay. Only a program that resists takes the
-        interpreter with it: then, or when a program ends it, `closed` is true and the next `run`
-        raises `CommandError` (ESRCH).
+        interpreter with it, some six seconds later: then, or when a program ends it, `closed` is
+        true and the next `run` raises `CommandError` (ESRCH).
 
         Standard input is empty. One call runs at a time; other threads wait.
         """

@@ -6,42 +6,51 @@ Rules: every use of the backend goes through `Attachment.backend`, so that use a
 
 from __future__ import annotations
 
+import os
+
 from wasmsand.sdk.backend import Backend
-from wasmsand.sdk.errors import SandboxClosedError
+from wasmsand.sdk.errors import ForkedError, SandboxClosedError
 from wasmsand.sdk.options import SandboxOptions
 
 
 class Attachment:
     """A backend that may have been closed."""
 
-    __slots__ = ("_backend", "cwd", "options")
+    __slots__ = ("_backend", "_owner", "cwd", "options")
 
     def __init__(self, backend: Backend, options: SandboxOptions) -> None:
         self._backend: Backend | None = backend
+        self._owner = None if getattr(backend, "survives_fork", False) else os.getpid()
         self.options = options
         self.cwd = options.cwd
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called."""
-        return self._backend is None
+        """Whether `close` was called, or this process was forked from the sandbox's."""
+        return self._backend is None or self._is_of_another_process()
+
+    def _is_of_another_process(self) -> bool:
+        return self._owner is not None and os.getpid() != self._owner
 
     @property
     def backend(self) -> Backend:
-        """The backend. Raises `SandboxClosedError` after `close`."""
+        """The backend. Raises `SandboxClosedError` after `close`, and `ForkedError` in a process
+        that was forked from the sandbox's: threads that held its locks are not there."""
+        if self._is_of_another_process():
+            raise ForkedError.here("sandbox")
         backend = self._backend
         if backend is None:
             raise SandboxClosedError("the sandbox was killed; create a new Sandbox")
         return backend
 
     def check_open(self) -> None:
-        """Raise `SandboxClosedError` after `close`."""
+        """Raise as `backend` does."""
         _ = self.backend
 
     def close(self) -> None:
-        """End the sandbox; idempotent, from any thread."""
+        """End the sandbox; idempotent, from any thread. In a forked process nothing is ended."""
         backend, self._backend = self._backend, None
-        if backend is not None:
+        if backend is not None and not self._is_of_another_process():
             backend.close()
 
     def __repr__(self) -> str:

@@ -17,6 +17,8 @@ Rules for who writes one:
 - Failures are the exceptions of `errors`: `file_error` makes the right one of a message, an
   errno and a path, `CommandError` is for commands, so that they are alike from every
   backend. A backend whose other side is gone raises `SandboxClosedError`.
+- A backend that a process forked from this one can use has `survives_fork = True`; others are
+  refused there before they are asked.
 - `close` is idempotent, and ends what other threads wait for. A backend that nobody holds any
   more frees by itself what it holds.
 """
@@ -139,9 +141,11 @@ class BackendProcess(Protocol):
         Raises `TimeoutError` when nothing came in time.
         """
 
-    def write(self, data: bytes, fd: int = STDIN) -> None:
+    def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
         """Write to an input; waits while the command does not read.
 
+        Returns how many bytes the input has taken: all of `data`, or fewer when
+        `timeout_seconds` were over before (0 takes what there is room for, without waiting).
         Raises `CommandError` (EPIPE) if nobody will ever read it, EBADF if it was closed.
         """
 

@@ -13,6 +13,8 @@ from typing import Final, Literal
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import STDERR, STDOUT, BackendProcess
+from wasmsand.sdk.errors import InputTimeoutError
+from wasmsand.sdk.input import write_all
 from wasmsand.sdk.output import Collector, TextDecoder, TextSink
 from wasmsand.sdk.results import CommandResult
 
@@ -77,18 +79,25 @@ class CommandHandle:
             if rest := self._decoder.rest(fd):  # of a character that was never completed
                 yield OutputChunk(name, rest, b"")
 
-    def write_stdin(self, data: bytes | str) -> None:
+    def write_stdin(self, data: bytes | str, *, timeout_ms: float | None = None) -> None:
         """Write to the command's input; text is encoded as UTF-8. Waits while the command does
         not read.
 
         Example:
-            command.write_stdin("yes\\n")
+            command.write_stdin("yes\\n", timeout_ms=5_000)
 
-        Raises `CommandError`: EPIPE if it has ended or closed its input, EBADF after
-        `close_stdin`, or if `stdin` was given to `start`.
+        Raises `InputTimeoutError` when the command has not taken all of it after `timeout_ms`:
+        `written` is how many bytes it has taken, and the rest may be written again. Raises
+        `CommandError`: EPIPE if it has ended or closed its input, EBADF after `close_stdin`, or
+        if `stdin` was given to `start`.
         """
         self._attachment.check_open()
-        self._process.write(arguments.content("data", data))
+        content = arguments.content("data", data)
+        timeout = arguments.timeout_seconds("timeout_ms", timeout_ms)
+        written = write_all(self._process, content, timeout)
+        if written < len(content):
+            self._attachment.check_open()
+            raise InputTimeoutError(written, len(content))
 
     def close_stdin(self) -> None:
         """The end of the command's input. Calling it again does nothing.

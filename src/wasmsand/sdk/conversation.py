@@ -5,15 +5,19 @@ descriptors and tells on another one, its own, when it is done with each. Output
 descriptors comes in one order, so what stands before that is the request's. Rules: what an
 interpreter tells is data of a stranger: lines are bounded, and whoever reads one believes
 nothing of it; a time limit, or a caller who gives up, interrupts the request, and only if it
-resists ends the interpreter.
+resists ends the interpreter. Sending has the same time limit: an interpreter that does not read
+(a program can stop it) is continued and interrupted; one that was sent half a request is never
+interrupted before it has the rest, which it would take for another request.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, Generic, TypeVar
 
 from wasmsand.sdk.attachment import Attachment
@@ -26,13 +30,24 @@ from wasmsand.sdk.backend import (
     CommandRequest,
     Output,
 )
-from wasmsand.sdk.errors import CommandError
+from wasmsand.sdk.errors import CommandError, ForkedError
 from wasmsand.sdk.output import TextDecoder, TextSink, output_limit_notice
 
-_SIGINT, _SIGKILL = 2, 9
+_SIGINT, _SIGKILL, _SIGCONT = 2, 9, 18
+_STOPPED: Final = "T"
 _PATIENCE_SECONDS: Final = 0.5
 _POLITE_ROUNDS, _FIRM_ROUNDS = 8, 4
 """A busy host may need seconds to answer an interrupt; what is firm ends background jobs too."""
+_SEND_SECONDS: Final = 0.1
+"""How long to wait for an interpreter to read before what it prints is taken."""
+_SEND_BYTES: Final = 1024 * 1024
+
+
+class _GivenUp(CommandError):
+    """The caller does not want the result any more."""
+
+    def __init__(self) -> None:
+        super().__init__("ECANCELED: the call was cancelled", "ECANCELED")
 
 
 class Exchange:
@@ -46,6 +61,13 @@ class Exchange:
         self.answered = False
         self.timed_out = False
         self.truncated = False
+        self.begun = False
+        """Whether the interpreter was sent anything of it."""
+        self.sent = False
+        """Whether it was sent all of it."""
+        self.given_up = False
+        self.notices: list[str] = []
+        """What became of the interpreter, for the user."""
         self.is_over = threading.Event()
         self.seconds = 0.0
         self._limit = limit
@@ -75,8 +97,9 @@ class Exchange:
             if sink is not None and (text := self._decoder.rest(fd)):
                 sink(text)
         stderr = bytes(self._kept[STDERR])
-        if self.truncated:
-            stderr += f"wasmsand: {output_limit_notice(self._limit)}\n".encode()
+        notices = [output_limit_notice(self._limit)] if self.truncated else []
+        for notice in (*notices, *self.notices):
+            stderr += f"wasmsand: {notice}\n".encode()
         return bytes(self._kept[STDOUT]), stderr
 
 
@@ -111,13 +134,26 @@ class Conversation(Generic[_Request]):
         self.process: BackendProcess = attachment.backend.start(request)
         self._signalling = threading.Lock()
         """Held while a request is interrupted: what follows it must not be."""
-        self.lock = threading.Lock()
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
         """Held during a request."""
         # Guarded by the lock:
         self._told = bytearray()
+        self._outgoing = memoryview(b"")
+        """What the interpreter is still to be sent; guarded by `_signalling` once it was sent
+        the request."""
         self._has_ended = False
         self.exit_code: int | None = None
         """Of the interpreter, once it is known to have ended by itself."""
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Within this no other thread makes a request. Raises `ForkedError` in a process that
+        was forked from the one that began the talk."""
+        if os.getpid() != self._owner:
+            raise ForkedError.here("session")
+        with self._lock:
+            yield
 
     @property
     def closed(self) -> bool:
@@ -131,14 +167,14 @@ class Conversation(Generic[_Request]):
             self.process.kill()
 
     def ask(self, text: bytes, request: _Request, timeout_seconds: float | None) -> None:
-        """Make the request, and take what is printed until its answer. Needs the lock."""
+        """Make the request, and take what is printed until its answer. Needs the turn."""
         began = time.monotonic()
         deadline = None if timeout_seconds is None else began + timeout_seconds
         cancellation = CANCELLATION.get()
         if cancellation is not None:
             cancellation.on_cancel(lambda: self._give_up(request))
         try:
-            self._send(text)
+            self._send(text, request, deadline)
             while not request.answered and not request.truncated:
                 self._take(request, None if deadline is None else deadline - time.monotonic())
             if not request.answered:
@@ -156,14 +192,47 @@ class Conversation(Generic[_Request]):
                 request.is_over.set()
         request.seconds = time.monotonic() - began
 
-    def _send(self, text: bytes) -> None:
+    def _send(self, text: bytes, request: _Request, deadline: float | None) -> None:
+        """Send all of the request. Raises `TimeoutError` if the interpreter does not read."""
         if self._has_ended:
             raise CommandError(self._ended, "ESRCH")
+        self._outgoing = memoryview(text)
+        while not request.given_up:
+            seconds = _SEND_SECONDS
+            if deadline is not None:
+                seconds = max(0.0, min(seconds, deadline - time.monotonic()))
+            self._flush(request, seconds)
+            if request.sent or request.truncated or request.answered:
+                break
+            self._take_what_there_is(request)
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError
+        with self._signalling:
+            if request.given_up:
+                raise _GivenUp
+
+    def _flush(self, request: _Request, seconds: float) -> None:
+        """Send what is left to be sent, for this long."""
+        while self._outgoing:
+            piece = bytes(self._outgoing[:_SEND_BYTES])
+            try:
+                taken = self.process.write(piece, self._asked_on, seconds)
+            except CommandError as error:
+                self._has_ended = True
+                raise CommandError(self._ended, "ESRCH") from error
+            request.begun = request.begun or bool(taken)
+            self._outgoing = self._outgoing[taken:]
+            if taken < len(piece):
+                return
+        with self._signalling:
+            request.sent = True
+
+    def _take_what_there_is(self, request: _Request) -> None:
+        """An interpreter that cannot print does not read."""
         try:
-            self.process.write(text, self._asked_on)
-        except CommandError as error:
-            self._has_ended = True
-            raise CommandError(self._ended, "ESRCH") from error
+            self._take(request, 0.0)
+        except TimeoutError:
+            pass
 
     def _take(self, request: _Request, timeout_seconds: float | None) -> None:
         """Wait for output, and give it to the request."""
@@ -193,14 +262,28 @@ class Conversation(Generic[_Request]):
 
     def _end(self, request: _Request) -> None:
         """End the request, on the thread that waits for it."""
+        if request.given_up and not request.begun:  # it was never asked
+            self._outgoing = memoryview(b"")
+            return
 
         def has_ended() -> bool:
             deadline = time.monotonic() + _PATIENCE_SECONDS
-            try:
-                while not request.answered:
-                    self._take(request, deadline - time.monotonic())
-            except TimeoutError:
-                return False
+            while not request.answered:
+                seconds = deadline - time.monotonic()
+                if seconds <= 0:
+                    return False
+                if not request.sent:
+                    try:
+                        self._flush(request, 0.0)
+                    except CommandError:  # it has ended, which is heard of below
+                        request.sent = True
+                    if request.sent:
+                        return False  # now it can be interrupted
+                    seconds = min(seconds, _SEND_SECONDS)
+                try:
+                    self._take(request, seconds)
+                except TimeoutError:
+                    pass
             return True
 
         self._interrupt(request, has_ended)
@@ -208,8 +291,13 @@ class Conversation(Generic[_Request]):
             self._take(request, None)
 
     def _give_up(self, request: _Request) -> None:
-        """End the request, on another thread than the one that waits for it."""
-        self._interrupt(request, lambda: request.is_over.wait(_PATIENCE_SECONDS))
+        """End the request, on another thread than the one that waits for it. While that sends
+        it, it notices by itself."""
+        with self._signalling:
+            request.given_up = True
+            sent = request.sent
+        if sent:
+            self._interrupt(request, lambda: request.is_over.wait(_PATIENCE_SECONDS))
 
     def _interrupt(self, request: _Request, has_ended: Callable[[], bool]) -> None:
         """Interrupt the request until it has ended. If that cannot be, end the interpreter."""
@@ -217,24 +305,43 @@ class Conversation(Generic[_Request]):
             with self._signalling:
                 if request.is_over.is_set():
                     return
-                self._signal_all(_SIGINT if round_ < _POLITE_ROUNDS else _SIGKILL)
-                try:
-                    if self._reminder is not None:
-                        self._send(self._reminder(request))
-                except CommandError:  # it has ended
-                    break
+                number = _SIGINT if round_ < _POLITE_ROUNDS else _SIGKILL
+                self._signal_all(number, half_sent=request.begun and not request.sent)
+                if request.sent and not self._remind(request):
+                    self.close()
+                    return
             if has_ended():
                 return
+        request.notices.append(
+            "the session did not answer an interrupt and was ended; its state is lost"
+        )
         self.close()
 
-    def _signal_all(self, number: int) -> None:
+    def _remind(self, request: _Request) -> bool:
+        """Ask again for the answer, if that is needed; whether anybody is there to be asked."""
+        if self._reminder is None:
+            return True
+        reminder = self._reminder(request)
+        try:
+            # A pipe takes a short line whole or, while nobody reads, not at all.
+            self.process.write(reminder, self._asked_on, 0.0)
+        except CommandError:
+            self._has_ended = True
+            return False
+        return True
+
+    def _signal_all(self, number: int, *, half_sent: bool) -> None:
         """Interrupt the interpreter, and send `number` to the processes that it has started."""
         backend = self._attachment.backend
         pid = self.process.pid
-        children = [p.pid for p in backend.processes() if p.command_pid == pid and p.pid != pid]
+        processes = [p for p in backend.processes() if p.command_pid == pid]
+        stopped = any(p.pid == pid and p.state == _STOPPED for p in processes)
         # The interpreter first: one that has not heard of an interrupt goes on with what comes
         # next when a child ends by it.
-        for target, signal in [(pid, _SIGINT), *((child, number) for child in children)]:
+        targets = [] if half_sent else [(pid, _SIGINT)]
+        targets += [(pid, _SIGCONT)] if stopped else []
+        targets += [(process.pid, number) for process in processes if process.pid != pid]
+        for target, signal in targets:
             try:
                 backend.signal(target, signal)
             except CommandError:

@@ -3,12 +3,14 @@ a public exception of a kernel error.
 
     SandboxError
     ├── SandboxClosedError              used after kill()
+    │   ├── ForkedError                 used in a process forked from the one that made it
     │   ├── ConnectionLostError         the server of a sandbox does not answer any more
     │   └── SandboxCrashedError         .exit_status: the process of a sandbox is gone
     ├── ServerError                     .code, .status: a server refuses a request
     ├── ImageMissingError               the user space is not built or not installed
     ├── ToolError                       .path: a file of wasm_dir that cannot be a tool
     ├── CommandError                    .errno_name: a command cannot be started or written to
+    ├── InputTimeoutError               .written: a command does not read; also a TimeoutError
     └── FileError                       .errno_name, .path, .errno
         ├── NotFoundError               ENOENT
         ├── AlreadyExistsError          EEXIST
@@ -18,6 +20,7 @@ a public exception of a kernel error.
         ├── PermissionDeniedError       EACCES, EPERM, EROFS
         ├── NoSpaceError                ENOSPC
         └── InvalidPathError            EINVAL, ENAMETOOLONG, ELOOP
+            └── ArchiveError            what was given is no tar archive, or leads outside
 
 A wrong argument (type, NUL byte, negative limit) is a `TypeError` or a `ValueError`,
 as everywhere in Python.
@@ -56,6 +59,19 @@ class _Errno:
 
 class SandboxClosedError(SandboxError):
     """The sandbox was killed; create a new one."""
+
+
+class ForkedError(SandboxClosedError):
+    """The sandbox belongs to the process that created it, and this process was forked from
+    that one. Create a new sandbox here; the one of the parent goes on there."""
+
+    @classmethod
+    def here(cls, what: str) -> ForkedError:
+        """For a use of `what`, as "sandbox", in this process."""
+        return cls(
+            f"this {what} belongs to the process that created it, from which this one was "
+            f"forked; create a new {what} here"
+        )
 
 
 class ConnectionLostError(SandboxClosedError):
@@ -116,6 +132,15 @@ class CommandError(_Errno, SandboxError):
         self.errno_name = errno_name
 
 
+class InputTimeoutError(SandboxError, TimeoutError):
+    """A command did not read its input in time. `written` is how many bytes it has taken; the
+    rest may be written again."""
+
+    def __init__(self, written: int, size: int) -> None:
+        super().__init__(f"the command has taken {written} of {size} bytes of its input in time")
+        self.written = written
+
+
 class FileError(_Errno, SandboxError):
     """An operation on a file failed. `errno_name` is Linux's name for the cause, as
     `"ENOENT"`, and `errno` its number; `path` is the path that was given."""
@@ -156,6 +181,11 @@ class NoSpaceError(FileError):
 
 class InvalidPathError(FileError):
     """The path cannot be used: too long, or symbolic links that never end."""
+
+
+class ArchiveError(InvalidPathError):
+    """A tar archive cannot be unpacked: it is none, is cut short, contradicts itself, asks for
+    too much, or a name in it leads outside."""
 
 
 _FILE_ERRORS: dict[str, type[FileError]] = {

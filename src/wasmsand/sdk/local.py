@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from wasmsand.machine import (
+    ArchiveRejected,
     DiskImageRejected,
     FileEntry,
     HostProcess,
@@ -37,7 +38,9 @@ from wasmsand.sdk.backend import (
     Output,
 )
 from wasmsand.sdk.errors import (
+    ArchiveError,
     CommandError,
+    FileError,
     ImageMissingError,
     SandboxClosedError,
     ToolError,
@@ -66,10 +69,10 @@ class LocalProcess:
         """See `BackendProcess`."""
         return tuple(Output(fd, data) for fd, data in self._process.read(timeout_seconds))
 
-    def write(self, data: bytes, fd: int = STDIN) -> None:
+    def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
         """See `BackendProcess`."""
         with command_errors(self._program):
-            self._process.write(data, fd)
+            return self._process.write(data, fd, timeout_seconds)
 
     def close_input(self, fd: int = STDIN) -> None:
         """See `BackendProcess`."""
@@ -184,77 +187,95 @@ class LocalBackend:
 
     # Files.
 
+    @contextmanager
+    def _file_errors(self, path: str) -> Iterator[None]:
+        try:
+            with file_errors(path):
+                yield
+        except FileError as error:
+            if error.errno_name == "ESRCH":  # closed meanwhile, by another thread
+                raise SandboxClosedError("the sandbox was killed; create a new Sandbox") from None
+            raise
+
+    def _with_file_errors(self, pieces: Iterator[bytes], path: str) -> Iterator[bytes]:
+        with self._file_errors(path):
+            yield from pieces
+
     def read_file(self, path: str, offset: int = 0, count: int | None = None) -> bytes:
         """See `Backend`."""
-        with file_errors(path):
+        with self._file_errors(path):
             return self._files.read(path, offset, count)
 
     def write_file(self, path: str, data: bytes, *, mode: int | None = None) -> None:
         """See `Backend`."""
-        with file_errors(path):
+        with self._file_errors(path):
             self._files.write(path, data, mode=mode)
 
     def append_file(self, path: str, data: bytes) -> None:
         """See `Backend`."""
-        with file_errors(path):
+        with self._file_errors(path):
             self._files.append(path, data)
 
     def list_directory(self, path: str, *, recursive: bool = False) -> list[FileInfo]:
         """See `Backend`."""
-        with file_errors(path):
+        with self._file_errors(path):
             entries = self._files.tree(path) if recursive else self._files.list(path)
         return [_info(entry) for entry in entries]
 
     def make_directory(self, path: str, *, parents: bool = True) -> None:
         """See `Backend`."""
-        with file_errors(path):
+        with self._file_errors(path):
             self._files.mkdir(path, parents=parents)
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
         """See `Backend`."""
-        with file_errors(path):
+        with self._file_errors(path):
             self._files.remove(path, recursive=recursive)
 
     def rename(self, source: str, target: str) -> None:
         """See `Backend`."""
-        with file_errors(source):
+        with self._file_errors(source):
             self._files.rename(source, target)
 
     def copy(self, source: str, target: str) -> None:
         """See `Backend`."""
-        with file_errors(source):
+        with self._file_errors(source):
             self._files.copy(source, target)
 
     def stat(self, path: str, *, follow: bool = True) -> FileInfo:
         """See `Backend`."""
-        with file_errors(path):
+        with self._file_errors(path):
             return _info(self._files.stat(path, follow=follow))
 
     def chmod(self, path: str, mode: int) -> None:
         """See `Backend`."""
-        with file_errors(path):
+        with self._file_errors(path):
             self._files.chmod(path, mode)
 
     def symlink(self, target: str, path: str) -> None:
         """See `Backend`."""
-        with file_errors(path):
+        with self._file_errors(path):
             self._files.symlink(target, path)
 
     def read_link(self, path: str) -> str:
         """See `Backend`."""
-        with file_errors(path):
+        with self._file_errors(path):
             return self._files.read_link(path)
 
     def export_tar(self, path: str) -> Iterator[bytes]:
         """See `Backend`."""
-        with file_errors(path):
+        with self._file_errors(path):
             pieces = export_tar(self._machine, path)
-        return _with_file_errors(pieces, path)
+        return self._with_file_errors(pieces, path)
 
     def import_tar(self, path: str, pieces: Iterable[bytes]) -> None:
         """See `Backend`."""
-        with file_errors(path):
-            import_tar(self._machine, path, pieces)
+        with self._file_errors(path):
+            try:
+                import_tar(self._machine, path, pieces)
+            except ArchiveRejected as rejected:
+                message = f"EINVAL: {rejected.detail} ({path})"
+                raise ArchiveError(message, "EINVAL", path) from None
 
     # Files at rest; only a machine of this process has them.
 
@@ -274,11 +295,6 @@ class LocalBackend:
     def close(self) -> None:
         """See `Backend`."""
         self._machine.close()
-
-
-def _with_file_errors(pieces: Iterator[bytes], path: str) -> Iterator[bytes]:
-    with file_errors(path):
-        yield from pieces
 
 
 def _info(entry: FileEntry) -> FileInfo:

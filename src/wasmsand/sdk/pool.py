@@ -6,12 +6,13 @@ next; the pool makes them on a thread that lives only while there is something t
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
 
 from wasmsand.sdk import arguments
-from wasmsand.sdk.errors import SandboxClosedError
+from wasmsand.sdk.errors import ForkedError, SandboxClosedError
 from wasmsand.sdk.sandbox import Sandbox
 
 
@@ -46,6 +47,7 @@ class SandboxPool:
         arguments.callback("setup", setup)
         self._make = make
         self._setup = setup
+        self._owner = os.getpid()
         self._lock = threading.Lock()
         # Guarded by the lock:
         self._ready: deque[Sandbox] = deque()
@@ -61,6 +63,8 @@ class SandboxPool:
             with pool.take() as sandbox:
                 sandbox.commands.run("true")
         """
+        if os.getpid() != self._owner:
+            raise ForkedError.here("pool")
         with self._lock:
             if self._closed:
                 raise SandboxClosedError("the pool was closed; create a new SandboxPool")
@@ -79,6 +83,8 @@ class SandboxPool:
         Example:
             pool.close()
         """
+        if os.getpid() != self._owner:
+            return
         with self._lock:
             self._closed = True
             ready = list(self._ready)

@@ -100,8 +100,8 @@ class PythonSession:
         exception of the program, `SystemExit` too, is a result, with its traceback. After
         `timeout_ms` (the sandbox's, if not given) the program gets a KeyboardInterrupt, as by
         Ctrl-C; the interpreter and its state stay. Only a program that resists takes the
-        interpreter with it: then, or when a program ends it, `closed` is true and the next `run`
-        raises `CommandError` (ESRCH).
+        interpreter with it, some six seconds later: then, or when a program ends it, `closed` is
+        true and the next `run` raises `CommandError` (ESRCH).
 
         Standard input is empty. One call runs at a time; other threads wait.
         """
@@ -113,7 +113,7 @@ class PythonSession:
         )
         arguments.callback("on_stdout", on_stdout)
         arguments.callback("on_stderr", on_stderr)
-        with self._conversation.lock:
+        with self._conversation.turn():
             run = _Run(options.max_output_bytes, on_stdout, on_stderr)
             request = json.dumps({"token": run.token, "code": text}).encode()
             self._conversation.ask(request + b"\n", run, timeout)

@@ -37,8 +37,8 @@ class Sandbox:
 
     - `timeout_ms`: wall-clock time of one command; None for no limit
     - `fs_limit_bytes`, `max_inodes`: content and number of files that may be written
-    - `memory_limit_bytes`: memory of all its processes together, without their C stacks
-      (at most 16 MiB each)
+    - `memory_limit_bytes`: memory of all its processes together, and of what the host keeps
+      for them
     - `max_processes`, `max_open_files`: processes at once; open files of each
     - `max_output_bytes`: captured stdout and stderr of one command, each
     - `env`: environment variables, added to the built-in ones

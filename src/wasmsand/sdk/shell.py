@@ -3,15 +3,17 @@
 How it works: an interactive bash (without a terminal, so without prompts, history and job
 control) reads lines from a pipe. For each command it gets two: one that runs the script with
 the command's own standard files, one that tells the exit status on a descriptor of its own
-(`conversation`). Interactive, because SIGINT then ends the command and not the shell: that is
-how a time limit leaves the shell usable. Background jobs ignore SIGINT: bash without job
-control starts them so.
+(`conversation`). A long script goes by a file, so that the line is short: a pipe takes it whole
+or not at all, and no part of a script is ever taken for a line of its own. Interactive, because
+SIGINT then ends the command and not the shell: that is how a time limit leaves the shell usable.
+Background jobs ignore SIGINT: bash without job control starts them so.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Final
 
 from wasmsand.sdk import arguments
@@ -19,6 +21,7 @@ from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import CommandRequest, Completed, Ended
 from wasmsand.sdk.conversation import Conversation, Exchange
 from wasmsand.sdk.environment import Environment, command_environment
+from wasmsand.sdk.errors import CommandError, FileError
 from wasmsand.sdk.output import TextSink, command_result
 from wasmsand.sdk.results import CommandResult
 
@@ -30,6 +33,8 @@ _PREPARE: Final = (
     f"exec {_OUT}>&1 {_ERR}>&2 >/dev/null 2>&1; "
 )
 _GREETING_MAX: Final = 65536
+_INLINE_MAX: Final = 2048
+"""Bytes of a script that are part of the line."""
 _STATUS_LINE: Final = re.compile(rb"([0-9a-f]{16}) (\d{1,3})")
 _STATUS_LINE_MAX: Final = 20
 _KILLED_EXIT_CODE: Final = 137
@@ -77,9 +82,14 @@ class Shell:
             reminder=lambda command: _tell_status(command.token).encode(),
             ended=_ENDED,
         )
-        with self._conversation.lock:
+        with self._conversation.turn():
             # What bash says of having no terminal comes before the first status.
-            self._run(_PREPARE, _Command(_GREETING_MAX), None)
+            greeting = _Command(_GREETING_MAX)
+            limit = arguments.timeout_seconds("timeout_ms", attachment.options.timeout_ms)
+            self._run(_PREPARE, greeting, limit)
+            if greeting.timed_out:
+                self.close()
+                raise CommandError("ETIMEDOUT: the shell did not start in time", "ETIMEDOUT")
 
     @property
     def pid(self) -> int:
@@ -109,7 +119,7 @@ class Shell:
         Arguments and result are those of `sandbox.commands.run`. After `timeout_ms` the script
         is interrupted, as by Ctrl-C, and the result has exit code 124; the shell, its state and
         its background jobs stay. Only a script that resists (`trap '' INT`) takes the shell with
-        it.
+        it, some six seconds later: standard error says so, and `closed` is true.
 
         Output of background jobs is part of the result of the command during which it is read.
         Redirections of standard files by `exec` last until the end of `command`. A script that
@@ -126,17 +136,14 @@ class Shell:
         )
         arguments.callback("on_stdout", on_stdout)
         arguments.callback("on_stderr", on_stderr)
-        with self._conversation.lock:
+        with self._conversation.turn():
             run = _Command(options.max_output_bytes, on_stdout, on_stderr)
-            path = "/dev/null"
-            if payload is not None:
-                path = f"/tmp/.wasmsand-stdin-{run.token}"
-                self._attachment.backend.write_file(path, payload, mode=0o600)
-            try:
-                self._run(_line(script, path), run, timeout)
-            finally:
-                if payload is not None and not self._attachment.closed:
-                    self._attachment.backend.remove(path)
+            with ExitStack() as files:
+                stdin_path = "/dev/null"
+                if payload is not None:
+                    stdin_path = f"/tmp/.wasmsand-stdin-{run.token}"
+                    self._put(stdin_path, payload, files)
+                self._run(_line(stdin_path, self._source(script, run, files)), run, timeout)
             self._attachment.check_open()
             return run.result()
 
@@ -157,8 +164,33 @@ class Shell:
     def __repr__(self) -> str:
         return f"<Shell pid={self.pid}{' ended' if self.closed else ''}>"
 
+    def _source(self, script: str, run: _Command, files: ExitStack) -> str:
+        """The redirection by which bash gets the script."""
+        content = script.encode("utf-8", "surrogateescape")
+        if len(content) > _INLINE_MAX:
+            path = f"/tmp/.wasmsand-script-{run.token}"
+            try:
+                self._put(path, content + b"\n", files)
+                return f"<{path}"
+            except FileError:
+                pass  # the file system is full: a script that makes room must run
+        quoted = script.replace("'", "'\\''")
+        return f"<<<'{quoted}'"
+
+    def _put(self, path: str, content: bytes, files: ExitStack) -> None:
+        """Make a file that lasts as long as `files`."""
+        self._attachment.backend.write_file(path, content, mode=0o600)
+        files.callback(self._remove, path)
+
+    def _remove(self, path: str) -> None:
+        if not self._attachment.closed:
+            try:
+                self._attachment.backend.remove(path)
+            except FileError:
+                pass  # the script has removed it
+
     def _run(self, line: str, command: _Command, timeout_seconds: float | None) -> None:
-        """Have bash execute a line, and then tell its status. Needs the lock."""
+        """Have bash execute a line, and then tell its status. Needs the turn."""
         text = f"{line}\n{_tell_status(command.token)}"
         self._conversation.ask(text.encode("utf-8", "surrogateescape"), command, timeout_seconds)
         if command.exit_code is None:
@@ -185,12 +217,9 @@ def _hear_status(line: bytes, command: _Command) -> None:
         command.answered = True
 
 
-def _line(script: str, stdin: str) -> str:
+def _line(stdin: str, source: str) -> str:
     """The line that runs a script. `source`, not `eval`: it is silent about background jobs."""
-    quoted = script.replace("'", "'\\''")
-    return (
-        f"{{ \\builtin . /dev/fd/{_SCRIPT}; }} 0<{stdin} 1>&{_OUT} 2>&{_ERR} {_SCRIPT}<<<'{quoted}'"
-    )
+    return f"{{ \\builtin . /dev/fd/{_SCRIPT}; }} 0<{stdin} 1>&{_OUT} 2>&{_ERR} {_SCRIPT}{source}"
 
 
 def _tell_status(token: str) -> str:

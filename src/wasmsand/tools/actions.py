@@ -19,7 +19,7 @@ from wasmsand.sdk.errors import CommandError, SandboxError
 from wasmsand.sdk.results import CommandResult
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.tools import definitions
-from wasmsand.tools.editing import replace
+from wasmsand.tools.editing import replace, select_lines
 from wasmsand.tools.output import SavedOutputs, head_and_tail
 from wasmsand.tools.parameters import InvalidToolInput
 
@@ -69,7 +69,7 @@ def python(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_file(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
     """`sandbox_read_file`."""
-    content = bench.sandbox.files.read(given["path"])
+    content = _content(bench, given["path"])
     wants_lines = given["offset"] is not None or given["limit"] is not None
     try:
         text = content.decode("utf-8")
@@ -80,17 +80,16 @@ def read_file(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
                 "mean nothing; use sandbox_run with xxd or strings"
             ) from None
         return _binary(content, bench.output_limit)
-    lines = text.splitlines(keepends=True)
     first = (given["offset"] or 1) - 1
-    if first and first >= len(lines):
-        raise InvalidToolInput(f"offset is {first + 1}, and the file has {len(lines)} lines")
-    last = len(lines) if given["limit"] is None else first + given["limit"]
-    wanted = "".join(lines[first:last]) if wants_lines else text
+    last = None if given["limit"] is None else first + given["limit"]
+    wanted, total = select_lines(text, first, last)
+    if first and first >= total:
+        raise InvalidToolInput(f"offset is {first + 1}, and the file has {total} lines")
     return {
         "content": wanted[: bench.output_limit],
         "encoding": "utf-8",
         "size": len(content),
-        "total_lines": len(lines),
+        "total_lines": total,
         "truncated": len(wanted) > bench.output_limit,
     }
 
@@ -132,11 +131,12 @@ def edit_file(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
     """`sandbox_edit_file`."""
     files, path = bench.sandbox.files, given["path"]
     changed, count = replace(
-        files.read(path),
+        _content(bench, path),
         given["old_string"],
         given["new_string"],
         replace_all=given["replace_all"],
         path=path,
+        most=bench.sandbox.options.fs_limit_bytes,
     )
     files.write(path, changed)
     return {"path": path, "replacements": count}
@@ -195,6 +195,18 @@ def _output(bench: Workbench, text: str, content: bytes, kind: str) -> str:
     path = bench.outputs.save(content, kind)
     where = f"all of it is in {path}" if path else "it was not saved: the file system is full"
     return head_and_tail(text, bench.output_limit, where)
+
+
+def _content(bench: Workbench, path: str) -> bytes:
+    """What a file holds; a long one, or one of many holes, is refused before it is read."""
+    most = definitions.MAX_FILE_BYTES
+    content = next(iter(bench.sandbox.files.read_stream(path, chunk_size=most + 1)), b"")
+    if len(content) > most:
+        raise InvalidToolInput(
+            f"{path} has more than {most} bytes, too many for this tool; use sandbox_run with "
+            "head, tail or sed"
+        )
+    return content
 
 
 def _binary(content: bytes, output_limit: int) -> dict[str, Any]:

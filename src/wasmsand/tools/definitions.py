@@ -15,6 +15,8 @@ from wasmsand.tools.parameters import Parameter, checked_input, object_schema
 
 MAX_TIMEOUT_MS = 600_000
 MAX_LISTED_FILES = 1_000
+MAX_FILE_BYTES = 16 * 1024 * 1024
+"""Of a file that is read, or read to be edited, as a whole."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
-"""Exact replacement of text in a file's bytes, and an error that helps to do it right.
+"""Exact replacement of text in a file's bytes, and an error that helps to do it right; lines
+of a text.
 
 Rules: nothing is guessed. The text stands there, and only once unless all are meant, or
-nothing changes and the message says what is there instead.
+nothing changes and the message says what is there instead. What a text of many short lines
+takes is not many times its size.
 """
 
 from __future__ import annotations
@@ -11,12 +13,30 @@ import re
 from wasmsand.tools.parameters import InvalidToolInput
 
 _LINES_NAMED = 5
+_PIECE = 1 << 18
+
+
+def select_lines(text: str, first: int, last: int | None) -> tuple[str, int]:
+    """Lines `first` up to before `last` (None: to the end) as `str.splitlines` counts them from
+    0, and how many there are in all."""
+    wanted: list[str] = []
+    count = 0
+    rest = ""
+    for start in range(0, len(text), _PIECE):
+        lines = (rest + text[start : start + _PIECE]).splitlines(keepends=True)
+        # The last one may go on, and its line end too.
+        rest = lines.pop() if start + _PIECE < len(text) else ""
+        begin = max(0, first - count)
+        wanted.append("".join(lines[begin : None if last is None else max(begin, last - count)]))
+        count += len(lines)
+    return "".join(wanted), count
 
 
 def replace(
-    content: bytes, old: str, new: str, *, replace_all: bool, path: str
+    content: bytes, old: str, new: str, *, replace_all: bool, path: str, most: int
 ) -> tuple[bytes, int]:
-    """`content` with `old` replaced by `new`, and how often. Raises `InvalidToolInput`."""
+    """`content` with `old` replaced by `new`, and how often. Raises `InvalidToolInput`, also if
+    that would be more than `most` bytes."""
     if old == new:
         raise InvalidToolInput("old_string and new_string are the same: there is nothing to change")
     wanted = old.encode("utf-8")
@@ -28,7 +48,13 @@ def replace(
             f"old_string stands {count} times in {path} (lines {_lines(content, wanted)}): add "
             "text around it until it is unique, or set replace_all to true"
         )
-    return content.replace(wanted, new.encode("utf-8")), count
+    replacement = new.encode("utf-8")
+    size = len(content) + count * (len(replacement) - len(wanted))
+    if size > most:
+        raise InvalidToolInput(
+            f"{path} would have {size} bytes, and the file system holds {most} (fs_limit_bytes)"
+        )
+    return content.replace(wanted, replacement), count
 
 
 def _lines(content: bytes, wanted: bytes) -> str:

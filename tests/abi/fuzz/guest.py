@@ -98,3 +98,14 @@ def fuzz_guest(data: bytes) -> str:
             (if (i32.load (i32.const {SIGNAL_FLAG})) (then (call $signals)))
             (local.set $op (i32.add (local.get $op) (i32.const 32)))
             (br $again)))))"""
+
+
+ALIVE = """(module
+  (import "linux" "syscall" (func $syscall (param i32 i32 i32 i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (global (export "__stack_pointer") (mut i32) (i32.const 65536))
+  (data (i32.const 100) "alive")
+  (func (export "_start")
+    (drop (call $syscall (i32.const 64) (i32.const 1) (i32.const 100) (i32.const 5)
+      (i32.const 0) (i32.const 0) (i32.const 0)))))"""
+"""A program that writes one word: is the sandbox usable?"""

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import logging
 import os
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from tests.abi.fuzz.arguments import DATA_OF_GUEST, PROGRAM, SWEEP_SEEDS, sequence
-from tests.abi.fuzz.footprints import Words, unexplained_changes
-from tests.abi.fuzz.guest import OPS_PATH, encode, fuzz_guest
-from wasmsand.abi.linux.table import HANDLERS, SYSTEM_CALLS
+from tests.abi.fuzz.guest import ALIVE, OPS_PATH, encode, fuzz_guest
+from tests.abi.fuzz.watching import CALL_NAMES, LinuxWatch
+from wasmsand.abi.linux.table import HANDLERS
 from wasmsand.engine.protocol import Arguments
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
@@ -33,62 +31,12 @@ FIRST = int(os.environ.get("WASMSAND_FUZZ_FIRST", "0"))
 CALLS_PER_SEED = 150
 SECONDS_PER_SEED = 0.3
 """A sequence that stops itself, or blocks its alarm and sleeps, is ended then."""
-GIVES_AN_ID = frozenset({"getuid", "geteuid", "getgid", "getegid"})
-"""Calls that cannot fail and whose result is any 32-bit word."""
-NAMES = {call.number: call.name for call in SYSTEM_CALLS}
-
-ALIVE = """(module
-  (import "linux" "syscall" (func $syscall (param i32 i32 i32 i32 i32 i32 i32) (result i32)))
-  (memory (export "memory") 1)
-  (global (export "__stack_pointer") (mut i32) (i32.const 65536))
-  (data (i32.const 100) "alive")
-  (func (export "_start")
-    (drop (call $syscall (i32.const 64) (i32.const 1) (i32.const 100) (i32.const 5)
-      (i32.const 0) (i32.const 0) (i32.const 0)))))"""
-
-
-@dataclass
-class Record:
-    """What the calls of all guests were seen to do."""
-
-    calls: Counter[int] = field(default_factory=Counter)
-    succeeded: Counter[int] = field(default_factory=Counter)
-    wrong: list[str] = field(default_factory=list)
-    seed: int = 0
-
-    def check(
-        self, guest: Guest, number: int, arguments: Arguments, call: Callable[..., int]
-    ) -> int:
-        """Make a call and look at what it did."""
-        v = arguments
-        words = (v.a, v.b, v.c, v.d, v.e, v.f)
-        self.calls[number] += 1
-        instance = guest._instance
-        before = bytes(instance.memory())
-        result = call(guest, number, arguments)
-        lowest = -0x8000_0000 if NAMES.get(number) in GIVES_AN_ID else -4095
-        if not isinstance(result, int) or not lowest <= result <= 0x7FFF_FFFF:
-            self._complain(number, words, f"the result is {result!r}")
-        if result >= 0:
-            self.succeeded[number] += 1
-        if guest._instance is instance:
-            # Comparing bytes is many times faster than comparing a memoryview.
-            after = bytes(instance.memory())
-            changed = unexplained_changes(number, words, before, after, result)
-            if changed:
-                self._complain(number, words, f"result {result}, wrote at {changed}")
-        return result
-
-    def _complain(self, number: int, words: Words, what: str) -> None:
-        name = NAMES.get(number, str(number))
-        arguments = ", ".join(f"{word:#x}" for word in words)
-        self.wrong.append(f"seed {self.seed}: {name}({arguments}): {what}")
 
 
 @pytest.fixture
-def record(monkeypatch: pytest.MonkeyPatch) -> Record:
+def record(monkeypatch: pytest.MonkeyPatch) -> LinuxWatch:
     """Watches every system call of every guest."""
-    seen = Record()
+    seen = LinuxWatch()
     original = Guest.syscall
 
     def syscall(self: Guest, nr: int, arguments: Arguments) -> int:
@@ -172,7 +120,7 @@ def run_on_a_terminal(machine: Machine) -> None:
 @pytest.mark.parametrize("run", [run_with_pipes, run_on_a_terminal], ids=["pipes", "terminal"])
 def test_hostile_calls_harm_neither_host_nor_sandbox(
     new_machine: Callable[[int], Machine],
-    record: Record,
+    record: LinuxWatch,
     caplog: pytest.LogCaptureFixture,
     run: Callable[[Machine], None],
     uid: int,
@@ -188,4 +136,4 @@ def test_hostile_calls_harm_neither_host_nor_sandbox(
         assert not record.wrong
         assert not host_bugs(caplog), f"seed {record.seed}"
     if SEEDS >= SWEEP_SEEDS:
-        assert not [NAMES[number] for number in HANDLERS if not record.calls[number]]
+        assert not [CALL_NAMES[number] for number in HANDLERS if not record.calls[number]]

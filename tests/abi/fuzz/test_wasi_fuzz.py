@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import logging
 import os
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.abi.fuzz.footprints import changes_outside
-from tests.abi.fuzz.wasi_calls import SWEEP_SEEDS, WASI_DATA, wasi_footprint, wasi_sequence
+from tests.abi.fuzz.wasi_calls import SWEEP_SEEDS, WASI_DATA, wasi_sequence
 from tests.abi.fuzz.wasi_guest import OPS_NAME, encode, wasi_fuzz_guest
+from tests.abi.fuzz.watching import WasiWatch
 from wasmsand.abi.wasi.table import FUNCTIONS
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
@@ -31,47 +29,13 @@ SEEDS = int(os.environ.get("WASMSAND_FUZZ_SEEDS", SWEEP_SEEDS))
 FIRST = int(os.environ.get("WASMSAND_FUZZ_FIRST", "0"))
 CALLS_PER_SEED = 300
 SECONDS_PER_SEED = 1.0
-ERRORS = 77
 PROGRAM = b"/usr/bin/fuzz"
-NAMES = {row.handler: row.name for row in FUNCTIONS}
-
-
-@dataclass
-class Record:
-    """What the calls of all guests were seen to do."""
-
-    calls: Counter[str] = field(default_factory=Counter)
-    succeeded: Counter[str] = field(default_factory=Counter)
-    wrong: list[str] = field(default_factory=list)
-    seed: int = 0
-
-    def check(
-        self, guest: Guest, handler: Callable[..., Any], words: tuple[int, ...], call: Any
-    ) -> int:
-        """Make a call and look at what it did."""
-        name = NAMES[handler]
-        self.calls[name] += 1
-        before = bytes(guest._instance.memory())
-        result: int = call(guest, handler, *words)
-        if not isinstance(result, int) or not 0 <= result < ERRORS:
-            self._complain(name, words, f"the result is {result!r}")
-        self.succeeded[name] += not result
-        after = bytes(guest._instance.memory())
-        if after != before:
-            changed = changes_outside(wasi_footprint(name, words, before, result), before, after)
-            if changed:
-                self._complain(name, words, f"result {result}, wrote at {changed}")
-        return result
-
-    def _complain(self, name: str, words: tuple[int, ...], what: str) -> None:
-        arguments = ", ".join(f"{word:#x}" for word in words)
-        self.wrong.append(f"seed {self.seed}: {name}({arguments}): {what}")
 
 
 @pytest.fixture
-def record(monkeypatch: pytest.MonkeyPatch) -> Record:
+def record(monkeypatch: pytest.MonkeyPatch) -> WasiWatch:
     """Watches every WASI call of every guest."""
-    seen = Record()
+    seen = WasiWatch()
     original = Guest.invoke
 
     def invoke(self: Guest, handler: Callable[..., Any], *arguments: int) -> int:
@@ -114,7 +78,7 @@ def run_on_a_terminal(machine: Machine) -> None:
 def test_hostile_calls_harm_neither_host_nor_sandbox(
     image: Snapshot,
     engine: WasmtimeEngine,
-    record: Record,
+    record: WasiWatch,
     caplog: pytest.LogCaptureFixture,
     run: Callable[[Machine], None],
     uid: int,

@@ -57,9 +57,13 @@ class Model:
     def check(self) -> None:
         content = self.content
         assert whole(content) == self.data
-        written = [c for c in content.chunks.values() if isinstance(c, bytearray)]
-        assert content.blocks == sum(blocks_of(len(chunk)) for chunk in written)
-        assert all(len(chunk) <= CHUNK_SIZE for chunk in written)
+        written = {i: c for i, c in content.chunks.items() if isinstance(c, bytearray)}
+        needed = {index: blocks_of(len(chunk)) for index, chunk in written.items()}
+        reserved = content.reserved or {}
+        assert all(paid > needed.get(index, 0) for index, paid in reserved.items())
+        assert content.blocks == sum((needed | reserved).values())
+        assert all(len(chunk) <= CHUNK_SIZE for chunk in written.values())
+        assert content.order == sorted(content.chunks.keys() | reserved.keys())
         self.check_extents()
 
     def check_extents(self) -> None:
@@ -90,7 +94,7 @@ def test_random_changes_read_back_as_from_one_bytearray(seed: int) -> None:
     for _ in range(120):
         index = choose.randrange(len(models))
         model, space = models[index], spaces[index]
-        match choose.randrange(9):
+        match choose.randrange(10):
             case 0 | 1 | 2 | 3:
                 model.write(place(), choose.randbytes(place() % 70_000 + 1), space)
             case 4:
@@ -108,6 +112,11 @@ def test_random_changes_read_back_as_from_one_bytearray(seed: int) -> None:
                 models[index] = frozen.fork()
                 models.append(frozen.fork())
                 spaces.append(Space(PLENTY, 0, space.used_blocks))
+            case 9:
+                # As a copy of a file does: both go on, and the copy is charged.
+                twin = model.content.share()
+                models.append(Model(twin, bytes(model.data)))
+                spaces.append(Space(PLENTY, 0, twin.blocks))
     for model, space in zip(models, spaces, strict=True):
         model.check()
         assert space.used_blocks == model.content.blocks

@@ -20,6 +20,7 @@ from wasmsand.machine import Machine
         ("echo a > f; view -es -c 's/a/b/' -c 'wq' f; cat f", "a\n"),
         ("vim --version | head -n 1 | cut -c-21", "VIM - Vi IMproved 9.1\n"),
         ("vim --version | grep -c 'Tiny version'", "1\n"),
+        ("vim --version | grep -A 9 ^Compilation", "Compilation: wasm-cc\nLinking: wasm-cc\n"),
     ],
 )
 def test_scripts(sandbox: Sandbox, script: str, stdout: str) -> None:

@@ -33,7 +33,7 @@ from wasmsand.kernel.flags import (
     O_STATUS_SETTABLE,
     S_IFIFO,
 )
-from wasmsand.kernel.limits import IO_CHUNK
+from wasmsand.kernel.limits import DIRENT_BYTES_PER_HOLD
 
 _O_DIRECT = 0o40000
 _DIRENT_MIN = 24
@@ -161,7 +161,7 @@ def getdents64(context: CallContext, fd: int, address: int, size: int) -> int:
     file = context.file(fd)
     if not isinstance(file, DirectoryFile):
         raise KernelError(Errno.ENOTDIR)
-    size = min(size, IO_CHUNK)
+    size = min(size, DIRENT_BYTES_PER_HOLD)
     context.memory.require(address, size)
     entries = file.entries(max(1, size // _DIRENT_MIN))
     if not entries:

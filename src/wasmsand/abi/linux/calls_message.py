@@ -30,7 +30,7 @@ from wasmsand.abi.linux.socket_address import (
 from wasmsand.abi.transfers import gather, parts_of, scatter, vectors_at
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
-from wasmsand.kernel.limits import IO_CHUNK, SOCKET_QUEUE_BYTES
+from wasmsand.kernel.limits import IO_CHUNK, PIPE_CAPACITY, SOCKET_QUEUE_BYTES
 from wasmsand.kernel.process.delivery import SI_KERNEL, post
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.sockets.address import Address, UnixAddress
@@ -125,7 +125,7 @@ def _send_stream(
     total = sum(length for _, length in vectors)
     done = process.call_done
     while True:
-        data = gather(context, vectors, done)
+        data = gather(context, vectors, done, PIPE_CAPACITY)
         rights = _rights(context, files) if not done and data else None
         try:
             sent = timed(

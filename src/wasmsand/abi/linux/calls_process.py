@@ -28,11 +28,16 @@ from wasmsand.kernel.flags import (
     WNOWAIT,
     WUNTRACED,
 )
-from wasmsand.kernel.limits import ARGUMENT_BYTES_MAX, ARGUMENT_STRING_MAX
+from wasmsand.kernel.limits import (
+    ARGUMENT_BYTES_MAX,
+    ARGUMENT_STRING_MAX,
+    ARGUMENTS_PER_HOLD,
+)
 from wasmsand.kernel.process import groups
 from wasmsand.kernel.process.life import exit_code_and_value, wait
 from wasmsand.kernel.process.program import find_program
 from wasmsand.kernel.process.signals import Signal, SignalInfo
+from wasmsand.kernel.wait import WouldBlock, Yield
 
 _CLONE_VM: Final = 0x100
 _CLONE_VFORK: Final = 0x4000
@@ -49,7 +54,7 @@ _NAME_BYTES: Final = 16
 
 def _startup_block(context: CallContext) -> bytes:
     process = context.process
-    strings = b"".join(s + b"\0" for s in (*process.argv, *process.environ))
+    strings = b"\0".join((*process.argv, *process.environ, b""))
     return _COUNTS.pack(len(process.argv), len(process.environ)) + strings
 
 
@@ -77,21 +82,41 @@ def checkpoint(context: CallContext, action: int) -> int:
     return context.store()
 
 
-def _string_array(context: CallContext, address: int) -> tuple[bytes, ...]:
-    strings: list[bytes] = []
-    if not address:
-        return ()
-    left = ARGUMENT_BYTES_MAX
-    while True:
-        pointer = context.memory.read_u32(address)
-        if not pointer:
-            return tuple(strings)
-        string = context.memory.read_string(pointer, ARGUMENT_STRING_MAX, Errno.E2BIG)
-        left -= len(string) + 5
-        if left < 0:
-            raise KernelError(Errno.E2BIG)
-        strings.append(string)
-        address += 4
+class _ExecArguments:
+    """The strings of argv and envp, read over as many holds of the lock as it takes."""
+
+    __slots__ = ("_left", "_lists", "_places")
+
+    def __init__(self, argv: int, envp: int) -> None:
+        self._places = [argv, envp]
+        """Where the next pointer of each array is; 0 when it has been read."""
+        self._lists: tuple[list[bytes], list[bytes]] = ([], [])
+        self._left = ARGUMENT_BYTES_MAX
+
+    def read(self, context: CallContext) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+        """All strings. Raises `Yield` before it is through, when that is much work."""
+        memory = context.memory
+        share = ARGUMENTS_PER_HOLD
+        for index, strings in enumerate(self._lists):
+            address = self._places[index]
+            while address:
+                pointer = memory.read_u32(address)
+                if not pointer:
+                    self._places[index] = 0
+                    break
+                if not share:
+                    self._places[index] = address
+                    context.process.call_progress = self
+                    raise Yield
+                string = memory.read_string(pointer, ARGUMENT_STRING_MAX, Errno.E2BIG)
+                self._left -= len(string) + 5
+                if self._left < 0:
+                    raise KernelError(Errno.E2BIG)
+                strings.append(string)
+                address += 4
+                share -= 1
+        arguments, environment = self._lists
+        return tuple(arguments), tuple(environment)
 
 
 def execve(context: CallContext, path: int, argv: int, envp: int) -> int:
@@ -106,9 +131,11 @@ def execveat(
     if flags & ~(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW):
         raise KernelError(Errno.EINVAL)
     name = context.memory.read_path(path)
-    arguments = _string_array(context, argv)
-    environment = _string_array(context, envp)
     process, kernel = context.process, context.kernel
+    reading = process.call_progress
+    if not isinstance(reading, _ExecArguments):
+        reading = _ExecArguments(argv, envp)
+    arguments, environment = reading.read(context)
     if not name and flags & AT_EMPTY_PATH:
         name = b"/proc/self/fd/%d" % directory
     base = process.cwd if name.startswith(b"/") else context.directory(directory)
@@ -121,7 +148,11 @@ def execveat(
         environment,
         follow=not flags & AT_SYMLINK_NOFOLLOW,
     )
-    return context.execute(program)
+    try:
+        return context.execute(program)
+    except WouldBlock:  # it is being compiled
+        process.call_progress = reading
+        raise
 
 
 def clone(

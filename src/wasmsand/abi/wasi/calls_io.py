@@ -24,7 +24,8 @@ from wasmsand.abi.wasi.structs import DIRENT_BYTES, pack_dirent
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.regular import DirectoryFile
 from wasmsand.kernel.flags import SEEK_CUR, SEEK_END, SEEK_SET
-from wasmsand.kernel.limits import FILE_SIZE_MAX, IO_CHUNK
+from wasmsand.kernel.limits import DIRENT_BYTES_PER_HOLD, FILE_SIZE_MAX, IO_CHUNK
+from wasmsand.kernel.wait import Yield
 
 _READ: Final = Right.FD_READ
 _WRITE: Final = Right.FD_WRITE
@@ -159,18 +160,30 @@ def fd_readdir(
     memory.require(buffer, size)
     file = context.descriptor(fd, _READDIR, Errno.ENOTDIR).file
     assert isinstance(file, DirectoryFile)  # or it had not the right
-    room = min(size, IO_CHUNK)
+    process = context.process
+    done = process.call_done
+    if isinstance(process.call_progress, int):  # the cookie of the last entry that was given
+        cookie = process.call_progress
+    room = min(size - done, DIRENT_BYTES_PER_HOLD)
+    ends_here = done + room == size
+    wanted = 1 + room // DIRENT_BYTES
+    entries = file.entries_after(cookie, wanted)
+    are_last = len(entries) < wanted
     records = bytearray()
-    while len(records) < room:
-        wanted = 1 + (room - len(records)) // DIRENT_BYTES
-        entries = file.entries_after(cookie, wanted)
-        for entry in entries:
-            records += pack_dirent(entry)
-            cookie = entry.cookie
-            if len(records) >= room:
-                break
-        if len(entries) < wanted:
+    for entry in entries:
+        if len(records) >= room:
+            are_last = False
             break
-    memory.write(buffer, records[:room])
-    memory.write_u32(result, min(len(records), room))
+        record = pack_dirent(entry)
+        if len(records) + len(record) > room and not ends_here:
+            are_last = False  # only at the end of the buffer is one cut off
+            break
+        records += record
+        cookie = entry.cookie
+    memory.write(buffer + done, records[:room])
+    done += min(len(records), room)
+    if not are_last and done < size:
+        process.call_done, process.call_progress = done, cookie
+        raise Yield
+    memory.write_u32(result, done)
     return 0

@@ -14,7 +14,7 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import IO_CHUNK
 from wasmsand.kernel.process.delivery import SI_USER, post
 from wasmsand.kernel.process.signals import Signal, SignalInfo
-from wasmsand.kernel.wait import WouldBlock
+from wasmsand.kernel.wait import Yield
 
 _SIGNAL_NAMES: Final = """
     HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM CHLD CONT STOP TSTP TTIN
@@ -55,5 +55,5 @@ def random_get(context: WasiContext, address: int, size: int) -> int:
     context.memory.write(address + done, context.kernel.random(step))
     if done + step < size:
         process.call_done = done + step
-        raise WouldBlock((), deadline=0)
+        raise Yield
     return 0

@@ -6,6 +6,9 @@ directory, so that PWD, if the environment has it, is made to say the truth.
 
 from __future__ import annotations
 
+from itertools import accumulate
+from struct import pack
+
 from wasmsand.abi.wasi.context import WasiContext
 from wasmsand.abi.wasi.structs import PRESTAT
 from wasmsand.kernel.errno import Errno, KernelError
@@ -32,14 +35,11 @@ def _write_sizes(context: WasiContext, strings: tuple[bytes, ...], count: int, s
 def _write_strings(
     context: WasiContext, strings: tuple[bytes, ...], pointers: int, buffer: int
 ) -> int:
-    block = b"".join(string + b"\0" for string in strings)
-    places = bytearray()
-    place = buffer
-    for string in strings:
-        places += (place & 0xFFFF_FFFF).to_bytes(4, "little")
-        place += len(string) + 1
+    block = b"\0".join((*strings, b""))
+    starts = accumulate((len(string) + 1 for string in strings[:-1]), initial=buffer)
     context.memory.require(buffer, len(block))
-    context.memory.write(pointers, places)
+    count = len(strings)
+    context.memory.write(pointers, pack(f"<{count}I", *starts) if count else b"")
     context.memory.write(buffer, block)
     return 0
 

@@ -15,7 +15,7 @@ import importlib.util
 import platform
 import sys
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from wasmsand.engine.wasmtime import _c_types
 
@@ -61,7 +61,8 @@ def _find_library() -> Path:
 
 
 ffi: Any = _c_types.ffi
-lib: Any = ffi.dlopen(str(_find_library()))
+LIBRARY: Final = _find_library()
+lib: Any = ffi.dlopen(str(LIBRARY))
 NULL: CData = ffi.NULL
 
 

@@ -122,7 +122,32 @@ typedef struct {
 } sigaction_t;
 int sigaction(int, const sigaction_t *, sigaction_t *);
 int mprotect(void *, size_t, int);
+int prctl(int, ...);
 void *mmap(void *, size_t, int, int, int, int64_t);
+int mincore(void *, size_t, unsigned char *);
+int madvise(void *, size_t, int);
+int malloc_trim(size_t);
+typedef struct { uint64_t room[16]; } pthread_attr_t;
+uintptr_t pthread_self(void);
+int pthread_getattr_np(uintptr_t, pthread_attr_t *);
+int pthread_attr_getstack(const pthread_attr_t *, void **, size_t *);
+int pthread_attr_destroy(pthread_attr_t *);
+
+/* What wasmtime 50 keeps in memory, as far as it is read here: see `holdings`. */
+typedef struct {
+    int64_t fuel_consumed;
+    uint64_t epoch_deadline;
+    uint64_t execution_version;
+    uintptr_t stack_limit;
+    uintptr_t exception_heap;
+    size_t exception_heap_bytes;
+} store_record_t;
+typedef struct { char magic[4]; store_record_t *store; } instance_record_t;
+typedef struct {
+    uintptr_t calls[2];
+    uint32_t type;
+    instance_record_t *instance;
+} function_record_t;
 
 void wasm_byte_vec_delete(wasm_byte_vec_t *);
 
@@ -164,6 +189,7 @@ bool wasmtime_trap_code(const wasm_trap_t *, uint8_t *);
 void wasm_trap_message(const wasm_trap_t *, wasm_byte_vec_t *);
 void wasm_trap_delete(wasm_trap_t *);
 
+wasmtime_error_t *wasmtime_module_validate(wasm_engine_t *, const char *, size_t);
 wasmtime_error_t *wasmtime_module_new(wasm_engine_t *, const char *, size_t, wasmtime_module_t **);
 wasmtime_error_t *wasmtime_module_deserialize_file(
     wasm_engine_t *, const char *, wasmtime_module_t **);

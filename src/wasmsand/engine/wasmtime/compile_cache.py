@@ -23,7 +23,10 @@ VARIABLE = "WASMSAND_CACHE"
 TRANSIENT_BYTES_MAX = 1 << 30
 TRANSIENT_ENTRIES_MAX = 256
 _TRANSIENT = "guests"
+UNNAMED = "unnamed"
+"""The directory of files without a name. A confined process may write there and nowhere else."""
 _SUFFIX = ".cwasm"
+_UNFINISHED = ".tmp"
 
 logger = logging.getLogger("wasmsand.engine")
 
@@ -34,6 +37,63 @@ def default_directory() -> Path:
         return Path(chosen, "modules")
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base, "wasmsand", "modules")
+
+
+class NewEntry:
+    """An entry that is being written. It is there once `commit` has been called; at the end of
+    its `with` block nothing is left of one that was not."""
+
+    def __init__(self, cache: CompileCache, temporary: Path, descriptor: int, path: Path) -> None:
+        self.temporary = temporary
+        """Where its content is until then."""
+        self._cache = cache
+        self._path = path
+        self._file = os.fdopen(descriptor, "wb", buffering=0)
+        self._failure: OSError | None = None
+
+    def __enter__(self) -> NewEntry:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        with contextlib.suppress(OSError):  # it was renamed
+            self.temporary.unlink()
+
+    def write(self, content: bytes) -> None:
+        """Add to its content. A failure is told by `finish` and `commit`."""
+        if self._failure is None:
+            try:
+                view = memoryview(content)
+                while view:
+                    view = view[self._file.write(view) :]
+            except OSError as error:
+                self._failure = error
+
+    def finish(self) -> bool:
+        """Whether its content is whole, and on disk; for who wants to look at `temporary`."""
+        try:
+            if self._failure is not None:
+                raise self._failure
+            if not self._file.closed:
+                os.fsync(self._file.fileno())
+                self._file.close()
+        except OSError as error:
+            self._failure = error
+            self._cache.failed(error)
+            return False
+        return True
+
+    def commit(self) -> Path | None:
+        """Give it its name; None if it could not be written."""
+        if not self.finish():
+            return None
+        try:
+            os.replace(self.temporary, self._path)
+        except OSError as error:
+            self._cache.failed(error)
+            return None
+        self._cache.written(self._path)
+        return self._path
 
 
 class CompileCache:
@@ -59,10 +119,18 @@ class CompileCache:
                 os.utime(path)  # used just now
         return path
 
-    def store(self, key: str, content: bytes, *, transient: bool = False) -> Path | None:
+    def store(self, key: str, content: bytes) -> Path | None:
         """Write an entry, replacing an old one; None if there is nowhere to write."""
+        entry = self.begin(key)
+        if entry is None:
+            return None
+        with entry:
+            entry.write(content)
+            return entry.commit()
+
+    def begin(self, key: str, *, transient: bool = False) -> NewEntry | None:
+        """A new entry to write to; None if there is nowhere to write."""
         path = self._transient_path(key) if transient else self._path(key)
-        temporary: str | None = None
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -70,22 +138,21 @@ class CompileCache:
                 self._warn(reason)
                 return None
             descriptor, temporary = tempfile.mkstemp(
-                dir=path.parent, prefix=f".{key[:8]}-", suffix=".tmp"
+                dir=path.parent, prefix=f".{key[:8]}-", suffix=_UNFINISHED
             )
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
         except OSError as error:
-            if temporary is not None:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
             self._warn(str(error))
             return None
-        if transient:
+        return NewEntry(self, Path(temporary), descriptor, path)
+
+    def written(self, path: Path) -> None:
+        """An entry is there."""
+        if path.parent != self._directory:
             self._drop_oldest(path)
-        return path
+
+    def failed(self, error: OSError) -> None:
+        """An entry could not be written."""
+        self._warn(str(error))
 
     def _drop_oldest(self, newest: Path) -> None:
         """Bring the transient entries back to their limits. Whoever has one open keeps it."""
@@ -106,7 +173,10 @@ class CompileCache:
         descriptor and mapping; raises `OSError`, also where there are no such files."""
         if not hasattr(os, "O_TMPFILE"):
             raise OSError(errno.EOPNOTSUPP, "no files without a name here")
-        return os.open(self._directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        directory = self._directory / UNNAMED
+        with contextlib.suppress(OSError):
+            directory.mkdir(mode=0o700, exist_ok=True)
+        return os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
 
     def discard(self, path: Path) -> None:
         """Remove an entry, if possible."""

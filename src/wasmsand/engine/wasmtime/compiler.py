@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from wasmsand.engine.forking import native
 from wasmsand.engine.protocol import ModuleRejected
 from wasmsand.engine.wasmtime.bindings import (
     CData,
@@ -67,7 +68,8 @@ def serialise(module: CData) -> bytes:
 def load_compiled(engine: CData, content: bytes) -> CData:
     """A `wasmtime_module_t *` from what `serialise` gave."""
     module = ffi.new("wasmtime_module_t **")
-    check(lib.wasmtime_module_deserialize(engine, content, len(content), module))
+    with native():
+        check(lib.wasmtime_module_deserialize(engine, content, len(content), module))
     return ffi.gc(module[0], lib.wasmtime_module_delete)
 
 
@@ -78,5 +80,6 @@ def open_compiled(engine: CData, path: Path) -> CData:
     damaged or made for another set-up.
     """
     module = ffi.new("wasmtime_module_t **")
-    check(lib.wasmtime_module_deserialize_file(engine, os.fsencode(path), module))
+    with native():
+        check(lib.wasmtime_module_deserialize_file(engine, os.fsencode(path), module))
     return ffi.gc(module[0], lib.wasmtime_module_delete)

@@ -18,12 +18,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from wasmsand.engine.protocol import GuestUnwind, HostFunction
+from wasmsand.engine.protocol import CompileOrder, GuestUnwind, HostFunction
 from wasmsand.engine.wasmtime import hostcalls
+from wasmsand.engine.wasmtime.apart import ApartCompiler
 from wasmsand.engine.wasmtime.bindings import CData, WasmtimeError
 from wasmsand.engine.wasmtime.compile_cache import CompileCache, default_directory
 from wasmsand.engine.wasmtime.compiler import compile_module, open_compiled, serialise
-from wasmsand.engine.wasmtime.config import EngineSettings, fingerprint, new_engine
+from wasmsand.engine.wasmtime.config import EngineSettings, fingerprint, new_engine, probe
 from wasmsand.engine.wasmtime.epochs import EpochTicker
 from wasmsand.engine.wasmtime.fault_handlers import FaultHandlers
 from wasmsand.engine.wasmtime.imports import ImportTable
@@ -53,8 +54,10 @@ class WasmtimeEngine:
         settings = settings or EngineSettings()
         self.tick_seconds = settings.tick_seconds
         engine = new_engine(settings)
-        self._cache = CompileCache(cache_directory or default_directory(), fingerprint(engine))
+        probed = probe(engine)
+        self._cache = CompileCache(cache_directory or default_directory(), fingerprint(probed))
         ticker = EpochTicker(engine, settings.tick_seconds)
+        self.guest_resumed = ticker.guest_resumed  # without a step in between: at every wait
         self._runtime = Runtime(
             settings=settings,
             engine=engine,
@@ -65,6 +68,7 @@ class WasmtimeEngine:
             fault_handlers=FaultHandlers(),
             sharing=MemorySharing(settings, ticker, self._cache),
         )
+        self._apart = ApartCompiler(self._runtime, probed, self.find, self._remember)
         self._lock = threading.Lock()
         # Guarded by the lock:
         self._loaded: weakref.WeakValueDictionary[str, WasmtimeModule] = (
@@ -76,11 +80,10 @@ class WasmtimeEngine:
 
     def offer(self, functions: Sequence[HostFunction]) -> None:
         """Let guests import these from now on."""
-        self._runtime.imports.offer(functions)
+        if self._runtime.imports.offer(functions):
+            self._apart.forget_rejections()  # of modules that may import them
 
-    def load(
-        self, key: str, read: Callable[[], bytes], *, transient: bool = False
-    ) -> WasmtimeModule:
+    def load(self, key: str, read: Callable[[], bytes]) -> WasmtimeModule:
         """The module with this content key: from memory, from the cache, or compiled."""
         module = self._recall(key)
         if module is not None:
@@ -93,12 +96,27 @@ class WasmtimeEngine:
             with turn:
                 module = self._recall(key)
                 if module is None:
-                    compiled = self._open(key) or self._compile(key, read(), transient)
+                    compiled = self._open(key) or self._compile(key, read())
                     module = self._remember(key, compiled)
                 return module
         finally:
             with self._lock:
                 self._loading.pop(key, None)
+
+    def find(self, key: str) -> WasmtimeModule | None:
+        """The module with this content key, if it need not be compiled."""
+        module = self._recall(key)
+        if module is None:
+            compiled = self._open(key)
+            if compiled is not None:
+                module = self._remember(key, compiled)
+        return module
+
+    def compile_apart(self, order: CompileOrder) -> WasmtimeModule:
+        """A module that a guest made: from memory, from the cache, or compiled by a worker."""
+        if not _KEY.fullmatch(order.key):
+            raise ValueError(f"not a content key: {order.key!r}")
+        return self.find(order.key) or self._apart.compile(order)
 
     def is_compiled(self, key: str) -> bool:
         """Whether `load` would need no compilation."""
@@ -119,6 +137,11 @@ class WasmtimeEngine:
     def start_thread(self, target: Callable[[], None]) -> None:
         """Run `target` on a pooled thread whose stack is deep enough for a guest."""
         self._runtime.threads.start(target)
+
+    @property
+    def tick_number(self) -> int:
+        """How often `tick_seconds` have passed."""
+        return self._runtime.ticker.number
 
     def interrupt(self) -> None:
         """Make every guest that computes call its `tick` at once."""
@@ -156,7 +179,7 @@ class WasmtimeEngine:
             self._cache.discard(path)
             return None
 
-    def _compile(self, key: str, wasm: bytes, transient: bool) -> CData:
+    def _compile(self, key: str, wasm: bytes) -> CData:
         if hashlib.sha256(wasm).hexdigest() != key:
             raise ValueError(f"the bytes of module {key} have another hash")
         level = logging.WARNING if len(wasm) >= _SLOW_TO_COMPILE else logging.INFO
@@ -166,7 +189,7 @@ class WasmtimeEngine:
         started = time.monotonic()
         compiled = compile_module(self._runtime.engine, wasm)
         logger.info("compiled module %s... in %.2f s", key[:12], time.monotonic() - started)
-        if self._cache.store(key, serialise(compiled), transient=transient) is None:
+        if self._cache.store(key, serialise(compiled)) is None:
             return compiled
         # The file's pages are shared by all processes; those of `compiled` are not.
         return self._open(key) or compiled

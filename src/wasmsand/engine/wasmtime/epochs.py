@@ -2,13 +2,16 @@
 
 Owns the ticker thread. Rules: it advances the engine's epoch only while some guest is
 inside `run`; when the epoch moves, a guest that computes calls its epoch callback at the
-next function entry or loop turn. A guest that waits in a host call sees it afterwards.
+next function entry or loop turn. A guest that waits in a host call sees it afterwards. When
+all guests wait it ticks less often, until one goes on: a guest never computes for much longer
+than a tick before the host looks at it.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from _thread import allocate_lock
 
 from wasmsand.engine.wasmtime import hostcalls
 from wasmsand.engine.wasmtime.bindings import CData, lib
@@ -27,9 +30,24 @@ class EpochTicker:
         self._start_lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._noticed = False
+        self._slow = False
+        self._hurry = allocate_lock()
+        self._hurry.acquire()
+        self.number = 0
+        """How often it has ticked by itself."""
+
+    def guest_resumed(self) -> None:
+        """A guest that has waited in the host goes on computing."""
+        if self._slow:
+            self._slow = False
+            try:
+                self._hurry.release()
+            except RuntimeError:  # two did it at once
+                pass
 
     def guest_entered(self) -> None:
         """A guest is about to run, and `hostcalls` knows it."""
+        self.guest_resumed()
         if not self._wanted.is_set():
             self._wanted.set()
             if self._thread is None:
@@ -60,7 +78,10 @@ class EpochTicker:
         factor = 1
         while True:
             self._wanted.wait()
-            time.sleep(self._seconds * factor)
+            if factor > 1 and self._hurried(self._seconds * factor):
+                factor = 1
+            if factor == 1:
+                time.sleep(self._seconds)
             if not hostcalls.any_running():
                 self._wanted.clear()
                 if hostcalls.any_running():  # one entered in between
@@ -69,4 +90,12 @@ class EpochTicker:
                 continue
             factor = 1 if self._noticed else min(factor * 2, _SLOWEST)
             self._noticed = False
+            self.number += 1
             self.advance()
+
+    def _hurried(self, seconds: float) -> bool:
+        """Sleep while every guest waits; whether one of them went on."""
+        self._slow = True
+        hurried = self._hurry.acquire(timeout=seconds)
+        self._slow = False
+        return hurried

@@ -61,13 +61,15 @@ class Phase(Enum):
 class Asyncify:
     """The forks of one instance."""
 
-    __slots__ = ("_buffer", "_instance", "_result", "phase")
+    __slots__ = ("_buffer", "_instance", "_result", "_size", "phase")
 
     def __init__(self, instance: WasmtimeInstance) -> None:
         self.phase = Phase.NONE
         self._instance = instance
         self._buffer = 0
         self._result = 0
+        self._size = 0
+        """Of the memory, when the fork was allowed."""
 
     def import_called(self, buffer: int) -> int:
         """The guest called `linux.fork`."""
@@ -83,6 +85,7 @@ class Asyncify:
         refusal = self._instance.calls.fork_allowed()
         if refusal:
             return refusal
+        self._size = self._instance.memory_size()
         self._read_header(buffer)
         self.phase = Phase.BETWEEN
         self._instance.invoke("asyncify_start_unwind", buffer)
@@ -117,12 +120,14 @@ class Asyncify:
         parent = self._instance
         used_end, buffer_end = self._read_header(self._buffer)
         try:
-            child = parent.sibling()
+            child = parent.sibling(self._size)
         except MemoryError:
+            parent.calls.fork_failed()
             return -_ENOMEM
         assert child.asyncify is not None
         if not copy_memory(parent, child, used_end, buffer_end):
             child.close()
+            parent.calls.fork_failed()
             return -_ENOMEM
         child.asyncify.phase = Phase.COPIED
         child.asyncify._buffer = self._buffer

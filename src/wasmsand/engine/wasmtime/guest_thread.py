@@ -26,6 +26,8 @@ THREAD_START = "__thread_start"
 _EAGAIN = 11
 _IDLE_MAX = 8
 """Instances of ended threads that a program keeps."""
+_IDLE_EXCEPTION_BYTES = 256 << 10
+"""Heap of exceptions that such an instance may keep."""
 
 
 class WasmtimeThread(WasmtimeInstance):
@@ -45,6 +47,7 @@ class WasmtimeThread(WasmtimeInstance):
             # The first instance's limit is the one that counts.
             super().__init__(module, ready.prepared, 1 << 32, module.runtime.sharing.engine)
         self.asyncify = None  # only the first thread can fork
+        self.read_record()
         if first.image is not None:
             first.image.set_variables(self)
         shared.leave_scratch()
@@ -92,6 +95,11 @@ class WasmtimeThread(WasmtimeInstance):
             read_again(self._context, ffi.addressof(self._memory_export.of, "memory"))
             self._seen_size = size
 
+    def limit_memory(self, limit: int) -> None:
+        """Growth is the first instance's, exceptions are this one's."""
+        self._first.limit_memory(limit)
+        super().limit_memory(limit)
+
     def memory(self) -> memoryview:
         """The memory of the program."""
         return self._first.memory()
@@ -108,7 +116,9 @@ class WasmtimeThread(WasmtimeInstance):
         """Free all but the memory, which is the first instance's."""
         if self._closed or self in self._first.idle_threads:
             return
-        if self._usable_again and len(self._first.idle_threads) < _IDLE_MAX:
+        record = self._record or self.read_record()
+        small = record.exception_bytes() <= _IDLE_EXCEPTION_BYTES
+        if self._usable_again and small and len(self._first.idle_threads) < _IDLE_MAX:
             self._calls = None  # no circles of references
             self._first.idle_threads.append(self)
         else:

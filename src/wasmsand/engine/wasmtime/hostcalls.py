@@ -13,13 +13,13 @@ which knows them by the number that C hands back, and reads the arguments that t
 
 from __future__ import annotations
 
-import os
 from _thread import allocate_lock, get_ident
 from collections.abc import Callable
 from operator import attrgetter
 from types import TracebackType
 from typing import Any, Protocol
 
+from wasmsand.engine.forking import in_child, renewed_in_child
 from wasmsand.engine.protocol import Arguments, HostCalls, HostFunction
 from wasmsand.engine.wasmtime.bindings import CData, ffi, lib
 
@@ -86,8 +86,7 @@ def _forget_guests() -> None:
     _functions.clear()
 
 
-if hasattr(os, "register_at_fork"):  # the threads they ran on stayed behind
-    os.register_at_fork(after_in_child=_forget_guests)
+in_child(_forget_guests)  # the threads they ran on stayed behind
 
 
 def _keep_and_trap(
@@ -118,6 +117,7 @@ _Reader = Callable[[CData], tuple[Any, ...]]
 _registered: list[tuple[_Reader, Callable[..., Any]]] = []
 _numbers: dict[HostFunction, int] = {}
 _registering = allocate_lock()
+renewed_in_child(globals(), "_registering")
 
 
 def number_of(function: HostFunction) -> int:
@@ -126,8 +126,9 @@ def number_of(function: HostFunction) -> int:
     with _registering:
         number = _numbers.get(function)
         if number is None:
-            number = _numbers[function] = len(_registered)
+            number = len(_registered)
             _registered.append((_reader(function.parameters), function.handler))
+            _numbers[function] = number  # last: a fork may come at any moment
         return number
 
 

@@ -40,10 +40,10 @@ class ImportTable:
         """Whether there is a function with this module and name."""
         return name in self._names
 
-    def offer(self, functions: Sequence[HostFunction]) -> None:
-        """Add those functions that are not there."""
+    def offer(self, functions: Sequence[HostFunction]) -> bool:
+        """Add those functions that are not there; whether there were any."""
         if functions and (functions[-1].module, functions[-1].name) in self._names:
-            return  # the usual case: every machine offers the same
+            return False  # the usual case: every machine offers the same
         with self._lock:
             for function in functions:
                 name = (function.module, function.name)
@@ -52,6 +52,7 @@ class ImportTable:
                     self._define(
                         name, function.parameters, function.results, callback, number_of(function)
                     )
+        return True
 
     def prepare(self, module: CData) -> CData:
         """A `wasmtime_instance_pre_t *` that frees itself; raises `WasmtimeError`."""

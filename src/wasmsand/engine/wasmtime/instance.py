@@ -12,11 +12,14 @@ from __future__ import annotations
 from _thread import allocate_lock, get_ident
 from typing import TYPE_CHECKING
 
+from wasmsand.engine.forking import renewed_in_child
 from wasmsand.engine.protocol import HostCalls, Instance
 from wasmsand.engine.wasmtime import hostcalls
 from wasmsand.engine.wasmtime.bindings import NULL, CData, check, ffi, lib
 from wasmsand.engine.wasmtime.fork import Asyncify, Phase
+from wasmsand.engine.wasmtime.holdings import StoreRecord
 from wasmsand.engine.wasmtime.memory_image import MemoryImage
+from wasmsand.engine.wasmtime.resident_pages import PAGE, ThreadStack, resident_bytes
 from wasmsand.engine.wasmtime.traps import discard_failure, take_failure
 
 if TYPE_CHECKING:
@@ -29,10 +32,13 @@ _NESTED_CALLS_MAX = 16
 """Signal handlers interrupting each other; deeper ones have to wait."""
 _STACK_LEFT_MIN = 4096
 """Bytes of C stack that a handler can begin with."""
+_HOST_CALL_STACK = 1 << 20
+"""Stack that a host call at a guest's deepest point may use."""
 _NEVER = 1 << 40
 _I32 = 0
 _sharing = allocate_lock()
 """Guards who uses whose memory."""
+renewed_in_child(globals(), "_sharing")
 
 
 class InstantiationFailed(Exception):
@@ -45,9 +51,9 @@ class WasmtimeInstance:
     def __init__(
         self, module: WasmtimeModule, prepared: CData, memory_limit: int, engine: CData
     ) -> None:
-        runtime = module.runtime
         self._module = module
-        self._memory_limit = memory_limit
+        self._table_room = module.table_room
+        self._memory_limit = -1
         self._views: list[memoryview] = []
         self._functions: dict[str, tuple[CData, CData]] = {}
         self._calls: HostCalls | None = None
@@ -62,17 +68,13 @@ class WasmtimeInstance:
         self._close_wanted = False
         self.image: MemoryImage | None = None
         """What the memory began with, if not with the module's data."""
+        self._record: StoreRecord | None = None
+        self._stack: ThreadStack | None = None
+        """Of the thread that it runs on."""
         self.asyncify = Asyncify(self) if module.forks else None
         self._store = ffi.gc(lib.wasmtime_store_new(engine, NULL, NULL), lib.wasmtime_store_delete)
         self._context = lib.wasmtime_store_context(self._store)
-        lib.wasmtime_store_limiter(
-            self._store,
-            memory_limit,
-            runtime.settings.table_elements,
-            1,
-            runtime.settings.tables,
-            1,
-        )
+        self._limit_store(memory_limit)
         self._set_epoch_callback()
         # Filling memory and tables may run compiled code; nobody answers its ticks yet.
         lib.wasmtime_context_set_epoch_deadline(self._context, _NEVER)
@@ -86,6 +88,12 @@ class WasmtimeInstance:
         self._memory_export = self._export("memory")
         self._memory = ffi.addressof(self._memory_export.of, "memory")
         self.memory_base: CData = lib.wasmtime_memory_data(self._context, self._memory)
+
+    def _limit_store(self, memory_limit: int) -> None:
+        if memory_limit != self._memory_limit:
+            self._memory_limit = memory_limit
+            tables, elements = self._table_room
+            lib.wasmtime_store_limiter(self._store, memory_limit, elements, 1, tables, 1)
 
     # --- the protocol
 
@@ -172,6 +180,30 @@ class WasmtimeInstance:
         self._check_open()
         return int(lib.wasmtime_memory_data_size(self._context, self._memory))
 
+    def limit_memory(self, limit: int) -> None:
+        """See `protocol.Instance`."""
+        self._check_open()
+        self._limit_store(limit)
+
+    def held_bytes(self) -> int:
+        """See `protocol.Instance`."""
+        record = self._record or self.read_record()
+        return self._module.instance_bytes + record.exception_bytes()
+
+    def read_record(self) -> StoreRecord:
+        """What wasmtime keeps of this instance."""
+        self._check_open()
+        self._record = StoreRecord(self._function("_start"), 0 if self._started else _NEVER)
+        return self._record
+
+    def stacks_in_use(self, c_stack: int) -> tuple[int, int]:
+        """See `protocol.Instance`."""
+        self._check_open()
+        address = int(ffi.cast("uintptr_t", self.memory_base))
+        used = resident_bytes(address, c_stack) if c_stack >= PAGE else 0
+        most = self._module.runtime.settings.guest_stack_bytes + _HOST_CALL_STACK
+        return used or 0, self._stack.deep_bytes(most) if self._stack is not None else 0
+
     def exported_address(self, name: str) -> int | None:
         """The value of an exported immutable i32 global."""
         values = self._module.constant_values
@@ -236,6 +268,7 @@ class WasmtimeInstance:
         self._views.clear()
         self._functions.clear()
         self._calls = self.asyncify = None  # no circles of references
+        self._record = self._stack = None
         ffi.release(self._store)
         self.image = None
 
@@ -287,10 +320,11 @@ class WasmtimeInstance:
             self._failure = take_failure(self._context, error, trap[0])
             raise self._failure
 
-    def sibling(self) -> WasmtimeInstance:
-        """A fresh instance of the same module with the same limit, which began as this one did;
-        raises `MemoryError`."""
-        return self._module.instantiate(self._memory_limit, self.image)
+    def sibling(self, memory_limit: int | None = None) -> WasmtimeInstance:
+        """A fresh instance of the same module, which began as this one did, with the same limit
+        if none is given; raises `MemoryError`."""
+        limit = self._memory_limit if memory_limit is None else memory_limit
+        return self._module.instantiate(limit, self.image)
 
     def grow_memory(self, size: int) -> bool:
         """Make the memory `size` bytes; false if that is not possible."""
@@ -332,6 +366,7 @@ class WasmtimeInstance:
         runtime, thread = self._module.runtime, get_ident()
         if not runtime.threads.owns(thread):
             raise RuntimeError("guests run only on threads made by Engine.start_thread")
+        self._stack = runtime.threads.stack(thread)
         runtime.fault_handlers.keep()
         lib.wasmtime_context_set_epoch_deadline(self._context, 1)
         before = hostcalls.enter(thread, self, self.calls)

@@ -11,10 +11,11 @@ import threading
 from typing import NamedTuple
 
 from wasmsand.engine import protocol
-from wasmsand.engine.protocol import ModuleRejected
+from wasmsand.engine.protocol import ModuleRejected, NeedsMemory
 from wasmsand.engine.wasmtime.bindings import CData, WasmtimeError, ffi, lib, name_of
 from wasmsand.engine.wasmtime.fork import ASYNCIFY_FUNCTIONS
 from wasmsand.engine.wasmtime.guest_thread import THREAD_START, WasmtimeThread
+from wasmsand.engine.wasmtime.holdings import TableRoom, table_rooms
 from wasmsand.engine.wasmtime.imports import FORK_IMPORT
 from wasmsand.engine.wasmtime.instance import (
     STACK_POINTER,
@@ -30,6 +31,8 @@ _FUNCTION, _GLOBAL, _MEMORY = 0, 1, 3
 """Kinds of exports, as the C API numbers their types."""
 _NAMED_IMPORTS = 8
 """How many missing imports a refusal names; more would hide the message."""
+_NAME_CHARACTERS = 120
+"""How much of a name it shows: guests choose them."""
 _I32 = ffi.gc(lib.wasm_valtype_new(0), lib.wasm_valtype_delete)
 
 
@@ -59,9 +62,16 @@ class WasmtimeModule:
         """Values of `exports.constants`, once an instance has looked them up."""
         self.stack_reserve: int | None = None
         """The C stack pointer that an instance begins with, once there was one."""
+        self.instance_bytes = 0
+        """What an instance holds besides its memory and exceptions, once there was one."""
+        most = TableRoom(runtime.settings.tables, runtime.settings.table_elements)
+        self._table_rooms = table_rooms(most)
+        self.table_room = self._table_rooms[0]
+        """The least that its tables fit in, once there was an instance."""
         self.compiled = module
         self._prepared: CData | None = None
         self._prepare_lock = threading.Lock()
+        self._first_lock = threading.Lock()
         self._instantiated = False
         self._for_threads: ThreadModule | None = None
 
@@ -74,22 +84,52 @@ class WasmtimeModule:
         if image is not None and image.size > needed:
             needed = image.size
         if needed > memory_limit:
-            raise ModuleRejected(
+            raise NeedsMemory(
                 f"needs {needed} bytes of memory to start, more than the limit of "
                 f"{memory_limit}; raise memory_limit_bytes"
             )
+        if not self._instantiated:
+            self._learn(prepared, memory_limit)
         try:
             instance = WasmtimeInstance(self, prepared, memory_limit, self.runtime.engine)
         except InstantiationFailed as failure:
-            if self._instantiated:  # it did work before: the host ran out of something
-                raise MemoryError(f"no room for another guest: {failure}") from None
-            raise ModuleRejected(f"cannot be instantiated: {failure}") from None
-        self._instantiated = True
-        if self.stack_reserve is None:
-            self.stack_reserve = instance.stack_pointer() or 0
+            # It did work before: the host ran out of something.
+            raise MemoryError(f"no room for another guest: {failure}") from None
         if image is not None:
             self._begin_with(image, instance)
         return instance
+
+    def _learn(self, prepared: CData, memory_limit: int) -> None:
+        """Find out what every instance needs; raises `ModuleRejected` if it is too much."""
+        with self._first_lock:
+            if self._instantiated:
+                return
+            instance = self._try_table_rooms(prepared, memory_limit)
+            try:
+                used = instance.read_record().instance_bytes
+                self.stack_reserve = instance.stack_pointer() or 0
+            finally:
+                instance.close()
+            most = self.runtime.settings.instance_bytes
+            if used > most:
+                raise ModuleRejected(
+                    f"cannot be instantiated: its globals and imports take {used} bytes, "
+                    f"more than {most}"
+                )
+            self.instance_bytes = used + self.table_room.cost
+            self._instantiated = True
+
+    def _try_table_rooms(self, prepared: CData, memory_limit: int) -> WasmtimeInstance:
+        for room in self._table_rooms:
+            self.table_room = room
+            try:
+                return WasmtimeInstance(self, prepared, memory_limit, self.runtime.engine)
+            except InstantiationFailed as failure:
+                reason = failure
+        raise ModuleRejected(
+            f"cannot be instantiated: {reason} (at most {room.tables} tables of "
+            f"{room.elements} elements)"
+        )
 
     def _begin_with(self, image: protocol.MemoryImage, instance: WasmtimeInstance) -> None:
         assert isinstance(image, MemoryImage)  # each engine has its own
@@ -138,7 +178,9 @@ class WasmtimeModule:
 
     def _check_imports(self) -> None:
         offered = self.runtime.imports
-        unknown = [".".join(wanted) for wanted in self.imports if wanted not in offered]
+        unknown = [
+            ".".join(wanted)[:_NAME_CHARACTERS] for wanted in self.imports if wanted not in offered
+        ]
         if unknown:
             named = ", ".join(unknown[:_NAMED_IMPORTS])
             more = len(unknown) - _NAMED_IMPORTS

@@ -4,6 +4,7 @@ Owns the pool. Rules: the stack size of new threads is a setting of the whole pr
 it is changed only around the start of one of ours, under a lock; the last thread to become
 idle is the first to be used again (its stack is warm); an idle thread ends by itself after
 a while. A job is handed over by releasing a raw lock: no queue and no condition variable.
+What a job's deep recursion touched of the stack is given back before the next job.
 
 The list of idle workers needs no lock: `append`, `pop` and `remove` are atomic, and who
 removes a worker from it owns that worker.
@@ -16,6 +17,9 @@ import sys
 import threading
 from _thread import allocate_lock, get_ident
 from collections.abc import Callable
+
+from wasmsand.engine.forking import in_child, renewed_in_child
+from wasmsand.engine.wasmtime.resident_pages import ThreadStack
 
 Job = Callable[[], None]
 
@@ -36,7 +40,7 @@ class ThreadPool:
         self._stack_bytes = stack_bytes
         self._idle_seconds = idle_seconds
         self._idle: list[_Worker] = []
-        self._threads: set[int] = set()
+        self._threads: dict[int, ThreadStack | None] = {}
         self._numbers = itertools.count(1)
 
     def start(self, job: Job) -> None:
@@ -52,6 +56,10 @@ class ThreadPool:
     def owns(self, thread: int) -> bool:
         """Whether the thread with this identity is one of the pool's."""
         return thread in self._threads
+
+    def stack(self, thread: int) -> ThreadStack | None:
+        """The stack of one of the pool's threads; None if the system does not say."""
+        return self._threads.get(thread)
 
     @property
     def idle(self) -> int:
@@ -69,16 +77,19 @@ class ThreadPool:
             name=f"wasmsand-guest-{next(self._numbers)}",
             daemon=True,
         )
+        global _usual_stack_size
         with _stack_size_lock:
-            previous = threading.stack_size(self._stack_bytes)
+            _usual_stack_size = threading.stack_size()
+            threading.stack_size(self._stack_bytes)
             try:
                 thread.start()
             finally:
-                threading.stack_size(previous)
+                threading.stack_size(_usual_stack_size)
+                _usual_stack_size = None
 
     def _work(self, worker: _Worker) -> None:
         thread = get_ident()
-        self._threads.add(thread)
+        stack = self._threads[thread] = ThreadStack.of_this_thread()
         try:
             while True:
                 job, worker.job = worker.job, None
@@ -88,6 +99,8 @@ class ThreadPool:
                 except Exception:
                     _report(threading.current_thread())
                 del job  # an idle thread keeps nothing alive
+                if stack is not None:
+                    stack.give_back()
                 self._idle.append(worker)
                 if worker.wake.acquire(timeout=self._idle_seconds):
                     continue
@@ -98,10 +111,24 @@ class ThreadPool:
                     continue
                 return
         finally:
-            self._threads.discard(thread)
+            self._threads.pop(thread, None)
 
 
-_stack_size_lock = threading.Lock()
+_stack_size_lock = allocate_lock()
+_usual_stack_size: int | None = None
+"""The setting of the process, while it is changed; guarded by the lock."""
+
+
+def _restore_stack_size() -> None:
+    # A fork may have come while another thread was being started.
+    global _usual_stack_size
+    if _usual_stack_size is not None:
+        threading.stack_size(_usual_stack_size)
+        _usual_stack_size = None
+
+
+renewed_in_child(globals(), "_stack_size_lock")
+in_child(_restore_stack_size)
 
 
 def _report(thread: threading.Thread) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from contextlib import ExitStack
 
+import msgspec
 from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 
-from wasmsand.http.computer import Computer
+from wasmsand.http import long_answers
 from wasmsand.http.failures import ApiFailure, failure_of
-from wasmsand.http.messages import CommandEnd, CommandOutcome, RunCommand, piece, text_or_base64
+from wasmsand.http.messages import CommandEnd, RunCommand, piece
+from wasmsand.http.quotas import Place
 from wasmsand.http.routing import Call
-from wasmsand.http.service import Service, log
+from wasmsand.http.service import log
 from wasmsand.http.started import output_of
 from wasmsand.http.streaming import EVENT_STREAM, HEARTBEAT, Emit, Streaming, event, unless_gone
 from wasmsand.sdk.backend import (
@@ -23,62 +26,78 @@ from wasmsand.sdk.backend import (
 )
 
 
-async def run(call: Call[None, RunCommand]) -> CommandOutcome | Streaming:
+async def run(call: Call[None, RunCommand]) -> Response:
     """`POST /v1/sandboxes/{sandbox}/run`"""
     request = call.entry.computer.command_request(call.body)
-    if EVENT_STREAM in call.request.headers.get("accept", ""):
-        return await _streamed(call, request)
-    with call.service.quotas.running_command(call.owner):
-        return _outcome(call.service, await _completed(call, request))
+    with call.running_command() as place:
+        if EVENT_STREAM in call.request.headers.get("accept", ""):
+            return await _streamed(call, request, place)
+        pieces = await _completed(call, request, place)
+        with ExitStack() as held:
+            held.callback(place.keep().release)
+            return long_answers.answer(pieces, held.pop_all())
 
 
-async def _completed(call: Call[None, RunCommand], request: CommandRequest) -> Completed:
+async def _completed(
+    call: Call[None, RunCommand], request: CommandRequest, place: Place
+) -> list[bytes]:
     """Run on a thread; a client that goes away takes its command with it."""
     service, computer = call.service, call.entry.computer
     cancellation = Cancellation()
 
-    def work() -> Completed:
+    def work() -> tuple[Completed, list[bytes]]:
         completed = computer.backend.run(request, cancellation)
         computer.check_alive()
-        return completed
+        return completed, _outcome(completed)
 
+    seconds = request.timeout_seconds or service.settings.max_command_seconds
+    running = call.in_command_thread(work, seconds, then=place.keep().release)
     try:
-        return await unless_gone(service.in_command_thread(work), call.request.receive)
-    except (ClientDisconnect, asyncio.CancelledError):
-        cancellation.cancel()
+        completed, pieces = await unless_gone(running, call.request.receive)
+    except (ClientDisconnect, asyncio.CancelledError, ApiFailure):
+        # Which takes the sandbox's lock: not here.
+        service.endings.run(cancellation.cancel).add_done_callback(place.keep().release)
         raise
+    ended = completed.ended
+    service.metrics.count_command(ended.exit_code, ended.timed_out, ended.seconds)
+    return pieces
 
 
-async def _streamed(call: Call[None, RunCommand], request: CommandRequest) -> Streaming:
+async def _streamed(
+    call: Call[None, RunCommand], request: CommandRequest, place: Place
+) -> Streaming:
     service, computer = call.service, call.entry.computer
     with ExitStack() as held:
         held.enter_context(service.registry.use(call.entry))
-        held.enter_context(service.quotas.running_command(call.owner))
-        process = await service.in_command_thread(lambda: computer.backend.start(request))
-        # Whoever stops listening ends the command; to end one that has ended does nothing.
-        held.callback(service.in_background, process.kill)
+        process = await call.in_command_thread(
+            lambda: computer.backend.start(request), then=place.keep().release
+        )
+        place.keep()
+
+        def end() -> None:
+            # Whoever stops listening ends the command; to end one that has ended does nothing.
+            service.endings.run(process.kill).add_done_callback(place.release)
+
+        held.callback(end)
         return Streaming(
-            lambda emit: _events(service, computer, process, emit),
-            EVENT_STREAM,
-            held=held.pop_all(),
+            lambda emit: _events(call, process, emit), EVENT_STREAM, held=held.pop_all()
         )
 
 
-async def _events(
-    service: Service, computer: Computer, process: BackendProcess, emit: Emit
-) -> None:
+async def _events(call: Call[None, RunCommand], process: BackendProcess, emit: Emit) -> None:
     """Send what a command prints, and how it ends."""
+    service, computer = call.service, call.entry.computer
     seconds = service.settings.heartbeat_seconds
     try:
         while True:
-            outputs = await service.in_command_thread(lambda: output_of(process, seconds))
+            outputs = await call.in_command_thread(lambda: output_of(process, seconds), seconds)
             if outputs is None:
                 await emit(HEARTBEAT)
             elif outputs:
                 await emit(b"".join(event("output", piece(item.fd, item.data)) for item in outputs))
             else:
                 break
-        ended = await service.in_command_thread(process.wait)
+        ended = await call.in_command_thread(process.wait, service.settings.max_command_seconds)
         assert ended is not None, "a wait without a timeout waits for the end"
         computer.check_alive()
         service.metrics.count_command(ended.exit_code, ended.timed_out, ended.seconds)
@@ -91,21 +110,12 @@ async def _events(
         await emit(event("error", failure.body()))
 
 
-def _outcome(service: Service, completed: Completed) -> CommandOutcome:
-    end = command_end(completed.ended)
-    service.metrics.count_command(end.exit_code, end.timed_out, completed.ended.seconds)
-    stdout, stdout_base64 = text_or_base64(completed.stdout)
-    stderr, stderr_base64 = text_or_base64(completed.stderr)
-    return CommandOutcome(
-        exit_code=end.exit_code,
-        timed_out=end.timed_out,
-        execution_time_ms=end.execution_time_ms,
-        notices=end.notices,
-        truncated=completed.truncated,
-        stdout=stdout,
-        stdout_base64=stdout_base64,
-        stderr=stderr,
-        stderr_base64=stderr_base64,
+def _outcome(completed: Completed) -> list[bytes]:
+    """The JSON of a `CommandOutcome`."""
+    plain = msgspec.to_builtins(command_end(completed.ended))
+    plain["truncated"] = completed.truncated
+    return long_answers.object_with_bytes(
+        plain, {"stdout": completed.stdout, "stderr": completed.stderr}
     )
 
 

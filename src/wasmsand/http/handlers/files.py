@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from starlette.responses import Response
 
+from wasmsand.http import long_answers
 from wasmsand.http.messages import (
     ChangeMode,
     Done,
-    FileList,
     FilePath,
     LinkTarget,
     ListDirectory,
@@ -33,6 +34,10 @@ BYTES = "application/octet-stream"
 TAR = "application/x-tar"
 _PIECE = 256 * 1024
 """Bytes that are handed to the connection at once."""
+_WHOLE_BYTES = 16 * 1024 * 1024
+"""A file, or a part, of at most so much is read in one step. What is longer is read while it
+is sent, so that the server does not hold it."""
+_STEP_BYTES = 1024 * 1024
 _TAR_PIECES = 16
 """Pieces of an archive that are made in one visit to a thread."""
 
@@ -41,21 +46,45 @@ async def read(call: Call[ReadFile, None]) -> Response:
     """`GET /v1/sandboxes/{sandbox}/files`"""
     computer, query = call.entry.computer, call.query
     path = computer.path(query.path)
-    data = await call.service.in_file_thread(
-        lambda: computer.backend.read_file(path, query.offset, query.count)
-    )
-    if len(data) <= _PIECE:
-        return Response(data, media_type=BYTES)
+
+    def begin() -> tuple[bytes, int]:
+        """The beginning, and how much there is."""
+        backend = computer.backend
+        wanted = _WHOLE_BYTES if query.count is None else min(query.count, _WHOLE_BYTES)
+        first = backend.read_file(path, query.offset, wanted)
+        if len(first) < _WHOLE_BYTES:
+            return first, len(first)
+        rest = backend.stat(path).size - query.offset
+        if query.count is not None:
+            rest = min(rest, query.count)
+        if rest > 2 * computer.options.fs_limit_bytes:
+            backend.read_file(path, query.offset, query.count)  # refuses so many holes
+        return first, max(rest, len(first))
+
+    first, size = await call.in_file_thread(begin)
+    if size <= _PIECE:
+        return Response(first, media_type=BYTES)
 
     async def send(emit: Emit) -> None:
-        view = memoryview(data)
-        for begin in range(0, len(data), _PIECE):
-            await emit(bytes(view[begin : begin + _PIECE]))
+        nonlocal first
+        sent, piece, first = 0, first, b""
+        while piece:
+            for start in range(0, len(piece), _PIECE):
+                await emit(piece[start : start + _PIECE])
+            sent += len(piece)
+            at, count = query.offset + sent, min(_STEP_BYTES, size - sent)
+            piece = b""
+            if count:
+                piece = await call.in_file_thread(
+                    partial(computer.backend.read_file, path, at, count)
+                )
+        # If the file has become shorter, the answer has too: the connection breaks off.
 
     with ExitStack() as held:
         held.enter_context(call.service.registry.use(call.entry))
-        size = {"Content-Length": str(len(data))}
-        return Streaming(send, BYTES, held=held.pop_all(), headers=size)
+        held.enter_context(call.service.buffer(call.owner))(len(first))
+        length = {"Content-Length": str(size)}
+        return Streaming(send, BYTES, held=held.pop_all(), headers=length)
 
 
 async def write(call: Call[WriteFile, bytes]) -> Done:
@@ -85,19 +114,22 @@ async def stat(call: Call[StatFile, None]) -> FileInfo:
     """`GET /v1/sandboxes/{sandbox}/files/stat`"""
     computer = call.entry.computer
     path = computer.path(call.query.path)
-    return await call.service.in_file_thread(
-        lambda: computer.backend.stat(path, follow=call.query.follow)
-    )
+    return await call.in_file_thread(lambda: computer.backend.stat(path, follow=call.query.follow))
 
 
-async def listing(call: Call[ListDirectory, None]) -> FileList:
+async def listing(call: Call[ListDirectory, None]) -> Response:
     """`GET /v1/sandboxes/{sandbox}/files/list`"""
     computer = call.entry.computer
     path = computer.path(call.query.path)
-    entries = await call.service.in_file_thread(
-        lambda: computer.backend.list_directory(path, recursive=call.query.recursive)
-    )
-    return FileList(entries=entries)
+
+    def listed() -> list[bytes]:
+        entries = computer.backend.list_directory(path, recursive=call.query.recursive)
+        return long_answers.object_with_list("entries", entries)
+
+    pieces = await call.in_file_thread(listed)
+    with ExitStack() as held:
+        held.enter_context(call.service.buffer(call.owner))(long_answers.size_of(pieces))
+        return long_answers.answer(pieces, held.pop_all())
 
 
 async def mkdir(call: Call[None, MakeDirectory]) -> Done:
@@ -141,7 +173,7 @@ async def read_link(call: Call[FilePath, None]) -> LinkTarget:
     """`GET /v1/sandboxes/{sandbox}/files/link`"""
     computer = call.entry.computer
     path = computer.path(call.query.path)
-    target = await call.service.in_file_thread(lambda: computer.backend.read_link(path))
+    target = await call.in_file_thread(lambda: computer.backend.read_link(path))
     return LinkTarget(target=target)
 
 
@@ -157,16 +189,23 @@ async def export_tar(call: Call[FilePath, None]) -> Streaming:
         pieces = iter(computer.backend.export_tar(path))
         return b"".join(islice(pieces, 1))
 
-    first = await service.in_file_thread(begin)
+    first = await call.in_file_thread(begin)
 
     async def send(emit: Emit) -> None:
         data = first
         while data:
             await emit(data)
-            data = await service.in_file_thread(lambda: b"".join(islice(pieces, _TAR_PIECES)))
+            data = await call.in_file_thread(lambda: b"".join(islice(pieces, _TAR_PIECES)))
+
+    def end() -> None:
+        # To close it may have to tell the sandbox, so it is done on a thread.
+        close = getattr(pieces, "close", None)
+        if close is not None:
+            service.endings.run(close)
 
     with ExitStack() as held:
         held.enter_context(service.registry.use(call.entry))
+        held.callback(end)
         return Streaming(send, TAR, held=held.pop_all())
 
 
@@ -184,5 +223,5 @@ def _two_paths(call: Call[None, TwoPaths]) -> tuple[str, str]:
 
 
 async def _done(call: Call[Any, Any], work: Callable[[], None]) -> Done:
-    await call.service.in_file_thread(work)
+    await call.in_file_thread(work)
     return Done()

@@ -6,7 +6,7 @@ import asyncio
 
 from msgspec import UNSET, UnsetType
 
-from wasmsand.http.computer import Computer
+from wasmsand.http.computer import Computer, check_variables
 from wasmsand.http.messages import (
     ChangeVariables,
     CreateSandbox,
@@ -23,15 +23,23 @@ from wasmsand.sdk import arguments
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.results import Usage
 
+_END_SECONDS = 2.0
+"""How long the answer to a kill waits for the end."""
+
 
 async def create(call: Call[None, CreateSandbox]) -> SandboxState:
     """`POST /v1/sandboxes`"""
     service, settings, wanted = call.service, call.service.settings, call.body
     options = _options(wanted)
     _check_limits(options, settings)
+    isolation = settings.isolation_of(call.owner)
+
+    def make() -> Computer:
+        return Computer(options, settings.max_command_seconds, isolation)
+
     entry = await service.registry.create(
         call.owner,
-        lambda: service.in_file_thread(lambda: Computer(options, settings.max_command_seconds)),
+        lambda: call.in_file_thread(make),
         reserved_bytes=options.memory_limit_bytes + options.fs_limit_bytes,
         idle_seconds=min(wanted.idle_seconds or settings.idle_seconds, settings.idle_seconds),
         lifetime_seconds=min(
@@ -90,15 +98,15 @@ async def kill(call: Call[None, None]) -> Killed:
     """`DELETE /v1/sandboxes/{sandbox}`"""
     entry = call.entry
     if call.service.registry.take(entry):
-        call.service.metrics.sandboxes_ended.labels("killed").inc()
-        # Not on a pool that may refuse: nobody else knows the sandbox any more.
-        await asyncio.to_thread(entry.computer.kill)
+        # Nobody finds it any more. Its end is awaited for a moment only, so that whoever kills
+        # one to make another finds its quota free.
+        await asyncio.wait({call.service.end(entry, "killed")}, timeout=_END_SECONDS)
     return Killed()
 
 
 async def usage(call: Call[None, None]) -> Usage:
     """`GET /v1/sandboxes/{sandbox}/usage`"""
-    return await call.service.in_file_thread(call.entry.computer.backend.usage)
+    return await call.in_file_thread(call.entry.computer.backend.usage)
 
 
 async def variables(call: Call[None, None]) -> Variables:
@@ -111,6 +119,7 @@ async def change_variables(call: Call[None, ChangeVariables]) -> Variables:
     environment = call.entry.computer.env
     # Checked first: all of it is done, or nothing.
     arguments.variables("set", call.body.set)
+    check_variables({**environment.chosen(), **call.body.set})
     for name in [arguments.variable_name(name) for name in call.body.unset]:
         environment.unset(name)
     for name, value in call.body.set.items():

@@ -17,4 +17,9 @@ async def health(call: Call[None, None]) -> Health:
 
 async def metrics(call: Call[None, None]) -> Response:
     """`GET /metrics`"""
-    return Response(call.service.metrics.text(), media_type=CONTENT_TYPE)
+    service, owner = call.service, call.owner
+    if owner.all_metrics:
+        content = service.metrics.text()
+    else:
+        content = service.metrics.own_text(owner.name, service.own_figures(owner))
+    return Response(content, media_type=CONTENT_TYPE)

@@ -17,10 +17,12 @@ from wasmsand.http.messages import (
     StartCommand,
     StartedCommands,
     WaitCommand,
+    WriteInput,
+    Written,
 )
 from wasmsand.http.routing import Call
 from wasmsand.http.started import Started
-from wasmsand.sdk.backend import Ended
+from wasmsand.sdk.backend import BackendProcess, Ended
 
 LONGEST_WAIT_MS = 20_000
 """Of one request: a client that wants more asks again, and so learns that the server lives."""
@@ -30,10 +32,19 @@ async def start(call: Call[None, StartCommand]) -> CommandState:
     """`POST /v1/sandboxes/{sandbox}/commands`"""
     computer = call.entry.computer
     request = computer.command_request(call.body)
-    computer.make_room()
-    with call.service.quotas.running_command(call.owner):
-        process = await call.service.in_command_thread(lambda: computer.backend.start(request))
-    return _state(computer.remember(process), None)
+
+    def begin() -> BackendProcess:
+        # Asks the sandbox which commands have ended, so it is done here.
+        computer.make_room()
+        return computer.backend.start(request)
+
+    computer.starting += 1
+    try:
+        with call.running_command():
+            process = await call.in_command_thread(begin)
+        return _state(computer.remember(process), None)
+    finally:
+        computer.starting -= 1
 
 
 async def listing(call: Call[None, None]) -> StartedCommands:
@@ -45,15 +56,15 @@ async def listing(call: Call[None, None]) -> StartedCommands:
             for started in call.entry.computer.all_started()
         ]
 
-    return StartedCommands(commands=await call.service.in_file_thread(states))
+    return StartedCommands(commands=await call.in_file_thread(states))
 
 
 async def wait(call: Call[WaitCommand, None]) -> CommandState:
     """`GET /v1/sandboxes/{sandbox}/commands/{command}`"""
     started = _named(call)
     seconds = min(call.query.wait_ms, LONGEST_WAIT_MS) / 1000
-    with call.service.quotas.running_command(call.owner):
-        ended = await call.service.in_command_thread(lambda: started.process.wait(seconds))
+    with call.running_command():
+        ended = await call.in_command_thread(lambda: started.process.wait(seconds), seconds)
     return _state(started, ended)
 
 
@@ -61,28 +72,33 @@ async def output(call: Call[ReadOutput, None]) -> OutputBatch:
     """`GET /v1/sandboxes/{sandbox}/commands/{command}/output`"""
     started = _named(call)
     seconds = min(call.query.wait_ms, LONGEST_WAIT_MS) / 1000
-    with call.service.quotas.running_command(call.owner):
-        return await started.batch(call.query.after, seconds, call.service.in_command_thread)
+    with call.running_command():
+        return await started.batch(
+            call.query.after, seconds, lambda read: call.in_command_thread(read, seconds)
+        )
 
 
-async def write_input(call: Call[InputDescriptor, bytes]) -> Done:
+async def write_input(call: Call[WriteInput, bytes]) -> Written:
     """`POST /v1/sandboxes/{sandbox}/commands/{command}/input`"""
     process = _named(call).process
-    with call.service.quotas.running_command(call.owner):
-        await call.service.in_command_thread(lambda: process.write(call.body, call.query.fd))
-    return Done()
+    seconds = min(call.query.wait_ms, LONGEST_WAIT_MS) / 1000
+    with call.running_command():
+        written = await call.in_command_thread(
+            lambda: process.write(call.body, call.query.fd, seconds), seconds
+        )
+    return Written(written=written)
 
 
 async def close_input(call: Call[InputDescriptor, None]) -> Done:
     """`DELETE /v1/sandboxes/{sandbox}/commands/{command}/input`"""
     process = _named(call).process
-    await call.service.in_file_thread(lambda: process.close_input(call.query.fd))
+    await call.in_file_thread(lambda: process.close_input(call.query.fd))
     return Done()
 
 
 async def kill(call: Call[None, None]) -> Done:
     """`POST /v1/sandboxes/{sandbox}/commands/{command}/kill`"""
-    await call.service.in_file_thread(_named(call).process.kill)
+    await call.in_file_thread(_named(call).process.kill)
     return Done()
 
 
@@ -95,7 +111,7 @@ async def forget(call: Call[None, None]) -> Done:
 async def processes(call: Call[None, None]) -> ProcessList:
     """`GET /v1/sandboxes/{sandbox}/processes`"""
     backend = call.entry.computer.backend
-    return ProcessList(processes=await call.service.in_file_thread(backend.processes))
+    return ProcessList(processes=await call.in_file_thread(backend.processes))
 
 
 async def signal(call: Call[None, SendSignal]) -> Done:
@@ -103,7 +119,7 @@ async def signal(call: Call[None, SendSignal]) -> Done:
     backend, word = call.entry.computer.backend, call.part("pid")
     if not word.isdecimal() or len(word) > 10:
         raise ApiFailure(400, "invalid_value", f"a pid is a number, not {word[:64]!r}")
-    await call.service.in_file_thread(lambda: backend.signal(int(word), call.body.signal))
+    await call.in_file_thread(lambda: backend.signal(int(word), call.body.signal))
     return Done()
 
 

@@ -93,11 +93,11 @@ class FdTable:
         if not 0 <= fd < self.limit:
             raise KernelError(Errno.EBADF)
         self._charge(file)
-        file.references += 1  # survives closing fd even if fd is its only name
-        if fd in self._files:
-            self.close(fd)
-        file.references -= 1
+        before = self._files.get(fd)
+        self._close_on_exec.discard(fd)
         self._put(fd, file, close_on_exec)
+        if before is not None:  # last: it may hang up a terminal, which ends this process
+            self._closed(before)
 
     def _put(self, fd: int, file: OpenFile, close_on_exec: bool) -> None:
         self._files[fd] = file
@@ -112,9 +112,12 @@ class FdTable:
         except KeyError:
             raise KernelError(Errno.EBADF) from None
         self._close_on_exec.discard(fd)
-        self._ledger.objects -= FD_COST
         if fd < self._lowest_free:
             self._lowest_free = fd
+        self._closed(file)
+
+    def _closed(self, file: OpenFile) -> None:
+        self._ledger.objects -= FD_COST
         if self.on_close is not None:
             self.on_close(file)
         file.forget()
@@ -128,7 +131,8 @@ class FdTable:
     def close_for_exec(self) -> None:
         """Close what is marked close-on-exec."""
         for fd in sorted(self._close_on_exec):
-            self.close(fd)
+            if fd in self._files:  # a terminal that hangs up may have ended the process
+                self.close(fd)
 
     def close_on_exec(self, fd: int) -> bool:
         """The FD_CLOEXEC flag of `fd`."""

@@ -40,6 +40,7 @@ class Terminal:
     """A pseudo-terminal's shared state."""
 
     __slots__ = (
+        "_charged",
         "_ledger",
         "_typed",
         "changed",
@@ -72,6 +73,7 @@ class Terminal:
     ) -> None:
         ledger.add_object(TERMINAL_COST)
         self._ledger = ledger
+        self._charged = True
         self.index = index
         self.device = device
         self.namespace = namespace
@@ -132,8 +134,10 @@ class Terminal:
             self.leave_ledger()
 
     def leave_ledger(self) -> None:
-        """A side was closed: the terminal is gone when both are."""
-        if not self.master_open and not self.slaves:
+        """A side was closed: the terminal is gone when both are. That can be noticed twice: the
+        hang-up ends processes, which close the other side."""
+        if self._charged and not self.master_open and not self.slaves:
+            self._charged = False
             self._ledger.drop_object(TERMINAL_COST)
 
 

@@ -26,6 +26,7 @@ from wasmsand.kernel.process.delivery import (
 )
 from wasmsand.kernel.process.groups import leave_terminal
 from wasmsand.kernel.process.process import Process, ProcessState, Usage
+from wasmsand.kernel.process.room import require_room
 from wasmsand.kernel.process.signals import SA_NOCLDWAIT, SIG_IGN, Signal, SignalInfo
 from wasmsand.kernel.wait import WouldBlock
 
@@ -35,18 +36,9 @@ if TYPE_CHECKING:
 
 def require_room_for_child(kernel: Kernel, parent: Process) -> None:
     """EAGAIN when the sandbox, or the user by RLIMIT_NPROC, has too many processes; ENOMEM
-    when there is no memory for the record of another one.
-
-    What commands left in the background gets EAGAIN when it is a crowd by itself, which the
-    next command ends (`Kernel.is_crowded`): commands that run have the rest for themselves."""
+    when there is no memory for the record of another one."""
     table = kernel.processes
-    table.require_room()
-    if (
-        table.population * 4 > table.maximum * 3
-        and table.is_left_behind(parent.job)
-        and table.population_left_behind() * 4 > table.maximum * 3
-    ):
-        raise KernelError(Errno.EAGAIN, f"{table.maximum} processes; raise max_processes")
+    require_room(kernel, parent)
     kernel.ledger.require(PROCESS_COST + parent.argument_cost + len(parent.fds) * FD_COST)
     limit, uid = parent.rlimits.processes, parent.identity.uid
     if limit < table.maximum and uid != 0 and table.count_of_user(uid) >= limit:
@@ -106,7 +98,7 @@ def exit_process(kernel: Kernel, process: Process, status: int) -> None:
         kernel.network.rights.collect()
     kernel.namespace.release(process.cwd)
     process.real_timer_deadline = 0
-    process.memory_bytes = 0
+    process.leave_memory()
     held_together = _groups_with_a_parent(kernel, process)
     _give_children_to_init(kernel, process)
     leave_terminal(kernel, process)

@@ -20,6 +20,7 @@ from wasmsand.kernel.wait import WaitQueue
 
 if TYPE_CHECKING:
     from wasmsand.kernel.files.terminal import Terminal
+    from wasmsand.kernel.process.memory import MemoryAccount
 
 CPU_COUNT: Final = 2
 ALL_PROCESSORS: Final = (1 << CPU_COUNT) - 1
@@ -80,6 +81,7 @@ class Process:
         "argv",
         "call_deadline",
         "call_done",
+        "call_progress",
         "call_started",
         "child_queue",
         "children",
@@ -99,6 +101,7 @@ class Process:
         "has_execed",
         "identity",
         "job",
+        "memory",
         "memory_bytes",
         "name",
         "nice",
@@ -178,7 +181,10 @@ class Process:
         self.start_ns = start_ns
         self.usage = Usage()
         self.children_usage = Usage()
+        self.memory: MemoryAccount | None = None
+        """The account of the program it is in."""
         self.memory_bytes = 0
+        """What ps shows of that."""
 
         self.threads: Sequence[Process] = ()
         """All of them, once there was more than one."""
@@ -195,6 +201,8 @@ class Process:
         """Absolute time limit of the call being retried, fixed at its first try."""
         self.call_started: int | None = None
         """The time of the first try, for a call that waits for several times at once."""
+        self.call_progress: object | None = None
+        """What a call that is retried has made so far, if it is more than a number."""
 
     @property
     def leader(self) -> Process:
@@ -205,6 +213,13 @@ class Process:
     def stopped(self) -> bool:
         """Suspended by job control."""
         return self.state is ProcessState.STOPPED
+
+    def leave_memory(self, new: MemoryAccount | None = None) -> None:
+        """It has ended, or is in another program now."""
+        if self.memory is not None:
+            self.memory.owner_left()
+        self.memory = new
+        self.memory_bytes = 0 if new is None else new.total
 
     def shown_state(self) -> ProcessState:
         """The state as ps shows it: running if one thread does."""

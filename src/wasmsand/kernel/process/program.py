@@ -46,7 +46,8 @@ class Program:
     of_image: bool
     """Whether the content is the image's; else a guest, or a user of the host, wrote it."""
     size: int
-    read: Callable[[], bytes]
+    read: Callable[[int, int], bytes]
+    """What is at an offset, of a size; less if the file has become shorter."""
     keep_key: Callable[[str], None]
     """To be called with the hash of what `read` gave, for the next time."""
 
@@ -84,7 +85,7 @@ def find_program(
                 namespace.content_key(node),
                 namespace.is_of_image(node),
                 stat.size,
-                _reader(kernel, node, stat.size),
+                _reader(kernel, node),
                 _key_keeper(kernel, node, stat),
             )
         if not header.startswith(b"#!"):
@@ -105,9 +106,9 @@ def _path_of(kernel: Kernel, node: Node) -> bytes:
         return b"/ (deleted)"
 
 
-def _reader(kernel: Kernel, node: Node, size: int) -> Callable[[], bytes]:
-    def read() -> bytes:
-        return kernel.namespace.read(node, 0, size)
+def _reader(kernel: Kernel, node: Node) -> Callable[[int, int], bytes]:
+    def read(offset: int, size: int) -> bytes:
+        return kernel.namespace.read(node, offset, size)
 
     return read
 
@@ -134,11 +135,10 @@ def _parse_interpreter(header: bytes, path: bytes) -> tuple[bytes, bytes]:
 
 
 def _require_size(argv: tuple[bytes, ...], environ: tuple[bytes, ...]) -> None:
-    total = 0
-    for string in (*argv, *environ):
-        if len(string) >= ARGUMENT_STRING_MAX:
-            raise KernelError(Errno.E2BIG, "an argument is too long")
-        total += len(string) + 1 + _POINTER_BYTES
+    lengths = [*map(len, argv), *map(len, environ)]
+    if lengths and max(lengths) >= ARGUMENT_STRING_MAX:
+        raise KernelError(Errno.E2BIG, "an argument is too long")
+    total = sum(lengths) + len(lengths) * (1 + _POINTER_BYTES)
     if total > ARGUMENT_BYTES_MAX:
         raise KernelError(Errno.E2BIG, f"arguments and environment need {total} bytes")
 

@@ -46,6 +46,7 @@ class Thread(Process):
         self.call_done = 0
         self.call_deadline = None
         self.call_started = None
+        self.call_progress = None
 
     @property
     def leader(self) -> Process:
@@ -64,6 +65,7 @@ _OWN: Final = frozenset(
     {
         "call_deadline",
         "call_done",
+        "call_progress",
         "call_started",
         "clear_tid",
         "dead",

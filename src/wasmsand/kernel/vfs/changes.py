@@ -3,7 +3,7 @@
 Owns `changes`. Rules: it works on a snapshot, so the tree may go on meanwhile; changes are by
 path, each directory before its entries, so that doing them one after another, on a fresh tree,
 makes the same tree; a time of access is no change; nothing recurses, since trees are as deep as
-guests like.
+guests like; what lies deeper than a path can be long (PATH_MAX) is left out.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from wasmsand.kernel.limits import PATH_MAX
 from wasmsand.kernel.vfs.inode import (
     REMOVED,
     DirectoryInode,
@@ -37,35 +38,46 @@ def changes(snapshot: Snapshot) -> Iterator[Change]:
     directory whenever one of its entries has changed, so that its time can be set again."""
     image = snapshot.layers[-1]
     names: dict[int, bytes] = {}
-    """A path of each inode that may have several."""
-    waiting: list[tuple[bytes, int, bool]] = [(b"", ROOT_INO, True)]
-    """Directories: path, number, and whether the image has the same one at this path."""
+    """A path of each inode that has several."""
+    waiting: list[tuple[bytes, bytes, int, bool]] = [(b"", b"", ROOT_INO, True)]
+    """Directories: path of the one above, name, number, and whether the image has the same one
+    there. Whole paths are made when they are needed: those of siblings may be long."""
     while waiting:
-        path, ino, in_image = waiting.pop()
+        prefix, own_name, ino, in_image = waiting.pop()
+        path = prefix + own_name
         directory = _inode(snapshot, ino)
         assert isinstance(directory, DirectoryInode)
         before = image[ino] if in_image else None
         old_entries = before.entries if isinstance(before, DirectoryInode) else {}
         prefix = path + b"/" if path else b""
-        gone = old_entries.keys() - directory.entries.keys()
-        found = [Change(prefix + name, None) for name in sorted(gone)]
-        below: list[tuple[bytes, int, bool]] = []
+        gone = sorted(old_entries.keys() - directory.entries.keys())
+        found: list[tuple[bytes, int | None]] = [(name, None) for name in gone]
+        below: list[tuple[bytes, bytes, int, bool]] = []
         for name, (child, _) in sorted(directory.entries.items()):
-            place = prefix + name
+            if len(prefix) + len(name) >= PATH_MAX:
+                continue
             old = old_entries.get(name)
             same = old is not None and old[0] == child
             if old is not None and not same:
-                found.append(Change(place, None))
+                found.append((name, None))
             inode = _inode(snapshot, child)
             if isinstance(inode, DirectoryInode):
-                below.append((place, child, same))
-                continue
-            if not same or not _same(inode, image[child]):
-                found.append(Change(place, inode, names.get(child)))
-            names.setdefault(child, place)
+                below.append((prefix, name, child, same))
+            elif not same or not _same(inode, image[child]):
+                found.append((name, child))
+            elif inode.nlink > 1:
+                names.setdefault(child, prefix + name)
         if found or not path or before is None or not _same(directory, before):
             yield Change(path, directory)
-        yield from found
+        for name, number in found:
+            place = prefix + name
+            if number is None:
+                yield Change(place, None)
+                continue
+            inode = _inode(snapshot, number)
+            yield Change(place, inode, names.get(number))
+            if inode.nlink > 1:
+                names.setdefault(number, place)
         waiting.extend(reversed(below))
 
 

@@ -4,8 +4,13 @@ Owns `FileContent` and `ImageData`. A file is a dict of 64 KiB chunks over optio
 image data. Rules:
 
 - A chunk that was ever written is a `bytearray`, is paid for in blocks, and belongs to
-  exactly one content if its index is in `private`; otherwise it is shared with a frozen
+  exactly one content if its index is in `private`; otherwise it is shared with another
   content and is copied before its first change.
+- Room that was allocated and not yet written is a number in `reserved`, no chunk. `order`
+  has the indexes of chunks and of reserved room, sorted.
+- No operation depends on the size that a file seems to have: each costs the chunks and
+  bytes that it touches. Forking and sharing copy the dict of chunks.
+- What the host holds is at most 1.25 times what is paid for, and 512 bytes per chunk.
 - A chunk may be shorter than 64 KiB: what is missing reads as zeros, and so do bytes
   of a chunk past the end of the file.
 - An absent chunk is image data below `image_end`, and a hole above it. An empty `bytes`
@@ -14,10 +19,13 @@ image data. Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator
+from itertools import repeat
 from typing import Protocol
 
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.limits import FREED_PER_CALL
 from wasmsand.kernel.vfs.filesystem import Data
 from wasmsand.kernel.vfs.model import BLOCK_SIZE
 from wasmsand.kernel.vfs.space import Space, blocks_of
@@ -29,6 +37,9 @@ BLOCKS_PER_CHUNK = CHUNK_SIZE // BLOCK_SIZE
 _BLOCK_SHIFT = BLOCK_SIZE.bit_length() - 1
 _BLOCK_MASK = BLOCK_SIZE - 1
 _PUNCHED = b""
+_ZEROS = bytes(CHUNK_SIZE)
+_END = 1 << 62
+"""An index past every chunk."""
 
 
 class Sliceable(Protocol):
@@ -75,14 +86,19 @@ class FileContent:
         "image_end",
         "key",
         "key_of_image",
+        "order",
         "private",
+        "reserved",
         "size",
     )
 
     def __init__(self, image: ImageData | None = None, key: str | None = None) -> None:
         self.size = image.size if image else 0
         self.chunks: dict[int, bytearray | bytes] = {}
+        self.order: list[int] = []
         self.private: set[int] = set()
+        self.reserved: dict[int, int] | None = None
+        """Blocks paid for of a chunk, by index, where these are more than it needs."""
         self.blocks = 0
         """Blocks paid for."""
         self.image = image
@@ -98,12 +114,27 @@ class FileContent:
         twin = FileContent.__new__(FileContent)
         twin.size = self.size
         twin.chunks = dict(self.chunks)
+        twin.order = self.order.copy()
         twin.private = set()
+        twin.reserved = dict(self.reserved) if self.reserved else None
         twin.blocks = self.blocks
         twin.image = self.image
         twin.image_end = self.image_end
         twin.key = self.key
         twin.key_of_image = self.key_of_image
+        return twin
+
+    def share(self) -> FileContent:
+        """A content with the same bytes and without reserved room; both share chunks, and
+        both may be written from now on. Whoever keeps it in a tree pays for its blocks."""
+        twin = self.fork()
+        if self.private:
+            self.private = set()
+        if twin.reserved:
+            twin.blocks -= twin._surplus()
+            twin.reserved = None
+            twin.order = [index for index in twin.order if index in twin.chunks]
+        twin.key_of_image = False
         return twin
 
     # Reading.
@@ -122,8 +153,18 @@ class FileContent:
         last = (end - 1) >> CHUNK_SHIFT
         if first == last:
             return self._piece(first, offset & CHUNK_MASK, ((end - 1) & CHUNK_MASK) + 1)
-        pieces = [self._piece(first, offset & CHUNK_MASK, CHUNK_SIZE)]
-        pieces += [self._piece(index, 0, CHUNK_SIZE) for index in range(first + 1, last)]
+        # Chunks as they are, and one block of zeros for all holes: copied only once.
+        pieces: list[Data] = [self._piece(first, offset & CHUNK_MASK, CHUNK_SIZE)]
+        for index in range(first + 1, last):
+            chunk = self.chunks.get(index)
+            if chunk is not None:
+                pieces.append(chunk)
+                if len(chunk) < CHUNK_SIZE:
+                    pieces.append(memoryview(_ZEROS)[len(chunk) :])
+            elif index << CHUNK_SHIFT >= self.image_end:
+                pieces.append(_ZEROS)
+            else:
+                pieces.append(self._piece(index, 0, CHUNK_SIZE))
         pieces.append(self._piece(last, 0, ((end - 1) & CHUNK_MASK) + 1))
         return b"".join(pieces)
 
@@ -163,7 +204,8 @@ class FileContent:
                         (have + _BLOCK_MASK) >> _BLOCK_SHIFT
                     )
                     if more:
-                        if more > space.limit_blocks - space.used_blocks:
+                        free = space.limit_blocks - space.used_blocks - space.discarded_blocks
+                        if self.reserved or more > free:
                             return self._write_pieces(offset, data, space)
                         space.used_blocks += more
                         self.blocks += more
@@ -207,16 +249,17 @@ class FileContent:
         chunk = self.chunks.get(index)
         base = index << CHUNK_SHIFT
         have = self._present(index)
-        paid = blocks_of(have) if chunk is not None else 0
-        more = blocks_of(max(have, stop)) - paid
-        if more > space.free_blocks():
+        paid = self._paid(index)
+        needed = blocks_of(max(have, stop))
+        if needed - paid > space.free_blocks():
             affordable = (paid + space.free_blocks()) * BLOCK_SIZE
             if affordable < have or affordable <= start:
                 return 0
             stop = affordable
-            more = blocks_of(max(have, stop)) - paid
-        space.take_blocks(more)
-        self.blocks += more
+            needed = blocks_of(max(have, stop))
+        if needed >= paid:
+            space.take_blocks(needed - paid)
+            self.blocks += needed - paid
         if index not in self.private:
             if start == 0 and stop >= have:
                 chunk = bytearray()
@@ -225,67 +268,109 @@ class FileContent:
                 chunk = bytearray(self.image.slice(base, base + have))
             else:
                 chunk = bytearray(chunk or b"")
-            self.chunks[index] = chunk
+            self._put(index, chunk)
             self.private.add(index)
+        if needed >= paid and self.reserved:
+            self.reserved.pop(index, None)
         assert type(chunk) is bytearray
         if start > len(chunk):
             chunk.extend(bytes(start - len(chunk)))
         return stop
+
+    def _put(self, index: int, chunk: bytearray | bytes) -> None:
+        if index not in self.chunks and not (self.reserved and index in self.reserved):
+            order = self.order
+            if not order or index > order[-1]:
+                order.append(index)
+            else:
+                insort(order, index)
+        self.chunks[index] = chunk
 
     # Changing the size and the room.
 
     def truncate(self, size: int, space: Space) -> None:
         """Cut off what is past `size`, or extend by a hole."""
         if size <= self.size:
-            first_gone = (size + CHUNK_MASK) >> CHUNK_SHIFT
-            for index in [index for index in self.chunks if index >= first_gone]:
-                self._drop(index, space)
+            self._drop((size + CHUNK_MASK) >> CHUNK_SHIFT, _END, space)
             if size & CHUNK_MASK:
                 self._shorten(size >> CHUNK_SHIFT, size & CHUNK_MASK, space)
             self.image_end = min(self.image_end, size)
         self.size = size
         self.key = None
 
-    def _drop(self, index: int, space: Space) -> None:
-        chunk = self.chunks.pop(index)
-        self.private.discard(index)
-        freed = blocks_of(len(chunk))
+    def _drop(self, first: int, end: int, space: Space) -> None:
+        """Forget chunks and reservations from index `first` up to before `end`."""
+        low = bisect_left(self.order, first)
+        high = bisect_left(self.order, end, low)
+        gone = self.order[low:high]
+        freed = 0
+        if self.reserved:
+            for index in [index for index in self.reserved if first <= index < end]:
+                freed += self.reserved.pop(index)
+                freed -= blocks_of(len(self.chunks.get(index, _PUNCHED)))
+        if gone:
+            del self.order[low:high]
+            chunks = list(map(self.chunks.pop, gone, repeat(_PUNCHED)))
+            paid = sum((length + _BLOCK_MASK) >> _BLOCK_SHIFT for length in map(len, chunks))
+            if len(chunks) > FREED_PER_CALL:
+                space.discard(chunks, paid)
+            freed += paid
+            self.private.difference_update(gone)
+            if not self.chunks:
+                # An emptied table keeps its size, which nobody pays for.
+                self.chunks, self.private = {}, set()
         self.blocks -= freed
         space.give_blocks(freed)
 
-    def _shorten(self, index: int, length: int, space: Space) -> None:
-        chunk = self.chunks.get(index)
-        if chunk is None or len(chunk) <= length:
-            return
-        freed = blocks_of(len(chunk)) - blocks_of(length)
-        if index in self.private:
-            assert type(chunk) is bytearray
-            del chunk[length:]
-        else:
-            self.chunks[index] = chunk[:length]
+    def _shorten(self, index: int, length: int, space: Space, *, keep_room: bool = False) -> None:
+        """Cut a chunk off, and give back room after it unless that was reserved to stay."""
+        chunk = self.chunks.get(index, _PUNCHED)
+        paid = self._paid(index)
+        kept = min(paid, blocks_of(min(length, len(chunk))))
+        if self.reserved and index in self.reserved:
+            if keep_room:
+                kept = paid
+            else:
+                del self.reserved[index]
+                kept = min(paid, max(kept, blocks_of(length)))
+                if kept > blocks_of(min(length, len(chunk))):
+                    self.reserved[index] = kept
+        if len(chunk) > length:
+            # A new one: shortened in place it would keep all of its memory.
+            self.chunks[index] = bytearray(memoryview(chunk)[:length])
             self.private.add(index)
-        self.blocks -= freed
-        space.give_blocks(freed)
+        self.blocks -= paid - kept
+        space.give_blocks(paid - kept)
+
+    def free(self, space: Space) -> None:
+        """Give back all that was paid for. The content must not be used any more."""
+        space.give_blocks(self.blocks)
+        if len(self.chunks) > FREED_PER_CALL:
+            space.discard(self.chunks.values(), self.blocks - self._surplus())
 
     def allocate(self, offset: int, length: int, space: Space, *, keep_size: bool) -> None:
         """Pay for a range, all of it or (ENOSPC) none."""
         end = offset + length
         first, last = offset >> CHUNK_SHIFT, (end - 1) >> CHUNK_SHIFT
         # Refuse a huge range before looking at each of its chunks.
-        known = len(self.chunks)
+        known = len(self.chunks) + len(self.reserved or ())
         if (last - first - 1 - known) * BLOCKS_PER_CHUNK > space.free_blocks():
             raise space.full()
-        needed = 0
+        wanted: dict[int, int] = {}
+        more = 0
         for index in range(first, last + 1):
             stop = CHUNK_SIZE if index < last else ((end - 1) & CHUNK_MASK) + 1
-            paid = blocks_of(len(self.chunks.get(index, _PUNCHED)))
-            needed += blocks_of(max(self._present(index), stop)) - paid
-        if needed > space.free_blocks():
-            raise space.full()
-        for index in range(first, last + 1):
-            stop = CHUNK_SIZE if index < last else ((end - 1) & CHUNK_MASK) + 1
-            # Starting at the end of the chunk keeps all that is there and fills up to it.
-            self._make_writable(index, stop, stop, space)
+            needed, paid = blocks_of(max(self._present(index), stop)), self._paid(index)
+            if needed > paid:
+                wanted[index] = needed
+                more += needed - paid
+        space.take_blocks(more)
+        self.blocks += more
+        if wanted:
+            before = self.reserved or {}
+            self.order += [i for i in wanted if i not in self.chunks and i not in before]
+            self.order.sort()
+            self.reserved = before | wanted
         if end > self.size and not keep_size:
             self.size = end
         self.key = None
@@ -293,32 +378,38 @@ class FileContent:
     def punch_hole(self, offset: int, length: int, space: Space) -> None:
         """Make a range read as zeros; whole chunks give their blocks back."""
         end = offset + length
-        touched = {index for index in self.chunks if _overlaps(index, offset, end)}
-        image_stop = min(self.image_end, end)
-        if offset < image_stop:
-            touched.update(range(offset >> CHUNK_SHIFT, ((image_stop - 1) >> CHUNK_SHIFT) + 1))
-        for index in sorted(touched):
-            base = index << CHUNK_SHIFT
-            start = max(offset - base, 0)
-            chunk = self.chunks.get(index)
-            have = self._present(index)
-            stop = min(end - base, have)
-            if stop <= start:
-                continue
-            if start == 0 and stop == have:
-                if chunk is not None:
-                    self._drop(index, space)
-                if base < self.image_end:
-                    self.chunks[index] = _PUNCHED
-            elif chunk is not None and stop == have:
-                self._shorten(index, start, space)
-            else:
-                if self._make_writable(index, start, stop, space) < stop:
-                    raise space.full()
-                writable = self.chunks[index]
-                assert type(writable) is bytearray
-                writable[start:stop] = bytes(stop - start)
+        first, last = offset >> CHUNK_SHIFT, (end - 1) >> CHUNK_SHIFT
+        first_whole, end_whole = (offset + CHUNK_MASK) >> CHUNK_SHIFT, end >> CHUNK_SHIFT
+        # The ends first: they may need room.
+        for index in (first, last) if first < last else (first,):
+            if not first_whole <= index < end_whole:
+                base = index << CHUNK_SHIFT
+                self._punch_in_chunk(index, max(offset - base, 0), end - base, space)
+        if first_whole < end_whole:
+            self._drop(first_whole, end_whole, space)
+            for index in range(first_whole, min(end_whole, self._image_chunks())):
+                self._put(index, _PUNCHED)
         self.key = None
+
+    def _punch_in_chunk(self, index: int, start: int, stop: int, space: Space) -> None:
+        chunk = self.chunks.get(index)
+        have = self._present(index)
+        stop = min(stop, have)
+        if stop <= start:
+            return
+        if start == 0 and stop == have:
+            if chunk is not None:
+                self._drop(index, index + 1, space)
+            if index < self._image_chunks():
+                self._put(index, _PUNCHED)
+        elif chunk is not None and stop == have:
+            self._shorten(index, start, space, keep_room=True)
+        else:
+            if self._make_writable(index, start, stop, space) < stop:
+                raise space.full()
+            writable = self.chunks[index]
+            assert type(writable) is bytearray
+            writable[start:stop] = bytes(stop - start)
 
     # Asking about holes.
 
@@ -329,18 +420,16 @@ class FileContent:
         index = offset >> CHUNK_SHIFT
         if offset < self._data_end(index):
             return offset
-        later = [i for i, chunk in self.chunks.items() if i > index and chunk]
-        following = min(later, default=-1)
-        image_chunks = (self.image_end + CHUNK_MASK) >> CHUNK_SHIFT
-        stop = following if following >= 0 else image_chunks
-        for candidate in range(index + 1, min(stop, image_chunks)):
-            if candidate not in self.chunks:
-                following = candidate
-                break
-        found = following << CHUNK_SHIFT
-        if following < 0 or found >= self.size:
+        index += 1
+        image_chunks = self._image_chunks()
+        while index < image_chunks and self._data_end(index) == index << CHUNK_SHIFT:
+            index += 1  # punched
+        if index >= image_chunks:
+            place = bisect_left(self.order, index)
+            index = self.order[place] if place < len(self.order) else _END
+        if index << CHUNK_SHIFT >= self.size:
             raise KernelError(Errno.ENXIO)
-        return found
+        return index << CHUNK_SHIFT
 
     def seek_hole(self, offset: int) -> int:
         """The next offset in a hole; the end of the file counts as one."""
@@ -356,9 +445,23 @@ class FileContent:
             offset = data_end
         return self.size
 
+    def extents(self) -> Iterator[tuple[int, int]]:
+        """Offset and length of what is no hole."""
+        offset = 0
+        while offset < self.size:
+            try:
+                start = self.seek_data(offset)
+            except KernelError:
+                return
+            offset = self.seek_hole(start)
+            yield start, offset - start
+
     def _data_end(self, index: int) -> int:
         """Where the data of a chunk ends (whole blocks), as an offset in the file."""
-        return (index << CHUNK_SHIFT) + blocks_of(self._present(index)) * BLOCK_SIZE
+        blocks = blocks_of(self._present(index))
+        if self.reserved:
+            blocks = max(blocks, self.reserved.get(index, 0))
+        return (index << CHUNK_SHIFT) + blocks * BLOCK_SIZE
 
     def _present(self, index: int) -> int:
         """How many bytes of a chunk there are, written or of the image."""
@@ -367,18 +470,30 @@ class FileContent:
             return len(chunk)
         return min(max(self.image_end - (index << CHUNK_SHIFT), 0), CHUNK_SIZE)
 
+    def _paid(self, index: int) -> int:
+        """Blocks paid for of a chunk."""
+        if self.reserved and index in self.reserved:
+            return self.reserved[index]
+        return blocks_of(len(self.chunks.get(index, _PUNCHED)))
+
+    def _surplus(self) -> int:
+        """Blocks paid for that no chunk needs yet."""
+        return sum(
+            paid - blocks_of(len(self.chunks.get(index, _PUNCHED)))
+            for index, paid in (self.reserved or {}).items()
+        )
+
+    def _image_chunks(self) -> int:
+        """How many chunks, from the first one, the image has data for."""
+        return (self.image_end + CHUNK_MASK) >> CHUNK_SHIFT
+
     def stat_blocks(self) -> int:
         """st_blocks: what is paid for, and what of the image still shows."""
         blocks = self.blocks
         if self.image_end:
             blocks += blocks_of(self.image_end)
-            for index in self.chunks:
-                hidden = self.image_end - (index << CHUNK_SHIFT)
-                if hidden > 0:
+            for index in self.order[: bisect_left(self.order, self._image_chunks())]:
+                if index in self.chunks:
+                    hidden = self.image_end - (index << CHUNK_SHIFT)
                     blocks -= blocks_of(min(hidden, CHUNK_SIZE))
         return blocks * (BLOCK_SIZE // 512)
-
-
-def _overlaps(index: int, start: int, end: int) -> bool:
-    base = index << CHUNK_SHIFT
-    return base < end and start < base + CHUNK_SIZE

@@ -10,10 +10,13 @@ Methods that take `parent` may assume that it is a directory and that names are 
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.vfs.model import DirEntry, FileTime, Stat, StatFs
+
+if TYPE_CHECKING:
+    from wasmsand.kernel.vfs.content import FileContent
 
 Data = bytes | bytearray | memoryview
 
@@ -71,6 +74,9 @@ class FileSystem:
     dev: int = 0
     """st_dev of every object; given by the mount table."""
 
+    moves: int = 0
+    """How often a directory has got another parent: unchanged, what was nested still is."""
+
     has_descriptors: ClassVar[bool] = False
     """Whether there are inodes for which `fd_reference` says something."""
 
@@ -123,6 +129,14 @@ class FileSystem:
         """The directory that holds a directory; the root is its own parent."""
         raise NotImplementedError
 
+    def contains(self, ancestor: int, ino: int) -> bool:
+        """Whether a directory is `ancestor` or lies below it."""
+        while ino != ancestor:
+            if ino == self.root_ino:
+                return False
+            ino = self.parent(ino)
+        return True
+
     def name_of(self, ino: int) -> tuple[int, bytes] | None:
         """A directory and a name in it that mean this inode; None when it has none."""
         raise NotImplementedError
@@ -156,6 +170,11 @@ class FileSystem:
     def seek_hole(self, ino: int, offset: int) -> int:
         """The first offset at or after `offset` in a hole (the end counts as one)."""
         return self.size(ino)
+
+    def share_content(self, ino: int) -> FileContent | None:
+        """The content of a regular file as it is now, which later changes leave alone; it
+        costs no bytes. None from a file system that has no such content: read it then."""
+        return None
 
     def statfs(self) -> StatFs:
         """Room and limits."""
@@ -239,6 +258,11 @@ class FileSystem:
 
     def write(self, ino: int, offset: int, data: Data) -> int:
         """Write as much as fits and return how much; ENOSPC when nothing fits."""
+        raise KernelError(Errno.EROFS)
+
+    def replace_content(self, ino: int, content: FileContent) -> None:
+        """Make `content`, which belongs to the file from now on, all that a file holds: in one
+        step, or (ENOSPC) not at all."""
         raise KernelError(Errno.EROFS)
 
     def truncate(self, ino: int, size: int) -> None:

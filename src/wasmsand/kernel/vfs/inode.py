@@ -85,28 +85,41 @@ class FileInode(Inode):
 class DirectoryInode(Inode):
     """A directory: names to (inode number, cookie), in ascending order of cookies."""
 
-    __slots__ = ("entries", "next_cookie")
+    __slots__ = ("entries", "next_cookie", "removed")
 
     FIRST_COOKIE = 3
     """1 and 2 belong to '.' and '..'."""
+    _REMOVED_KEPT = 64
 
     def __init__(self, mode: int, uid: int, gid: int, now: int) -> None:
         super().__init__(mode | S_IFDIR, uid, gid, now)
         self.nlink = 2
         self.entries: dict[bytes, tuple[int, int]] = {}
         self.next_cookie = self.FIRST_COOKIE
+        self.removed = 0
+        """Names taken away since `entries` was last made anew."""
 
     def copy(self) -> DirectoryInode:
         twin = DirectoryInode.__new__(DirectoryInode)
         twin._copy_attributes(self)
         twin.entries = dict(self.entries)
         twin.next_cookie = self.next_cookie
+        twin.removed = 0
         return twin
 
     def add(self, name: bytes, ino: int) -> None:
         """Append an entry; the name must be free, so that the order stays that of cookies."""
         self.entries[name] = (ino, self.next_cookie)
         self.next_cookie += 1
+
+    def remove(self, name: bytes) -> None:
+        """Take a name away. A dict never shrinks, so it is made anew now and then: a directory
+        that once held many names must not keep the memory for them."""
+        del self.entries[name]
+        self.removed += 1
+        if self.removed > self._REMOVED_KEPT and self.removed > 2 * len(self.entries):
+            self.entries = dict(self.entries)
+            self.removed = 0
 
 
 class SymlinkInode(Inode):

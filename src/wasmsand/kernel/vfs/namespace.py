@@ -51,6 +51,9 @@ _NO_NAME = (b"", b".", b"..")
 class Namespace(NodeOperations):
     """The files of one sandbox."""
 
+    _unnamed = 0
+    """For the name that an unnamed file has for a moment; goes up past those that are there."""
+
     # Opening.
 
     def open_node(
@@ -157,8 +160,7 @@ class Namespace(NodeOperations):
     def _create(
         self, cred: Credentials, fs: FileSystem, parent: int, name: bytes, mode: int, umask: int
     ) -> Node:
-        if len(name) > NAME_MAX:
-            raise KernelError(Errno.ENAMETOOLONG)
+        _require_nameable(name)
         directory = self._may_create(cred, fs, parent)
         mode, uid, gid = permissions.owner_of_new(
             cred, directory, mode & PERMISSION_BITS, umask, is_directory=False
@@ -171,9 +173,8 @@ class Namespace(NodeOperations):
         fs, parent = directory.fs, directory.ino
         if not is_directory(fs.attributes(parent).mode):
             raise KernelError(Errno.ENOTDIR)
-        number = 0
-        while fs.lookup(parent, name := b".unnamed-%d" % number) is not None:
-            number += 1
+        while fs.lookup(parent, name := b".unnamed-%d" % self._unnamed) is not None:
+            self._unnamed += 1
         node = self._create(cred, fs, parent, name, mode, umask)
         self.retain(node)
         fs.unlink(parent, name)
@@ -224,6 +225,8 @@ class Namespace(NodeOperations):
             raise KernelError(Errno.ENOENT)
         if len(target) >= PATH_MAX:
             raise KernelError(Errno.ENAMETOOLONG)
+        if b"\0" in target:
+            raise KernelError(Errno.EINVAL, "NUL in a link's target")
         fs, parent, name = self._new_name(cred, base, path)
         directory = self._may_create(cred, fs, parent)
         _, uid, gid = permissions.owner_of_new(cred, directory, 0o777, 0, is_directory=False)
@@ -247,8 +250,7 @@ class Namespace(NodeOperations):
         fs, ino, name = walked.fs, walked.ino, walked.name
         if name in _NO_NAME or fs.lookup(ino, name) is not None:
             raise KernelError(Errno.EEXIST)
-        if len(name) > NAME_MAX:
-            raise KernelError(Errno.ENAMETOOLONG)
+        _require_nameable(name)
         if walked.slash and not is_directory:
             raise KernelError(Errno.ENOENT)
         self._require_writable(fs)
@@ -332,8 +334,8 @@ class Namespace(NodeOperations):
         self._require_writable(fs)
         ino = self._existing(old)
         target = fs.lookup(new.ino, new.name)
-        if target is None and len(new.name) > NAME_MAX:
-            raise KernelError(Errno.ENAMETOOLONG)
+        if target is None:
+            _require_nameable(new.name)
         if target is None and exchange:
             raise KernelError(Errno.ENOENT)
         if target is not None and flags & RENAME_NOREPLACE:
@@ -358,9 +360,9 @@ class Namespace(NodeOperations):
             raise KernelError(Errno.ENOTDIR)
         if not moves_directory and (old.slash or (new.slash and not exchange)):
             raise KernelError(Errno.ENOTDIR)
-        if moves_directory and _contains(fs, ino, new.ino):
+        if moves_directory and fs.contains(ino, new.ino):
             raise KernelError(Errno.EINVAL)
-        if target is not None and meets_directory and _contains(fs, target, old.ino):
+        if target is not None and meets_directory and fs.contains(target, old.ino):
             raise KernelError(Errno.EINVAL if exchange else Errno.ENOTEMPTY)
 
     def _check_rename_permission(
@@ -394,10 +396,9 @@ class Namespace(NodeOperations):
             raise KernelError(Errno.EBUSY)
 
 
-def _contains(fs: FileSystem, ancestor: int, ino: int) -> bool:
-    """Whether a directory is `ancestor` or lies below it."""
-    while ino != ancestor:
-        if ino == fs.root_ino:
-            return False
-        ino = fs.parent(ino)
-    return True
+def _require_nameable(name: bytes) -> None:
+    """A name that every program can name again: no C string holds a NUL."""
+    if len(name) > NAME_MAX:
+        raise KernelError(Errno.ENAMETOOLONG)
+    if b"\0" in name:
+        raise KernelError(Errno.EINVAL, "NUL in a name")

@@ -27,6 +27,7 @@ from wasmsand.kernel.flags import (
 )
 from wasmsand.kernel.limits import FILE_SIZE_MAX
 from wasmsand.kernel.vfs import permissions
+from wasmsand.kernel.vfs.content import FileContent
 from wasmsand.kernel.vfs.filesystem import Data, Node
 from wasmsand.kernel.vfs.model import (
     NOW,
@@ -157,6 +158,17 @@ class NodeOperations(Resolver):
         if cred.uid and fs.attributes(node.ino).mode & (S_ISUID | S_ISGID):
             self._drop_set_id(cred, node)
         return written
+
+    def share_content(self, node: Node) -> FileContent | None:
+        """A regular file's content as it is now: see `FileSystem.share_content`."""
+        return node.fs.share_content(node.ino)
+
+    def replace_content(self, node: Node, content: FileContent) -> None:
+        """Make `content` all that a regular file holds, in one step or not at all."""
+        if node.fs.attributes(node.ino).mode & S_IFMT != S_IFREG:
+            raise KernelError(Errno.EINVAL)
+        self._require_writable(node.fs)
+        node.fs.replace_content(node.ino, content)
 
     def size(self, node: Node) -> int:
         """st_size, quicker than stat."""

@@ -5,6 +5,7 @@ permission; '..' stops at the root and leaves a mounted file system through its 
 point; at most 40 symbolic links; a trailing slash demands a directory and follows a
 link. Names are looked up one by one, so no string surgery can step over a check. A walk
 that starts at a `Beneath` counts how deep it is below it, and fails rather than leave it.
+One rule is ours: a walk holds the sandbox's lock, so it takes at most PATH_NAMES_MAX steps.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 from wasmsand.kernel.errno import Errno, KernelError, PathEscapes
 from wasmsand.kernel.flags import S_IFDIR, S_IFLNK, S_IFMT, X_OK
-from wasmsand.kernel.limits import NAME_MAX, PATH_MAX, SYMLINK_DEPTH_MAX
+from wasmsand.kernel.limits import NAME_MAX, PATH_MAX, PATH_NAMES_MAX, SYMLINK_DEPTH_MAX
 from wasmsand.kernel.vfs.filesystem import FileSystem, Node
 from wasmsand.kernel.vfs.model import Credentials
 from wasmsand.kernel.vfs.mounts import Mount, MountTable
@@ -69,8 +70,9 @@ class Resolver(MountTable):
 
     def path_of(self, node: Node) -> bytes:
         """An absolute path of an object: exact for a directory, for a file the name it
-        got last. ENOENT when it was removed."""
+        got last. ENOENT when it was removed, ENAMETOOLONG when it lies too deep for a path."""
         names: list[bytes] = []
+        length = 0
         fs, ino = node.fs, node.ino
         while fs is not self.root.fs or ino != self.root.ino:
             if ino == fs.root_ino:
@@ -84,6 +86,9 @@ class Resolver(MountTable):
                 raise KernelError(Errno.ENOENT)
             ino = place[0]
             names.append(place[1])
+            length += len(place[1]) + 1
+            if length >= PATH_MAX:
+                raise KernelError(Errno.ENAMETOOLONG)
         names.reverse()
         return b"/" + b"/".join(names)
 
@@ -117,6 +122,7 @@ class Resolver(MountTable):
         # What is left to walk, the next name last.
         names = (path.rstrip(b"/") if slash else path).split(b"/")
         names.reverse()
+        walked = len(names)
         keep = 1 if to_parent else 0
         while names:
             if not confined:
@@ -184,7 +190,11 @@ class Resolver(MountTable):
                 trimmed = target.rstrip(b"/")
                 if not names and len(trimmed) != len(target):
                     slash = True
-                names.extend(reversed(trimmed.split(b"/")))
+                more = trimmed.split(b"/")
+                walked += len(more)
+                if walked > PATH_NAMES_MAX:
+                    raise KernelError(Errno.ELOOP, _text(path))
+                names.extend(reversed(more))
                 continue
             ino, attributes = child, found
         if slash and attributes.mode & S_IFMT != S_IFDIR:

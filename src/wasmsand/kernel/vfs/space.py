@@ -2,12 +2,17 @@
 
 Owns `Space`: bytes (in blocks) and inodes in use against their limits. Rules: take
 before acting; what is taken is given back by whoever frees it; the shared image costs
-nothing. A name beyond a file's first counts as an inode, because it costs as much.
+nothing. A name beyond a file's first counts as an inode, because it costs as much. Memory of
+a large file is given back to the host step by step (`discard`): until that is done the limit
+counts it, although the blocks are free.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.limits import FREED_PER_CALL
 from wasmsand.kernel.vfs.model import BLOCK_SIZE
 
 
@@ -19,7 +24,15 @@ def blocks_of(size: int) -> int:
 class Space:
     """Blocks and inodes that a tree has used and may use."""
 
-    __slots__ = ("limit_blocks", "limit_bytes", "max_inodes", "used_blocks", "used_inodes")
+    __slots__ = (
+        "_discarded",
+        "discarded_blocks",
+        "limit_blocks",
+        "limit_bytes",
+        "max_inodes",
+        "used_blocks",
+        "used_inodes",
+    )
 
     def __init__(
         self, limit_bytes: int, max_inodes: int, used_blocks: int = 0, used_inodes: int = 0
@@ -29,6 +42,9 @@ class Space:
         self.max_inodes = max_inodes
         self.used_blocks = used_blocks
         self.used_inodes = used_inodes
+        self._discarded: list[bytearray | bytes] = []
+        self.discarded_blocks = 0
+        """Blocks that are free, but whose memory the host does not have back yet."""
 
     @property
     def used_bytes(self) -> int:
@@ -44,6 +60,21 @@ class Space:
         if self.used_blocks + count > self.limit_blocks and count > 0:
             raise self.full()
         self.used_blocks += count
+        if self.discarded_blocks:
+            self.free_discarded()
+
+    def discard(self, chunks: Iterable[bytearray | bytes], blocks: int) -> None:
+        """Free chunks, whose blocks were given back, a few of them with each later call."""
+        self._discarded += chunks
+        self.discarded_blocks += blocks
+
+    def free_discarded(self) -> None:
+        """Free some of what was discarded, and as much as the limit needs."""
+        discarded, room = self._discarded, self.limit_blocks - self.used_blocks
+        count = 0
+        while discarded and (count < FREED_PER_CALL or self.discarded_blocks > room):
+            self.discarded_blocks -= blocks_of(len(discarded.pop()))
+            count += 1
 
     def give_blocks(self, count: int) -> None:
         """Return blocks."""

@@ -13,7 +13,8 @@ from typing import Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import PERMISSION_BITS, S_IFMT
-from wasmsand.kernel.limits import FILE_SIZE_MAX, NAME_MAX, Limits
+from wasmsand.kernel.limits import FILE_SIZE_MAX, FREED_PER_CALL, NAME_MAX, Limits
+from wasmsand.kernel.vfs.content import FileContent
 from wasmsand.kernel.vfs.filesystem import Data, FileSystem
 from wasmsand.kernel.vfs.inode import (
     REMOVED,
@@ -67,6 +68,8 @@ class TreeStore(FileSystem):
         )
         self._users: dict[int, int] = {}
         self._orphans: set[int] = set()
+        self._unreleased: list[int] = []
+        """Removed directories that are kept by one user too many."""
         for ino in base.orphans:
             self._free(ino, self._get(ino))
 
@@ -231,6 +234,22 @@ class TreeStore(FileSystem):
     def seek_hole(self, ino: int, offset: int) -> int:
         return self._file(ino).content.seek_hole(offset)
 
+    def share_content(self, ino: int) -> FileContent:
+        inode = self._file(ino)
+        self._accessed(ino, inode)
+        return inode.content.share()
+
+    def replace_content(self, ino: int, content: FileContent) -> None:
+        if content.size > FILE_SIZE_MAX:
+            raise KernelError(Errno.EFBIG)
+        inode = self._own_file(ino)
+        self.space.take_blocks(content.blocks - inode.content.blocks)
+        self.space.used_blocks += inode.content.blocks
+        inode.content.free(self.space)
+        inode.content = content
+        inode.owns_content = True
+        inode.mtime = inode.ctime = self._now()
+
     def content_key(self, ino: int) -> str | None:
         inode = self._get(ino)
         return inode.content.key if type(inode) is FileInode else None
@@ -263,16 +282,28 @@ class TreeStore(FileSystem):
         self._users[ino] = self._users.get(ino, 0) + 1
 
     def release(self, ino: int) -> None:
-        left = self._users[ino] - 1
-        if left:
-            self._users[ino] = left
-            return
-        del self._users[ino]
-        if ino in self._orphans:
+        # A loop, since removed directories may be nested as deep as guests like.
+        for _ in range(FREED_PER_CALL):
+            left = self._users[ino] - 1
+            if left:
+                self._users[ino] = left
+                return
+            del self._users[ino]
+            if ino not in self._orphans:
+                return
             inode = self._get(ino)
             self._free(ino, inode)
-            if isinstance(inode, DirectoryInode):
-                self.release(inode.parent)
+            if not isinstance(inode, DirectoryInode):
+                return
+            ino = inode.parent
+        self._unreleased.append(ino)
+
+    def _free_some(self) -> None:
+        """Go on with what earlier calls have freed only in part."""
+        if self._unreleased:
+            self.release(self._unreleased.pop())
+        if self.space.discarded_blocks:
+            self.space.free_discarded()
 
     def _drop_name(self, ino: int, now: int) -> None:
         """One name less for something that is no directory."""
@@ -301,7 +332,7 @@ class TreeStore(FileSystem):
 
     def _free(self, ino: int, inode: Inode) -> None:
         if type(inode) is FileInode:
-            self.space.give_blocks(inode.content.blocks)
+            inode.content.free(self.space)
         elif type(inode) is SymlinkInode and ino >= self._table.image_end:
             self.space.give_blocks(target_blocks(inode.target))
         if ino >= self._table.image_end:

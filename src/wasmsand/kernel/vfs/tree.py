@@ -23,12 +23,16 @@ from wasmsand.kernel.vfs.inode import (
     SpecialInode,
     SymlinkInode,
 )
-from wasmsand.kernel.vfs.layers import Snapshot
+from wasmsand.kernel.vfs.layers import ROOT_INO, Snapshot
 from wasmsand.kernel.vfs.model import DirEntry, FileTime, new_record
 from wasmsand.kernel.vfs.store import TreeStore, target_blocks
 
 _SCANS_KEPT = 16
+_SCANNED_NAMES_KEPT = 65_536
+"""A scan keeps names alive that were removed since, which nobody pays for."""
 _KNOWN_MAX = 4096
+_KNOWN_PATH_MAX = 512
+"""Longer paths are walked every time."""
 _NO_NAMES = (b"", b".", b"..")
 
 
@@ -119,9 +123,10 @@ class TreeFs(TreeStore):
         directory, inode = self.descend(start, self._get(start), names, 0, covered)
         if names or not isinstance(inode, DirectoryInode):
             return None
-        if len(self._known) >= _KNOWN_MAX:
-            self._known.clear()
-        self._known[start, head] = directory
+        if len(head) <= _KNOWN_PATH_MAX:
+            if len(self._known) >= _KNOWN_MAX:
+                self._known.clear()
+            self._known[start, head] = directory
         return directory
 
     def mounts_changed(self) -> None:
@@ -143,6 +148,15 @@ class TreeFs(TreeStore):
 
     def parent(self, ino: int) -> int:
         return self._directory(ino).parent
+
+    def contains(self, ancestor: int, ino: int) -> bool:
+        # Guests nest directories as deep as they like, and this looks at every one.
+        find, get = self._table.top.get, self._get
+        while ino != ancestor:
+            if ino == ROOT_INO:
+                return False
+            ino = (find(ino) or get(ino)).parent
+        return True
 
     def name_of(self, ino: int) -> tuple[int, bytes] | None:
         inode = self._get(ino)
@@ -187,8 +201,9 @@ class TreeFs(TreeStore):
         if scan is None:
             scan = ([entry[1] for entry in directory.entries.values()], list(directory.entries))
             self._scans.pop(ino, None)
-            if len(self._scans) >= _SCANS_KEPT:
-                del self._scans[next(iter(self._scans))]
+            held = len(scan[0]) + sum(len(names) for _, names in self._scans.values())
+            while self._scans and (len(self._scans) >= _SCANS_KEPT or held > _SCANNED_NAMES_KEPT):
+                held -= len(self._scans.pop(next(iter(self._scans)))[1])
             self._scans[ino] = scan
         return scan
 
@@ -221,6 +236,7 @@ class TreeFs(TreeStore):
 
     def _insert(self, parent: int, name: bytes, inode: Inode) -> int:
         directory = self._writable_directory(parent, name)
+        self._free_some()
         self.space.take_inode()
         ino = self._table.add(inode)
         inode.parent = parent
@@ -247,8 +263,9 @@ class TreeFs(TreeStore):
 
     def unlink(self, parent: int, name: bytes) -> None:
         ino = self._entry(parent, name)
+        self._free_some()
         directory = self._own_directory(parent)
-        del directory.entries[name]
+        directory.remove(name)
         directory.mtime = directory.ctime = now = self._now()
         self._drop_name(ino, now)
 
@@ -257,11 +274,12 @@ class TreeFs(TreeStore):
         if self._directory(ino).entries:
             raise KernelError(Errno.ENOTEMPTY)
         directory = self._own_directory(parent)
-        del directory.entries[name]
+        directory.remove(name)
         directory.nlink -= 1
         directory.mtime = directory.ctime = now = self._now()
         self._drop_directory(ino, now)
         self._known.clear()
+        self._scans.pop(ino, None)
 
     def rename(self, parent: int, name: bytes, new_parent: int, new_name: bytes) -> None:
         ino = self._entry(parent, name)
@@ -277,18 +295,19 @@ class TreeFs(TreeStore):
             ):
                 raise KernelError(Errno.EMLINK)
             self._known.clear()
+            self.moves += 1
         source, target = self._own_directory(parent), self._own_directory(new_parent)
         if target.nlink == 0:
             raise KernelError(Errno.ENOENT)
         now = self._now()
         if replaced is not None:
-            del target.entries[new_name]
+            target.remove(new_name)
             if is_directory:
                 target.nlink -= 1
                 self._drop_directory(replaced[0], now)
             else:
                 self._drop_name(replaced[0], now)
-        del source.entries[name]
+        source.remove(name)
         target.add(new_name, ino)
         if is_directory:
             source.nlink -= 1
@@ -298,11 +317,12 @@ class TreeFs(TreeStore):
 
     def exchange(self, parent: int, name: bytes, other_parent: int, other_name: bytes) -> None:
         self._known.clear()
+        self.moves += 1
         ino, other_ino = self._entry(parent, name), self._entry(other_parent, other_name)
         first, second = self._own_directory(parent), self._own_directory(other_parent)
         now = self._now()
-        del first.entries[name]
-        del second.entries[other_name]
+        first.remove(name)
+        second.remove(other_name)
         first.add(name, other_ino)
         second.add(other_name, ino)
         for moved, old, new in ((ino, first, second), (other_ino, second, first)):

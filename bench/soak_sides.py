@@ -1,0 +1,183 @@
+"""Where the sandboxes of a soak live: in this process, or behind a server.
+
+Owns `Side`. Rules: the server is a child process as a user starts it, with two tokens; what it
+writes to standard error is kept and printed if it dies; memory is that of a process and of all
+its children.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import ClassVar, Final
+from urllib.parse import urlsplit
+
+from fuzz.oracles import BugWatch
+from tests.limits.attacks import OPTIONS
+from tests.limits.client_attacks import Address
+from wasmsand import Sandbox
+from wasmsand.sdk.opening import open_backend
+from wasmsand.sdk.options import SandboxOptions
+
+_HONEST: Final = SandboxOptions(timeout_ms=60_000, memory_limit_bytes=256 << 20)
+_SOURCE: Final = Path(__file__).resolve().parent.parent / "src"
+_HOSTILE_TOKEN: Final = "a-token-of-the-attackers"
+_HONEST_TOKEN: Final = "a-token-of-the-honest-ones"
+_END_SECONDS: Final = 30
+_TOKENS: Final = f"""
+[[token]]
+name = "hostile"
+token = "{_HOSTILE_TOKEN}"
+max_sandboxes = 8
+[[token]]
+name = "honest"
+token = "{_HONEST_TOKEN}"
+"""
+
+
+class Side(ABC):
+    """One place for sandboxes."""
+
+    name: ClassVar[str]
+    address: Address | None = None
+    """Where hostile clients can connect, if anywhere."""
+    hostile_token = _HOSTILE_TOKEN
+
+    @abstractmethod
+    def honest_sandbox(self) -> Sandbox:
+        """For an honest tenant."""
+
+    @abstractmethod
+    def hostile_sandbox(self) -> Sandbox:
+        """For an attacker."""
+
+    @abstractmethod
+    def resident_bytes(self) -> int:
+        """Memory of the process that has the sandboxes."""
+
+    def is_well(self) -> bool:
+        """Whether the process is still there."""
+        return True
+
+    @abstractmethod
+    def bugs(self) -> int:
+        """How many bugs the process has logged."""
+
+    def warm_up(self) -> None:
+        """Load the programs that honest tenants use, so that the first third counts."""
+        with self.honest_sandbox() as sandbox:
+            sandbox.commands.run("echo a | sort | uniq")
+            sandbox.commands.run("python3 -c 'print(1)'")
+
+    def close(self) -> None:  # noqa: B027  (a process of ours needs no end)
+        """The end."""
+
+
+class LocalSide(Side):
+    """This process."""
+
+    name = "in process"
+
+    def __init__(self) -> None:
+        self._watch = BugWatch()
+        self._watch.install()
+
+    def bugs(self) -> int:
+        return self._watch.count
+
+    def honest_sandbox(self) -> Sandbox:
+        return Sandbox.from_backend(open_backend(_HONEST), _HONEST)
+
+    def hostile_sandbox(self) -> Sandbox:
+        return Sandbox.from_backend(open_backend(OPTIONS), OPTIONS)
+
+    def resident_bytes(self) -> int:
+        return resident(os.getpid())
+
+
+class ServerSide(Side):
+    """`wasmsand serve`."""
+
+    name = "serve"
+
+    def __init__(self) -> None:
+        self._directory = tempfile.TemporaryDirectory()
+        tokens = Path(self._directory.name, "tokens.toml")
+        tokens.write_text(_TOKENS)
+        # A file, not a pipe: a server whose log nobody reads would wait.
+        self._log = Path(self._directory.name, "log")
+        with self._log.open("w") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "wasmsand", "serve", "--port", "0",
+                 "--tokens-file", str(tokens)],
+                env={**os.environ, "PYTHONPATH": str(_SOURCE)},
+                stderr=log,
+            )  # fmt: skip
+        self._url = self._wait_for_url()
+        parts = urlsplit(self._url)
+        self.address = parts.hostname or "", parts.port or 0
+
+    def _wait_for_url(self) -> str:
+        for _ in range(600):
+            line, ended, _ = self._log.read_text().partition("\n")
+            if ended and "serving " in line:
+                return line.rpartition("serving ")[2].strip()
+            if self._process.poll() is not None:
+                break
+            time.sleep(0.1)
+        self._process.kill()
+        raise RuntimeError(f"the server said {self._log.read_text()}")
+
+    def honest_sandbox(self) -> Sandbox:
+        return Sandbox.connect(self._url, token=_HONEST_TOKEN, options=_HONEST)
+
+    def hostile_sandbox(self) -> Sandbox:
+        return Sandbox.connect(self._url, token=_HOSTILE_TOKEN, options=OPTIONS)
+
+    def resident_bytes(self) -> int:
+        return resident(self._process.pid)
+
+    def is_well(self) -> bool:
+        return self._process.poll() is None
+
+    def bugs(self) -> int:
+        return self._log.read_text(errors="replace").count("bug")
+
+    def close(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            print(f"the server did not end within {_END_SECONDS} s of SIGTERM")
+            self._process.kill()
+            self._process.wait()
+        lines = self._log.read_text(errors="replace").splitlines()[1:]
+        if lines:
+            kept = Path(tempfile.gettempdir(), "wasmsand-soak-server.log")
+            kept.write_text("\n".join(lines))
+            print(f"the server wrote {len(lines)} lines, which are in {kept}; the first:")
+            print("\n".join(lines[:5]))
+        self._directory.cleanup()
+
+
+def resident(pid: int) -> int:
+    """Memory of a process and all its children, without what they share with files."""
+    total = 0
+    waiting = [pid]
+    while waiting:
+        one = waiting.pop()
+        try:
+            status = Path(f"/proc/{one}/status").read_text("ascii", "replace")
+            for task in Path(f"/proc/{one}/task").iterdir():
+                waiting += [int(child) for child in (task / "children").read_text().split()]
+        except (OSError, ValueError):
+            continue
+        for line in status.splitlines():
+            if line.startswith(("RssAnon:", "RssShmem:")):
+                total += int(line.split()[1]) * 1024
+    return total

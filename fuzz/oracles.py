@@ -1,0 +1,142 @@
+"""What must hold after every input.
+
+Owns the rules that all targets share: nothing was logged as a bug, no thread died of an
+exception, memory is within its bound, a machine gave everything back. A target's own rules are
+in its `run`.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fuzz.target import Finding
+
+if TYPE_CHECKING:
+    from wasmsand.machine import Machine
+
+_STATUS: Final = Path("/proc/self/status")
+_CLEAR: Final = Path("/proc/self/clear_refs")
+_SETTLE_SECONDS: Final = 5.0
+_MOST_BUGS: Final = 100
+_EXPECTED: Final = frozenset({"ClientDisconnect"})
+"""Exceptions that packages below our servers log when a client goes away: no bug."""
+
+
+class BugWatch(logging.Handler):
+    """Collects what is logged as an error, and exceptions that nobody catches."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self._bugs: list[str] = []
+        self.count = 0
+        """Bugs since the beginning."""
+
+    def install(self) -> None:
+        """Watch this process."""
+        logging.getLogger().addHandler(self)
+        threading.excepthook = self._thread_died
+        sys.unraisablehook = self._unraisable
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info and type(record.exc_info[1]).__name__ in _EXPECTED:
+            return
+        text = record.getMessage()
+        if record.exc_info:
+            text += "\n" + "".join(traceback.format_exception(*record.exc_info))
+        self._note(text)
+
+    def _thread_died(self, died: threading.ExceptHookArgs) -> None:
+        lines = traceback.format_exception(died.exc_type, died.exc_value, died.exc_traceback)
+        self._note(f"thread {died.thread} died\n{''.join(lines)}")
+
+    def _unraisable(self, event: Any) -> None:
+        lines = traceback.format_exception(event.exc_type, event.exc_value, event.exc_traceback)
+        self._note(f"unraisable in {event.object!r}\n{''.join(lines)}")
+
+    def _note(self, text: str) -> None:
+        self.count += 1
+        if len(self._bugs) < _MOST_BUGS:
+            self._bugs.append(text)
+
+    def check(self) -> None:
+        """Raises `Finding` for the first bug since the last check."""
+        if self._bugs:
+            bug = self._bugs[0]
+            self._bugs.clear()
+            raise Finding("host-bug", bug)
+
+
+class MemoryWatch:
+    """Resident memory of this process, where the system tells it."""
+
+    def __init__(self, bound: int) -> None:
+        self._bound = bound
+        self._base: int | None = None
+        self._before = 0
+
+    def begin(self) -> None:
+        """An input follows."""
+        try:
+            _CLEAR.write_text("5")  # the peak begins anew
+        except OSError:
+            return
+        self._before = _field("VmRSS")
+
+    def settle(self) -> None:
+        """The first inputs are done: what is used now is where growth begins."""
+        self._base = _field("VmRSS")
+
+    def check(self) -> None:
+        """Raises `Finding` if the input took too much, or all of them together did."""
+        peak = _field("VmHWM")
+        if peak - self._before > self._bound:
+            raise Finding("memory", f"one input took {(peak - self._before) >> 20} MiB")
+        if self._base is not None and self._before - self._base > self._bound:
+            grown = (self._before - self._base) >> 20
+            self._base = self._before
+            raise Finding("leak", f"all inputs together left {grown} MiB behind")
+
+
+def _field(name: str) -> int:
+    try:
+        text = _STATUS.read_text("ascii")
+    except OSError:  # not a Linux
+        return 0
+    _, _, rest = text.partition(name + ":")
+    return int(rest.split()[0]) * 1024 if rest else 0
+
+
+def resident_bytes() -> int:
+    """Memory of this process."""
+    return _field("VmRSS")
+
+
+def check_given_back(machine: Machine, base: int) -> None:
+    """After everything was killed a machine holds no process, and no memory beyond `base`, what
+    its ledger said when it was new. Raises `Finding`."""
+    kernel = machine.kernel
+    with machine.lock:
+        kernel.kill_all()
+    deadline = time.monotonic() + _SETTLE_SECONDS
+    while True:
+        with machine.lock:
+            kernel.ledger.settle()
+            kept: dict[str, object] = {
+                "processes": [process.pid for process in kernel.processes if process.pid != 1],
+                "terminals": list(kernel.terminals),
+                "fifos": list(kernel.fifos),
+                "fifo opens": list(kernel.pending_fifo_opens),
+                "ledger": kernel.ledger.used - base,
+            }
+        held = {name: what for name, what in kept.items() if what}
+        if not held:
+            return
+        if time.monotonic() > deadline:
+            raise Finding("left-behind", f"after kill_all: {held}")
+        time.sleep(0.005)  # threads of guests end by themselves

@@ -1,0 +1,32 @@
+"""One target per interface. A new one is a class and a row here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fuzz.target import Target
+from fuzz.targets.archives import Archives, DiskImages
+from fuzz.targets.calls import LinuxCalls, WasiCalls
+from fuzz.targets.graphs import ObjectGraphs
+from fuzz.targets.http_requests import HttpRequests, McpRequests
+from fuzz.targets.json_lines import LineProtocol, McpStdio, RpcLines
+from fuzz.targets.modules import Modules
+from fuzz.targets.sdk import SdkCalls
+
+TARGETS: Final[dict[str, type[Target]]] = {
+    target.name: target
+    for target in (
+        LinuxCalls,
+        WasiCalls,
+        ObjectGraphs,
+        Modules,
+        Archives,
+        DiskImages,
+        SdkCalls,
+        RpcLines,
+        LineProtocol,
+        McpStdio,
+        HttpRequests,
+        McpRequests,
+    )
+}

@@ -1,0 +1,98 @@
+"""What `wasmsand rpc --confine` keeps: Python, the package, its image, compiled modules.
+
+Rules: nothing of the user's own is readable, not even the list of users; the cache of compiled
+modules is code that other processes run, so it is only read: what is compiled here stays in
+memory, and what the user gives is compiled before, by a process of its own. Only the interpreter
+itself can be executed, which is confined in turn.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+import sysconfig
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from wasmsand.cli.compile_ahead import compile_ahead
+from wasmsand.confinement import Barriers, Policy, confine
+from wasmsand.engine.wasmtime.compile_cache import UNNAMED, VARIABLE, default_directory
+from wasmsand.machine.image import IMAGE_DIRECTORY
+
+_SYSTEM: Final = (
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/usr/share/zoneinfo",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/ssl/openssl.cnf",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/sys/vm/overcommit_memory",
+    "/sys/devices/system/cpu",
+)
+"""What Python, libc and wasmtime look at."""
+_PROGRAM_HEADER_INTERPRETER: Final = 3
+
+
+def confine_server(readable: Sequence[str], parent: int | None) -> Barriers:
+    """Confine this process to what a sandbox needs. Raises `OSError`, and `ParentGone`."""
+    compile_ahead([path for path in readable if os.path.isdir(path)])
+    # Neither depends on the working directory, or on the list of users, afterwards.
+    sys.path[:] = [os.path.abspath(entry) for entry in sys.path if entry]
+    cache = default_directory()
+    os.environ[VARIABLE] = str(cache.parent)
+    os.chdir("/")
+    unnamed = cache / UNNAMED
+    try:
+        unnamed.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        pass  # nowhere to write: images of memory are in memory
+    places = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *sys.path]
+    places += [path for path in sysconfig.get_paths().values() if path]
+    places += [str(IMAGE_DIRECTORY), str(cache), *_SYSTEM, *readable]
+    return confine(
+        Policy(
+            readable=[os.path.realpath(place) for place in places],
+            writable=[str(unnamed)],
+            executable=_interpreter(),
+            parent=parent,
+        )
+    )
+
+
+def _interpreter() -> list[str]:
+    """This Python, and the loader that it names."""
+    if not sys.executable:
+        return []
+    program = os.path.realpath(sys.executable)
+    loader = _loader(Path(program))
+    return [program] if loader is None else [program, os.path.realpath(loader)]
+
+
+def _loader(program: Path) -> str | None:
+    """The program interpreter of a 64-bit ELF file."""
+    try:
+        with program.open("rb") as file:
+            header = file.read(64)
+            if header[:5] != b"\x7fELF\x02":
+                return None
+            (table,) = struct.unpack_from("<Q", header, 32)
+            size, count = struct.unpack_from("<HH", header, 54)
+            for index in range(count):
+                file.seek(table + index * size)
+                entry = file.read(56)
+                if struct.unpack_from("<I", entry)[0] == _PROGRAM_HEADER_INTERPRETER:
+                    offset, length = struct.unpack_from("<Q", entry, 8)[0], entry[32:40]
+                    file.seek(offset)
+                    name = file.read(min(struct.unpack("<Q", length)[0], 4096))
+                    return os.fsdecode(name.rstrip(b"\0"))
+    except (OSError, struct.error):
+        pass
+    return None

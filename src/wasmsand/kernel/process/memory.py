@@ -1,0 +1,111 @@
+"""The memory of one program, as the ledger has it.
+
+Owns `MemoryAccount`. A program is what an engine runs: one memory, and the threads in it. Rules:
+it is in the ledger from before it is made until all of it is freed, whatever happens to the
+process; it is `dying` when no living process is in it any more (after exec, exit or a kill).
+Two processes are in one program between vfork and exec.
+"""
+
+from __future__ import annotations
+
+from wasmsand.kernel.ledger import Ledger
+
+
+class MemoryAccount:
+    """What one program takes; entered by its making."""
+
+    __slots__ = (
+        "_ledger",
+        "_owners",
+        "_sharing",
+        "_users",
+        "c_stack",
+        "engine",
+        "guest",
+        "limit",
+        "share",
+    )
+
+    def __init__(self, ledger: Ledger, guest: int, engine: int) -> None:
+        """`guest` and `engine` as in `Ledger`."""
+        self._ledger = ledger
+        self._owners = 1
+        self._users = 1
+        self.guest = guest
+        self.engine = engine
+        self.c_stack = 0
+        """How much of `guest` is what was touched of the C stack."""
+        self.limit = -1
+        """What the memory can grow to now."""
+        self.share = 0
+        """By how much it may grow until it is looked at."""
+        self._sharing = False
+        ledger.set_guest(0, guest)
+        ledger.set_engine(0, engine)
+
+    @property
+    def total(self) -> int:
+        """All bytes."""
+        return self.guest + self.engine
+
+    def set_guest(self, now: int) -> None:
+        """The memory takes `now` bytes."""
+        before, self.guest = self.guest, now
+        self._ledger.set_guest(before, now)
+        if not self._owners:
+            self._ledger.add_dying(now - before)
+
+    def add_engine(self, more: int) -> None:
+        """The engine takes `more` bytes for it, or less."""
+        self.engine += more
+        self._ledger.set_engine(0, more)
+        if not self._owners:
+            self._ledger.add_dying(more)
+
+    def take_share(self) -> int:
+        """It computes: by how much it may grow."""
+        if not self._sharing:
+            self._sharing = True
+            self._ledger.sharers += 1
+        self.share = self._ledger.share(self.share)
+        return self.share
+
+    def give_share(self) -> None:
+        """It waits, and so cannot grow."""
+        if self._sharing:
+            self._sharing = False
+            self._ledger.sharers -= 1
+            self._ledger.shared -= self.share
+            self.share = 0
+
+    def owner_came(self) -> None:
+        """Another process is in it: a child of vfork."""
+        self._owners += 1
+
+    def owner_left(self) -> None:
+        """A process has ended, or executes another program."""
+        self._owners -= 1
+        if not self._owners:
+            self._ledger.add_dying(self.total)
+
+    def user_came(self) -> None:
+        """Another thread runs in it."""
+        self._users += 1
+
+    def last_user_rests(self) -> None:
+        """A thread computes no more; if there is no other, the program cannot grow."""
+        if self._users == 1:
+            self.give_share()
+
+    def user_left(self) -> None:
+        """A thread has ended, and freed what is its own; with the last the memory is freed."""
+        self._users -= 1
+        if not self._users:
+            self.give_share()
+            if self._owners > 0:  # its process was never told
+                self._owners = 0
+            else:
+                self._ledger.add_dying(-self.total)
+            self._ledger.set_guest(self.guest, 0)
+            self._ledger.set_engine(self.engine, 0)
+            self.guest = self.engine = 0

@@ -1,0 +1,69 @@
+"""Room for those that the host waits for: what was left in the background gives way.
+
+Owns which processes are ended when there is no room, or no memory, for another one. Rules: a
+process is detached if nobody whom the host started is above it: its starters have ended. Detached
+processes give way to attached ones, all those of a command at once and under the lock, so that
+none of them can fork meanwhile; they never give way to one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.signals import Signal
+
+if TYPE_CHECKING:
+    from wasmsand.kernel.kernel import Kernel
+
+Result = TypeVar("Result")
+
+
+def is_detached(kernel: Kernel, process: Process) -> bool:
+    """Whether the process, and its parents up to init, were started by none that the host did
+    start and that is still there."""
+    init = kernel.init
+    root = process.leader
+    while root.parent is not None and root.parent is not init:
+        root = root.parent
+    return root.pid != root.job
+
+
+def end_largest_detached(kernel: Kernel) -> int:
+    """End the detached processes of the command that has most of them, threads counted; how
+    many processes that was."""
+    found: dict[int, list[Process]] = {}
+    for process in kernel.processes:
+        if process is not kernel.init and not process.dead and is_detached(kernel, process):
+            found.setdefault(process.job, []).append(process)
+    if not found:
+        return 0
+    victims = max(found.values(), key=lambda group: sum(max(1, len(p.threads)) for p in group))
+    for process in victims:
+        kernel.exit(process, Signal.SIGKILL)
+    return len(victims)
+
+
+def require_room(kernel: Kernel, parent: Process | None) -> None:
+    """EAGAIN when no further process or thread may exist, even if detached ones gave way to a
+    child of `parent`, or to a process that the host starts."""
+    with_room(kernel, parent, kernel.processes.require_room)
+
+
+def with_room(kernel: Kernel, process: Process | None, attempt: Callable[[], Result]) -> Result:
+    """Make an attempt; while it fails for want of processes or memory, detached processes give
+    way to `process`, or to one that the host starts, and it is made again."""
+    while True:
+        try:
+            return attempt()
+        except KernelError as error:
+            if error.errno not in (Errno.EAGAIN, Errno.ENOMEM):
+                raise
+            if process is not None and is_detached(kernel, process):
+                raise
+            ended = end_largest_detached(kernel)
+            if not ended:
+                raise
+            kernel.ended_for_room += ended

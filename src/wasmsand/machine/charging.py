@@ -1,0 +1,209 @@
+"""Guests' memory in the ledger.
+
+Owns when the host looks at what a guest takes, and by how much a guest may grow in between.
+Rules: a program is entered before it is made; it is looked at whenever it ticks, waits, or the
+host finds its memory grown; only a program that computes has a share of the room, and its limit
+is renewed whenever it goes on. All of it happens under the sandbox's lock.
+
+To ask for the size of a memory and of its exceptions takes under a microsecond. To ask which
+pages of its stacks were touched takes 5 to 15, so that is done once per tick of the engine; a
+program that waits a second time within one tick is put on a list, and whoever looks next, at
+itself or at the sandbox's use, looks at those on it too.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from wasmsand.engine.protocol import Engine, Instance, Module, NeedsMemory
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.kernel import Kernel
+from wasmsand.kernel.limits import PROCESS_BYTES, STACK_UNCHARGED_MAX
+from wasmsand.kernel.process.memory import MemoryAccount
+from wasmsand.kernel.process.process import Process
+from wasmsand.machine.loading import ModuleLoader
+
+_POOR_PART: Final = 4
+
+
+def _c_stack(instance: Instance) -> int:
+    return min(instance.stack_reserve(), STACK_UNCHARGED_MAX, instance.memory_size())
+
+
+def make_program(
+    kernel: Kernel,
+    loader: ModuleLoader,
+    module: Module,
+    address_space: int,
+    replaced: MemoryAccount | None = None,
+) -> tuple[Instance, MemoryAccount]:
+    """An instance of `module`, whose memory is at most `address_space` bytes, and its account,
+    if there is room beside all that there is but `replaced`; else ENOMEM.
+
+    Raises `ModuleRejected` as `Module.instantiate`.
+    """
+    ledger = kernel.ledger
+    freed = 0 if replaced is None else replaced.total
+    # What it needs at once is refused before it is made, the rest after.
+    most = max(0, ledger.room + freed) + STACK_UNCHARGED_MAX
+    try:
+        instance = loader.instantiate(module, min(most, ledger.limit, address_space))
+    except (NeedsMemory, MemoryError) as error:
+        raise KernelError(Errno.ENOMEM, str(error)) from error
+    guest = instance.memory_size() - _c_stack(instance)
+    engine = PROCESS_BYTES + instance.held_bytes()
+    try:
+        ledger.require_program(guest + engine, freed)
+    except KernelError:
+        instance.close()
+        raise
+    return instance, MemoryAccount(ledger, guest, engine)
+
+
+def account_of_copy(kernel: Kernel, instance: Instance, account: MemoryAccount) -> MemoryAccount:
+    """An account for a copy of a program that is about to be made; or ENOMEM."""
+    engine = PROCESS_BYTES + instance.held_bytes()
+    kernel.ledger.require_program(account.guest + engine)
+    return MemoryAccount(kernel.ledger, account.guest, engine)
+
+
+def require_thread(kernel: Kernel, instance: Instance) -> None:
+    """EAGAIN unless there is room for another thread of a program."""
+    kernel.ledger.require_program(PROCESS_BYTES + instance.held_bytes(), errno=Errno.EAGAIN)
+
+
+class Charge:
+    """The entries of one guest: of its program, which threads share, and of its own thread."""
+
+    __slots__ = (
+        "_c_stack",
+        "_deep",
+        "_engine",
+        "_instance",
+        "_ledger",
+        "_limit",
+        "_own",
+        "_seen",
+        "_size",
+        "account",
+        "left",
+    )
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        engine: Engine,
+        instance: Instance,
+        account: MemoryAccount,
+        *,
+        further_thread: bool = False,
+    ) -> None:
+        self.account = account
+        self._ledger = kernel.ledger
+        self._engine = engine
+        self._instance = instance
+        self._size = instance.memory_size()
+        self._c_stack = _c_stack(instance)
+        self._own = PROCESS_BYTES + instance.held_bytes()
+        """What is entered for this thread."""
+        self._deep = 0
+        """How much of that is its deep stack."""
+        self._seen = engine.tick_number
+        """The engine's tick when its stacks were last looked at."""
+        self._limit = -1
+        self.left = False
+        """Whether the guest has ended."""
+        if further_thread:
+            account.user_came()
+            account.add_engine(self._own)
+        else:
+            account.add_engine(self._own - account.engine)
+
+    def measure(self) -> None:
+        """Enter all that the guest takes."""
+        self._seen = self._engine.tick_number
+        self.account.c_stack, self._deep = self._instance.stacks_in_use(self._c_stack)
+        self._enter()
+
+    def _enter(self) -> None:
+        account, instance = self.account, self._instance
+        size = self._size = instance.memory_size()
+        guest = size - self._c_stack + account.c_stack
+        if guest != account.guest:
+            account.set_guest(guest)
+        own = PROCESS_BYTES + instance.held_bytes() + self._deep
+        if own != self._own:
+            account.add_engine(own - self._own)
+            self._own = own
+
+    def look(self) -> bool:
+        """Enter all that the guest takes; whether the limit holds."""
+        self.measure()
+        ledger = self._ledger
+        if ledger.unseen:
+            ledger.unseen.discard(self)
+            return ledger.see()
+        return ledger.room >= 0
+
+    def look_again(self) -> bool:
+        """The same, but for the stacks if they were looked at in this tick: somebody will."""
+        if self._seen != self._engine.tick_number:
+            return self.look()
+        self._enter()
+        self._ledger.unseen.add(self)
+        return self._ledger.room >= 0
+
+    def show(self, process: Process) -> None:
+        """Let ps and getrusage tell it."""
+        total = self.account.total
+        process.memory_bytes = total
+        if total > process.usage.max_memory:
+            process.usage.max_memory = total
+
+    def wait(self) -> bool:
+        """The guest is about to wait; whether the limit holds."""
+        holds = self.look_again()
+        self.account.give_share()
+        return holds
+
+    def go_on(self, address_space: int) -> None:
+        """The guest, just looked at, is about to compute: let it grow by its share."""
+        account, size = self.account, self._size
+        limit = size + account.take_share()
+        if limit > address_space:
+            limit = max(size, address_space)
+        # Another thread of the program may have changed the memory's limit.
+        if limit != self._limit or limit != account.limit:
+            self._limit = account.limit = limit
+            self._instance.limit_memory(limit)
+        self._engine.guest_resumed()
+
+    def catch_up(self) -> None:
+        """Other threads have run, and the memory may have grown."""
+        self._size = self._instance.memory_size()
+
+    def wants_more(self) -> bool:
+        """Whether others should look at their shares at once, so that this one gets more: it may
+        grow by much less than there is room for. Once per tick, since it costs all guests."""
+        ledger, tick = self._ledger, self._engine.tick_number
+        if self.account.share * _POOR_PART >= ledger.room or ledger.evened == tick:
+            return False
+        ledger.evened = tick
+        return True
+
+    def leave(self) -> None:
+        """The guest has ended, and its instance is about to be closed: nobody looks any more."""
+        if not self.left:
+            self.left = True
+            self.account.last_user_rests()
+            self._ledger.unseen.discard(self)
+
+    def end(self) -> None:
+        """The instance is closed. The one method that needs no lock."""
+        self._ledger.freed.append(self)
+
+    def take_out(self) -> None:
+        """See `Freed`."""
+        self.account.add_engine(-self._own)
+        self._own = 0
+        self.account.user_left()

@@ -1,0 +1,98 @@
+"""Starting a program on the thread that will run it.
+
+Owns `Launch`. A signal handler of the host can raise an exception (Ctrl-C) at any moment in the
+main thread, also in the middle of a change of the kernel's state. So who wants a program started
+only waits; a thread of the pool, in which no handler runs, makes the process and then runs it,
+which costs no more than handing it the process. Rules: whoever gives up before the process is
+known does not leave it behind: it is ended as soon as it is. Nothing that lives as long as the
+process holds the machine.
+"""
+
+from __future__ import annotations
+
+import threading
+from _thread import get_ident
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.kernel import Kernel
+from wasmsand.kernel.process.process import Process
+from wasmsand.machine.parking import OneShot
+
+if TYPE_CHECKING:
+    from wasmsand.engine.protocol import Engine
+    from wasmsand.machine.guest import Guest
+
+
+class Launch:
+    """A process on its way."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        make: Callable[[], Guest],
+        settled: Callable[[Launch], None],
+    ) -> None:
+        """`make` makes the process, not running yet. `settled` is called when it is made, or
+        cannot be, on the thread that will run it."""
+        self._kernel = kernel
+        self._make: Callable[[], Guest] | None = make
+        self._settled: Callable[[Launch], None] | None = settled
+        self.process: Process | None = None
+        self.error: BaseException | None = None
+        self.given_up = False
+
+    def begin(self, engine: Engine) -> None:
+        """Have it started, beside this thread."""
+        try:
+            engine.start_thread(self._run)
+        except RuntimeError as error:  # the host has no threads left
+            raise KernelError(Errno.EAGAIN, str(error)) from error
+
+    def _run(self) -> None:
+        make, settled = self._make, self._settled
+        self._make = self._settled = None
+        assert make is not None
+        assert settled is not None
+        guest = None
+        try:
+            guest = make()
+            self.process = guest.process
+        except BaseException as error:
+            self.error = error
+        del make
+        settled(self)
+        del settled
+        if guest is not None:
+            guest.run_here()
+
+
+def steadily(engine: Engine, act: Callable[[], None]) -> None:
+    """Call `act` where no signal handler can raise in the middle of it, and wait for its end. What
+    a handler raised meanwhile is raised then."""
+    if get_ident() != threading.main_thread().ident:
+        act()
+        return
+    ended = OneShot()
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            act()
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            ended.set()
+
+    engine.start_thread(work)
+    interruption: BaseException | None = None
+    while not ended.happened:
+        try:
+            ended.wait()
+        except BaseException as error:
+            interruption = error
+    if failures:
+        raise failures[0]
+    if interruption is not None:
+        raise interruption

@@ -1,0 +1,357 @@
+"""Reads tar archives that nobody vouches for.
+
+Owns `TarReader`: v7, ustar, pax and GNU archives, with long names and files with holes (all
+four formats that GNU tar has for them). Rules: an archive is read in one pass, in blocks; an
+extended header has at most ARCHIVE_HEADER_BYTES, a member at most ARCHIVE_HEADERS_PER_MEMBER
+of them, a name less than PATH_MAX bytes and no NUL; of pax records only those are kept that
+mean something here; nothing recurses. Whatever is wrong is `ArchiveRejected`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from wasmsand.kernel.limits import (
+    ARCHIVE_HEADER_BYTES,
+    ARCHIVE_HEADERS_PER_MEMBER,
+    FILE_SIZE_MAX,
+    IO_CHUNK,
+    PATH_MAX,
+)
+from wasmsand.machine.tar_format import BLOCK, OWN_KEYS, SECOND, ArchiveRejected, Kind, Member
+from wasmsand.machine.tar_source import Source
+
+_KINDS: Final = {kind.value: kind for kind in Kind if kind is not Kind.OTHER} | {
+    b"\0": Kind.FILE,
+    b"7": Kind.FILE,
+    b"S": Kind.FILE,
+}
+_PAX: Final = (b"x", b"X")
+_PAX_GLOBAL: Final = b"g"
+_GNU_NAMES: Final = {b"L": b"path", b"K": b"linkpath"}
+_KEYS: Final = frozenset((b"path", b"linkpath", b"size", b"mtime", b"uid", b"gid"))
+_SPARSE: Final = b"GNU.sparse."
+_NUMBER: Final = re.compile(rb"[0-9]{1,20}\Z")
+_TIME: Final = re.compile(rb"(-?)([0-9]{1,19})(?:\.([0-9]*))?\Z")
+_OCTAL: Final = re.compile(rb"[0-7]+\Z")
+_RECORDS_MAX: Final = 64
+_ID_END: Final = 1 << 32
+_SECONDS_END: Final = 1 << 63
+
+Extents = list[tuple[int, int]]
+
+
+class TarReader:
+    """The members of one archive, in order: iterate over it. `pieces` gives the content of the
+    member that came last."""
+
+    def __init__(self, source: Source, extents_max: int) -> None:
+        """`extents_max` is how many pieces of data between holes a file may have."""
+        self._source = source
+        self._extents_max = extents_max
+        self._globals: dict[bytes, bytes] = {}
+        self._left = 0
+        """Bytes of content of the current member that were not read."""
+        self._padding = 0
+        self._member: Member | None = None
+
+    @property
+    def own(self) -> dict[bytes, bytes]:
+        """Records of our own for the whole archive, as far as it was read."""
+        return _own(self._globals)
+
+    def __iter__(self) -> Iterator[Member]:
+        first = True
+        while (member := self._next(first)) is not None:
+            first = False
+            self._member = member
+            yield member
+
+    def pieces(self) -> Iterator[tuple[int, bytes]]:
+        """The current member's content as offsets and data, without holes; at most IO_CHUNK
+        bytes at a time."""
+        member = self._member
+        assert member is not None
+        extents = [(0, member.size)] if member.extents is None else member.extents
+        if member.kind is not Kind.FILE:
+            extents = []
+        for offset, length in extents:
+            end = offset + length
+            while offset < end:
+                data = self._read(min(end - offset, IO_CHUNK))
+                self._left -= len(data)
+                yield offset, data
+                offset += len(data)
+
+    # Blocks.
+
+    def _read(self, size: int) -> bytes:
+        data = self._source.read(size)
+        if len(data) != size:
+            raise ArchiveRejected("it is cut short")
+        return data
+
+    def _skip_content(self) -> None:
+        rest = self._left + self._padding
+        while rest:
+            rest -= len(self._read(min(rest, IO_CHUNK)))
+        self._left = self._padding = 0
+
+    def _header_data(self, size: int, most: int) -> bytes:
+        """The content of an extended header."""
+        if size > most:
+            raise ArchiveRejected(f"a header has {size} bytes, and at most {most} are allowed")
+        return self._read(size + -size % BLOCK)[:size]
+
+    # Headers.
+
+    def _next(self, first: bool) -> Member | None:
+        self._skip_content()
+        records: dict[bytes, bytes] = {}
+        pairs: list[bytes] = []
+        """Of sparse format 0.0: offsets and lengths in turn."""
+        for count in range(ARCHIVE_HEADERS_PER_MEMBER + 1):
+            block = self._source.read(BLOCK)
+            if len(block) != BLOCK or not block.strip(b"\0"):
+                if block and len(block) != BLOCK:
+                    raise ArchiveRejected("it is cut short")
+                if (first and not block) or count:
+                    raise ArchiveRejected("it is empty" if first else "it is cut short")
+                return None
+            _check_sum(block)
+            letter, size = block[156:157], _number(block[124:136])
+            if size < 0:
+                raise ArchiveRejected("a negative size")
+            if letter in _PAX:
+                _records(self._header_data(size, ARCHIVE_HEADER_BYTES), records, pairs)
+            elif letter == _PAX_GLOBAL:
+                _records(self._header_data(size, ARCHIVE_HEADER_BYTES), self._globals, [])
+            elif letter in _GNU_NAMES:
+                name = self._header_data(size, PATH_MAX + 1).split(b"\0", 1)[0]
+                records.setdefault(_GNU_NAMES[letter], name)
+            else:
+                return self._described(block, size, self._globals | records, pairs)
+        raise ArchiveRejected(
+            f"more than {ARCHIVE_HEADERS_PER_MEMBER} extended headers before a member"
+        )
+
+    def _described(
+        self, block: bytes, size: int, records: dict[bytes, bytes], pairs: list[bytes]
+    ) -> Member:
+        """The member that a header and the records before it describe."""
+        letter = block[156:157]
+        kind = _KINDS.get(letter, Kind.OTHER)
+        name = records.get(_SPARSE + b"name") or records.get(b"path") or _name(block)
+        if kind is Kind.FILE and letter == b"\0" and name.endswith(b"/"):
+            kind = Kind.DIRECTORY  # as version 7 has it
+        size = _integer(records, b"size", size)
+        if kind not in (Kind.FILE, Kind.OTHER):
+            size = 0
+        self._left, self._padding = size, -size % BLOCK
+        extents = None
+        real_size = size
+        if letter == b"S":
+            extents, real_size = self._old_extents(block)
+        elif kind is Kind.FILE and any(key.startswith(_SPARSE) for key in records):
+            extents, real_size = self._pax_extents(records, pairs)
+        if extents is not None:
+            _check_extents(extents, real_size, self._left)
+        if kind is Kind.FILE and real_size > FILE_SIZE_MAX:
+            raise ArchiveRejected(f"a file of {real_size} bytes")
+        return Member(
+            name=_plain(name.rstrip(b"/") if kind is Kind.DIRECTORY else name),
+            kind=kind,
+            mode=_number(block[100:108]) & 0o7777,
+            uid=_id(_integer(records, b"uid", _number(block[108:116]))),
+            gid=_id(_integer(records, b"gid", _number(block[116:124]))),
+            size=real_size,
+            mtime_ns=_time(records, _number(block[136:148])),
+            target=_plain(records.get(b"linkpath") or block[157:257].split(b"\0", 1)[0]),
+            extents=extents,
+            own=_own(records),
+        )
+
+    # Files with holes.
+
+    def _old_extents(self, block: bytes) -> tuple[Extents, int]:
+        """As GNU tar wrote them first: in the header and in blocks that follow it."""
+        extents, real_size = _old_entries(block[386:482]), _number(block[483:495])
+        more = block[482]
+        while more:
+            block = self._read(BLOCK)
+            extents += _old_entries(block[:504])
+            more = block[504]
+            if len(extents) > self._extents_max:
+                raise self._too_many_extents()
+        return extents, real_size
+
+    def _pax_extents(
+        self, records: dict[bytes, bytes], pairs: list[bytes]
+    ) -> tuple[Extents | None, int]:
+        """By the records of formats 0.0 and 0.1, or (1.0) before the content."""
+        real_size = _integer(records, _SPARSE + b"size", 0)
+        real_size = _integer(records, _SPARSE + b"realsize", real_size)
+        if records.get(_SPARSE + b"major") == b"1":
+            if records.get(_SPARSE + b"minor") != b"0":
+                raise ArchiveRejected("an unknown format of files with holes")
+            return self._extents_before_content(), real_size
+        numbers = pairs
+        if _SPARSE + b"map" in records:
+            text = records[_SPARSE + b"map"]
+            numbers = text.split(b",") if text else []
+        elif not pairs and _SPARSE + b"numblocks" not in records:
+            return None, self._left
+        if len(numbers) % 2 or len(numbers) // 2 > self._extents_max:
+            raise self._too_many_extents()
+        values = [_decimal(number) for number in numbers]
+        return list(zip(values[::2], values[1::2], strict=True)), real_size
+
+    def _extents_before_content(self) -> Extents:
+        numbers: list[int] = []
+        rest = b""
+        wanted = 1
+        while len(numbers) < wanted:
+            if self._left < BLOCK:
+                raise ArchiveRejected("a map of holes is cut short")
+            *lines, rest = (rest + self._read(BLOCK)).split(b"\n")
+            self._left -= BLOCK
+            if not lines:
+                raise ArchiveRejected("a map of holes without numbers")
+            numbers += [_decimal(line) for line in lines[: wanted - len(numbers)]]
+            if numbers and wanted == 1:
+                if numbers[0] > self._extents_max:
+                    raise self._too_many_extents()
+                wanted += 2 * numbers[0]
+                numbers += [_decimal(line) for line in lines[1:wanted]]
+        return list(zip(numbers[1::2], numbers[2::2], strict=True))
+
+    def _too_many_extents(self) -> ArchiveRejected:
+        return ArchiveRejected(f"a file with more than {self._extents_max} pieces between holes")
+
+
+def _check_sum(block: bytes) -> None:
+    told = _number(block[148:156])
+    bare = block[:148] + b" " * 8 + block[156:]
+    total = sum(bare)
+    # Some programs of old have added signed characters.
+    if told != total and told != total - 256 * sum(byte > 127 for byte in bare):
+        raise ArchiveRejected("a header's checksum is wrong")
+
+
+def _number(digits: bytes) -> int:
+    """A number of a header: octal, or (GNU) binary."""
+    if digits[0] in (0x80, 0xFF):
+        number = int.from_bytes(digits[1:], "big")
+        return number - (1 << 8 * (len(digits) - 1)) if digits[0] == 0xFF else number
+    text = digits.split(b"\0", 1)[0].strip(b" ")
+    if not text:
+        return 0
+    if not _OCTAL.match(text):
+        raise ArchiveRejected("a header's number is none")
+    return int(text, 8)
+
+
+def _name(block: bytes) -> bytes:
+    name = block[:100].split(b"\0", 1)[0]
+    if block[257:263] == b"ustar\0":  # GNU tar has other things there
+        prefix = block[345:500].split(b"\0", 1)[0]
+        if prefix:
+            return prefix + b"/" + name
+    return name
+
+
+def _plain(name: bytes) -> bytes:
+    if len(name) >= PATH_MAX:
+        raise ArchiveRejected(f"a name of {len(name)} bytes")
+    if b"\0" in name:
+        raise ArchiveRejected("a name with a NUL")
+    return name
+
+
+def _records(data: bytes, records: dict[bytes, bytes], pairs: list[bytes]) -> None:
+    """Put the records of a pax header that matter into `records`: `LENGTH key=value`."""
+    position = 0
+    while position < len(data):
+        space = data.find(b" ", position, position + 21)
+        if space < 0:
+            if data[position:].strip(b"\0"):
+                raise ArchiveRejected("a record without a length")
+            return
+        end = position + _decimal(data[position:space])
+        equals = data.find(b"=", space, end)
+        if end > len(data) or equals < 0 or data[end - 1 : end] != b"\n":
+            raise ArchiveRejected("a record of another length than it says")
+        key, value = data[space + 1 : equals], data[equals + 1 : end - 1]
+        if key in (_SPARSE + b"offset", _SPARSE + b"numbytes"):
+            pairs.append(value)
+        elif key in _KEYS or key.startswith((_SPARSE, OWN_KEYS)):
+            if value:
+                records[key] = value
+            else:
+                records.pop(key, None)
+            if len(records) > _RECORDS_MAX:
+                raise ArchiveRejected("too many records")
+        position = end
+
+
+def _own(records: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    return {
+        key.removeprefix(OWN_KEYS): value
+        for key, value in records.items()
+        if key.startswith(OWN_KEYS)
+    }
+
+
+def _decimal(text: bytes) -> int:
+    if not _NUMBER.match(text):
+        raise ArchiveRejected("a record's number is none")
+    return int(text)
+
+
+def _integer(records: dict[bytes, bytes], key: bytes, default: int) -> int:
+    text = records.get(key)
+    return default if text is None else _decimal(text)
+
+
+def _id(number: int) -> int:
+    if not 0 <= number < _ID_END:
+        raise ArchiveRejected(f"an owner with the number {number}")
+    return number
+
+
+def _time(records: dict[bytes, bytes], seconds: int) -> int:
+    text = records.get(b"mtime")
+    if text is None:
+        nanoseconds = seconds * SECOND
+    else:
+        match = _TIME.match(text)
+        if match is None:
+            raise ArchiveRejected("a time that is no number")
+        sign, whole, fraction = match.groups()
+        nanoseconds = int(whole) * SECOND + int(((fraction or b"") + b"000000000")[:9])
+        nanoseconds = -nanoseconds if sign else nanoseconds
+    if not -_SECONDS_END <= nanoseconds // SECOND < _SECONDS_END:
+        raise ArchiveRejected("a time that no file can have")
+    return nanoseconds
+
+
+def _old_entries(data: bytes) -> Extents:
+    entries = []
+    for start in range(0, len(data), 24):
+        if not data[start]:
+            break
+        entry = data[start : start + 24]
+        entries.append((_number(entry[:12]), _number(entry[12:])))
+    return entries
+
+
+def _check_extents(extents: Extents, size: int, stored: int) -> None:
+    end = 0
+    for offset, length in extents:
+        if offset < end or length < 0:
+            raise ArchiveRejected("a map of holes that overlaps")
+        end = offset + length
+    if end > size or sum(length for _, length in extents) != stored:
+        raise ArchiveRejected("a map of holes for another file")

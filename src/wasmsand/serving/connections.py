@@ -1,0 +1,229 @@
+"""What one TCP connection may take.
+
+Owns the timers that uvicorn does not have: for a header that never ends, for a body that
+does not come, and for output that nobody reads. Rules: a client that breaks one of them is cut
+off, with an answer if it can still read one; a stranger (see `crowd`) has the shortest time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import h11
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from wasmsand.serving.crowd import LEAST_BYTES_PER_SECOND, ConnectionLimits, Crowd, address_of
+
+STATE_KEY = "wasmsand_connection"
+"""Where an application finds the connection, in the state of its scope."""
+
+
+class BoundedConnection(H11Protocol):
+    """uvicorn's connection, with limits."""
+
+    limits = ConnectionLimits()
+    crowd = Crowd(limits)
+    """Both set in the subclass that `connection_class` makes: uvicorn makes the instances."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, {**app_state, STATE_KEY: self}, _loop)
+        self.conn = h11.Connection(h11.SERVER, self.limits.max_header_bytes)
+        self.address = ""
+        self.tenant: str | None = None
+        self.timeout_keep_alive = self.limits.header_seconds  # type: ignore[assignment]
+        self._header_timer: asyncio.TimerHandle | None = None
+        self._body_timer: asyncio.TimerHandle | None = None
+        self._body_ends: float | None = None
+        self._unread_timer: asyncio.TimerHandle | None = None
+        self._refused = False
+        self._steps_to_settle = 4  # rounds of the event loop, in which a request is read
+
+    # Whose it is.
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is under way."""
+        return not self._answering()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether a request that it sent at once has been read."""
+        return not self._steps_to_settle
+
+    def _settle(self) -> None:
+        self._steps_to_settle -= 1
+        if self._steps_to_settle:
+            self.loop.call_soon(self._settle)
+
+    def belongs_to(self, tenant: str) -> bool:
+        """A request of `tenant` has come; False if it has too many connections."""
+        if not self.crowd.adopt(self, tenant):
+            return False
+        self.timeout_keep_alive = self.limits.keep_alive_seconds  # type: ignore[assignment]
+        return True
+
+    def drop(self) -> None:
+        """Cut it off now."""
+        self.transport.abort()
+
+    # Its life.
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        # So that `pause_writing` tells of every byte that the client has not taken.
+        transport.set_write_buffer_limits(high=0)
+        self.address = address_of(transport)
+        if not self.crowd.arrive(self):
+            most = self.limits.max_connections
+            self._refuse(
+                503,
+                "server_full",
+                f"the server has {most} connections; try later, or start it with a larger "
+                "--max-connections",
+            )
+            return
+        self.loop.call_soon(self._settle)
+        self._await_header()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for timer in (self._header_timer, self._body_timer, self._unread_timer):
+            self._stop(timer)
+        self._unset_keepalive_if_required()
+        self.crowd.leave(self)
+        super().connection_lost(exc)
+        self.app_state = {}  # which held this connection
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
+        super().data_received(data)
+        if self._answering():
+            self._await_rest()
+        else:
+            # Whatever came is no whole header; blank lines are none either.
+            self._await_header()
+
+    def on_response_complete(self) -> None:
+        self.crowd.used(self)
+        super().on_response_complete()
+        if self._answering():  # the next request, which had come already
+            self._await_rest()
+        elif self.conn.their_state is h11.SEND_BODY or self.conn.trailing_data[0]:
+            # A body that the answer did not wait for (too large, not allowed), or a part of a
+            # header: what is left of it may come, but not for ever.
+            self._stop_body_timer()
+            self._await_header()
+
+    def _await_rest(self) -> None:
+        """A header has come; a body may follow."""
+        self._stop(self._header_timer)
+        self._header_timer = None
+        if self.conn.their_state is h11.SEND_BODY:
+            self._await_body()
+        else:
+            self._stop_body_timer()
+
+    def _answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    # Input.
+
+    def _await_header(self) -> None:
+        if self._header_timer is None:
+            self._header_timer = self.loop.call_later(self.limits.header_seconds, self.drop)
+
+    def _await_body(self) -> None:
+        now = self.loop.time()
+        if self._body_ends is None:
+            self._body_ends = now + self.limits.body_seconds
+        self._stop(self._body_timer)
+        until = min(self._body_ends, now + self.limits.body_idle_seconds)
+        self._body_timer = self.loop.call_at(until, self._body_is_late)
+
+    def _stop_body_timer(self) -> None:
+        self._stop(self._body_timer)
+        self._body_timer = self._body_ends = None
+
+    def _body_is_late(self) -> None:
+        self._body_timer = self._body_ends = None
+        if self.conn.their_state is not h11.SEND_BODY:
+            return
+        if self.flow.read_paused:  # it is this side that does not want more yet
+            self._await_body()
+        elif self.cycle.response_started:
+            self.drop()
+        else:
+            self._refuse(
+                408,
+                "timeout",
+                f"the body took longer than {self.limits.body_seconds:g} seconds, or nothing came "
+                f"for {self.limits.body_idle_seconds:g}",
+            )
+
+    # Output.
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        size = self.transport.get_write_buffer_size()
+        seconds = self.limits.unread_seconds + size / LEAST_BYTES_PER_SECOND
+        self._stop(self._unread_timer)
+        self._unread_timer = self.loop.call_later(seconds, self.drop)
+
+    def resume_writing(self) -> None:
+        self._stop(self._unread_timer)
+        self._unread_timer = None
+        super().resume_writing()
+
+    # Refusals.
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(400, "bad_request", msg)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Nothing is logged: anybody could fill the log. The request is answered as it is."""
+
+    def _refuse(self, status: int, code: str, message: str) -> None:
+        """Answer without the application, and close."""
+        self._refused = True
+        error = {"code": code, "errno": None, "message": message, "path": None}
+        body = json.dumps({"error": error}, separators=(",", ":")).encode("ascii") + b"\n"
+        head = (
+            f"HTTP/1.1 {status} {code}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode("ascii") + body)
+        self.transport.close()
+
+    def shutdown(self) -> None:
+        """The server ends: what is idle is closed now, the rest after its answer."""
+        if self._answering():
+            self.cycle.keep_alive = False
+        else:
+            self.transport.close()
+
+    @staticmethod
+    def _stop(timer: asyncio.TimerHandle | None) -> None:
+        if timer is not None:
+            timer.cancel()
+
+
+def connection_class(limits: ConnectionLimits) -> type[BoundedConnection]:
+    """The class of a server's connections."""
+    own = {"limits": limits, "crowd": Crowd(limits)}
+    return type("BoundedConnection", (BoundedConnection,), own)
+
+
+def connection_of(scope: Any) -> BoundedConnection | None:
+    """The connection that a request came by."""
+    found = scope.get("state", {}).get(STATE_KEY)
+    return found if isinstance(found, BoundedConnection) else None

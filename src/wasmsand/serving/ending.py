@@ -1,0 +1,137 @@
+"""The end of a server: always, and within seconds.
+
+SIGTERM or SIGINT: no further connection is taken, requests that run may take the grace
+period; then their sandboxes are killed, so that each is still answered. Rules: the second
+signal ends the process at once; so does the deadline after the first, whatever hangs. Both
+are watched by a thread that needs nothing of the event loop. Threads that still wait for a
+sandbox are left behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final
+
+import uvicorn
+
+from wasmsand.serving.crowd import ACCEPTED_AT_ONCE
+from wasmsand.serving.listening import BACKLOG
+
+LAST_ANSWERS_SECONDS: Final = 3.0
+"""After the grace period: for the answers that say that the sandbox was killed."""
+DEADLINE_SECONDS: Final = 10.0
+"""After the grace period: the process is gone."""
+
+
+class EndingServer(uvicorn.Server):
+    """uvicorn's server, with an end that answers."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        *,
+        grace_seconds: float,
+        begin: Callable[[], None],
+        kill_all: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`begin` is called when the server begins to end, `kill_all` after the grace period."""
+        config.timeout_graceful_shutdown = int(grace_seconds + LAST_ANSWERS_SECONDS)
+        config.backlog = ACCEPTED_AT_ONCE
+        super().__init__(config)
+        self._grace_seconds = grace_seconds
+        self._begin = begin
+        self._kill_all = kill_all
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve."""
+        await super().startup(sockets)
+        # asyncio accepts as many at once as may wait, so it is told a small number.
+        for listener in sockets or ():
+            listener.listen(BACKLOG)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal. Not as uvicorn does: a server that was told to end, and did, has not
+        failed. The second one is `_Watch`'s."""
+        self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End."""
+        self._begin()
+        killer = asyncio.create_task(self._kill_after_grace())
+        try:
+            await super().shutdown(sockets)
+        finally:
+            killer.cancel()
+            for connection in list(self.server_state.connections):
+                connection.transport.abort()
+
+    async def _kill_after_grace(self) -> None:
+        await asyncio.sleep(self._grace_seconds)
+        await self._kill_all()
+
+    def run_until_signal(self, listener: socket.socket) -> None:
+        """Serve on the main thread of a process that does nothing else."""
+        with _watched(self._grace_seconds + DEADLINE_SECONDS):
+            self.run(sockets=[listener])
+
+
+def leave_process(status: int = 0) -> None:
+    """End the process now, without waiting for threads that hang."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass
+    os._exit(status)
+
+
+@contextmanager
+def _watched(seconds: float) -> Iterator[None]:
+    """After a first signal the process lives for at most `seconds`; a second one ends it."""
+    if threading.current_thread() is not threading.main_thread() or os.name != "posix":
+        yield
+        return
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    # Written to when a signal comes, whatever the main thread does just then.
+    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    threading.Thread(
+        target=_watch, args=(reading, seconds), name="wasmsand-signals", daemon=True
+    ).start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(writing)
+
+
+def _watch(descriptor: int, seconds: float) -> None:
+    told = False
+    try:
+        while data := os.read(descriptor, 16):
+            for number in data:
+                if number not in (signal.SIGINT, signal.SIGTERM):
+                    continue
+                if told:
+                    os._exit(128 + number)
+                told = True
+                deadline = threading.Timer(seconds, _deadline_is_over)
+                deadline.daemon = True
+                deadline.start()
+    finally:
+        os.close(descriptor)
+
+
+def _deadline_is_over() -> None:
+    try:
+        os.write(2, b"wasmsand: something hangs; ended without waiting for it\n")
+    finally:
+        os._exit(1)

@@ -1,0 +1,49 @@
+"""Which processes there are below this one, by Linux' /proc."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+PATIENCE = 30.0
+
+
+def _parents() -> dict[int, int]:
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if fields[0] != "Z":
+                found[int(entry.name)] = int(fields[1])
+    return found
+
+
+def descendants(pid: int | None = None) -> set[int]:
+    """The living processes below one; this one, if none is given."""
+    parents, found = _parents(), {pid or os.getpid()}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {pid or os.getpid()}
+
+
+def compilers() -> set[int]:
+    """The living processes that compile: grandchildren, whose parents wait for them."""
+    parents, own = _parents(), os.getpid()
+    return {pid for pid, parent in parents.items() if parents.get(parent) == own}
+
+
+def alive(pid: int) -> bool:
+    return pid in _parents()
+
+
+def eventually(condition: Callable[[], object], what: str = "") -> None:
+    """Wait until it holds."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, what or "it never came to be"
+        time.sleep(0.01)

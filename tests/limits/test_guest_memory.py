@@ -1,0 +1,46 @@
+"""Whatever guests do to hold memory, the ledger knows it, and the limit holds.
+
+Each attack runs in a host process of its own with a limit of 64 MiB. The ledger is compared with
+that process's resident memory. Slack, for what is no guest's: the interpreter's own allocations,
+idle threads, and what the C library keeps of freed memory.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.limits.memory_attacks import ATTACKS, LIMIT, MIB, measure
+
+pytestmark = [
+    pytest.mark.no_userland,
+    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
+]
+
+FACTOR = 1.25
+"""Resident memory is at most this many times what the ledger says."""
+SLACK = 32 * MIB
+TRANSIENT = 3
+"""For a tick, or one instruction, guests can hold this many times the limit (see `Ledger`)."""
+STACK = 16 * MIB
+"""And the C stack of each that computes."""
+NEVER_REST = frozenset(
+    {
+        "exec of itself for ever",
+        "children that are killed at once",
+        "recursion without end",
+    }
+)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_the_ledger_has_what_the_host_lost_and_the_limit_holds(name: str) -> None:
+    measured = measure(name)
+    assert measured.started >= 1
+    assert measured.peak_resident <= TRANSIENT * LIMIT + ATTACKS[name].copies * STACK + SLACK
+    if name not in NEVER_REST:
+        assert measured.used <= LIMIT
+        assert measured.resident <= FACTOR * measured.used + SLACK
+    assert measured.left == 0
+    assert measured.left_resident <= SLACK

@@ -1,0 +1,69 @@
+"""Connections of clients that mean no good."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import select
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from urllib.parse import urlsplit
+
+
+def allow_files(count: int) -> None:
+    """Have this process open so many files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))
+
+
+def connect(url: str) -> socket.socket:
+    parts = urlsplit(url)
+    assert parts.hostname is not None
+    return socket.create_connection((parts.hostname, parts.port or 80), timeout=60)
+
+
+@contextlib.contextmanager
+def flood(url: str, count: int, data: bytes) -> Iterator[list[socket.socket]]:
+    """So many connections, each of which has sent `data` and says no more."""
+    allow_files(count + 512)
+    opened: list[socket.socket] = []
+    try:
+        for _ in range(count):
+            connection = connect(url)
+            opened.append(connection)
+            with contextlib.suppress(OSError):  # which may have been cut off already
+                connection.sendall(data)
+        yield opened
+    finally:
+        for connection in opened:
+            connection.close()
+
+
+def count_closed(connections: Sequence[socket.socket]) -> int:
+    """How many the server has ended."""
+    poll = select.poll()
+    for connection in connections:
+        poll.register(connection, select.POLLIN | select.POLLHUP | select.POLLERR)
+    ready = {descriptor for descriptor, _ in poll.poll(0)}
+    closed = 0
+    for connection in connections:
+        if connection.fileno() in ready:
+            try:
+                while connection.recv(65536, socket.MSG_DONTWAIT):
+                    pass
+                closed += 1
+            except BlockingIOError:
+                pass
+            except OSError:
+                closed += 1
+    return closed
+
+
+def wait_until_closed(connections: Sequence[socket.socket], seconds: float) -> None:
+    """Until the server has ended all of them."""
+    deadline = time.monotonic() + seconds
+    while (left := len(connections) - count_closed(connections)) > 0:
+        assert time.monotonic() < deadline, f"{left} connections are still open"
+        time.sleep(0.2)

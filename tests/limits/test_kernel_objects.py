@@ -251,6 +251,41 @@ make()
     sandbox.commands.run("pkill -KILL python3; sleep 0.1")
 
 
+HOGS = {
+    "memory": """
+import time
+kept = []
+while True:
+    try:
+        kept.append(bytearray(1 << 20))
+    except MemoryError:
+        time.sleep(0.01)
+""",
+    "sockets": """
+import socket, time
+kept = []
+while True:
+    try:
+        pair = socket.socketpair()
+        pair[0].setblocking(False)
+        kept.append(pair)
+        pair[0].send(b"x" * 65536)
+    except OSError:
+        time.sleep(0.01)
+""",
+}
+
+
+@pytest.mark.parametrize("hog", HOGS)
+def test_a_background_process_that_takes_all_it_gets(sandbox: Sandbox, hog: str) -> None:
+    sandbox.files.write("/tmp/attack.py", HOGS[hog])
+    sandbox.commands.run("python3 /tmp/attack.py > /dev/null 2>&1 &")
+    for _ in range(5):
+        result = sandbox.commands.run("sleep 0.3; echo alive | cat", timeout_ms=20_000)
+        assert result.stdout == "alive\n", result.stderr
+    sandbox.commands.run("pkill -KILL python3; sleep 0.1")
+
+
 def test_the_command_after_a_fork_bomb_runs(sandbox: Sandbox) -> None:
     for _ in range(3):
         sandbox.commands.run(":(){ :|:& };:", timeout_ms=4_000)

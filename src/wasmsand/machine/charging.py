@@ -16,7 +16,7 @@ from __future__ import annotations
 from time import monotonic_ns
 from typing import Final
 
-from wasmsand.engine.protocol import Engine, Instance, Module
+from wasmsand.engine.protocol import Engine, Instance, Module, NeedsMemory
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.limits import PROCESS_BYTES, STACK_UNCHARGED_MAX
@@ -44,13 +44,16 @@ def make_program(
     """An instance of `module`, whose memory is at most `address_space` bytes, and its account,
     if there is room beside all that there is but `replaced`; else ENOMEM.
 
-    Raises `ModuleRejected` and `MemoryError` as `Module.instantiate`.
+    Raises `ModuleRejected` as `Module.instantiate`.
     """
     ledger = kernel.ledger
     freed = 0 if replaced is None else replaced.total
     # What it needs at once is refused before it is made, the rest after.
     most = max(0, ledger.room + freed) + STACK_UNCHARGED_MAX
-    instance = loader.instantiate(module, min(most, ledger.limit, address_space))
+    try:
+        instance = loader.instantiate(module, min(most, ledger.limit, address_space))
+    except (NeedsMemory, MemoryError) as error:
+        raise KernelError(Errno.ENOMEM, str(error)) from error
     guest = instance.memory_size() - _c_stack(instance)
     engine = PROCESS_BYTES + instance.held_bytes()
     try:

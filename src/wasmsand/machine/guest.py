@@ -14,6 +14,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from wasmsand.abi.context import ProcessContext, ProcessEnded
@@ -29,7 +30,6 @@ from wasmsand.engine.protocol import (
     GuestUnwind,
     Instance,
     ModuleRejected,
-    NeedsMemory,
     TrapKind,
 )
 from wasmsand.kernel.errno import Errno, KernelError
@@ -46,6 +46,7 @@ from wasmsand.kernel.process.life import fork, require_room_for_child
 from wasmsand.kernel.process.memory import MemoryAccount
 from wasmsand.kernel.process.process import Process, ProcessState
 from wasmsand.kernel.process.program import Program, become
+from wasmsand.kernel.process.room import with_room
 from wasmsand.kernel.process.signals import SIG_DFL, SIG_IGN, Signal, SignalInfo
 from wasmsand.kernel.process.thread import only_thread
 from wasmsand.kernel.process.timers import enforce_cpu_limit
@@ -479,7 +480,11 @@ class Guest(ThreadRunner):
                 require_room_for_child(self.kernel, self.process)
                 self._look()
                 self.fork_failed()  # an earlier one, which the guest never went through with
-                self._copy = account_of_copy(self.kernel, self._instance, self._charge.account)
+                self._copy = with_room(
+                    self.kernel,
+                    self.process,
+                    partial(account_of_copy, self.kernel, self._instance, self._charge.account),
+                )
             except KernelError as error:
                 return -error.errno
             return 0
@@ -535,10 +540,9 @@ class Guest(ThreadRunner):
         self._look()
         limit = self.process.rlimits.address_space
         replaced = self._charge.account if self._embryo_parent is None else None
+        make = partial(make_program, self.kernel, self._loader, module, limit, replaced)
         try:
-            return make_program(self.kernel, self._loader, module, limit, replaced)
-        except (NeedsMemory, MemoryError) as error:
-            raise KernelError(Errno.ENOMEM, str(error)) from error
+            return with_room(self.kernel, self.process, make)
         except ModuleRejected as error:
             refusal = ProgramRejected(program, str(error))
             self._explain(refusal)

@@ -17,7 +17,7 @@ from typing import Final
 
 from wasmsand.abi.wasi.table import HOST_FUNCTIONS
 from wasmsand.engine import default_engine
-from wasmsand.engine.protocol import Engine, Module, ModuleRejected, NeedsMemory
+from wasmsand.engine.protocol import Engine, Module, ModuleRejected
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
@@ -29,6 +29,7 @@ from wasmsand.kernel.process.groups import take_terminal
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import Program, become, find_program
+from wasmsand.kernel.process.room import with_room
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import Snapshot, TreeFs
@@ -239,10 +240,8 @@ class Machine:
                 module = self._load(process, program, deadline_ns)
                 kernel.ledger.require(sum(FD_COST + file.cost for file in files.values()))
                 limit = process.rlimits.address_space
-                instance, memory = make_program(kernel, self._loader, module, limit)
-            except (NeedsMemory, MemoryError) as error:
-                kernel.exit(process, Signal.SIGKILL)
-                raise KernelError(Errno.ENOMEM, str(error)) from error
+                make = partial(make_program, kernel, self._loader, module, limit)
+                instance, memory = with_room(kernel, None, make)
             except ModuleRejected as error:
                 kernel.exit(process, Signal.SIGKILL)
                 raise ProgramRejected(program, str(error)) from error

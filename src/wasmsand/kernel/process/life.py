@@ -36,18 +36,9 @@ if TYPE_CHECKING:
 
 def require_room_for_child(kernel: Kernel, parent: Process) -> None:
     """EAGAIN when the sandbox, or the user by RLIMIT_NPROC, has too many processes; ENOMEM
-    when there is no memory for the record of another one.
-
-    What commands left in the background gets EAGAIN when it is a crowd by itself, which the
-    next command ends (`Kernel.is_crowded`): commands that run have the rest for themselves."""
+    when there is no memory for the record of another one."""
     table = kernel.processes
     require_room(kernel, parent)
-    if (
-        table.population * 4 > table.maximum * 3
-        and table.is_left_behind(parent.job)
-        and table.population_left_behind() * 4 > table.maximum * 3
-    ):
-        raise KernelError(Errno.EAGAIN, f"{table.maximum} processes; raise max_processes")
     kernel.ledger.require(PROCESS_COST + parent.argument_cost + len(parent.fds) * FD_COST)
     limit, uid = parent.rlimits.processes, parent.identity.uid
     if limit < table.maximum and uid != 0 and table.count_of_user(uid) >= limit:

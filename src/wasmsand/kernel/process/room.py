@@ -1,21 +1,24 @@
 """Room for those that the host waits for: what was left in the background gives way.
 
-Owns which processes are ended when there is no room for another one. Rules: a process is
-detached if nobody whom the host started is above it: its starters have ended. Detached processes
-give way to attached ones, all those of a command at once and under the lock, so that none of them
-can fork meanwhile; they never give way to one another.
+Owns which processes are ended when there is no room, or no memory, for another one. Rules: a
+process is detached if nobody whom the host started is above it: its starters have ended. Detached
+processes give way to attached ones, all those of a command at once and under the lock, so that
+none of them can fork meanwhile; they never give way to one another.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
-from wasmsand.kernel.errno import KernelError
+from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.signals import Signal
 
 if TYPE_CHECKING:
     from wasmsand.kernel.kernel import Kernel
+
+Result = TypeVar("Result")
 
 
 def is_detached(kernel: Kernel, process: Process) -> bool:
@@ -46,15 +49,21 @@ def end_largest_detached(kernel: Kernel) -> int:
 def require_room(kernel: Kernel, parent: Process | None) -> None:
     """EAGAIN when no further process or thread may exist, even if detached ones gave way to a
     child of `parent`, or to a process that the host starts."""
-    try:
-        kernel.processes.require_room()
-    except KernelError:
-        if parent is not None and is_detached(kernel, parent):
-            raise
-        while ended := end_largest_detached(kernel):
+    with_room(kernel, parent, kernel.processes.require_room)
+
+
+def with_room(kernel: Kernel, process: Process | None, attempt: Callable[[], Result]) -> Result:
+    """Make an attempt; while it fails for want of processes or memory, detached processes give
+    way to `process`, or to one that the host starts, and it is made again."""
+    while True:
+        try:
+            return attempt()
+        except KernelError as error:
+            if error.errno not in (Errno.EAGAIN, Errno.ENOMEM):
+                raise
+            if process is not None and is_detached(kernel, process):
+                raise
+            ended = end_largest_detached(kernel)
+            if not ended:
+                raise
             kernel.ended_for_room += ended
-            try:
-                return kernel.processes.require_room()
-            except KernelError:
-                continue
-        raise

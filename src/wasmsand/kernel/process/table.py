@@ -127,19 +127,6 @@ class ProcessTable:
             max(1, len(p.threads)) for p in self._processes.values() if p.identity.uid == uid
         )
 
-    def is_left_behind(self, job: int) -> bool:
-        """Whether the process that the host started for a command is gone, so that what is
-        left of the command is in the background."""
-        return job not in self._processes
-
-    def population_left_behind(self) -> int:
-        """How many of `population` are in the background."""
-        return sum(
-            1 + len(process.threads)
-            for process in self._processes.values()
-            if process.pid != INIT_PID and process.job not in self._processes
-        )
-
     def job(self, job: int) -> list[Process]:
         """All processes that descend from a command the host started."""
         return [p for p in self._processes.values() if p.job == job]

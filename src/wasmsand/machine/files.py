@@ -98,6 +98,8 @@ class HostFiles:
         followed.
         """
         access = self._access()
+        if len(data) > access.limits.fs_limit_bytes:  # before it is copied
+            raise self._machine.kernel.root.space.full()
         content = trees.content_of(data)
         try:
             with access as namespace:

@@ -171,6 +171,7 @@ class HttpRequests(_Requests):
         settings = Settings(
             port=0,
             tokens=(Token.of("fuzz", _TOKEN),),
+            isolation="none",  # what another process reaches is not seen
             header_seconds=2,
             body_seconds=2,
             max_json_bytes=1 * MIB,
@@ -239,7 +240,7 @@ class McpRequests(_Requests):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         options = HttpOptions(port=port, token=_TOKEN, max_sessions=256, idle_seconds=1)
-        arguments = (make_sessions(), "0", options)
+        arguments = (make_sessions(options.max_sessions), "0", options)
         threading.Thread(target=serve_http, args=arguments, daemon=True, name="fuzz-mcp").start()
         deadline = time.monotonic() + _WELL_SECONDS
         while True:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterable
 from random import Random
 from typing import IO, Any, ClassVar, Final
@@ -32,11 +34,17 @@ from wasmsand.tools.definitions import TOOLS
 from wasmsand.wire.channel import Channel
 
 _LINE_BYTES: Final = 1 * MIB
+_PATIENCE: Final = 40
+"""Looks, 5 ms apart, for the answers of MCP."""
 _JSON: Final = (
     b"null", b"true", b"-1", b"0", b"1e999", b"NaN", b"1.5", b"9" * 30, b'""', b'"\\u0000"',
     b'"\\ud800"', b"[]", b"{}", b"[" * 100, b'{"":', b'"a"', b'"/tmp/a"', b'"../.."', b'"YQ=="',
     b'"x":1,', b"\n", b'"true"', b'"/dev/zero"', b'"/proc"', b"1000000000000", b'"base64"',
 )  # fmt: skip
+_BY_KIND: Final[dict[str, Any]] = {
+    "integer": 1, "boolean": True, "variables": {"A": "1"}, "number": 1.5,
+}  # fmt: skip
+"""Arguments of tools that fit."""
 _VALUES: Final[tuple[Any, ...]] = (
     None, True, False, 0, 1, -1, 2**31, 2**53, 2**63, 1.5, -0.0, "", "a", "/tmp/a", "/", "..",
     "/etc/passwd", "/dev/zero", "/proc/self/fd", "x" * 300, "nul\0", "\ud800", "\U0001f600", "YQ==",
@@ -194,7 +202,7 @@ class LineProtocol(_Lines):
         self.check(bytes(sink.content))
 
 
-def make_sessions() -> Sessions:
+def make_sessions(max_sessions: int = 1) -> Sessions:
     """Sandboxes for a server of MCP."""
     options = SandboxOptions(fs_limit_bytes=4 * MIB, max_inodes=500, timeout_ms=1000)
 
@@ -205,7 +213,7 @@ def make_sessions() -> Sessions:
             timeout_ms=options.timeout_ms,
         )
 
-    return Sessions(create, output_limit=1000)
+    return Sessions(create, output_limit=1000, max_sessions=max_sessions)
 
 
 def mcp_requests() -> list[dict[str, object]]:
@@ -222,13 +230,15 @@ def mcp_requests() -> list[dict[str, object]]:
         _request("tools/list"),
         _request("resources/list"),
         _request("resources/templates/list"),
-        _request("resources/read", uri="file:///tmp/a"),
+        _request("resources/read", uri="sandbox:///etc/passwd"),
         _request("logging/setLevel", level="debug"),
         {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}},
     ]
     for definition in TOOLS:
-        given = {parameter.name: "/tmp/a" for parameter in definition.parameters}
-        calls.append(_request("tools/call", name=definition.name, arguments=given))
+        required = {one.name: "/tmp/a" for one in definition.parameters if one.required}
+        given = {one.name: _BY_KIND.get(one.kind, "/tmp/a") for one in definition.parameters}
+        for arguments in (required, given):
+            calls.append(_request("tools/call", name=definition.name, arguments=arguments))
     return calls
 
 
@@ -251,12 +261,27 @@ class McpStdio(_Lines):
         yield _line(rest[0])
 
     def run(self, data: bytes) -> None:
-        with tempfile.TemporaryFile() as incoming, tempfile.TemporaryFile() as outgoing:
-            incoming.write(data)
-            incoming.seek(0)
+        reading, writing = os.pipe()
+        with open(reading, "rb") as incoming, tempfile.TemporaryFile() as outgoing:
+            feeding = threading.Thread(target=_feed, args=(writing, data, outgoing.fileno()))
+            feeding.start()
             _serve_files(incoming, outgoing)
+            feeding.join()
             outgoing.seek(0)
             self.check(outgoing.read())
+
+
+def _feed(writing: int, data: bytes, outgoing: int) -> None:
+    """Write `data`; then wait for as many answers as there are requests, but not for long: the
+    server ends its calls when its input ends."""
+    wanted = sum(b'"id"' in line and b'"method"' in line for line in data.split(b"\n"))
+    with open(writing, "wb") as stream:
+        stream.write(data)
+        stream.flush()
+        for _ in range(_PATIENCE):
+            if os.pread(outgoing, 1 << 20, 0).count(b"\n") >= wanted:
+                return
+            time.sleep(0.005)
 
 
 def _serve_files(incoming: IO[bytes], outgoing: IO[bytes]) -> None:

@@ -141,7 +141,7 @@ class ModuleLoader:
             self._cancel_unwanted()
 
     def cancel(self) -> None:
-        """All processes are about to be ended: so is the compilation under way."""
+        """All processes have been ended: so is the compilation under way."""
         current = self._compiling.current
         if current is not None:
             current.cancellation.cancel()

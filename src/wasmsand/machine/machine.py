@@ -308,10 +308,10 @@ class Machine:
     def close(self) -> None:
         """End every process; idempotent."""
         self.closed = True
-        self._loader.cancel()
         if self._finalizer.detach() is not None:
             if len(self.kernel.processes) > 1:
                 steadily(self.engine, partial(_end_everything, self.kernel, self.lock))
+            self._loader.cancel()  # not before: nobody is to see it fail
             _timer_service(self.engine).cancel(self)
 
 

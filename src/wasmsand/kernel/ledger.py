@@ -101,7 +101,8 @@ class Ledger:
     def room(self) -> int:
         """Bytes left; negative when guests have grown past the limit. What is about to be freed
         is not missing here."""
-        return self.limit - self.used + self.dying
+        used = self.guest + self.engine + self.objects + self.queued
+        return self.limit - used + self.dying
 
     def require(self, wanted: int, errno: Errno = Errno.ENOMEM) -> None:
         """Raise `errno` unless there is room for `wanted` more bytes."""
@@ -115,7 +116,11 @@ class Ledger:
         that takes `replaced`."""
         self.require(wanted - replaced)
         if wanted > _DYING_LIMITS * self.limit - self.used:
-            raise KernelError(Errno.ENOMEM, "processes that have ended are not yet freed")
+            raise KernelError(
+                Errno.ENOMEM,
+                f"{self.dying} bytes of ended processes are not yet freed; "
+                "raise memory_limit_bytes",
+            )
 
     def share(self, held: int) -> int:
         """By how much a guest may grow that could grow by `held` until now."""
@@ -179,6 +184,6 @@ class Ledger:
         return self.room >= 0
 
     def _note_peak(self) -> None:
-        used = self.used
+        used = self.guest + self.engine + self.objects + self.queued
         if used > self.peak:
             self.peak = used

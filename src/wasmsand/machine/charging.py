@@ -6,9 +6,9 @@ host finds its memory grown; only a program that computes has a share of the roo
 is renewed whenever it goes on. All of it happens under the sandbox's lock.
 
 To ask for the size of a memory and of its exceptions takes under a microsecond. To ask which
-pages of its stacks were touched takes 5 to 15, so that is done once in a millisecond; a program
-that waits again before that is put on a list, and whoever looks next, at itself or at the
-sandbox's use, looks at those on it too.
+pages of its stacks were touched takes 5 to 15, so that is done once in some milliseconds; a
+program that waits again before that is put on a list, and whoever looks next, at itself or at
+the sandbox's use, looks at those on it too.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from wasmsand.kernel.process.memory import MemoryAccount
 from wasmsand.kernel.process.process import Process
 from wasmsand.machine.loading import ModuleLoader
 
-_FRESH_NS: Final = 1_000_000
-"""How long the last look at stacks is good enough for: a guest touches some 2 MB in that time."""
+_FRESH_NS: Final = 4_000_000
+"""How long the last look at stacks is good enough for: a guest touches some 8 MB in that time."""
 _POOR_PART: Final = 4
 _EVEN_NS: Final = 10_000_000
 
 
-def _c_stack(instance: Instance) -> int:
-    return min(instance.stack_reserve(), STACK_UNCHARGED_MAX, instance.memory_size())
+def _c_stack(instance: Instance, size: int) -> int:
+    return min(instance.stack_reserve(), STACK_UNCHARGED_MAX, size)
 
 
 def make_program(
@@ -50,11 +50,17 @@ def make_program(
     freed = 0 if replaced is None else replaced.total
     # What it needs at once is refused before it is made, the rest after.
     most = max(0, ledger.room + freed) + STACK_UNCHARGED_MAX
+<<<<<<< HEAD
     try:
         instance = loader.instantiate(module, min(most, ledger.limit, address_space))
     except (NeedsMemory, MemoryError) as error:
         raise KernelError(Errno.ENOMEM, str(error)) from error
     guest = instance.memory_size() - _c_stack(instance)
+=======
+    instance = loader.instantiate(module, min(most, ledger.limit, address_space))
+    size = instance.memory_size()
+    guest = size - _c_stack(instance, size)
+>>>>>>> wt-memory
     engine = PROCESS_BYTES + instance.held_bytes()
     try:
         ledger.require_program(guest + engine, freed)
@@ -107,7 +113,7 @@ class Charge:
         self._engine = engine
         self._instance = instance
         self._size = instance.memory_size()
-        self._c_stack = _c_stack(instance)
+        self._c_stack = _c_stack(instance, self._size)
         self._own = PROCESS_BYTES + instance.held_bytes()
         """What is entered for this thread."""
         self._deep = 0
@@ -120,16 +126,17 @@ class Charge:
         if further_thread:
             account.user_came()
             account.add_engine(self._own)
-        else:
+        elif self._own != account.engine:  # a copy has no exceptions
             account.add_engine(self._own - account.engine)
 
     def measure(self) -> None:
         """Enter all that the guest takes."""
         self._seen = monotonic_ns()
         self.account.c_stack, self._deep = self._instance.stacks_in_use(self._c_stack)
-        self._enter()
+        self.enter_growth()
 
-    def _enter(self) -> None:
+    def enter_growth(self) -> bool:
+        """Enter what the memory and its exceptions take; whether the limit holds."""
         account, instance = self.account, self._instance
         size = self._size = instance.memory_size()
         guest = size - self._c_stack + account.c_stack
@@ -139,6 +146,7 @@ class Charge:
         if own != self._own:
             account.add_engine(own - self._own)
             self._own = own
+        return self._ledger.room >= 0
 
     def look(self) -> bool:
         """Enter all that the guest takes; whether the limit holds."""
@@ -153,9 +161,8 @@ class Charge:
         """The same, but for the stacks if they were looked at a moment ago: somebody will."""
         if monotonic_ns() - self._seen > _FRESH_NS:
             return self.look()
-        self._enter()
         self._ledger.unseen.add(self)
-        return self._ledger.room >= 0
+        return self.enter_growth()
 
     def show(self, process: Process) -> None:
         """Let ps and getrusage tell it."""

@@ -141,8 +141,8 @@ class Guest(ThreadRunner):
     # Its memory.
 
     def _look(self) -> None:
-        """Enter what the program takes now."""
-        if not self._charge.look_again():
+        """Enter what the program has grown by."""
+        if not self._charge.enter_growth():
             self._out_of_memory()
 
     def _rest(self) -> None:

@@ -70,7 +70,7 @@ class ThreadRunner(CallContext):
         raise NotImplementedError
 
     def _look(self) -> None:
-        """Enter in the ledger what the program takes now."""
+        """Enter in the ledger what the program has grown by."""
         raise NotImplementedError
 
     def _go_on(self) -> None:
@@ -130,7 +130,7 @@ class ThreadRunner(CallContext):
         """Let other threads run first."""
         if self._turn is not None and self._turn.wanted and self._embryo_parent is None:
             told = self._told_by_call
-            self._look()
+            self._charge.look_again()  # nobody would while it waits for its next turn
             self._pass_turn()
             self._take_turn()
             self._stop_if_over()

@@ -47,7 +47,6 @@ class WasmtimeThread(WasmtimeInstance):
             # The first instance's limit is the one that counts.
             super().__init__(module, ready.prepared, 1 << 32, module.runtime.sharing.engine)
         self.asyncify = None  # only the first thread can fork
-        self.read_record()
         if first.image is not None:
             first.image.set_variables(self)
         shared.leave_scratch()
@@ -116,8 +115,7 @@ class WasmtimeThread(WasmtimeInstance):
         """Free all but the memory, which is the first instance's."""
         if self._closed or self in self._first.idle_threads:
             return
-        record = self._record or self.read_record()
-        small = record.exception_bytes() <= _IDLE_EXCEPTION_BYTES
+        small = self.held_bytes() - self._module.instance_bytes <= _IDLE_EXCEPTION_BYTES
         if self._usable_again and small and len(self._first.idle_threads) < _IDLE_MAX:
             self._calls = None  # no circles of references
             self._first.idle_threads.append(self)

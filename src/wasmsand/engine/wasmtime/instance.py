@@ -187,7 +187,11 @@ class WasmtimeInstance:
 
     def held_bytes(self) -> int:
         """See `protocol.Instance`."""
-        record = self._record or self.read_record()
+        record = self._record
+        if record is None:
+            if not self._started:  # so it has thrown nothing
+                return self._module.instance_bytes
+            record = self.read_record()
         return self._module.instance_bytes + record.exception_bytes()
 
     def read_record(self) -> StoreRecord:

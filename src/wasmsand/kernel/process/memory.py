@@ -40,7 +40,7 @@ class MemoryAccount:
         self.share = 0
         """By how much it may grow until it is looked at."""
         self._sharing = False
-        ledger.set_guest(0, guest)
+        ledger.guest += guest
         ledger.set_engine(0, engine)
 
     @property

@@ -118,12 +118,9 @@ class Ledger:
     def room(self) -> int:
         """Bytes left; negative when guests have grown past the limit. What is about to be freed
         is not missing here."""
-<<<<<<< HEAD
-        return self.limit - self.charged + self.dying
-=======
-        used = self.guest + self.engine + self.objects + self.queued
+        kernel = self.objects + self.queued - KERNEL_UNCHARGED_MAX
+        used = self.guest + self.engine + (kernel if kernel > 0 else 0)  # as `charged`; hot
         return self.limit - used + self.dying
->>>>>>> wt-memory
 
     def require(self, wanted: int, errno: Errno = Errno.ENOMEM) -> None:
         """Raise `errno` unless there is room for `wanted` more bytes of objects or data."""
@@ -135,25 +132,19 @@ class Ledger:
     def require_program(self, wanted: int, replaced: int = 0, errno: Errno = Errno.ENOMEM) -> None:
         """Raise `errno` unless there is room for a program of `wanted` bytes, in the place of one
         that takes `replaced`."""
-<<<<<<< HEAD
         if self.freed:
             self.settle()
         if wanted - replaced > self.room:
             raise self._refusal(errno)
         if wanted > _DYING_LIMITS * self.limit - self.charged:
-            raise KernelError(errno, "processes that have ended are not yet freed")
-
-    def _refusal(self, errno: Errno) -> KernelError:
-        return KernelError(errno, f"{self.limit} bytes in use; raise memory_limit_bytes")
-=======
-        self.require(wanted - replaced)
-        if wanted > _DYING_LIMITS * self.limit - self.used:
             raise KernelError(
-                Errno.ENOMEM,
+                errno,
                 f"{self.dying} bytes of ended processes are not yet freed; "
                 "raise memory_limit_bytes",
             )
->>>>>>> wt-memory
+
+    def _refusal(self, errno: Errno) -> KernelError:
+        return KernelError(errno, f"{self.limit} bytes in use; raise memory_limit_bytes")
 
     def share(self, held: int) -> int:
         """By how much a guest may grow that could grow by `held` until now."""
@@ -226,13 +217,8 @@ class Ledger:
         self.note_peak()
         return self.room >= 0
 
-<<<<<<< HEAD
     def note_peak(self) -> None:
         """Look at what is in use now."""
-        used = self.used
-=======
-    def _note_peak(self) -> None:
         used = self.guest + self.engine + self.objects + self.queued
->>>>>>> wt-memory
         if used > self.peak:
             self.peak = used

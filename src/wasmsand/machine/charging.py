@@ -50,17 +50,12 @@ def make_program(
     freed = 0 if replaced is None else replaced.total
     # What it needs at once is refused before it is made, the rest after.
     most = max(0, ledger.room + freed) + STACK_UNCHARGED_MAX
-<<<<<<< HEAD
     try:
         instance = loader.instantiate(module, min(most, ledger.limit, address_space))
     except (NeedsMemory, MemoryError) as error:
         raise KernelError(Errno.ENOMEM, str(error)) from error
-    guest = instance.memory_size() - _c_stack(instance)
-=======
-    instance = loader.instantiate(module, min(most, ledger.limit, address_space))
     size = instance.memory_size()
     guest = size - _c_stack(instance, size)
->>>>>>> wt-memory
     engine = PROCESS_BYTES + instance.held_bytes()
     try:
         ledger.require_program(guest + engine, freed)

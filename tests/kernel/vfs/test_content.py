@@ -64,6 +64,8 @@ class Model:
         assert content.blocks == sum((needed | reserved).values())
         assert all(len(chunk) <= CHUNK_SIZE for chunk in written.values())
         assert content.order == sorted(content.chunks.keys() | reserved.keys())
+        empty = FileContent()
+        assert not (empty.chunks or empty.order or empty.private), "shared by all without chunks"
         self.check_extents()
 
     def check_extents(self) -> None:

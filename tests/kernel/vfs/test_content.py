@@ -65,7 +65,8 @@ class Model:
         assert all(len(chunk) <= CHUNK_SIZE for chunk in written.values())
         assert content.order == sorted(content.chunks.keys() | reserved.keys())
         empty = FileContent()
-        assert not (empty.chunks or empty.order or empty.private), "shared by all without chunks"
+        # Shared by all that have no chunks.
+        assert (empty.chunks, empty.order, empty.private) == ({}, [], set())
         self.check_extents()
 
     def check_extents(self) -> None:

@@ -64,6 +64,9 @@ class Model:
         assert content.blocks == sum((needed | reserved).values())
         assert all(len(chunk) <= CHUNK_SIZE for chunk in written.values())
         assert content.order == sorted(content.chunks.keys() | reserved.keys())
+        empty = FileContent()
+        # Shared by all that have no chunks.
+        assert (empty.chunks, empty.order, empty.private) == ({}, [], set())
         self.check_extents()
 
     def check_extents(self) -> None:

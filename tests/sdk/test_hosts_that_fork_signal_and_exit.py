@@ -278,6 +278,38 @@ def test_a_keyboard_interrupt_at_any_moment_leaves_the_sandbox_usable(isolation:
     assert output == "300 0\n"
 
 
+def test_a_keyboard_interrupt_at_any_moment_leaves_files_whole() -> None:
+    output = run_host(
+        """
+        import random
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        sandbox = Sandbox()
+        files, errors, hits = sandbox.files, [], 0
+        def work():
+            try:
+                while True:
+                    files.write("f", b"x" * 5000); files.read("f"); files.rename("f", "g")
+                    files.rm("g"); files.write("d/e/f", "1"); files.rm("d", recursive=True)
+            except SandboxError as error:
+                errors.append(error)
+        for _ in range(1500):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, random.random() * 0.002 + 1e-6)
+                work()
+                time.sleep(60)
+            except KeyboardInterrupt:
+                hits += 1
+            for name in ("f", "g", "d"):
+                try:
+                    files.rm(name, recursive=True)
+                except NotFoundError:
+                    pass
+        print(hits, errors, sandbox.commands.run("find .").stdout, end="")
+        """
+    )
+    assert output == "1500 [] .\n"
+
+
 def test_a_keyboard_interrupt_in_sessions_and_waits_leaves_them_usable() -> None:
     output = run_host(
         """

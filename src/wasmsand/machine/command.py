@@ -129,7 +129,7 @@ def run_command(
     launch = Launch(machine.kernel, make, partial(_settled, capture, on_started, machine))
     del make
     try:
-        launch.begin(machine.engine)
+        launch.begin(machine.engine, machine.lock)
         timed_out = not capture.ended.wait(timeout_seconds)
         if not timed_out and not capture.overflowed and not capture.closed.happened:
             capture.closed.wait(LINGER_SECONDS)

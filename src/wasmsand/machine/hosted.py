@@ -266,7 +266,7 @@ def _launched(machine: Machine, make: Callable[[], Guest]) -> Process:
 
     launch = Launch(machine.kernel, make, settled)
     try:
-        launch.begin(machine.engine)
+        launch.begin(machine.engine, machine.lock)
         known.wait()
     except BaseException:  # the caller gave up (Ctrl-C): so does its command
         launch.given_up = True

@@ -23,6 +23,7 @@ from wasmsand.machine.parking import OneShot
 if TYPE_CHECKING:
     from wasmsand.engine.protocol import Engine
     from wasmsand.machine.guest import Guest
+    from wasmsand.machine.lock import SandboxLock
 
 
 class Launch:
@@ -43,8 +44,9 @@ class Launch:
         self.error: BaseException | None = None
         self.given_up = False
 
-    def begin(self, engine: Engine) -> None:
+    def begin(self, engine: Engine, lock: SandboxLock) -> None:
         """Have it started, beside this thread."""
+        lock.release_mine()  # if an operation that was broken off has left it
         try:
             engine.start_thread(self._run)
         except RuntimeError as error:  # the host has no threads left
@@ -68,12 +70,13 @@ class Launch:
             guest.run_here()
 
 
-def steadily(engine: Engine, act: Callable[[], None]) -> None:
+def steadily(engine: Engine, lock: SandboxLock, act: Callable[[], object]) -> None:
     """Call `act` where no signal handler can raise in the middle of it, and wait for its end. What
     a handler raised meanwhile is raised then."""
     if get_ident() != threading.main_thread().ident:
         act()
         return
+    lock.release_mine()  # if an operation that was broken off has left it
     ended = OneShot()
     failures: list[BaseException] = []
 

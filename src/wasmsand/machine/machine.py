@@ -289,9 +289,14 @@ class Machine:
                     failure = error
         raise failure
 
+    def change(self, act: Callable[[], object]) -> None:
+        """Call what changes the machine's state, so that no signal handler of the host breaks it
+        off in the middle; what a handler raises comes after it."""
+        steadily(self.engine, self.lock, act)
+
     def end_job(self, job: int) -> None:
         """End every process of a command."""
-        steadily(self.engine, partial(_end_job, self.kernel, self.lock, job))
+        steadily(self.engine, self.lock, partial(_end_job, self.kernel, self.lock, job))
 
     def call_at(self, owner: TimerOwner, when_ns: int) -> Callable[[], None]:
         """Have `owner.fire_timers` called at `when_ns` of the monotonic clock. What is returned
@@ -310,7 +315,7 @@ class Machine:
         self.closed = True
         if self._finalizer.detach() is not None:
             if len(self.kernel.processes) > 1:
-                steadily(self.engine, partial(_end_everything, self.kernel, self.lock))
+                steadily(self.engine, self.lock, partial(_end_everything, self.kernel, self.lock))
             self._loader.cancel()  # not before: nobody is to see it fail
             _timer_service(self.engine).cancel(self)
 

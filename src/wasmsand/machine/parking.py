@@ -74,8 +74,10 @@ class Parker:
                 seconds = max(0.0, (deadline - time.monotonic_ns()) / 1e9)
                 got = self._gate.acquire(True, min(seconds, _LONGEST_WAIT))
         finally:
-            self._kernel_lock.acquire()
-            for queue in queues:
-                queue.remove(wake)
+            try:
+                self._kernel_lock.take_again()
+            finally:
+                for queue in queues:
+                    queue.remove(wake)
         if self._woken and not got:
             self._gate.acquire()  # the wake-up came after the deadline: use it up

@@ -163,7 +163,7 @@ class LocalBackend:
     def signal(self, pid: int, number: int) -> None:
         """See `Backend`."""
         with command_errors(f"process {pid}"):
-            send_signal(self._machine, pid, number)
+            self._machine.change(lambda: send_signal(self._machine, pid, number))
 
     def usage(self) -> Usage:
         """See `Backend`."""
@@ -209,12 +209,12 @@ class LocalBackend:
     def write_file(self, path: str, data: bytes, *, mode: int | None = None) -> None:
         """See `Backend`."""
         with self._file_errors(path):
-            self._files.write(path, data, mode=mode)
+            self._machine.change(lambda: self._files.write(path, data, mode=mode))
 
     def append_file(self, path: str, data: bytes) -> None:
         """See `Backend`."""
         with self._file_errors(path):
-            self._files.append(path, data)
+            self._machine.change(lambda: self._files.append(path, data))
 
     def list_directory(self, path: str, *, recursive: bool = False) -> list[FileInfo]:
         """See `Backend`."""
@@ -225,22 +225,22 @@ class LocalBackend:
     def make_directory(self, path: str, *, parents: bool = True) -> None:
         """See `Backend`."""
         with self._file_errors(path):
-            self._files.mkdir(path, parents=parents)
+            self._machine.change(lambda: self._files.mkdir(path, parents=parents))
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
         """See `Backend`."""
         with self._file_errors(path):
-            self._files.remove(path, recursive=recursive)
+            self._machine.change(lambda: self._files.remove(path, recursive=recursive))
 
     def rename(self, source: str, target: str) -> None:
         """See `Backend`."""
         with self._file_errors(source):
-            self._files.rename(source, target)
+            self._machine.change(lambda: self._files.rename(source, target))
 
     def copy(self, source: str, target: str) -> None:
         """See `Backend`."""
         with self._file_errors(source):
-            self._files.copy(source, target)
+            self._machine.change(lambda: self._files.copy(source, target))
 
     def stat(self, path: str, *, follow: bool = True) -> FileInfo:
         """See `Backend`."""
@@ -250,12 +250,12 @@ class LocalBackend:
     def chmod(self, path: str, mode: int) -> None:
         """See `Backend`."""
         with self._file_errors(path):
-            self._files.chmod(path, mode)
+            self._machine.change(lambda: self._files.chmod(path, mode))
 
     def symlink(self, target: str, path: str) -> None:
         """See `Backend`."""
         with self._file_errors(path):
-            self._files.symlink(target, path)
+            self._machine.change(lambda: self._files.symlink(target, path))
 
     def read_link(self, path: str) -> str:
         """See `Backend`."""

@@ -179,7 +179,7 @@ class LocalBackend:
                 max_inodes=limits.max_inodes,
                 processes=len(kernel.processes) - 1,
                 max_processes=limits.max_processes,
-                memory_bytes=max(kernel.memory_used(), ledger.used),
+                memory_bytes=ledger.used,
                 memory_limit_bytes=limits.memory_limit_bytes,
                 cpu_time_ms=(cpu.user_ns + cpu.system_ns) / 1e6,
                 kernel_bytes=ledger.objects + ledger.queued,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.abi.caller import Caller
+from tests.abi.caller import Caller, PythonInstance, Sandbox
 from wasmsand.abi.linux.table import HANDLERS
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.flags import F_SETLK64, F_SETLKW64, O_RDWR
+from wasmsand.machine.lock import SandboxLock
 
 F_WRLCK = 1
 
@@ -47,3 +48,36 @@ def test_a_deadlock_of_record_locks_is_reported(caller: Caller) -> None:
 @pytest.mark.xfail(reason="L015: there is no inotify", strict=True)
 def test_files_can_be_watched(caller: Caller) -> None:
     caller.ok("inotify_init1", 0)
+
+
+@pytest.mark.xfail(reason="L037: long writes are done in pieces", strict=True)
+def test_a_long_append_is_not_interleaved(monkeypatch: pytest.MonkeyPatch) -> None:
+    sandbox = Sandbox()
+    process = sandbox.process().process
+    instance = PythonInstance(8 << 20)
+    caller = Caller(sandbox.kernel, sandbox.lock, sandbox.loader, process, instance)
+    other = sandbox.process()
+    flags = 0o2102  # O_RDWR | O_CREAT | O_APPEND
+    mine = caller.ok("openat", -100, b"/tmp/log", flags, 0o666)
+    theirs = other.ok("openat", -100, b"/tmp/log", 0o2001)
+    give_way = SandboxLock.give_way
+
+    def let_the_other_write(lock: SandboxLock) -> None:
+        monkeypatch.setattr(SandboxLock, "give_way", give_way)
+        lock.release()
+        other.ok("write", theirs, other.put(b"x"), 1)
+        lock.acquire()
+
+    monkeypatch.setattr(SandboxLock, "give_way", let_the_other_write)
+    assert caller.ok("write", mine, 1 << 20, 2 << 20) == 2 << 20
+    assert caller.ok("pread64", mine, 1 << 20, 2 << 20, 0, 0) == 2 << 20
+    assert b"x" not in caller.get(1 << 20, 2 << 20)
+
+
+@pytest.mark.xfail(reason="L038: a walk takes a bounded number of steps", strict=True)
+def test_many_links_with_long_targets_can_be_followed(caller: Caller) -> None:
+    for number in range(10):
+        there = b"./" * 2000 + b"link%d" % (number + 1)
+        caller.ok("symlinkat", there, -100, b"/tmp/link%d" % number)
+    caller.ok("mkdirat", -100, b"/tmp/link10", 0o755)
+    caller.ok("chdir", b"/tmp/link0")

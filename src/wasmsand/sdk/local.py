@@ -172,6 +172,7 @@ class LocalBackend:
             kernel = machine.kernel
             limits, space, cpu = kernel.limits, kernel.root.space, kernel.usage()
             ledger = kernel.ledger
+            ledger.see()
             return Usage(
                 fs_bytes=space.used_bytes,
                 fs_limit_bytes=limits.fs_limit_bytes,

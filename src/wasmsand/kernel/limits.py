@@ -41,6 +41,8 @@ IOV_MAX = 1024
 ARGUMENT_BYTES_MAX = 2 * MIB
 """Size of argv and envp together for execve (ARG_MAX)."""
 ARGUMENT_STRING_MAX = 128 * KIB
+STRING_COST = 48
+"""What one costs the host besides its bytes."""
 STACK_UNCHARGED_MAX = 16 * MIB
 """C stack of a process of which only what was touched is charged to memory_limit_bytes: that is
 hardly any of it, and charging all would make a shell look ten times its size."""

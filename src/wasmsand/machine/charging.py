@@ -22,10 +22,13 @@ from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.limits import PROCESS_BYTES, STACK_UNCHARGED_MAX
 from wasmsand.kernel.process.memory import MemoryAccount
 from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.program import Program
 from wasmsand.machine.loading import ModuleLoader
 
 _FRESH_NS: Final = 4_000_000
 """How long the last look at stacks is good enough for: a guest touches some 8 MB in that time."""
+_KEPT_LOCALS: Final = 2
+"""Of the thread, and of the first one, which kept none as long as it was alone."""
 _POOR_PART: Final = 4
 _EVEN_NS: Final = 10_000_000
 
@@ -37,12 +40,13 @@ def _c_stack(instance: Instance, size: int) -> int:
 def make_program(
     kernel: Kernel,
     loader: ModuleLoader,
+    program: Program,
     module: Module,
     address_space: int,
     replaced: MemoryAccount | None = None,
 ) -> tuple[Instance, MemoryAccount]:
-    """An instance of `module`, whose memory is at most `address_space` bytes, and its account,
-    if there is room beside all that there is but `replaced`; else ENOMEM.
+    """An instance of the program's `module`, whose memory is at most `address_space` bytes, and
+    its account, if there is room beside all that there is but `replaced`; else ENOMEM.
 
     Raises `ModuleRejected` and `MemoryError` as `Module.instantiate`.
     """
@@ -53,31 +57,35 @@ def make_program(
     instance = loader.instantiate(module, min(most, ledger.limit, address_space))
     size = instance.memory_size()
     guest = size - _c_stack(instance, size)
-    engine = PROCESS_BYTES + instance.held_bytes()
+    strings = program.string_bytes
+    engine = PROCESS_BYTES + instance.held_bytes() + strings
     try:
         ledger.require_program(guest + engine, freed)
     except KernelError:
         instance.close()
         raise
-    return instance, MemoryAccount(ledger, guest, engine)
+    return instance, MemoryAccount(ledger, guest, engine, strings)
 
 
 def account_of_copy(kernel: Kernel, instance: Instance, account: MemoryAccount) -> MemoryAccount:
     """An account for a copy of a program that is about to be made; or ENOMEM."""
-    engine = PROCESS_BYTES + instance.held_bytes()
+    engine = PROCESS_BYTES + instance.held_bytes() + account.fixed
     kernel.ledger.require_program(account.guest + engine)
-    return MemoryAccount(kernel.ledger, account.guest, engine)
+    return MemoryAccount(kernel.ledger, account.guest, engine, account.fixed)
 
 
-def require_thread(kernel: Kernel, instance: Instance) -> None:
+def require_thread(kernel: Kernel, instance: Instance, thread_locals: int) -> None:
     """EAGAIN unless there is room for another thread of a program."""
-    kernel.ledger.require(PROCESS_BYTES + instance.held_bytes(), Errno.EAGAIN)
+    kernel.ledger.require(
+        PROCESS_BYTES + instance.held_bytes() + _KEPT_LOCALS * thread_locals, Errno.EAGAIN
+    )
 
 
 class Charge:
     """The entries of one guest: of its program, which threads share, and of its own thread."""
 
     __slots__ = (
+        "_base",
         "_c_stack",
         "_deep",
         "_engine",
@@ -98,15 +106,18 @@ class Charge:
         instance: Instance,
         account: MemoryAccount,
         *,
-        further_thread: bool = False,
+        thread_locals: int | None = None,
     ) -> None:
+        """With `thread_locals` it is a further thread, for which so many bytes of them are kept
+        while others run."""
         self.account = account
         self._ledger = kernel.ledger
         self._engine = engine
         self._instance = instance
         self._size = instance.memory_size()
         self._c_stack = _c_stack(instance, self._size)
-        self._own = PROCESS_BYTES + instance.held_bytes()
+        self._base = PROCESS_BYTES + _KEPT_LOCALS * (thread_locals or 0)
+        self._own = self._base + instance.held_bytes()
         """What is entered for this thread."""
         self._deep = 0
         """How much of that is its deep stack."""
@@ -115,11 +126,11 @@ class Charge:
         self._limit = -1
         self.left = False
         """Whether the guest has ended."""
-        if further_thread:
+        if thread_locals is not None:
             account.user_came()
             account.add_engine(self._own)
-        elif self._own != account.engine:  # a copy has no exceptions
-            account.add_engine(self._own - account.engine)
+        elif self._own + account.fixed != account.engine:  # a copy has no exceptions
+            account.add_engine(self._own + account.fixed - account.engine)
 
     def measure(self) -> None:
         """Enter all that the guest takes."""
@@ -134,7 +145,7 @@ class Charge:
         guest = size - self._c_stack + account.c_stack
         if guest != account.guest:
             account.set_guest(guest)
-        own = PROCESS_BYTES + instance.held_bytes() + self._deep
+        own = self._base + instance.held_bytes() + self._deep
         if own != self._own:
             account.add_engine(own - self._own)
             self._own = own

@@ -50,6 +50,7 @@ from wasmsand.machine.charging import Charge, account_of_copy, make_program
 from wasmsand.machine.guest_threads import ThreadRunner
 from wasmsand.machine.loading import ModuleLoader, ProgramRejected
 from wasmsand.machine.parking import Parker
+from wasmsand.machine.turns import Turn
 
 log = logging.getLogger("wasmsand.machine")
 
@@ -88,11 +89,12 @@ class Guest(ThreadRunner):
         process: Process,
         instance: Instance,
         memory: MemoryAccount,
-        *,
-        further_thread: bool = False,
+        turn: Turn | None = None,
     ) -> None:
-        """`memory` is the account of the program that `instance` is."""
+        """`memory` is the account of the program that `instance` is, or, with a `turn`, that it
+        is a further thread of."""
         super().__init__()
+        self._turn = turn
         self.kernel = kernel
         self.process = process
         self._lock = lock
@@ -102,14 +104,17 @@ class Guest(ThreadRunner):
         self._copy: MemoryAccount | None = None
         """Of the child that is about to be made."""
         self._cpu_base = self._cpu_accounted = 0
-        self._load(instance, memory, further_thread=further_thread)
+        self._load(instance, memory)
 
-    def _load(
-        self, instance: Instance, memory: MemoryAccount, *, further_thread: bool = False
-    ) -> None:
+    def _load(self, instance: Instance, memory: MemoryAccount) -> None:
+        turn = self._turn
         self._instance = instance
         self._charge = Charge(
-            self.kernel, self._loader.engine, instance, memory, further_thread=further_thread
+            self.kernel,
+            self._loader.engine,
+            instance,
+            memory,
+            thread_locals=None if turn is None else turn.kept_bytes,
         )
         self._told_by_call = False
         self._wasi: WasiContext | None = None
@@ -117,7 +122,7 @@ class Guest(ThreadRunner):
         self._flag_address = instance.exported_address("__signal_flag")
         instance.bind(self)
         self._show_memory()
-        if not further_thread:  # which does not run yet
+        if turn is None:  # else it waits for its turn
             self._charge.go_on(self.process.rlimits.address_space)
             if self._charge.wants_more():
                 self.kernel.interrupt()
@@ -172,11 +177,9 @@ class Guest(ThreadRunner):
         """Run the process on a thread of the engine's pool."""
         self._loader.engine.start_thread(self._run)
 
-    def _sibling(self, thread: Process, instance: Instance) -> Guest:
+    def _sibling(self, thread: Process, instance: Instance, turn: Turn) -> Guest:
         memory = self._charge.account
-        return Guest(
-            self.kernel, self._lock, self._loader, thread, instance, memory, further_thread=True
-        )
+        return Guest(self.kernel, self._lock, self._loader, thread, instance, memory, turn)
 
     def _run(self) -> None:
         self._cpu_base = self._cpu_accounted = time.thread_time_ns()
@@ -510,7 +513,7 @@ class Guest(ThreadRunner):
         limit = self.process.rlimits.address_space
         replaced = self._charge.account if self._embryo_parent is None else None
         try:
-            return make_program(self.kernel, self._loader, module, limit, replaced)
+            return make_program(self.kernel, self._loader, program, module, limit, replaced)
         except (NeedsMemory, MemoryError) as error:
             raise KernelError(Errno.ENOMEM, str(error)) from error
         except ModuleRejected as error:

@@ -217,7 +217,7 @@ class Machine:
                 program = self._find(process, argv, environ)
                 module = self._load(process, program, deadline_ns)
                 limit = process.rlimits.address_space
-                instance, memory = make_program(kernel, self._loader, module, limit)
+                instance, memory = make_program(kernel, self._loader, program, module, limit)
             except (KernelError, TimeoutError):
                 kernel.exit(process, Signal.SIGKILL)
                 raise

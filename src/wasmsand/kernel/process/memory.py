@@ -21,18 +21,21 @@ class MemoryAccount:
         "_users",
         "c_stack",
         "engine",
+        "fixed",
         "guest",
         "limit",
         "share",
     )
 
-    def __init__(self, ledger: Ledger, guest: int, engine: int) -> None:
-        """`guest` and `engine` as in `Ledger`."""
+    def __init__(self, ledger: Ledger, guest: int, engine: int, fixed: int = 0) -> None:
+        """`guest` and `engine` as in `Ledger`; `fixed` is the part of `engine` that is no
+        thread's."""
         self._ledger = ledger
         self._owners = 1
         self._users = 1
         self.guest = guest
         self.engine = engine
+        self.fixed = fixed
         self.c_stack = 0
         """How much of `guest` is what was touched of the C stack."""
         self.limit = -1

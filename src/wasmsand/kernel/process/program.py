@@ -17,6 +17,7 @@ from wasmsand.kernel.limits import (
     ARGUMENT_BYTES_MAX,
     ARGUMENT_STRING_MAX,
     INTERPRETER_DEPTH_MAX,
+    STRING_COST,
 )
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.vfs import Node, Stat
@@ -48,6 +49,12 @@ class Program:
     read: Callable[[], bytes]
     keep_key: Callable[[str], None]
     """To be called with the hash of what `read` gave, for the next time."""
+
+    @property
+    def string_bytes(self) -> int:
+        """What the host keeps of its arguments and environment."""
+        count = len(self.argv) + len(self.environ)
+        return sum(map(len, self.argv)) + sum(map(len, self.environ)) + count * STRING_COST
 
 
 def find_program(

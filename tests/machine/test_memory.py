@@ -221,3 +221,38 @@ def test_a_parent_that_computes_leaves_its_child_all_the_room(engine: WasmtimeEn
     )
     for _ in range(20):
         assert run(machine, "maker").exit_code == 0
+
+
+def test_arguments_that_the_host_keeps_are_entered(engine: WasmtimeEngine) -> None:
+    """300,000 strings of one letter take 15 MB of the host's memory for each process."""
+    machine = machine_with(engine, program(SLEEP, more=LONG_TIME))
+    machine.start([b"tried"], environ={}, cwd="/", stdin=b"")
+    few = machine.kernel.ledger.objects
+    arguments = [b"tried", *[b"x"] * 300_000]
+    machine.start(arguments, environ={}, cwd="/", stdin=b"")
+    many = machine.kernel.ledger.objects
+    assert 300_000 * 40 <= many - 2 * few <= 300_000 * 80
+    for _ in range(3):
+        machine.start(arguments, environ={}, cwd="/", stdin=b"")
+    with pytest.raises(KernelError, match="memory_limit_bytes"):
+        machine.start(arguments, environ={}, cwd="/", stdin=b"")
+    machine.close()
+    assert memory_is_freed(machine)
+
+
+def test_thread_local_variables_that_the_host_keeps_are_entered(engine: WasmtimeEngine) -> None:
+    size = 1 << 19
+    wat = threaded(
+        f"(drop {start(1)})",
+        SLEEP,
+        thread=SLEEP,
+        more=LONG_TIME
+        + words(240, 65536, 65536 + size, 0, 0)
+        + '(global (export "__thread_locals") i32 (i32.const 240))',
+    ).replace('(memory (export "memory") 2)', '(memory (export "memory") 10)')
+    machine = machine_with(engine, wat)
+    machine.start([b"tried"], environ={}, cwd="/", stdin=b"")
+    _, engine_bytes = eventually_used(machine, 0, 2 * PROCESS_BYTES + 2 * size)
+    assert 2 * PROCESS_BYTES + 2 * size <= engine_bytes
+    machine.close()
+    assert memory_is_freed(machine)

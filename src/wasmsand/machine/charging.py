@@ -26,6 +26,8 @@ from wasmsand.machine.loading import ModuleLoader
 
 _FRESH_NS: Final = 4_000_000
 """How long the last look at stacks is good enough for: a guest touches some 8 MB in that time."""
+_KEPT_LOCALS: Final = 2
+"""Of the thread, and of the first one, which kept none as long as it was alone."""
 _POOR_PART: Final = 4
 _EVEN_NS: Final = 10_000_000
 
@@ -72,15 +74,18 @@ def account_of_copy(kernel: Kernel, instance: Instance, account: MemoryAccount) 
     return MemoryAccount(kernel.ledger, account.guest, engine)
 
 
-def require_thread(kernel: Kernel, instance: Instance) -> None:
+def require_thread(kernel: Kernel, instance: Instance, thread_locals: int) -> None:
     """EAGAIN unless there is room for another thread of a program."""
-    kernel.ledger.require_program(PROCESS_BYTES + instance.held_bytes(), errno=Errno.EAGAIN)
+    kernel.ledger.require_program(
+        PROCESS_BYTES + instance.held_bytes() + _KEPT_LOCALS * thread_locals, errno=Errno.EAGAIN
+    )
 
 
 class Charge:
     """The entries of one guest: of its program, which threads share, and of its own thread."""
 
     __slots__ = (
+        "_base",
         "_c_stack",
         "_deep",
         "_engine",
@@ -101,15 +106,18 @@ class Charge:
         instance: Instance,
         account: MemoryAccount,
         *,
-        further_thread: bool = False,
+        thread_locals: int | None = None,
     ) -> None:
+        """With `thread_locals` it is a further thread, for which so many bytes of them are kept
+        while others run."""
         self.account = account
         self._ledger = kernel.ledger
         self._engine = engine
         self._instance = instance
         self._size = instance.memory_size()
         self._c_stack = _c_stack(instance, self._size)
-        self._own = PROCESS_BYTES + instance.held_bytes()
+        self._base = PROCESS_BYTES + _KEPT_LOCALS * (thread_locals or 0)
+        self._own = self._base + instance.held_bytes()
         """What is entered for this thread."""
         self._deep = 0
         """How much of that is its deep stack."""
@@ -118,7 +126,7 @@ class Charge:
         self._limit = -1
         self.left = False
         """Whether the guest has ended."""
-        if further_thread:
+        if thread_locals is not None:
             account.user_came()
             account.add_engine(self._own)
         elif self._own != account.engine:  # a copy has no exceptions
@@ -137,7 +145,7 @@ class Charge:
         guest = size - self._c_stack + account.c_stack
         if guest != account.guest:
             account.set_guest(guest)
-        own = PROCESS_BYTES + instance.held_bytes() + self._deep
+        own = self._base + instance.held_bytes() + self._deep
         if own != self._own:
             account.add_engine(own - self._own)
             self._own = own

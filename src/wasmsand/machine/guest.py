@@ -57,6 +57,7 @@ from wasmsand.machine.guest_threads import ThreadRunner
 from wasmsand.machine.loading import ModuleLoader, ProgramRejected
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
+from wasmsand.machine.turns import Turn
 
 log = logging.getLogger("wasmsand.machine")
 
@@ -104,11 +105,12 @@ class Guest(ThreadRunner):
         process: Process,
         instance: Instance,
         memory: MemoryAccount,
-        *,
-        further_thread: bool = False,
+        turn: Turn | None = None,
     ) -> None:
-        """`memory` is the account of the program that `instance` is."""
+        """`memory` is the account of the program that `instance` is, or, with a `turn`, that it
+        is a further thread of."""
         super().__init__()
+        self._turn = turn
         self.kernel = kernel
         self.process = process
         self._lock = lock
@@ -118,14 +120,17 @@ class Guest(ThreadRunner):
         self._copy: MemoryAccount | None = None
         """Of the child that is about to be made."""
         self._cpu_base = self._cpu_accounted = 0
-        self._load(instance, memory, further_thread=further_thread)
+        self._load(instance, memory)
 
-    def _load(
-        self, instance: Instance, memory: MemoryAccount, *, further_thread: bool = False
-    ) -> None:
+    def _load(self, instance: Instance, memory: MemoryAccount) -> None:
+        turn = self._turn
         self._instance = instance
         self._charge = Charge(
-            self.kernel, self._loader.engine, instance, memory, further_thread=further_thread
+            self.kernel,
+            self._loader.engine,
+            instance,
+            memory,
+            thread_locals=None if turn is None else turn.kept_bytes,
         )
         self._told_by_call = False
         self._wasi: WasiContext | None = None
@@ -133,7 +138,7 @@ class Guest(ThreadRunner):
         self._flag_address = _signal_flag(instance)
         instance.bind(self)
         self._show_memory()
-        if not further_thread:  # which does not run yet
+        if turn is None:  # else it waits for its turn
             self._charge.go_on(self.process.rlimits.address_space)
             if self._charge.wants_more():
                 self.kernel.interrupt()
@@ -192,11 +197,9 @@ class Guest(ThreadRunner):
         """Run the process on this thread, which is one of the pool."""
         self._run()
 
-    def _sibling(self, thread: Process, instance: Instance) -> Guest:
+    def _sibling(self, thread: Process, instance: Instance, turn: Turn) -> Guest:
         memory = self._charge.account
-        return Guest(
-            self.kernel, self._lock, self._loader, thread, instance, memory, further_thread=True
-        )
+        return Guest(self.kernel, self._lock, self._loader, thread, instance, memory, turn)
 
     def _run(self) -> None:
         self._cpu_base = self._cpu_accounted = time.thread_time_ns()

@@ -45,7 +45,7 @@ class ThreadRunner(CallContext):
         """Run on a thread of the engine's pool."""
         raise NotImplementedError
 
-    def _sibling(self, thread: Process, instance: Instance) -> ThreadRunner:
+    def _sibling(self, thread: Process, instance: Instance, turn: Turn) -> ThreadRunner:
         """The guest of another thread of this process."""
         raise NotImplementedError
 
@@ -88,8 +88,8 @@ class ThreadRunner(CallContext):
         if self._embryo_parent is not None:
             raise KernelError(Errno.EAGAIN, "a thread inside a vfork child")
         require_room_for_child(self.kernel, self.process)
-        require_thread(self.kernel, self._instance)
         turn = self._turn or Turn(self._lock, self.kernel.interrupt, self, self._instance)
+        require_thread(self.kernel, self._instance, turn.kept_bytes)
         try:
             instance = self._instance.new_thread(stack, stack)
         except ModuleRejected as error:
@@ -100,8 +100,7 @@ class ThreadRunner(CallContext):
             self.process = self.kernel.current = first_thread(self.kernel, self.process)
             self._turn, self._has_turn = turn, True
         thread = new_thread(self.kernel, self.process)
-        guest = self._sibling(thread, instance)
-        guest._turn = turn
+        guest = self._sibling(thread, instance, turn)
         try:
             guest.start()
         except RuntimeError as error:  # the host has no threads left

@@ -68,6 +68,11 @@ class Turn:
         """Whether others wait for it."""
         return bool(self._waiting)
 
+    @property
+    def kept_bytes(self) -> int:
+        """What is kept of the thread-local variables of each thread that does not run."""
+        return sum(size for _, size in self._places)
+
     def ask(self) -> LockType:
         """A place in the queue, for a thread that will `take` the turn; it is taken by another."""
         gate = allocate_lock()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,11 +38,17 @@ def main(words: Sequence[str] | None = None) -> int:
         return 0
     directory: Path = arguments.out
     directory.mkdir(parents=True, exist_ok=True)
-    if arguments.replay is not None:
-        return _replay(arguments.replay, directory)
     unknown = [name for name in arguments.targets if name not in TARGETS]
     if unknown:
         parser.error(f"unknown target: {', '.join(unknown)}; there are: {', '.join(TARGETS)}")
+    with tempfile.TemporaryDirectory(prefix="wasmsand-fuzz-", ignore_cleanup_errors=True) as room:
+        tempfile.tempdir = room  # children that are killed remove nothing
+        if arguments.replay is not None:
+            return _replay(arguments.replay, directory)
+        return _run(arguments, directory)
+
+
+def _run(arguments: argparse.Namespace, directory: Path) -> int:
     chosen = [TARGETS[name] for name in arguments.targets or TARGETS]
     console = Console()
     began = time.monotonic()

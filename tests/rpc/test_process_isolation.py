@@ -23,6 +23,7 @@ from wasmsand import (
     ToolError,
 )
 from wasmsand.rpc.backend import ProcessBackend, open_process_backend
+from wasmsand.sdk.backend import CommandRequest
 
 SECONDS = 60
 
@@ -145,6 +146,12 @@ def test_a_command_that_nobody_holds_is_released(backend: ProcessBackend, sandbo
         sandbox.commands.start("true", stdin="")
     gc.collect()
     assert sandbox.commands.run("echo on").stdout == "on\n"
+
+
+def test_a_command_can_be_killed_after_its_sandbox(backend: ProcessBackend) -> None:
+    process = backend.start(CommandRequest(argv=("sleep", "60"), environ={}, cwd="/"))
+    backend.close()
+    process.kill()
 
 
 def test_many_threads_share_one_sandbox(sandbox: Sandbox) -> None:

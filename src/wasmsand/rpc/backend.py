@@ -292,7 +292,10 @@ class RemoteProcess:
 
     def kill(self) -> None:
         """See `BackendProcess`."""
-        self._call("commands.kill")
+        try:
+            self._call("commands.kill")
+        except SandboxClosedError:
+            pass  # it ended with its sandbox
 
 
 def _step(deadline: float | None) -> float:

@@ -153,6 +153,7 @@ def test_ending_a_sandbox_whose_lock_is_held_holds_up_nobody() -> None:
     async def test() -> None:
         sessions, _ = make()
         held = await sessions.get("bad")
+        held.sandbox.commands.start("sleep 1000")  # which must be ended under the lock
         lock = held.sandbox._attachment.backend.machine.lock  # type: ignore[attr-defined]
         lock.acquire()
         try:

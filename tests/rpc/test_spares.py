@@ -70,6 +70,16 @@ def test_a_spare_that_died_is_not_used() -> None:
         assert sandbox.commands.run("echo hi").stdout == "hi\n"
 
 
+def test_a_spare_that_hangs_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wasmsand.rpc.backend._SPARE_SECONDS", 0.5)
+    keep_spare_processes(1)
+    (waiting,) = ready(1)
+    os.kill(waiting, signal.SIGSTOP)
+    with Sandbox(isolation="process") as sandbox:
+        assert pid_of(sandbox) != waiting
+        assert sandbox.commands.run("echo hi").stdout == "hi\n"
+
+
 def test_spares_end_when_they_are_wanted_no_longer() -> None:
     keep_spare_processes(2)
     connections = [connection for _, connection in _spares._ready] if ready(2) else []

@@ -57,3 +57,46 @@ def test_nesting_of_any_depth_is_survived(opening: bytes) -> None:
     for depth in (100_000, 1_000_000):
         with pytest.raises(BadJson):
             strict_json.decode(opening * depth)
+
+
+LONG = " " * (1 << 18)
+"""Before a value: it is decoded as a long one."""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        -1.5,
+        "ä€😀\udcff\n",
+        [],
+        {},
+        {"a": [1, "b", {"c": None}], "": [[[]], {}], "long": 'x\\"' * 1000},
+        list(range(1000)),
+    ],
+)
+def test_long_lines_decode_to_the_same(value: object) -> None:
+    line = LONG.encode() + strict_json.encode(value)
+    assert strict_json.decode(line) == value
+    assert strict_json.decode(line, most_values=100_000) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["NaN", "[1e999]", "[1,]", "{1:2}", '{"a" 1}', '"a', "[" * 100_000, '{"a":' * 5000, "1 2", "01",
+     "9" * 5000],
+)  # fmt: skip
+def test_long_lines_that_are_broken_are_refused_as_short_ones(text: str) -> None:
+    messages = []
+    for line in (text.encode(), LONG.encode() + text.encode()):
+        with pytest.raises(BadJson) as caught:
+            strict_json.decode(line)
+        messages.append(str(caught.value).partition(" at ")[0])
+    assert messages[0] == messages[1]
+
+
+def test_a_long_line_of_too_many_values_is_refused() -> None:
+    for text in ("[" + "1," * 300_000 + "1]", '{"a":[' + '{"b":"c"},' * 50_000 + "1]}"):
+        with pytest.raises(BadJson, match="more than 50000 values"):
+            strict_json.decode(text.encode(), most_values=50_000)

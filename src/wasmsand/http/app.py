@@ -30,6 +30,8 @@ from wasmsand.wire import strict_json
 
 _JSON = "application/json"
 _MAX_PARAMETERS = 16
+_MAX_VALUES = 200_000
+"""Of a body of JSON that is long. No program could be given as many arguments and variables."""
 _DECODED_AT_ONCE = 64 * 1024
 """Bytes of JSON that are decoded on the event loop; more are on a thread."""
 
@@ -205,7 +207,7 @@ async def _body(
 
 def _decoded(data: bytes, kind: Any) -> Any:
     try:
-        value = strict_json.decode(data) if data else {}
+        value = strict_json.decode(data, _MAX_VALUES) if data else {}
     except strict_json.BadJson as error:
         raise ApiFailure(400, "bad_json", str(error)) from None
     return _converted(value, kind, strict=True)

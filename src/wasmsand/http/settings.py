@@ -131,7 +131,7 @@ class Settings:
             threads=threads,
             tenant_threads=threads,
             tenant_waiting=self.max_waiting_commands,
-            sandbox_threads=max(2, threads * 3 // 4),
+            sandbox_threads=None,
             sandbox_waiting=self.max_waiting_commands,
         )
 

@@ -18,7 +18,7 @@ from wasmsand.rpc import values
 from wasmsand.rpc.client import ANSWER_SECONDS, Connection
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError
-from wasmsand.rpc.spares import connection_for, keep_spares
+from wasmsand.rpc.spares import keep_spares, take_spare
 from wasmsand.sdk.backend import (
     STDIN,
     BackendProcess,
@@ -36,11 +36,16 @@ from wasmsand.sdk.errors import (
     SandboxError,
     ToolError,
     file_error,
+    no_space,
 )
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
 _PIECE: Final = 1024 * 1024
+_AT_ONCE: Final = 4 * 1024 * 1024
+"""Of a file that is written by one request; a longer one is sent in pieces."""
+_SPARE_SECONDS: Final = 10.0
+"""In which a process that waits makes a sandbox, which takes it some milliseconds."""
 _POLL_SECONDS: Final = 20.0
 """How long one request waits: a process that says nothing for longer is noticed."""
 _MARGIN_SECONDS: Final = 30.0
@@ -65,15 +70,25 @@ class ProcessBackend:
     def __init__(self, options: SandboxOptions) -> None:
         """Raises what `LocalBackend` does, and `SandboxCrashedError`."""
         self._fs_limit_bytes = options.fs_limit_bytes
-        line_bytes = _longest_line(options)
+        spare = take_spare(_longest_line(options)) if options.wasm_dir is None else None
+        if spare is not None:
+            try:
+                self._begin(spare, options, _SPARE_SECONDS)
+                return
+            except SandboxClosedError:
+                pass  # it died or hangs: nobody has used it, so another one will do
         if options.wasm_dir is None:
-            connection = connection_for(line_bytes)
+            self._begin(Connection(_longest_line(options)), options, ANSWER_SECONDS)
         else:
-            connection = Connection(line_bytes, [options.wasm_dir])
+            # Compiling what is in wasm_dir takes the time that it takes.
+            connection = Connection(_longest_line(options), [options.wasm_dir])
+            self._begin(connection, options, None)
+
+    def _begin(
+        self, connection: Connection, options: SandboxOptions, seconds: float | None
+    ) -> None:
         try:
             with _failures():
-                # Compiling what is in wasm_dir takes the time that it takes.
-                seconds = ANSWER_SECONDS if options.wasm_dir is None else None
                 connection.call("create", values.options_out(options), seconds)
                 self.barriers = tuple(connection.call("confinement", {}).texts("barriers"))
         except BaseException:
@@ -144,19 +159,25 @@ class ProcessBackend:
 
     def write_file(self, path: str, data: bytes, *, mode: int | None = None) -> None:
         """See `Backend`."""
-        self._call("files.write", path=path, data=self._content(path, data), mode=mode)
+        if len(data) <= _AT_ONCE:
+            self._call("files.write", path=path, data=self._content(path, data), mode=mode)
+            return
+        # In pieces, so that no line of JSON keeps other threads from running.
+        self._check_fits(path, data)
+        self._send_pieces(self._call("files.writeStream", path=path, mode=mode), (data,))
 
     def append_file(self, path: str, data: bytes) -> None:
         """See `Backend`."""
         self._call("files.append", path=path, data=self._content(path, data))
 
     def _content(self, path: str, data: bytes) -> str:
-        """What does not fit the file system does not fit a line either."""
-        limit = self._fs_limit_bytes
-        if len(data) > limit:
-            message = f"ENOSPC: file system full ({limit} bytes); raise fs_limit_bytes ({path})"
-            raise file_error(message, "ENOSPC", path)
+        self._check_fits(path, data)
         return values.data_out(data)
+
+    def _check_fits(self, path: str, data: bytes) -> None:
+        """What does not fit the file system does not fit a line either."""
+        if len(data) > self._fs_limit_bytes:
+            raise no_space(path, self._fs_limit_bytes)
 
     def list_directory(self, path: str, *, recursive: bool = False) -> list[FileInfo]:
         """See `Backend`."""
@@ -209,7 +230,10 @@ class ProcessBackend:
 
     def import_tar(self, path: str, pieces: Iterable[bytes]) -> None:
         """See `Backend`."""
-        stream = self._call("files.importTar", path=path).integer("stream")
+        self._send_pieces(self._call("files.importTar", path=path), pieces)
+
+    def _send_pieces(self, begun: Params, pieces: Iterable[bytes]) -> None:
+        stream = begun.integer("stream")
         try:
             for piece in pieces:
                 for start in range(0, len(piece), _PIECE):

@@ -7,6 +7,7 @@ protocol says; with `details`, metadata is complete.
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterable
 
 from wasmsand.rpc import values
 from wasmsand.rpc.method import OK, Method, Result
@@ -14,6 +15,7 @@ from wasmsand.rpc.params import Params, invalid
 from wasmsand.rpc.session import Session, sandbox_error
 from wasmsand.rpc.transfers import Incoming, Outgoing
 from wasmsand.sdk import arguments
+from wasmsand.sdk.errors import no_space
 from wasmsand.sdk.results import FileInfo
 
 
@@ -111,9 +113,28 @@ def _export_tar(session: Session, params: Params) -> Result:
     return {"stream": session.transfers.add(Outgoing(pieces))}
 
 
+def _write_stream(session: Session, params: Params) -> Result:
+    path, mode = _path(session, params), _mode(params)
+    backend, limit = session.backend, session.sandbox.options.fs_limit_bytes
+
+    def write(pieces: Iterable[bytes]) -> None:
+        held, size = [], 0
+        for piece in pieces:
+            held.append(piece)
+            size += len(piece)
+            if size > limit:  # which is held here until it is written
+                raise no_space(path, limit)
+        backend.write_file(path, b"".join(held), mode=mode)
+
+    return _added(session, Incoming(write))
+
+
 def _import_tar(session: Session, params: Params) -> Result:
     backend, path = session.backend, _path(session, params)
-    incoming = Incoming(lambda pieces: backend.import_tar(path, pieces))
+    return _added(session, Incoming(lambda pieces: backend.import_tar(path, pieces)))
+
+
+def _added(session: Session, incoming: Incoming) -> Result:
     try:
         return {"stream": session.transfers.add(incoming)}
     except BaseException:
@@ -159,6 +180,7 @@ def _stream_close(session: Session, params: Params) -> Result:
 
 FILE_METHODS = (
     Method("files.write", _write, ("path", "data"), ("mode",)),
+    Method("files.writeStream", _write_stream, ("path",), ("mode",)),
     Method("files.append", _append, ("path", "data")),
     Method("files.read", _read, ("path",), ("offset", "count")),
     Method("files.list", _list, ("path",), ("recursive", "details")),

@@ -14,6 +14,9 @@ from collections.abc import Iterable
 from wasmsand.rpc.protocol import INVALID_PARAMS, RequestId, RpcError, id_of, is_id
 from wasmsand.sdk.backend import Cancellation
 
+_STEP = 1024 * 1024
+"""Characters of base64 that are decoded at once; a multiple of 4."""
+
 
 def invalid(message: str) -> RpcError:
     """The error of a bad parameter."""
@@ -81,9 +84,16 @@ class Params:
         """Bytes, which are in base64."""
         text = self.text(name)
         try:
-            return base64.b64decode(text, validate=True)
+            if len(text) <= _STEP:
+                return base64.b64decode(text, validate=True)
+            # In steps, so that other threads can run meanwhile.
+            steps = range(0, len(text), _STEP)
+            pieces = [base64.b64decode(text[at : at + _STEP], validate=True) for at in steps]
         except (binascii.Error, ValueError) as error:
             raise invalid(f"{name} must be base64: {error}") from None
+        if any(len(piece) != _STEP // 4 * 3 for piece in pieces[:-1]):
+            raise invalid(f"{name} must be base64: padding in the middle")
+        return b"".join(pieces)
 
     def variables(self, name: str) -> dict[str, str]:
         """An object of strings."""

@@ -99,9 +99,9 @@ def keep_spares(count: int, line_bytes: int) -> None:
     _spares.keep(count, line_bytes)
 
 
-def connection_for(line_bytes: int) -> Connection:
-    """A process for a new sandbox: one that waits, or else a new one."""
-    return _spares.take(line_bytes) or Connection(line_bytes)
+def take_spare(line_bytes: int) -> Connection | None:
+    """A process that waits, for a new sandbox; None if there is none."""
+    return _spares.take(line_bytes)
 
 
 def _after_fork() -> None:

@@ -14,6 +14,8 @@ from wasmsand.sdk.backend import Completed, Ended, Output
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
+_STEP = 768 * 1024
+"""Bytes that are encoded at once; a multiple of 3."""
 LIMITS = {
     "fsLimitBytes": "fs_limit_bytes",
     "maxInodes": "max_inodes",
@@ -26,8 +28,11 @@ LIMITS = {
 
 
 def data_out(data: bytes) -> str:
-    """Bytes, as base64."""
-    return base64.b64encode(data).decode("ascii")
+    """Bytes, as base64; made in steps, so that other threads can run meanwhile."""
+    if len(data) <= _STEP:
+        return base64.b64encode(data).decode("ascii")
+    steps = range(0, len(data), _STEP)
+    return b"".join(base64.b64encode(data[at : at + _STEP]) for at in steps).decode("ascii")
 
 
 def options_out(options: SandboxOptions) -> dict[str, object]:

@@ -247,6 +247,12 @@ def file_error(message: str, errno_name: str, path: str) -> FileError:
     return _FILE_ERRORS.get(errno_name, FileError)(message, errno_name, path)
 
 
+def no_space(path: str, limit: int) -> FileError:
+    """What does not fit a sandbox's file system."""
+    message = f"ENOSPC: file system full ({limit} bytes); raise fs_limit_bytes ({path})"
+    return file_error(message, "ENOSPC", path)
+
+
 @contextmanager
 def file_errors(path: str) -> Iterator[None]:
     """Make public exceptions of what the kernel raises about `path`."""

@@ -42,7 +42,8 @@ class LaneLimits:
     """Of all tenants together; half of them are divided evenly among the tenants."""
     tenant_threads: int
     tenant_waiting: int
-    sandbox_threads: int
+    sandbox_threads: int | None
+    """None: three quarters of what its tenant can have, so that one that hangs leaves some."""
     sandbox_waiting: int
     queue_seconds: float = QUEUE_SECONDS
 
@@ -75,8 +76,7 @@ class Lane:
         self._limits = limits
         self._daemons = daemons
         self._shares = Shares(limits.threads, tenants, limits.tenant_threads)
-        # Never all that its tenant can have, unless that is next to nothing.
-        self._sandbox_threads = min(limits.sandbox_threads, max(2, self._shares.most * 3 // 4))
+        self._sandbox_threads = limits.sandbox_threads or max(2, self._shares.most * 3 // 4)
         self._running: dict[tuple[str, str], int] = {}
         # Who waits: tenants in the order of their turns, in each its sandboxes likewise.
         self._queues: dict[str, dict[str, deque[_Job[Any]]]] = {}

@@ -169,6 +169,9 @@ class PythonEngine:
     def interrupt(self) -> None:
         pass
 
+    def give_memory_back(self) -> None:
+        pass
+
 
 class Sandbox:
     """A kernel and its lock, with processes that are tests."""

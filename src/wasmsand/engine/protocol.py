@@ -339,6 +339,10 @@ class Engine(Protocol):
     def start_thread(self, target: Callable[[], None]) -> None:
         """Run `target` on a pooled thread whose stack is deep enough for a guest."""
 
+    def give_memory_back(self) -> None:
+        """A large sandbox has ended: have the host's allocator return what is free, some time.
+        Never waits."""
+
     def guest_resumed(self) -> None:
         """Must be called when a guest that has waited in a host call goes on computing: when all
         wait, ticks are far apart."""

@@ -52,6 +52,8 @@ from wasmsand.machine.tools import find_tools
 USER_ID: Final = 1000
 _USERS_GROUP: Final = 100
 """In /etc/group the user belongs to it too."""
+_LARGE_BYTES: Final = 32 << 20
+"""When a machine that had more than this is closed, freed memory goes back to the system."""
 _SEARCH_PATH: Final = b"/usr/local/bin:/usr/bin:/bin"
 
 
@@ -317,6 +319,8 @@ class Machine:
             if len(self.kernel.processes) > 1:
                 steadily(self.engine, self.lock, partial(_end_everything, self.kernel, self.lock))
             self._loader.cancel()  # not before: nobody is to see it fail
+            if self.kernel.ledger.peak + self.kernel.root.space.used_bytes > _LARGE_BYTES:
+                self.engine.give_memory_back()
             _timer_service(self.engine).cancel(self)
 
 

@@ -27,6 +27,7 @@ from wasmsand.engine.wasmtime.compiler import compile_module, open_compiled, ser
 from wasmsand.engine.wasmtime.config import EngineSettings, fingerprint, new_engine, probe
 from wasmsand.engine.wasmtime.epochs import EpochTicker
 from wasmsand.engine.wasmtime.fault_handlers import FaultHandlers
+from wasmsand.engine.wasmtime.freed_memory import FreedMemory
 from wasmsand.engine.wasmtime.imports import ImportTable
 from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.engine.wasmtime.runtime import Runtime
@@ -68,6 +69,7 @@ class WasmtimeEngine:
             fault_handlers=FaultHandlers(),
             sharing=MemorySharing(settings, ticker, self._cache),
         )
+        self._freed_memory = FreedMemory(self.start_thread)
         self._apart = ApartCompiler(self._runtime, probed, self.find, self._remember)
         self._lock = threading.Lock()
         # Guarded by the lock:
@@ -137,6 +139,10 @@ class WasmtimeEngine:
     def start_thread(self, target: Callable[[], None]) -> None:
         """Run `target` on a pooled thread whose stack is deep enough for a guest."""
         self._runtime.threads.start(target)
+
+    def give_memory_back(self) -> None:
+        """See `protocol.Engine`."""
+        self._freed_memory.give_back_soon()
 
     def interrupt(self) -> None:
         """Make every guest that computes call its `tick` at once."""

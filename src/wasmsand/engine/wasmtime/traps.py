@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from wasmsand.engine.protocol import GuestTrap, TrapKind
 from wasmsand.engine.wasmtime.bindings import CData, ffi, lib, take_bytes, take_error
+from wasmsand.engine.wasmtime.freed_memory import give_back_now
 
 _KIND_OF_CODE = {
     0: TrapKind.STACK,  # stack overflow
@@ -42,7 +43,9 @@ def take_failure(context: CData, error: CData, trap: CData) -> GuestTrap:
     lib.wasm_trap_message(trap, message)
     lib.wasm_trap_delete(trap)
     if kind is TrapKind.STACK:
-        _return_freed_memory()
+        # wasmtime lists all frames of a stack that overflowed, up to two million: 48 MB, which
+        # the C library would keep.
+        give_back_now()
     return GuestTrap(kind, take_bytes(message).rstrip(b"\0").decode("utf-8", "replace"))
 
 
@@ -52,12 +55,3 @@ def discard_failure(error: CData, trap: CData) -> None:
         lib.wasmtime_error_delete(error)
     if trap:
         lib.wasm_trap_delete(trap)
-
-
-def _return_freed_memory() -> None:
-    """wasmtime lists all frames of a stack that overflowed, up to two million: 48 MB, which
-    the C library would keep for later."""
-    try:
-        lib.malloc_trim(0)
-    except AttributeError:  # not of glibc
-        pass

@@ -38,6 +38,16 @@ def status_of(pid: int) -> dict[str, str]:
     return {name: value.strip() for name, value in (line.split(":", 1) for line in lines)}
 
 
+def open_files(pid: int) -> list[str]:
+    found = []
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            found.append(os.readlink(entry))
+        except FileNotFoundError:
+            pass  # closed meanwhile
+    return found
+
+
 def test_every_barrier_that_the_system_has_is_in_force(backend: ProcessBackend) -> None:
     status = status_of(backend.pid)
     assert status["NoNewPrivs"] == "1"
@@ -56,7 +66,7 @@ def test_it_gets_no_descriptor_terminal_or_secret_of_its_parent(backend: Process
     assert os.getsid(backend.pid) == backend.pid
     environ = Path(f"/proc/{backend.pid}/environ").read_bytes()
     assert b"SOME_SECRET" not in environ
-    targets = [os.readlink(entry) for entry in Path(f"/proc/{backend.pid}/fd").iterdir()]
+    targets = open_files(backend.pid)
     others = [t for t in targets if not t.startswith(("pipe:", "anon_inode:"))]
     assert all(t == "/dev/null" or "pagemap" in t or "(deleted)" in t for t in others), targets
     assert os.readlink(f"/proc/{backend.pid}/cwd") == "/"
@@ -91,8 +101,7 @@ def test_programs_are_prepared_again_in_files_without_names(
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             assert sandbox.commands.run(["python3", "-c", "print(1)"]).stdout == "1\n"
-            maps = Path(f"/proc/{backend.pid}/fd")
-            if any("/unnamed/" in os.readlink(entry) for entry in maps.iterdir()):
+            if any("/unnamed/" in target for target in open_files(backend.pid)):
                 return
             time.sleep(0.2)
     pytest.fail("no image of memory was made, or it is not on disk")
@@ -109,6 +118,23 @@ def test_tools_of_a_directory_that_is_given_are_commands(tmp_path: Path) -> None
     # A process that is not confined has compiled it, for this one and for those to come.
     key = hashlib.sha256((tools / "seven.wasm").read_bytes()).hexdigest()
     assert default_engine().is_compiled(key)
+
+
+def test_a_program_that_a_guest_made_is_compiled_and_kept_to_this_process(
+    backend: ProcessBackend,
+) -> None:
+    sandbox = Sandbox.from_backend(backend)
+    status = os.getpid() % 100 + 1  # so that the content is not known from before
+    text = f"""(module (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+      (memory (export "memory") 1) (func (export "_start") (call $exit (i32.const {status})))
+      (data (i32.const 0) "{time.time_ns()}"))"""
+    module = wat_to_wasm(text)
+    sandbox.files.write("/tmp/made", module)
+    sandbox.files.chmod("/tmp/made", 0o755)
+    for _ in range(2):
+        result = sandbox.commands.run("/tmp/made")
+        assert (result.exit_code, result.stderr) == (status, "")
+    assert not default_engine().is_compiled(hashlib.sha256(module).hexdigest())
 
 
 @pytest.mark.parametrize("stopped", [False, True])

@@ -108,6 +108,7 @@ def test_a_task_that_is_cancelled_at_once_leaves_nothing() -> None:
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task
+            await asyncio.sleep(0.3)  # until then they may not even have been started
             deadline = time.monotonic() + 10
             while await processes(sandbox) and time.monotonic() < deadline:
                 await asyncio.sleep(0.02)

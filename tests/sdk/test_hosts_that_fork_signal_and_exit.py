@@ -126,7 +126,14 @@ def test_a_child_makes_sandboxes_whatever_locks_other_threads_held() -> None:
         held.wait()
 
         def child():
-            print(threading.stack_size(), flush=True)
+            names = [(name, key) for name, module in list(sys.modules.items())
+                     if name.startswith("wasmsand") for key, value in list(vars(module).items())
+                     if isinstance(value, kinds) and not value.acquire(False)]
+            print(names, threading.stack_size(), flush=True)
+            for name, module in list(sys.modules.items()):
+                for value in list(vars(module).values()) if name.startswith("wasmsand") else ():
+                    if isinstance(value, kinds):
+                        value.release()
             with Sandbox() as sandbox:
                 result = sandbox.commands.run("echo $(echo a | tr a b); python3 -c 'print(2)'")
                 print(result.stdout.split(), flush=True)
@@ -135,7 +142,7 @@ def test_a_child_makes_sandboxes_whatever_locks_other_threads_held() -> None:
         print(len(locks) >= 5, in_child(child))
         """
     )
-    assert output == "0\n['b', '2']\nin a loop\nTrue 0\n"
+    assert output == "[] 0\n['b', '2']\nin a loop\nTrue 0\n"
 
 
 def test_forks_while_guests_start_in_other_threads() -> None:

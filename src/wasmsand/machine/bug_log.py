@@ -12,12 +12,15 @@ import time
 from threading import Lock
 from typing import Final
 
+from wasmsand.engine.forking import renewed_in_child
+
 log = logging.getLogger("wasmsand.machine")
 
 PER_MINUTE: Final = 10
 _MINUTE: Final = 60.0
 
 _lock = Lock()
+renewed_in_child(globals(), "_lock")
 _began = float("-inf")
 _logged = _left_out = 0
 

@@ -6,6 +6,7 @@ process says went wrong becomes the exception that a sandbox in this process wou
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import weakref
@@ -40,6 +41,8 @@ from wasmsand.sdk.errors import (
 )
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
+
+log = logging.getLogger("wasmsand.rpc")
 
 _PIECE: Final = 1024 * 1024
 _AT_ONCE: Final = 4 * 1024 * 1024
@@ -91,6 +94,8 @@ class ProcessBackend:
             with _failures():
                 connection.call("create", values.options_out(options), seconds)
                 self.barriers = tuple(connection.call("confinement", {}).texts("barriers"))
+                barriers = ", ".join(self.barriers) or "nothing"
+                log.info("process %d of a sandbox is confined by: %s", connection.pid, barriers)
         except BaseException:
             connection.close()
             raise

@@ -255,7 +255,7 @@ def _rests(machine: Machine) -> bool:
         machine.kernel.memory_used()
         ledger = machine.kernel.ledger
         return (
-            not ledger.sharers
+            not ledger.shared
             and not ledger.dying
             and all(
                 thread.state in (ProcessState.SLEEPING, ProcessState.STOPPED, ProcessState.ZOMBIE)

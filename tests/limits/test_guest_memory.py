@@ -21,7 +21,7 @@ pytestmark = [
 FACTOR = 1.25
 """Resident memory is at most this many times what the ledger says."""
 SLACK = 32 * MIB
-TRANSIENT = 3
+TRANSIENT = 4
 """For a tick, or one instruction, guests can hold this many times the limit (see `Ledger`)."""
 STACK = 16 * MIB
 """And the C stack of each that computes. Deep stacks of calls, which ticks interrupt, are less."""

@@ -134,3 +134,21 @@ def test_a_full_disk_is_an_error_of_the_program(sandbox: Sandbox) -> None:
     result = run(sandbox, "open('f', 'wb').write(bytes(300 * 2**20))")
     assert last_line(result) == "OSError: [Errno 28] No space left on device"
     sandbox.commands.run("rm f")
+
+
+def test_programs_that_start_together_each_get_the_memory_that_there_is(
+    sandbox: Sandbox,
+) -> None:
+    """Eight of 60 MiB fit in the limit of 1 GiB, at whatever moment each takes it."""
+    take = "x = bytearray(60 << 20); import time; time.sleep(0.2)"
+    for _ in range(3):
+        result = sandbox.commands.run(
+            f"for i in 1 2 3 4 5 6 7 8; do python3 -c '{take}' & done; wait"
+        )
+        assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_a_program_gets_the_memory_of_one_that_has_just_ended(sandbox: Sandbox) -> None:
+    take = "python3 -c 'bytearray(800 << 20)'"
+    result = sandbox.commands.run(f"{take} && {take} && {take} && echo all")
+    assert (result.stdout, result.stderr) == ("all\n", "")

@@ -39,7 +39,7 @@ def memory_is_freed(machine: Machine) -> bool:
         with machine.lock:
             ledger = machine.kernel.ledger
             ledger.see()
-            if not (ledger.guest or ledger.engine or ledger.dying or ledger.sharers):
+            if not (ledger.guest or ledger.engine or ledger.dying or ledger.shared):
                 return not ledger.unseen
         time.sleep(0.002)
     return False

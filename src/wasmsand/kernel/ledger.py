@@ -13,8 +13,8 @@ still open a file and print why it ends.
 
 Guests' memory is the exception to "before": a guest grows it by itself, and one instruction can
 fill all that it got. So a guest that computes has a share of the room, which the engine lets it
-grow by until the host looks at it again (`share`). Two that compute get all the room each, more
-of them less: all that is used and shared is at most three times the limit, for the time of a
+grow by until the host looks at it again (`share`). Three that compute get all the room each,
+more of them less: all that is used and shared is at most four times the limit, for the time of a
 tick or of that one instruction. What was grown is then entered, and if it is more than the
 limit, the largest process is ended.
 
@@ -33,11 +33,9 @@ from wasmsand.kernel.limits import GROWTH_BYTES_MIN, GROWTH_PARTS, KERNEL_UNCHAR
 UNBOUNDED: Final = 1 << 62
 _DYING_LIMITS: Final = 2
 """What is used is at most this many times the limit, with what is about to be freed."""
-_SHARED_LIMITS: Final = 3
-"""The same with what guests may grow by."""
-_FULL_SHARES: Final = 2
-"""Guests that compute at once and may take all the room each. One is the usual case; the second
-is its parent, which computes for another moment, or the next in a pipeline."""
+_SHARED_LIMITS: Final = 4
+"""The same with what guests may grow by. With less, programs that start together find no room to
+grow while there is enough: each holds its share until it ticks or waits."""
 
 
 class Unseen(Protocol):
@@ -60,7 +58,6 @@ class Ledger:
     __slots__ = (
         "dying",
         "engine",
-        "evened",
         "freed",
         "guest",
         "kernel_max",
@@ -69,7 +66,6 @@ class Ledger:
         "peak",
         "queued",
         "shared",
-        "sharers",
         "unseen",
     )
 
@@ -90,10 +86,6 @@ class Ledger:
         """How much of `guest` and `engine` is of processes that have ended."""
         self.shared = 0
         """By how much guests that compute may grow, all together, until they are looked at."""
-        self.sharers = 0
-        """How many guests that are."""
-        self.evened = 0
-        """When guests last had to look at their shares at once."""
         self.freed: deque[Freed] = deque()
         """What threads have freed since. Only this may be changed without the sandbox's lock, for
         which the thread of an ended process would wait, and others for it."""
@@ -151,12 +143,9 @@ class Ledger:
         if self.freed:
             self.settle()
         limit, used, others = self.limit, self.charged, self.shared - held
-        share = room = min(limit - used + self.dying, _DYING_LIMITS * limit - used)
-        if self.sharers > _FULL_SHARES:
-            least = max(GROWTH_BYTES_MIN, limit // GROWTH_PARTS)
-            share = min(room, max((room + limit - others) // 2, least))
-        if others:
-            share = min(share, _SHARED_LIMITS * limit - used - others)
+        room = min(limit - used + self.dying, _DYING_LIMITS * limit - used)
+        left = _SHARED_LIMITS * limit - used - others
+        share = min(room, left, max(left // 2, GROWTH_BYTES_MIN, limit // GROWTH_PARTS))
         if share < 0:
             share = 0
         self.shared = others + share

@@ -28,8 +28,7 @@ _FRESH_NS: Final = 4_000_000
 """How long the last look at stacks is good enough for: a guest touches some 8 MB in that time."""
 _KEPT_LOCALS: Final = 2
 """Of the thread, and of the first one, which kept none as long as it was alone."""
-_POOR_PART: Final = 4
-_EVEN_NS: Final = 10_000_000
+_POOR_PART: Final = 8
 
 
 def _c_stack(instance: Instance, size: int) -> int:
@@ -196,17 +195,10 @@ class Charge:
         """Other threads have run, and the memory may have grown."""
         self._size = self._instance.memory_size()
 
-    def wants_more(self) -> bool:
-        """Whether others should look at their shares at once, so that this one gets more: it may
-        grow by much less than there is room for. Not too often, since it costs all guests."""
+    def is_poor(self) -> bool:
+        """Whether it may grow by much less than there is room for, since others compute too."""
         ledger = self._ledger
-        if self.account.share * _POOR_PART >= ledger.room:
-            return False
-        now = monotonic_ns()
-        if now - ledger.evened < _EVEN_NS:
-            return False
-        ledger.evened = now
-        return True
+        return self.account.share < min(ledger.room, ledger.limit // _POOR_PART)
 
     def leave(self) -> None:
         """The guest has ended, and its instance is about to be closed: nobody looks any more."""

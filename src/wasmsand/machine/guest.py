@@ -72,6 +72,8 @@ _EMBRYO_ENDS: Final = frozenset({93, 94, 221, 281})
 """exit, exit_group, execve, execveat."""
 _KILLS: Final = frozenset({129, 130, 131})
 _ENOSYS: Final = -int(Errno.ENOSYS)
+_SHARE_TRIES: Final = 4
+_SHARE_WAIT_NS: Final = 2_000_000
 _NO_NUMBER: Final = -1
 """Of a call of WASI, whose programs have no handlers that could interrupt it."""
 
@@ -140,10 +142,20 @@ class Guest(ThreadRunner):
         self._show_memory()
         if turn is None:  # else it waits for its turn
             self._charge.go_on(self.process.rlimits.address_space)
-            if self._charge.wants_more():
-                self.kernel.interrupt()
 
     # Its memory.
+
+    def _wait_for_share(self) -> None:
+        """A program takes most of its memory when it begins. If those that compute hold all
+        there is to share, wait a moment until they have looked at what they need."""
+        with self._lock:
+            for _ in range(_SHARE_TRIES):
+                if not self._charge.is_poor() or self.process.dead:
+                    return
+                self.kernel.interrupt()
+                until = self.kernel.clock.monotonic() + _SHARE_WAIT_NS
+                self._parker.park((self.process.signal_queue,), until)
+                self._go_on()
 
     def _look(self) -> None:
         """Enter what the program has grown by."""
@@ -208,6 +220,8 @@ class Guest(ThreadRunner):
                 try:
                     if self._turn is not None:
                         self._begin_thread()
+                    elif self._charge.is_poor():
+                        self._wait_for_share()
                     self._run_program()
                 except _Execute as change:
                     self._leave_threads()

@@ -17,7 +17,6 @@ class MemoryAccount:
     __slots__ = (
         "_ledger",
         "_owners",
-        "_sharing",
         "_users",
         "c_stack",
         "engine",
@@ -39,7 +38,6 @@ class MemoryAccount:
         """What the memory can grow to now."""
         self.share = 0
         """By how much it may grow until it is looked at."""
-        self._sharing = False
         ledger.guest += guest
         ledger.set_engine(0, engine)
 
@@ -64,19 +62,13 @@ class MemoryAccount:
 
     def take_share(self) -> int:
         """It computes: by how much it may grow."""
-        if not self._sharing:
-            self._sharing = True
-            self._ledger.sharers += 1
         self.share = self._ledger.share(self.share)
         return self.share
 
     def give_share(self) -> None:
         """It waits, and so cannot grow."""
-        if self._sharing:
-            self._sharing = False
-            self._ledger.sharers -= 1
-            self._ledger.shared -= self.share
-            self.share = 0
+        self._ledger.shared -= self.share
+        self.share = 0
 
     def owner_came(self) -> None:
         """Another process is in it: a child of vfork."""

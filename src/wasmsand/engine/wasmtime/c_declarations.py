@@ -127,6 +127,7 @@ void *mmap(void *, size_t, int, int, int, int64_t);
 int mincore(void *, size_t, unsigned char *);
 int madvise(void *, size_t, int);
 int malloc_trim(size_t);
+int mallopt(int, int);
 typedef struct { uint64_t room[16]; } pthread_attr_t;
 uintptr_t pthread_self(void);
 int pthread_getattr_np(uintptr_t, pthread_attr_t *);

@@ -27,7 +27,7 @@ from wasmsand.engine.wasmtime.compiler import compile_module, open_compiled, ser
 from wasmsand.engine.wasmtime.config import EngineSettings, fingerprint, new_engine, probe
 from wasmsand.engine.wasmtime.epochs import EpochTicker
 from wasmsand.engine.wasmtime.fault_handlers import FaultHandlers
-from wasmsand.engine.wasmtime.freed_memory import FreedMemory
+from wasmsand.engine.wasmtime.freed_memory import FreedMemory, have_few_arenas
 from wasmsand.engine.wasmtime.imports import ImportTable
 from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.engine.wasmtime.runtime import Runtime
@@ -54,6 +54,7 @@ class WasmtimeEngine:
     ) -> None:
         settings = settings or EngineSettings()
         self.tick_seconds = settings.tick_seconds
+        have_few_arenas()
         engine = new_engine(settings)
         probed = probe(engine)
         self._cache = CompileCache(cache_directory or default_directory(), fingerprint(probed))

@@ -38,6 +38,7 @@ from tests.machine.guests import (
     text,
     words,
 )
+from wasmsand.abi.linux.numbers import CallNumber
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.errno import KernelError
@@ -51,7 +52,7 @@ LIMIT = 64 * MIB
 PAGES = 16
 """Of WebAssembly, in a MiB."""
 SIGSTOP, SIGKILL = 19, 9
-OPENAT = 56
+OPENAT = CallNumber.OPENAT
 SLEEP = sleep_for_ever()
 PATH = 256
 THREAD_FLAGS = 0x10000 | 0x800 | 0x400 | 0x200 | 0x100

@@ -20,6 +20,7 @@ from typing import Any, Final
 from wasmsand.abi.context import ProcessContext, ProcessEnded
 from wasmsand.abi.linux.calls_signal import restore_mask_after_waiting
 from wasmsand.abi.linux.context import RESTART
+from wasmsand.abi.linux.numbers import CallNumber
 from wasmsand.abi.linux.table import HANDLERS, RESTARTABLE
 from wasmsand.abi.memory import GuestMemory
 from wasmsand.abi.wasi.context import WasiContext
@@ -68,9 +69,10 @@ _TRAP_SIGNALS: Final = {
 }
 _FAULT_CODE: Final = 1
 """si_code: SEGV_MAPERR, FPE_INTDIV, ILL_ILLOPC."""
-_EMBRYO_ENDS: Final = frozenset({93, 94, 221, 281})
-"""exit, exit_group, execve, execveat."""
-_KILLS: Final = frozenset({129, 130, 131})
+_EMBRYO_ENDS: Final = frozenset(
+    {CallNumber.EXIT, CallNumber.EXIT_GROUP, CallNumber.EXECVE, CallNumber.EXECVEAT}
+)
+_KILLS: Final = frozenset({CallNumber.KILL, CallNumber.TKILL, CallNumber.TGKILL})
 _ENOSYS: Final = -int(Errno.ENOSYS)
 _SHARE_TRIES: Final = 4
 _SHARE_WAIT_NS: Final = 2_000_000

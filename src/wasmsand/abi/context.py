@@ -3,8 +3,8 @@
 Owns `ProcessContext`, and the exception by which a call leaves the guest for good. Rules: a
 handler runs with the sandbox's lock held, and may raise `KernelError`, `WouldBlock` or a
 `GuestUnwind`; anything else is a bug of ours. A handler that raised `WouldBlock` is called
-again with the same arguments, so it must not have acted, or must keep its progress in the
-process (`call_done`, `call_deadline`).
+again with the same arguments, so it must not have acted, or must keep its progress in
+`process.call` (see `CallState`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Owns reading into and writing from the places that a guest names. Rules: the guest's buffer
 is checked before data is taken from a file; one hold of the sandbox's lock moves at most
 IO_CHUNK bytes, and a longer transfer goes on after a `Yield`, because on Linux only streams
-move less than was asked for; a call that is retried remembers how far it came (`call_done`);
+move less than was asked for; a call that is retried remembers how far it came (`CallState.done`);
 EPIPE comes with SIGPIPE.
 """
 
@@ -46,11 +46,12 @@ def _read_terminal(context: ProcessContext, file: TerminalFile, count: int) -> b
             raise
         process = context.process
         now = context.kernel.clock.monotonic()
-        if process.call_deadline is None:
-            process.call_deadline = now + timeout
-        if now >= process.call_deadline:
+        deadline = process.call.deadline
+        if deadline is None:
+            deadline = now + timeout
+        if now >= deadline:
             return file.read_after_timeout(count)
-        raise WouldBlock(block.queues, process.call_deadline) from None
+        raise WouldBlock(block.queues, deadline) from None
 
 
 def read_pieces(
@@ -59,7 +60,7 @@ def read_pieces(
     """Fill the vectors until `read_some(size, done)` gives less than `size`."""
     total = min(sum(length for _, length in vectors), IO_MAX)
     process = context.process
-    done = process.call_done
+    done = process.call.done
     size = min(total - done, IO_CHUNK)
     try:
         parts = parts_of(vectors, done, size)
@@ -74,7 +75,7 @@ def read_pieces(
     done += len(data)
     if len(data) < size or done >= total:
         return done
-    process.call_done = done
+    process.call.done = done
     raise Yield
 
 
@@ -84,7 +85,7 @@ def write_all(
     """Write all after the first `done` bytes, over several tries if need be. An error after
     some bytes went out is reported by the next call, as Linux does."""
     process = context.process
-    done = process.call_done or done
+    done = process.call.done or done
     total = sum(length for _, length in vectors)
     for start, length in vectors:
         context.memory.require(start, length)
@@ -100,14 +101,14 @@ def write_all(
                 return done
             raise
         except WouldBlock:
-            process.call_done = done
+            process.call.done = done
             raise
         done += written
         # A file that takes only a part has reached a limit; a stream may take more.
         if done >= total or (written < len(data) and not file.writes_all):
             return done
         if done >= enough:
-            process.call_done = done
+            process.call.done = done
             raise Yield
 
 
@@ -182,7 +183,7 @@ def write_all_at(
 ) -> int:
     """Write all of the vectors at `offset`, without moving the position."""
     process = context.process
-    done = process.call_done
+    done = process.call.done
     total = sum(length for _, length in vectors)
     try:
         data = gather(context, vectors, done)
@@ -197,5 +198,5 @@ def write_all_at(
     done += written
     if done >= total or written < len(data):
         return done
-    process.call_done = done
+    process.call.done = done
     raise Yield

@@ -20,7 +20,6 @@ from wasmsand.kernel.files.anonymous import AnonymousInodes
 from wasmsand.kernel.files.device import PTY_MAJOR, device_number
 from wasmsand.kernel.files.epoll import WatchAccount
 from wasmsand.kernel.files.locks import FileLocks
-from wasmsand.kernel.files.opening import FifoOpen
 from wasmsand.kernel.files.pipe import Pipe, PipeAccount
 from wasmsand.kernel.files.table import FdTable
 from wasmsand.kernel.files.terminal import Terminal
@@ -86,7 +85,6 @@ class Kernel:
         self.timer_files: Deadlines[TimerFile] = Deadlines()
         """Timers of timerfd_create that are armed."""
         self.fifos: dict[Node, Pipe] = {}
-        self.pending_fifo_opens: dict[int, FifoOpen] = {}
         self.usage_of_ended = Usage()
         """The sum over all processes that are no more in the table."""
         self._load = LoadAverages()

@@ -34,9 +34,7 @@ from wasmsand.engine.protocol import (
     TrapKind,
 )
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.opening import abandon_fifo_open
 from wasmsand.kernel.kernel import Kernel
-from wasmsand.kernel.process import futex
 from wasmsand.kernel.process.delivery import (
     deliverable_handler,
     give_up_handlers,
@@ -312,7 +310,6 @@ class Guest(ThreadRunner):
                 result = handler(self, arguments)
             except KernelError as error:
                 result = -error.errno
-                process.call_deadline = None  # it may have failed after it set these
                 if process.signals.saved_mask is not None:
                     restore_mask_after_waiting(self)
             except WouldBlock as block:
@@ -345,7 +342,6 @@ class Guest(ThreadRunner):
                     result = self._wait(block, _NO_NUMBER, handler, context, arguments)
             except KernelError as error:
                 result = error_number(error)
-                process.call_deadline = process.call_started = None
             if process.signals.pending or process.dead or process.state is ProcessState.STOPPED:
                 self._before_return()
             return result
@@ -395,6 +391,7 @@ class Guest(ThreadRunner):
                 elif type(block) is Yield:
                     self._lock.give_way()
                 else:
+                    process.call.deadline = block.deadline
                     process.state = ProcessState.SLEEPING
                     self._parker.park((*block.queues, process.signal_queue), block.deadline)
                 if process.dead:
@@ -407,10 +404,7 @@ class Guest(ThreadRunner):
                 except WouldBlock as again:
                     block = again
         finally:
-            process.call_done = 0
-            process.call_deadline = process.call_started = process.call_progress = None
-            if process.futex_wait is not None:
-                futex.abandon(process)
+            process.call.clear()
             if process.dead:
                 self._loader.abandon(process)
             if process.state is ProcessState.SLEEPING:
@@ -422,9 +416,8 @@ class Guest(ThreadRunner):
 
     def _interrupted(self, nr: int) -> int:
         process = self.process
-        abandon_fifo_open(self.kernel, process)
-        if process.call_done:
-            return process.call_done
+        if process.call.done:
+            return process.call.done
         if nr in RESTARTABLE and restarts(process):
             return RESTART
         return -int(Errno.EINTR)

@@ -93,7 +93,7 @@ def test_hostile_calls_harm_neither_host_nor_sandbox(
         with machine.lock:
             machine.kernel.kill_all()
             assert [process.pid for process in machine.kernel.processes] == [1]
-            assert not machine.kernel.pending_fifo_opens
+            assert not machine.kernel.fifos
         machine.close()
         assert not record.wrong
         bugs = [entry.getMessage() for entry in caplog.records if entry.levelno >= logging.ERROR]

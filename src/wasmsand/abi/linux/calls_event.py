@@ -96,13 +96,13 @@ def epoll_pwait(
     process = context.process
     now = context.kernel.clock.monotonic()
     milliseconds = signed(timeout)
-    if milliseconds >= 0 and process.call_deadline is None:
-        process.call_deadline = now + milliseconds * _MILLISECOND
+    deadline = process.call.deadline
+    if milliseconds >= 0 and deadline is None:
+        deadline = now + milliseconds * _MILLISECOND
     if mask:
         replace_mask_while_waiting(context, mask, size)
-    found = epoll.wait(most, now=now, deadline=process.call_deadline)
+    found = epoll.wait(most, now=now, deadline=deadline)
     context.memory.write(address, b"".join(_EVENT.pack(*event) for event in found))
-    process.call_deadline = None
     if mask:
         restore_mask_after_waiting(context)
     return len(found)

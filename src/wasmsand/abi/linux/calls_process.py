@@ -106,7 +106,7 @@ class _ExecArguments:
                     break
                 if not share:
                     self._places[index] = address
-                    context.process.call_progress = self
+                    context.process.call.progress = self
                     raise Yield
                 string = memory.read_string(pointer, ARGUMENT_STRING_MAX, Errno.E2BIG)
                 self._left -= len(string) + 5
@@ -132,7 +132,7 @@ def execveat(
         raise KernelError(Errno.EINVAL)
     name = context.memory.read_path(path)
     process, kernel = context.process, context.kernel
-    reading = process.call_progress
+    reading = process.call.progress
     if not isinstance(reading, _ExecArguments):
         reading = _ExecArguments(argv, envp)
     arguments, environment = reading.read(context)
@@ -151,7 +151,7 @@ def execveat(
     try:
         return context.execute(program)
     except WouldBlock:  # it is being compiled
-        process.call_progress = reading
+        process.call.progress = reading
         raise
 
 

@@ -119,11 +119,12 @@ def rt_sigtimedwait(context: CallContext, wanted: int, info: int, timeout: int, 
             context.memory.write(info, pack_siginfo(taken))
         return signo
     now = context.kernel.clock.monotonic()
-    if timeout and process.call_deadline is None:
-        process.call_deadline = now + context.timespec(timeout)
-    if process.call_deadline is not None and now >= process.call_deadline:
+    deadline = process.call.deadline
+    if timeout and deadline is None:
+        deadline = now + context.timespec(timeout)
+    if deadline is not None and now >= deadline:
         raise KernelError(Errno.EAGAIN)
-    raise WouldBlock((process.signal_queue,), process.call_deadline)
+    raise WouldBlock((process.signal_queue,), deadline)
 
 
 def kill(context: CallContext, pid: int, signo: int) -> int:

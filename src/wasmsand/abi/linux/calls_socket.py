@@ -190,8 +190,7 @@ def accept4(context: CallContext, fd: int, address: int, length_at: int, flags: 
     listener = socket_at(context, fd)
     require_address_room(context, address, length_at)
     context.process.fds.require_room()
-    with_deadline(context, listener.receive_timeout_ns)
-    accepted = timed(context, lambda: listener.accept(False))
+    accepted = timed(context, listener.receive_timeout_ns, lambda: listener.accept(False))
     accepted.flags |= flags & O_NONBLOCK
     new = context.process.fds.install(accepted, close_on_exec=bool(flags & O_CLOEXEC))
     if accepted.peer is not None:
@@ -215,8 +214,7 @@ def connect(context: CallContext, fd: int, address: int, length: int) -> int:
         return 0
     found.owner = _caller(context)
     target = find_unix(context, wanted) if isinstance(wanted, UnixAddress) else None
-    with_deadline(context, found.send_timeout_ns)
-    timed(context, lambda: found.connect(wanted, target))
+    timed(context, found.send_timeout_ns, lambda: found.connect(wanted, target))
     return 0
 
 
@@ -251,27 +249,21 @@ def shutdown(context: CallContext, fd: int, how: int) -> int:
     return 0
 
 
-def with_deadline(context: CallContext, timeout_ns: int) -> None:
-    """Begin the time of SO_RCVTIMEO or SO_SNDTIMEO, if it has not begun."""
-    process = context.process
-    if timeout_ns and process.call_deadline is None:
-        process.call_deadline = context.kernel.clock.monotonic() + timeout_ns
-
-
-def timed(context: CallContext, attempt: Callable[[], Result]) -> Result:
-    """Make an attempt; when it would have to wait beyond the deadline, EAGAIN."""
-    process = context.process
-    deadline = process.call_deadline
+def timed(context: CallContext, timeout_ns: int, attempt: Callable[[], Result]) -> Result:
+    """Make an attempt; EAGAIN when it has waited for `timeout_ns` (SO_RCVTIMEO or SO_SNDTIMEO;
+    0 is for ever) over all tries."""
     try:
-        result = attempt()
+        return attempt()
     except WouldBlock as block:
-        if deadline is None:
+        if not timeout_ns:
             raise
-        if context.kernel.clock.monotonic() >= deadline:
+        now = context.kernel.clock.monotonic()
+        deadline = context.process.call.deadline
+        if deadline is None:
+            deadline = now + timeout_ns
+        if now >= deadline:
             raise KernelError(Errno.EAGAIN) from None
         raise WouldBlock(block.queues, deadline) from None
-    process.call_deadline = None
-    return result
 
 
 def setsockopt(

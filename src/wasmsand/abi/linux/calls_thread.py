@@ -106,18 +106,17 @@ def _wait(
     monotonic one; None: it is a length of time."""
     process, clock = context.process, context.kernel.clock
     now = clock.monotonic()
-    if process.futex_wait is None:
+    deadline = process.call.deadline
+    if process.call.progress is None:  # the first try
         if not bits:
             raise KernelError(Errno.EINVAL)
         if timeout:
-            limit = context.timespec(timeout)
+            deadline = context.timespec(timeout)
             if absolute is None:
-                limit += now
+                deadline += now
             elif absolute:
-                limit += now - clock.realtime()
-            process.call_deadline = limit
+                deadline += now - clock.realtime()
         if context.memory.read_u32(address) != expected:
-            process.call_deadline = None
             raise KernelError(Errno.EAGAIN)
-    futexes.wait(process, address, bits, now, process.call_deadline)
+    futexes.wait(process, address, bits, now, deadline)
     return 0

@@ -50,10 +50,10 @@ def random_get(context: WasiContext, address: int, size: int) -> int:
     processes get their turn and this one can be ended."""
     context.memory.require(address, size)
     process = context.process
-    done = process.call_done
+    done = process.call.done
     step = min(size - done, IO_CHUNK)
     context.memory.write(address + done, context.kernel.random(step))
     if done + step < size:
-        process.call_done = done + step
+        process.call.done = done + step
         raise Yield
     return 0

@@ -33,6 +33,7 @@ from wasmsand.kernel.flags import (
     S_IFMT,
     S_IFREG,
 )
+from wasmsand.kernel.process.call_state import HeldByCall
 from wasmsand.kernel.vfs import ROOT, Namespace, Node
 from wasmsand.kernel.wait import WouldBlock
 
@@ -45,10 +46,9 @@ def open_path(
     kernel: Kernel, process: Process, base: Node, path: bytes, flags: int, mode: int
 ) -> OpenFile:
     """open(2) up to, but not including, the fd."""
-    if kernel.pending_fifo_opens:
-        pending = kernel.pending_fifo_opens.pop(process.tid, None)
-        if pending is not None:
-            return _finish_fifo_open(kernel, process, pending)
+    waiting = process.call.progress
+    if isinstance(waiting, FifoOpen):
+        return _finish_fifo_open(process, waiting)
     namespace = kernel.namespace
     credentials = process.identity.credentials()
     if flags & O_TMPFILE_BIT:
@@ -159,7 +159,7 @@ def referenced_file(kernel: Kernel, pid: int, fd: int) -> OpenFile:
     raise KernelError(Errno.ENOENT)
 
 
-class FifoOpen:
+class FifoOpen(HeldByCall):
     """An open of a FIFO that waits for its other side."""
 
     __slots__ = ("end", "partners_seen")
@@ -167,6 +167,10 @@ class FifoOpen:
     def __init__(self, end: PipeEnd, partners_seen: int) -> None:
         self.end = end
         self.partners_seen = partners_seen
+
+    def abandon(self) -> None:
+        """The wait for the other side was ended by a signal or by death."""
+        self.end.dispose()
 
 
 def _open_fifo(kernel: Kernel, process: Process, node: Node, flags: int) -> OpenFile:
@@ -188,24 +192,18 @@ def _open_fifo(kernel: Kernel, process: Process, node: Node, flags: int) -> Open
     if partners:
         return end
     seen = pipe.total_writers if mode == O_RDONLY else pipe.total_readers
-    return _finish_fifo_open(kernel, process, FifoOpen(end, seen))
+    return _finish_fifo_open(process, FifoOpen(end, seen))
 
 
-def _finish_fifo_open(kernel: Kernel, process: Process, waiting: FifoOpen) -> OpenFile:
+def _finish_fifo_open(process: Process, waiting: FifoOpen) -> OpenFile:
     end = waiting.end
     pipe = end.pipe
     reading = end.flags & O_ACCMODE == O_RDONLY
     if (pipe.total_writers if reading else pipe.total_readers) != waiting.partners_seen:
+        process.call.progress = None  # the end is the caller's now
         return end
-    kernel.pending_fifo_opens[process.tid] = waiting
+    process.call.progress = waiting
     raise WouldBlock((pipe.opened,))
-
-
-def abandon_fifo_open(kernel: Kernel, process: Process) -> None:
-    """The wait for a FIFO's other side ended by a signal or by death."""
-    waiting = kernel.pending_fifo_opens.pop(process.tid, None)
-    if waiting is not None:
-        waiting.end.dispose()
 
 
 def _forget_idle_fifo(kernel: Kernel, node: Node, pipe: Pipe) -> None:

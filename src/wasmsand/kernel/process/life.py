@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.opening import abandon_fifo_open
 from wasmsand.kernel.flags import WCONTINUED, WEXITED, WNOHANG, WNOWAIT, WUNTRACED
 from wasmsand.kernel.limits import FD_COST, PROCESS_COST
 from wasmsand.kernel.process.delivery import (
@@ -84,11 +83,11 @@ def exit_process(kernel: Kernel, process: Process, status: int) -> None:
         return
     process.dead = True
     kernel.interrupt_if_computing(process)
-    abandon_fifo_open(kernel, process)
+    process.call.clear()
     for thread in process.threads:
         thread.dead = True
         kernel.interrupt_if_computing(thread)
-        abandon_fifo_open(kernel, thread)
+        thread.call.clear()
         kernel.processes.remove_thread(thread)
         thread.signal_queue.wake()
     process.threads = ()

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from wasmsand.kernel.files.table import FdTable
+from wasmsand.kernel.process.call_state import CallState
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.rlimits import ResourceLimits
 from wasmsand.kernel.process.signals import SignalState
@@ -20,6 +21,7 @@ from wasmsand.kernel.wait import WaitQueue
 
 if TYPE_CHECKING:
     from wasmsand.kernel.files.terminal import Terminal
+    from wasmsand.kernel.process.futex import FutexWait
     from wasmsand.kernel.process.memory import MemoryAccount
 
 CPU_COUNT: Final = 2
@@ -61,28 +63,13 @@ class Usage:
         self.max_memory = max(self.max_memory, other.max_memory)
 
 
-class FutexWait:
-    """One thread that sleeps on a futex."""
-
-    __slots__ = ("address", "bits", "queue", "woken")
-
-    def __init__(self, address: int, bits: int) -> None:
-        self.address = address
-        self.bits = bits
-        self.queue = WaitQueue()
-        self.woken = False
-
-
 class Process:
     """One process; or, as `Thread`, one of its threads."""
 
     __slots__ = (
         "argument_cost",
         "argv",
-        "call_deadline",
-        "call_done",
-        "call_progress",
-        "call_started",
+        "call",
         "child_queue",
         "children",
         "children_usage",
@@ -95,7 +82,6 @@ class Process:
         "executable",
         "exit_status",
         "fds",
-        "futex_wait",
         "futexes",
         "group",
         "has_execed",
@@ -192,17 +178,8 @@ class Process:
         """The address of a word to be cleared when the thread ends."""
         self.futexes: dict[int, list[FutexWait]] = {}
         """Who sleeps on which address."""
-        self.futex_wait: FutexWait | None = None
-        """The sleep of the call being retried."""
-
-        self.call_done = 0
-        """Progress of the call being retried: bytes already moved."""
-        self.call_deadline: int | None = None
-        """Absolute time limit of the call being retried, fixed at its first try."""
-        self.call_started: int | None = None
-        """The time of the first try, for a call that waits for several times at once."""
-        self.call_progress: object | None = None
-        """What a call that is retried has made so far, if it is more than a number."""
+        self.call = CallState()
+        """What the system call being retried has to remember."""
 
     @property
     def leader(self) -> Process:

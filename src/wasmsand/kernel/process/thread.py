@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.opening import abandon_fifo_open
+from wasmsand.kernel.process.call_state import CallState
 from wasmsand.kernel.process.delivery import hand_back, retarget
 from wasmsand.kernel.process.life import exit_process, require_room_for_child
 from wasmsand.kernel.process.process import Process, ProcessState
@@ -42,11 +42,7 @@ class Thread(Process):
         self.start_ns = start_ns
         self.clear_tid = 0
         self.processors = group.processors
-        self.futex_wait = None
-        self.call_done = 0
-        self.call_deadline = None
-        self.call_started = None
-        self.call_progress = None
+        self.call = CallState()
 
     @property
     def leader(self) -> Process:
@@ -63,13 +59,9 @@ class Thread(Process):
 
 _OWN: Final = frozenset(
     {
-        "call_deadline",
-        "call_done",
-        "call_progress",
-        "call_started",
+        "call",
         "clear_tid",
         "dead",
-        "futex_wait",
         "name",
         "processors",
         "signal_queue",
@@ -154,7 +146,7 @@ def only_thread(kernel: Kernel, thread: Process) -> Process:
 
 def _drop(kernel: Kernel, thread: Process) -> None:
     thread.dead = True
-    abandon_fifo_open(kernel, thread)
+    thread.call.clear()
     kernel.processes.remove_thread(thread)
     thread.signal_queue.wake()
 

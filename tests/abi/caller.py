@@ -1,7 +1,7 @@
 """System calls made by a test instead of by a WebAssembly program.
 
-`Caller` is the machine's own `Guest` (its waiting, its signals, its vfork), over the real
-kernel and the real table of calls; only the engine below it is Python: `PythonInstance`
+`Caller` is the machine's own driver, dispatcher and guest (waiting, signals, vfork), over the
+real kernel and the real table of calls; only the engine below it is Python: `PythonInstance`
 is a memory that a test fills and reads. So a test can make one call, look at the result,
 and go on. A call that blocks is made on a thread of its own (`Caller.begin`).
 """
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from wasmsand.abi.context import ProcessEnded
 from wasmsand.abi.linux.table import SYSTEM_CALLS
+from wasmsand.abi.memory import GuestMemory
 from wasmsand.engine.protocol import (
     CompileOrder,
     HostCalls,
@@ -34,9 +35,10 @@ from wasmsand.kernel.process.memory import MemoryAccount
 from wasmsand.kernel.process.process import Process, ProcessState
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, TreeFs, standard_tree
-from wasmsand.machine.guest import Guest, _Execute
+from wasmsand.machine.guest import Execute, Guest
 from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.lock import SandboxLock
+from wasmsand.machine.thread_driver import ThreadDriver
 
 PATIENCE = 20.0
 MEMORY = 1 << 20
@@ -252,7 +254,7 @@ class Pending:
         return result
 
 
-class Caller(Guest):
+class Caller(ThreadDriver):
     """One process, whose calls a test makes."""
 
     def __init__(
@@ -264,13 +266,20 @@ class Caller(Guest):
         instance: PythonInstance,
     ) -> None:
         process.memory = MemoryAccount(kernel.ledger, len(instance.space), 0)
-        super().__init__(kernel, lock, loader, process, instance, process.memory)
+        super().__init__(lock, Guest(kernel, loader, process, instance, process.memory))
+        self.kernel = kernel
+        self._loader = loader
         self._next = _HEAP
+
+    @property
+    def memory(self) -> GuestMemory:
+        """What handlers read and write."""
+        return self.guest.memory
 
     @property
     def space(self) -> bytearray:
         """The guest's memory."""
-        instance = self._instance
+        instance = self.guest.instance
         assert isinstance(instance, PythonInstance)
         return instance.space
 
@@ -323,9 +332,9 @@ class Caller(Guest):
         words += [0] * (6 - len(words))
         try:
             return self.syscall(NUMBERS[name], CallArguments(*words))
-        except _Execute as change:
-            self._instance.close()
-            self._load(change.instance, change.memory)
+        except Execute as change:
+            self.guest.instance.close()
+            self.load(change)
             self._next = _HEAP
             return 0
 
@@ -350,7 +359,7 @@ class Caller(Guest):
         try:
             self.call("exit_group", code)
         except ProcessEnded:
-            self._instance.close()
+            self.guest.instance.close()
 
     def fork(self) -> Caller:
         """What the fork import does, with the memory copied by Python."""

@@ -23,8 +23,8 @@ from wasmsand.machine.launch import Launch
 from wasmsand.machine.parking import OneShot
 
 if TYPE_CHECKING:
-    from wasmsand.machine.guest import Guest
     from wasmsand.machine.machine import Machine
+    from wasmsand.machine.thread_driver import ThreadDriver
 
 TIMEOUT_EXIT_CODE: Final = 124
 _COMPILING: Final = (
@@ -120,7 +120,7 @@ def run_command(
     files = {0: source, 1: capture.stdout, 2: capture.stderr}
     notices: list[str] = []
 
-    def make() -> Guest:
+    def make() -> ThreadDriver:
         notices.extend(end_background_jobs(machine))
         return machine.make_process(
             argv, environ, cwd, files, capture.ended.set, deadline_ns=deadline_ns

@@ -38,8 +38,8 @@ from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import OneShot, Parker
 
 if TYPE_CHECKING:
-    from wasmsand.machine.guest import Guest
     from wasmsand.machine.machine import Machine
+    from wasmsand.machine.thread_driver import ThreadDriver
 
 _LINGER_NS: Final = int(LINGER_SECONDS * SECOND)
 _WRITE_STEP: Final = 65536
@@ -126,7 +126,7 @@ class HostProcess:
         life = self._life = _Life(machine.kernel, machine.lock)
         notices: list[str] = []
 
-        def make() -> Guest:
+        def make() -> ThreadDriver:
             notices.extend(end_background_jobs(machine))
             with machine.lock:
                 files = self._files(stdin, extra_inputs, extra_outputs)
@@ -255,7 +255,7 @@ class HostProcess:
         return time.monotonic_ns() + int(timeout_seconds * SECOND)
 
 
-def _launched(machine: Machine, make: Callable[[], Guest]) -> Process:
+def _launched(machine: Machine, make: Callable[[], ThreadDriver]) -> Process:
     """The process that `make` makes, running."""
     known = OneShot()
 

@@ -37,18 +37,10 @@ from wasmsand.kernel.wait import WaitQueue, WouldBlock
 from wasmsand.machine.bug_log import log_bug
 from wasmsand.machine.compile_budget import BudgetSpent, CompileBudget, seconds_for
 from wasmsand.machine.lock import SandboxLock
+from wasmsand.machine.module_source import ProgramRejected
 
 _LINUX = "linux"
 _WASI = frozenset({MODULE, UNSTABLE_MODULE})
-
-
-class ProgramRejected(KernelError):
-    """A WebAssembly file is no program that can run here, or not now (EAGAIN); the message
-    names it and says why."""
-
-    def __init__(self, program: Program, reason: str, errno: Errno = Errno.ENOEXEC) -> None:
-        path = program.path.decode("utf-8", "replace")
-        super().__init__(errno, f"{path}: {reason}")
 
 
 class _Load:

@@ -46,11 +46,13 @@ from wasmsand.machine.guest import Guest
 from wasmsand.machine.hosted import HostProcess
 from wasmsand.machine.image import base_image, image_with_tools
 from wasmsand.machine.launch import steadily
-from wasmsand.machine.loading import ModuleLoader, ProgramRejected
+from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.lock import SandboxLock
+from wasmsand.machine.module_source import ProgramRejected
 from wasmsand.machine.parking import Parker
 from wasmsand.machine.renewal import newest_image
 from wasmsand.machine.terminal import HostTerminal
+from wasmsand.machine.thread_driver import ThreadDriver
 from wasmsand.machine.timers import TimerOwner, TimerService
 from wasmsand.machine.tools import find_tools
 
@@ -212,11 +214,11 @@ class Machine:
 
         Raises `TimeoutError` if it is still being compiled at `deadline_ns`.
         """
-        guest = self.make_process(
+        driver = self.make_process(
             argv, environ, cwd, files, on_end, terminal=terminal, deadline_ns=deadline_ns
         )
-        guest.start()
-        return guest.process
+        driver.run_on_pool()
+        return driver.process
 
     def make_process(
         self,
@@ -228,7 +230,7 @@ class Machine:
         *,
         terminal: Terminal | None = None,
         deadline_ns: int | None = None,
-    ) -> Guest:
+    ) -> ThreadDriver:
         """As `start_process`, but nothing runs yet."""
         with self.lock:
             if self.closed:  # nobody would ever end it
@@ -263,7 +265,8 @@ class Machine:
             become(kernel, process, program)
             process.leave_memory(memory)
             self._watchers[process.pid] = on_end
-            return Guest(kernel, self.lock, self._loader, process, instance, memory)
+            guest = Guest(kernel, self._loader, process, instance, memory)
+            return ThreadDriver(self.lock, guest)
 
     def _load(self, process: Process, program: Program, deadline_ns: int | None) -> Module:
         """The program's module. The lock is free while that is compiled."""

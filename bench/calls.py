@@ -178,9 +178,9 @@ def run_between(machine: Machine, name: str, source: str, target: str) -> float:
     with machine.lock:
         opener = machine.kernel.new_process(machine.identity, machine.kernel.namespace.root, ())
         root = machine.kernel.namespace.root
-        given = open_path(machine.kernel, opener, root, source.encode(), O_RDONLY, 0)
+        given = open_path(machine.kernel, opener.first_thread, root, source.encode(), O_RDONLY, 0)
         flags = O_WRONLY | O_CREAT | O_TRUNC
-        taken = open_path(machine.kernel, opener, root, target.encode(), flags, 0o644)
+        taken = open_path(machine.kernel, opener.first_thread, root, target.encode(), flags, 0o644)
         machine.kernel.exit(opener, 0)
     before = time.process_time()
     files = {0: given, 1: taken, 2: taken}

@@ -32,7 +32,8 @@ from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.life import fork
 from wasmsand.kernel.process.memory import MemoryAccount
-from wasmsand.kernel.process.process import Process, ProcessState
+from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.thread import ProcessState
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, TreeFs, standard_tree
 from wasmsand.machine.guest import Execute, Guest
@@ -266,7 +267,8 @@ class Caller(ThreadDriver):
         instance: PythonInstance,
     ) -> None:
         process.memory = MemoryAccount(kernel.ledger, len(instance.space), 0)
-        super().__init__(lock, Guest(kernel, loader, process, instance, process.memory))
+        thread = process.first_thread
+        super().__init__(lock, Guest(kernel, loader, thread, instance, process.memory))
         self.kernel = kernel
         self._loader = loader
         self._next = _HEAP
@@ -366,7 +368,7 @@ class Caller(ThreadDriver):
         instance = PythonInstance(len(self.space))
         instance.space[:] = self.space
         with self._lock:
-            child = fork(self.kernel, self.process)
+            child = fork(self.kernel, self.guest.thread)
         caller = Caller(self.kernel, self._lock, self._loader, child, instance)
         caller._next = self._next
         return caller

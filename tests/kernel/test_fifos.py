@@ -86,7 +86,7 @@ def test_an_access_mode_that_is_none_is_refused(computer: Computer, process: Pro
 
 def test_an_abandoned_open_leaves_no_reader_behind(computer: Computer, process: Process) -> None:
     blocks(lambda: computer.open(process, PATH, O_RDONLY))
-    process.call.clear()
+    process.first_thread.call.clear()
     assert not computer.kernel.fifos
     assert errno_of(lambda: computer.open(process, PATH, O_WRONLY | O_NONBLOCK)) is Errno.ENXIO
 

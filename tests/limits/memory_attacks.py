@@ -43,7 +43,7 @@ from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import Limits
-from wasmsand.kernel.process.process import ProcessState
+from wasmsand.kernel.process.thread import ProcessState
 from wasmsand.machine import Machine
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -259,9 +259,9 @@ def _rests(machine: Machine) -> bool:
             not ledger.shared
             and not ledger.dying
             and all(
-                thread.state in (ProcessState.SLEEPING, ProcessState.STOPPED, ProcessState.ZOMBIE)
+                thread.state in (ProcessState.SLEEPING, ProcessState.STOPPED)
                 for process in processes
-                for thread in process.threads or [process]
+                for thread in process.threads
             )
         )
 

@@ -24,6 +24,7 @@ from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import Program, become, find_program
+from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, TreeFs, standard_tree
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
 from wasmsand.machine.charging import make_program
@@ -106,13 +107,13 @@ class Modules:
         self._compiled: dict[bytes, GeneratorModule] = {}
         self._wanted: dict[bytes, WaitQueue] = {}
 
-    def module(self, process: Process, program: Program) -> Module:
+    def module(self, thread: Thread, program: Program) -> Module:
         name = program.path.rpartition(b"/")[2]
         if name not in self._compiled:
             raise WouldBlock((self._wanted.setdefault(name, WaitQueue()),), interruptible=False)
         return self._compiled[name]
 
-    def abandon(self, process: Process) -> None:
+    def abandon(self, thread: Thread) -> None:
         pass
 
     def instantiate(self, module: Module, memory_limit: int) -> Instance:
@@ -251,20 +252,21 @@ class Scheduler:
         """A process of the host's, which runs a program of /usr/bin."""
         kernel, namespace = self.kernel, self.kernel.namespace
         process = kernel.new_process(Identity.of(1000, 1000), namespace.root, ())
+        thread = process.first_thread
         path = b"/usr/bin/" + argv[0]
         program = find_program(kernel, process, namespace.root, path, argv, ())
         try:
-            self._modules.module(process, program)
+            self._modules.module(thread, program)
         except WouldBlock:
             self._modules.compile_one()
-        module = self._modules.module(process, program)
+        module = self._modules.module(thread, program)
         limit = process.rlimits.address_space
         instance, memory = make_program(kernel, self._modules, module, limit)
         for number, file in files.items():
             process.fds.replace(number, file)
         become(kernel, process, program)
         process.leave_memory(memory)
-        self.add(Guest(kernel, self._modules, process, instance, memory))
+        self.add(Guest(kernel, self._modules, thread, instance, memory))
         return process
 
     def run(self) -> None:

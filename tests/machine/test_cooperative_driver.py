@@ -125,7 +125,9 @@ def make(**shells: Text) -> Scheduler:
 
 def output(scheduler: Scheduler) -> OpenFile:
     kernel = scheduler.kernel
-    return open_path(kernel, kernel.init, kernel.namespace.root, OUT, O_RDWR | O_CREAT, 0o666)
+    return open_path(
+        kernel, kernel.init.first_thread, kernel.namespace.root, OUT, O_RDWR | O_CREAT, 0o666
+    )
 
 
 def test_echo_a_through_tr_a_b_on_one_thread() -> None:

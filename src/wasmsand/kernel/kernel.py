@@ -32,12 +32,13 @@ from wasmsand.kernel.process.delivery import SI_KERNEL, post, signal_group
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.life import exit_process
 from wasmsand.kernel.process.load import LoadAverages
-from wasmsand.kernel.process.process import Process, ProcessState, Usage
+from wasmsand.kernel.process.process import Process, Usage
 from wasmsand.kernel.process.program import argument_cost
 from wasmsand.kernel.process.rlimits import ResourceLimits
 from wasmsand.kernel.process.room import require_room
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.process.table import INIT_PID, ProcessTable
+from wasmsand.kernel.process.thread import ProcessState, Thread
 from wasmsand.kernel.sockets.network import Network
 from wasmsand.kernel.vfs import ROOT, Namespace, Node, ProcFs, TreeFs
 
@@ -92,7 +93,7 @@ class Kernel:
         """Commands of which a process was ended for memory; the host tells their users."""
         self.ended_for_room = 0
         """Processes that gave way to others; the host tells its user, and counts from 0 again."""
-        self.current: Process | None = None
+        self.current: Thread | None = None
         """Whose system call is being served (for /proc/self)."""
 
         self.interrupt: Callable[[], None] = _nothing
@@ -124,7 +125,7 @@ class Kernel:
         )
         assert init.pid == INIT_PID
         init.name = b"init"
-        init.state = ProcessState.SLEEPING
+        init.first_thread.state = ProcessState.SLEEPING
         init.argv = (b"init",)
         self.processes.add(init)
         return init
@@ -156,9 +157,9 @@ class Kernel:
         """End a process (see `life.exit_process`)."""
         exit_process(self, process, status)
 
-    def interrupt_if_computing(self, process: Process) -> None:
+    def interrupt_if_computing(self, thread: Thread) -> None:
         """A guest that waits is woken by its queue; one that computes needs the engine."""
-        if process.state is ProcessState.RUNNING and process is not self.current:
+        if thread.state is ProcessState.RUNNING and thread is not self.current:
             self.interrupt()
 
     def kill_job(self, job: int) -> None:

@@ -28,7 +28,7 @@ from wasmsand.kernel.process.delivery import (
     interrupts,
     restarts,
 )
-from wasmsand.kernel.process.process import ProcessState
+from wasmsand.kernel.process.thread import ProcessState
 from wasmsand.kernel.process.timers import enforce_cpu_limit
 from wasmsand.kernel.wait import WouldBlock, Yield
 from wasmsand.machine.driver import Blocked
@@ -82,30 +82,30 @@ class Dispatcher:
         """One call of the Linux ABI: its result, or that it has to wait."""
         handler = HANDLERS.get(nr)
         guest = self.guest
-        process = guest.process
+        thread = guest.thread
         if handler is None:
-            log.debug("pid %d: no system call %d", process.pid, nr)
+            log.debug("thread %d: no system call %d", thread.tid, nr)
             return _ENOSYS
-        if process.dead:
+        if thread.dead:
             return self._call_of_the_dead(nr)
-        self._kernel.current = process
+        self._kernel.current = thread
         try:
             result = handler(guest, arguments)
         except KernelError as error:
             result = self._failed(error)
         except WouldBlock as block:
             return self._block(block, nr, handler, guest, (arguments,))
-        process = guest.process
-        if process.signals.pending or process.dead or process.state is _STOPPED:
+        thread = guest.thread
+        if thread.signals.pending or thread.dead or thread.state is _STOPPED:
             return self._leave(nr, result)
         return result
 
     def invoke(self, handler: Callable[..., int], arguments: tuple[int, ...]) -> int | Blocked:
         """One call of a function of WASI: its result, or that it has to wait."""
-        process = self.guest.process
-        if process.dead:
+        thread = self.guest.thread
+        if thread.dead:
             raise ProcessEnded
-        self._kernel.current = process
+        self._kernel.current = thread
         context = self._wasi or self._begin_wasi()
         try:
             result = handler(context, *arguments)
@@ -113,7 +113,7 @@ class Dispatcher:
             result = error_number(error)
         except WouldBlock as block:
             return self._block(block, _WASI_CALL, handler, context, arguments)
-        if process.signals.pending or process.dead or process.state is _STOPPED:
+        if thread.signals.pending or thread.dead or thread.state is _STOPPED:
             return self._leave(_WASI_CALL, result)
         return result
 
@@ -127,7 +127,7 @@ class Dispatcher:
         return self.guest.end_embryo() if nr in _EMBRYO_ENDS else failure
 
     def _failed(self, error: KernelError) -> int:
-        if self.guest.process.signals.saved_mask is not None:
+        if self.guest.thread.signals.saved_mask is not None:
             restore_mask_after_waiting(self.guest)
         return -error.errno
 
@@ -142,7 +142,7 @@ class Dispatcher:
         arguments: tuple[Any, ...],
     ) -> int | Blocked:
         """A call is to wait. An int is what the guest goes on with at once."""
-        blocked = Blocked(self.guest.process, nr, handler, context, arguments)
+        blocked = Blocked(self.guest.thread, nr, handler, context, arguments)
         self._blocked = blocked
         try:
             self.guest.rest()
@@ -157,23 +157,25 @@ class Dispatcher:
 
     def _wait(self, blocked: Blocked, block: WouldBlock) -> int | Blocked:
         """How long to wait; or what the call returns, if a signal ends it."""
-        process = blocked.process
+        thread = blocked.thread
         if block.deadline is not None:
-            process.call.deadline = block.deadline
-        if process.stopped:
-            return blocked.until((process.signal_queue,))
-        if block.interruptible and interrupts(process):
+            thread.call.deadline = block.deadline
+        if thread.dead:
+            return self.guest.fail_dead_embryo()
+        if thread.stopped:
+            return blocked.until((thread.signal_queue,))
+        if block.interruptible and interrupts(thread):
             return self._interrupted(blocked)
         if type(block) is Yield:
             return blocked.giving_way()
-        process.state = ProcessState.SLEEPING
-        return blocked.until((*block.queues, process.signal_queue), block.deadline)
+        thread.state = ProcessState.SLEEPING
+        return blocked.until((*block.queues, thread.signal_queue), block.deadline)
 
     def _interrupted(self, blocked: Blocked) -> int:
-        process = blocked.process
-        if process.call.done:
-            return process.call.done
-        if blocked.nr in RESTARTABLE and restarts(process):
+        thread = blocked.thread
+        if thread.call.done:
+            return thread.call.done
+        if blocked.nr in RESTARTABLE and restarts(thread):
             return RESTART
         return -int(Errno.EINTR)
 
@@ -181,12 +183,12 @@ class Dispatcher:
         """Make the call again that waits. An int is its result, for `go_on`."""
         blocked = self._blocked
         assert blocked is not None
-        process = blocked.process
+        thread = blocked.thread
         try:
-            if process.dead:
+            if thread.dead:
                 outcome: int | Blocked = self.guest.fail_dead_embryo()
-            elif process.stopped:
-                outcome = blocked.until((process.signal_queue,))
+            elif thread.stopped:
+                outcome = blocked.until((thread.signal_queue,))
             else:
                 outcome = self._try_again(blocked)
         except BaseException:
@@ -197,7 +199,7 @@ class Dispatcher:
         return outcome
 
     def _try_again(self, blocked: Blocked) -> int | Blocked:
-        self._kernel.current = blocked.process
+        self._kernel.current = blocked.thread
         try:
             return blocked.handler(blocked.context, *blocked.arguments)
         except KernelError as error:
@@ -206,12 +208,12 @@ class Dispatcher:
             return self._wait(blocked, block)
 
     def _end_wait(self, blocked: Blocked) -> None:
-        process = blocked.process
-        process.call.clear()
-        if process.dead:
-            self.guest.modules.abandon(process)
-        if process.state is ProcessState.SLEEPING:
-            process.state = ProcessState.RUNNING
+        thread = blocked.thread
+        thread.call.clear()
+        if thread.dead:
+            self.guest.modules.abandon(thread)
+        if thread.state is ProcessState.SLEEPING:
+            thread.state = ProcessState.RUNNING
 
     # Going on.
 
@@ -222,8 +224,8 @@ class Dispatcher:
         assert blocked is not None
         guest = self.guest
         guest.go_on()
-        process = guest.process
-        if process.signals.pending or process.dead or process.stopped:
+        thread = guest.thread
+        if thread.signals.pending or thread.dead or thread.stopped:
             return self._leave(blocked.nr, result)
         return result
 
@@ -241,18 +243,18 @@ class Dispatcher:
         """What must happen before the guest goes on: stop, die, or be told of a signal. For a tick
         the result says whether its handlers are to be run."""
         guest = self.guest
-        process = guest.process
+        thread = guest.thread
         told = False
-        if process.dead:
+        if thread.dead:
             if guest.embryo_parent is not None and nr in _KILLS:
                 return guest.end_embryo()  # an embryo that killed itself
             guest.stop_if_over()
-        elif process.stopped:
+        elif thread.stopped:
             return self._stop(nr, result)
         else:
-            if process.signals.saved_mask is not None:
+            if thread.signals.saved_mask is not None:
                 restore_mask_after_waiting(guest)
-            told = bool(deliverable_handler(process)) and self._tell()
+            told = bool(deliverable_handler(thread)) and self._tell()
         if nr == _TICK:
             # A guest that a call has told of the signal is just back from that call and
             # about to run the handler itself, where the handler may jump out of it.
@@ -270,8 +272,8 @@ class Dispatcher:
         if guest.flag_address is not None:
             guest.set_signal_flag()
             return True
-        give_up_handlers(self._kernel, guest.process)
-        if guest.process.dead:
+        give_up_handlers(self._kernel, guest.thread)
+        if guest.thread.dead:
             guest.stop_if_over()
         return False
 
@@ -279,8 +281,8 @@ class Dispatcher:
         """While the guest computes: account for it, stop it, bring it its signals. The result
         says whether the driver is to call `__signal_run`."""
         guest = self.guest
-        process = guest.process
-        if process.dead:
+        thread = guest.thread
+        if thread.dead:
             guest.stop_if_over()
             return 0
         guest.account()
@@ -288,7 +290,7 @@ class Dispatcher:
             guest.out_of_memory()
         guest.show_memory()
         guest.go_on()
-        enforce_cpu_limit(self._kernel, process)
-        if process.signals.pending or process.dead or process.stopped:
+        enforce_cpu_limit(self._kernel, guest.process)
+        if thread.signals.pending or thread.dead or thread.stopped:
             return self._leave(_TICK, 0)
         return 0

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 
 if TYPE_CHECKING:
     from wasmsand.abi.context import ProcessContext
-    from wasmsand.kernel.process.process import Process
+    from wasmsand.kernel.process.thread import Thread
     from wasmsand.kernel.wait import WaitQueue
     from wasmsand.machine.guest import Guest
 
@@ -66,8 +66,8 @@ class Blocked:
         "gives_way",
         "handler",
         "nr",
-        "process",
         "queues",
+        "thread",
     )
 
     queues: tuple[WaitQueue, ...]
@@ -76,14 +76,14 @@ class Blocked:
 
     def __init__(
         self,
-        process: Process,
+        thread: Thread,
         nr: int,
         handler: Callable[..., int],
         context: ProcessContext,
         arguments: tuple[Any, ...],
     ) -> None:
         """The call: it is the dispatcher's, and none of the driver's business."""
-        self.process = process
+        self.thread = thread
         self.nr = nr
         self.handler = handler
         self.context = context

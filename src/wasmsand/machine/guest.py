@@ -7,7 +7,7 @@ the `Driver`. What the guest takes of memory is in the ledger: it is looked at w
 ticks, waits or executes a program, and its limit is renewed whenever it goes on.
 
 An embryo is a child of vfork: it has a process, but no program yet. Until it executes one or
-ends, the calls of its parent's program act on it, and `embryo_parent` is its parent.
+ends, the calls of its parent's program act on it, and `embryo_parent` is its parent's thread.
 """
 
 from __future__ import annotations
@@ -24,17 +24,11 @@ from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.process import futex
 from wasmsand.kernel.process.life import fork, require_room_for_child
 from wasmsand.kernel.process.memory import MemoryAccount
-from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import Program, become
 from wasmsand.kernel.process.room import with_room
 from wasmsand.kernel.process.signals import SIG_DFL, SIG_IGN, SignalInfo
-from wasmsand.kernel.process.thread import (
-    Thread,
-    end_thread,
-    first_thread,
-    new_thread,
-    only_thread,
-)
+from wasmsand.kernel.process.thread import Thread
+from wasmsand.kernel.process.thread_life import end_thread, new_thread, only_thread
 from wasmsand.kernel.wait import WouldBlock
 from wasmsand.machine.charging import Charge, account_of_copy, make_program, require_thread
 from wasmsand.machine.driver import Driver
@@ -73,7 +67,7 @@ class Guest(CallContext):
         self,
         kernel: Kernel,
         modules: ModuleSource,
-        process: Process,
+        thread: Thread,
         instance: Instance,
         memory: MemoryAccount,
         thread_locals: ThreadLocals | None = None,
@@ -81,9 +75,10 @@ class Guest(CallContext):
         """`memory` is the account of the program that `instance` is, or, with `thread_locals`,
         that it is a further thread of."""
         self.kernel = kernel
-        self.process = process
+        self.thread = thread
+        self.process = thread.process
         self.modules = modules
-        self.embryo_parent: Process | None = None
+        self.embryo_parent: Thread | None = None
         self._copy: MemoryAccount | None = None
         """Of the child that is about to be made."""
         self._cpu_accounted = 0
@@ -124,9 +119,8 @@ class Guest(CallContext):
 
     def go_on(self) -> None:
         """The program is about to compute."""
-        process = self.process
-        if not process.dead or not self.is_over():
-            self.charge.go_on(process.rlimits.address_space)
+        if not self.thread.dead or not self.is_over():
+            self.charge.go_on(self.process.rlimits.address_space)
 
     def see_changes(self) -> None:
         """Other threads of the program have run: see the memory as they left it."""
@@ -141,7 +135,7 @@ class Guest(CallContext):
     def show_memory(self) -> None:
         """Let ps tell what the program takes."""
         parent = self.embryo_parent
-        process = self.process if parent is None or parent.dead else parent
+        process = self.process if parent is None or parent.dead else parent.process
         if not process.dead:
             self.charge.show(process)
 
@@ -169,7 +163,7 @@ class Guest(CallContext):
     def is_over(self) -> bool:
         """Whether no living process is left for this guest to act for."""
         parent = self.embryo_parent
-        return self.process.dead and (parent is None or parent.dead)
+        return self.thread.dead and (parent is None or parent.dead)
 
     def stop_if_over(self) -> None:
         """Leave the program in that case."""
@@ -212,7 +206,7 @@ class Guest(CallContext):
         self.leave_memory()
         if self.embryo_parent is not None:  # a vfork child took its parent down with it
             self.kernel.exit(self.process, status)
-            self.process = self.embryo_parent
+            self.end_embryo()
         self.kernel.exit(self.process, status)
 
     # Signals.
@@ -229,7 +223,7 @@ class Guest(CallContext):
 
     def tell_of_fault(self, signo: int) -> bool:
         """Send the process the signal of its fault; whether it has a handler that can run."""
-        signals = self.process.signals
+        signals = self.thread.signals
         blocked = bool(signals.mask >> (signo - 1) & 1)
         if self.flag_address is None or self.embryo_parent is not None or blocked:
             return False
@@ -243,7 +237,7 @@ class Guest(CallContext):
 
     def fork_allowed(self) -> int:
         """Whether there is room for another process and its memory: 0 or minus errno."""
-        if self.process.dead:
+        if self.thread.dead:
             return self.fail_dead_embryo()
         try:
             require_room_for_child(self.kernel, self.process)
@@ -263,18 +257,18 @@ class Guest(CallContext):
 
     def fork_child(self, child: Instance) -> int:
         """Adopt the copy that the engine made of this program; its pid, or minus errno."""
-        if self.process.dead:
+        if self.thread.dead:
             child.close()
             return self.fail_dead_embryo()
         try:
-            process = fork(self.kernel, self.process)
+            process = fork(self.kernel, self.thread)
         except KernelError as error:
             child.close()
             self.fork_failed()
             return -error.errno
         process.memory, self._copy = self._copy, None
         assert process.memory is not None  # since it was allowed
-        guest = Guest(self.kernel, self.modules, process, child, process.memory)
+        guest = Guest(self.kernel, self.modules, process.first_thread, child, process.memory)
         guest.lower_signal_flag()  # what was pending is the parent's
         self.driver.start(guest)
         return process.pid
@@ -286,16 +280,18 @@ class Guest(CallContext):
         if self.embryo_parent is not None:
             raise KernelError(Errno.EAGAIN, "vfork inside a vfork child")
         self.account()
-        child = fork(self.kernel, self.process)
+        child = fork(self.kernel, self.thread)
         child.memory = self.charge.account
         child.memory.owner_came()
-        self.embryo_parent, self.process = self.process, child
+        self.embryo_parent = self.thread
+        self.process, self.thread = child, child.first_thread
 
     def end_embryo(self) -> int:
         """Act for the parent again; the child's pid, which is what vfork returns to it."""
         assert self.embryo_parent is not None
         pid = self.process.pid
-        self.process, self.embryo_parent = self.embryo_parent, None
+        self.thread, self.embryo_parent = self.embryo_parent, None
+        self.process = self.thread.process
         return pid
 
     def fail_dead_embryo(self) -> int:
@@ -310,20 +306,20 @@ class Guest(CallContext):
         """execve past all checks but those of the module itself."""
         instance, memory = self._instantiate(program)
         if self.thread_locals is not None and self.embryo_parent is None:
-            self.process = only_thread(self.kernel, self.process)
+            only_thread(self.kernel, self.thread)
         become(self.kernel, self.process, program)
         self.process.leave_memory(memory)
         if self.embryo_parent is None:
             self.leave_memory()
             raise Execute(instance, memory)
-        child = Guest(self.kernel, self.modules, self.process, instance, memory)
+        child = Guest(self.kernel, self.modules, self.thread, instance, memory)
         pid = self.end_embryo()
         self.driver.start(child)
         return pid
 
     def _instantiate(self, program: Program) -> tuple[Instance, MemoryAccount]:
         try:
-            module = self.modules.module(self.process, program)
+            module = self.modules.module(self.thread, program)
         except ProgramRejected as rejected:
             self._explain(rejected)
             raise
@@ -358,7 +354,7 @@ class Guest(CallContext):
 
     # Threads.
 
-    def start_thread(self, stack: int) -> Process:
+    def start_thread(self, stack: int) -> Thread:
         """clone of a thread, which begins with this stack pointer."""
         if self.embryo_parent is not None:
             raise KernelError(Errno.EAGAIN, "a thread inside a vfork child")
@@ -371,10 +367,8 @@ class Guest(CallContext):
             raise KernelError(Errno.ENOSYS, str(error)) from error
         except MemoryError as error:
             raise KernelError(Errno.EAGAIN, str(error)) from error
-        if not isinstance(self.process, Thread):
-            self.process = self.kernel.current = first_thread(self.kernel, self.process)
+        thread = new_thread(self.kernel, self.thread)
         self.thread_locals = thread_locals
-        thread = new_thread(self.kernel, self.process)
         account = self.charge.account
         guest = Guest(self.kernel, self.modules, thread, instance, account, thread_locals)
         try:
@@ -388,14 +382,14 @@ class Guest(CallContext):
 
     def end_thread(self, status: int) -> int:
         """exit of one thread; with one thread, of the process."""
-        thread = self.process
+        thread = self.thread
         if self.thread_locals is None or self.embryo_parent is not None:
             return self.end(status)
         self.account()
         if thread.clear_tid:
             try:
                 self.memory.write_u32(thread.clear_tid, 0)
-                futex.wake(thread, thread.clear_tid, 1, -1)
+                futex.wake(self.process, thread.clear_tid, 1, -1)
             except KernelError:
                 pass  # as Linux: nobody is there to be told
         end_thread(self.kernel, thread, status)

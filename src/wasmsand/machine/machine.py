@@ -36,6 +36,7 @@ from wasmsand.kernel.process.program import (
 )
 from wasmsand.kernel.process.room import with_room
 from wasmsand.kernel.process.signals import Signal
+from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import Snapshot, TreeFs
 from wasmsand.kernel.wait import WouldBlock
@@ -244,9 +245,10 @@ class Machine:
             if kernel.namespace.stat(directory).mode & S_IFMT != S_IFDIR:
                 raise KernelError(Errno.ENOTDIR, cwd.decode("utf-8", "replace"))
             process = kernel.new_process(self.identity, directory, environ)
+            thread = process.first_thread
             try:
                 program = self._find(process, argv, environ)
-                module = self._load(process, program, deadline_ns)
+                module = self._load(thread, program, deadline_ns)
                 kernel.ledger.require(sum(FD_COST + file.cost for file in files.values()))
                 limit = process.rlimits.address_space
                 make = partial(make_program, kernel, self._loader, module, limit)
@@ -256,7 +258,7 @@ class Machine:
                 raise ProgramRejected(program, str(error)) from error
             except BaseException:  # of ours, or of the caller: Ctrl-C
                 kernel.exit(process, Signal.SIGKILL)
-                self._loader.abandon(process)
+                self._loader.abandon(thread)
                 raise
             for number, file in files.items():
                 process.fds.replace(number, file)
@@ -265,18 +267,18 @@ class Machine:
             become(kernel, process, program)
             process.leave_memory(memory)
             self._watchers[process.pid] = on_end
-            guest = Guest(kernel, self._loader, process, instance, memory)
+            guest = Guest(kernel, self._loader, thread, instance, memory)
             return ThreadDriver(self.lock, guest)
 
-    def _load(self, process: Process, program: Program, deadline_ns: int | None) -> Module:
+    def _load(self, thread: Thread, program: Program, deadline_ns: int | None) -> Module:
         """The program's module. The lock is free while that is compiled."""
         parker = Parker(self.lock)
         while True:
             try:
-                return self._loader.module(process, program)
+                return self._loader.module(thread, program)
             except WouldBlock as block:
-                parker.park((*block.queues, process.signal_queue), deadline_ns)
-            if process.dead:
+                parker.park((*block.queues, thread.signal_queue), deadline_ns)
+            if thread.dead:
                 raise KernelError(Errno.EINTR, "the machine was closed")
             if deadline_ns is not None and self.kernel.clock.monotonic() >= deadline_ns:
                 raise TimeoutError

@@ -11,8 +11,8 @@ from typing import Protocol
 
 from wasmsand.engine.protocol import Engine, Instance, Module
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import Program
+from wasmsand.kernel.process.thread import Thread
 
 
 class ProgramRejected(KernelError):
@@ -29,15 +29,15 @@ class ModuleSource(Protocol):
 
     engine: Engine
 
-    def module(self, process: Process, program: Program) -> Module:
-        """The module that `process` is about to run.
+    def module(self, thread: Thread, program: Program) -> Module:
+        """The module that `thread` is about to run.
 
-        Raises `WouldBlock` until it is compiled, and `ProgramRejected`. A process that does not
+        Raises `WouldBlock` until it is compiled, and `ProgramRejected`. A thread that does not
         come back calls `abandon`.
         """
 
-    def abandon(self, process: Process) -> None:
-        """The process has ended, perhaps while it waited."""
+    def abandon(self, thread: Thread) -> None:
+        """The thread has ended, perhaps while it waited."""
 
     def instantiate(self, module: Module, memory_limit: int) -> Instance:
         """A fresh instance of a module. Raises as `protocol.Module.instantiate`."""

@@ -129,11 +129,11 @@ class ThreadDriver:
         kernel = guest.kernel
         with self._lock:
             for _ in range(_SHARE_TRIES):
-                if not guest.charge.is_poor() or guest.process.dead:
+                if not guest.charge.is_poor() or guest.thread.dead:
                     return
                 kernel.interrupt()
                 until = kernel.clock.monotonic() + _SHARE_WAIT_NS
-                self._parker.park((guest.process.signal_queue,), until)
+                self._parker.park((guest.thread.signal_queue,), until)
                 guest.go_on()
 
     def _drop(self) -> None:

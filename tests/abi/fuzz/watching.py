@@ -20,7 +20,7 @@ from wasmsand.machine.thread_driver import ThreadDriver
 
 _GIVES_AN_ID = frozenset({"getuid", "geteuid", "getgid", "getegid"})
 """Calls that cannot fail and whose result is any 32-bit word."""
-CALL_NAMES = {call.number: call.name for call in SYSTEM_CALLS}
+CALL_NAMES = {int(call.number): call.name for call in SYSTEM_CALLS}
 FUNCTION_NAMES = {row.handler: row.name for row in FUNCTIONS}
 _WASI_ERRORS = 77
 

@@ -93,10 +93,9 @@ def epoll_pwait(
         raise KernelError(Errno.EINVAL)
     most = min(most, POLL_FDS_MAX)
     context.memory.require(address, most * _EVENT.size)
-    process = context.process
     now = context.kernel.clock.monotonic()
     milliseconds = signed(timeout)
-    deadline = process.call.deadline
+    deadline = context.thread.call.deadline
     if milliseconds >= 0 and deadline is None:
         deadline = now + milliseconds * _MILLISECOND
     if mask:
@@ -193,7 +192,7 @@ def signalfd4(context: CallContext, fd: int, mask: int, size: int, flags: int) -
     if signed(fd) == -1:
         stat = context.kernel.anonymous.new(_PRIVATE)
         return _install(
-            context, SignalFile(context.process, wanted, flags & O_NONBLOCK, stat), flags
+            context, SignalFile(context.thread, wanted, flags & O_NONBLOCK, stat), flags
         )
     file = context.file(fd)
     if not isinstance(file, SignalFile):

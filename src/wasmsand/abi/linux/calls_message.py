@@ -31,7 +31,7 @@ from wasmsand.abi.transfers import gather, parts_of, scatter, vectors_at
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.limits import IO_CHUNK, PIPE_CAPACITY, SOCKET_QUEUE_BYTES
-from wasmsand.kernel.process.delivery import SI_KERNEL, post
+from wasmsand.kernel.process.delivery import SI_KERNEL, post_to_thread
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.sockets.address import Address, UnixAddress
 from wasmsand.kernel.sockets.base import Socket
@@ -111,7 +111,7 @@ def _send(
             sent = _send_datagram(context, found, vectors, flags, to, control)
     except KernelError as error:
         if error.errno is Errno.EPIPE and not flags & _MSG_NOSIGNAL:
-            post(context.kernel, context.process, SignalInfo(Signal.SIGPIPE, SI_KERNEL))
+            post_to_thread(context.kernel, context.thread, SignalInfo(Signal.SIGPIPE, SI_KERNEL))
         raise
     return sent
 
@@ -119,9 +119,9 @@ def _send(
 def _send_stream(
     context: CallContext, found: StreamSocket, vectors: Vectors, flags: int, files: list[OpenFile]
 ) -> int:
-    process = context.process
+    call = context.thread.call
     total = sum(length for _, length in vectors)
-    done = process.call.done
+    done = call.done
     while True:
         data = gather(context, vectors, done, PIPE_CAPACITY)
         rights = _rights(context, files) if not done and data else None
@@ -143,7 +143,7 @@ def _send_stream(
             raise
         except WouldBlock:
             _drop(rights)
-            process.call.done = done
+            call.done = done
             raise
         done += sent
         if done >= total:
@@ -262,11 +262,11 @@ def _receive_urgent(
 def _receive_stream(
     context: CallContext, found: StreamSocket, vectors: Vectors, flags: int
 ) -> Received:
-    process = context.process
+    call = context.thread.call
     total = sum(length for _, length in vectors)
     peek = bool(flags & _MSG_PEEK)
     wants_all = flags & _MSG_WAITALL and not peek
-    done = process.call.done
+    done = call.done
     while True:
         size = min(total - done, IO_CHUNK)
         try:
@@ -282,7 +282,7 @@ def _receive_stream(
                 return Received(done)
             raise
         except WouldBlock:
-            process.call.done = done
+            call.done = done
             raise
         scatter(context, parts_of(vectors, done, size), data)
         done += len(data)

@@ -258,7 +258,7 @@ def timed(context: CallContext, timeout_ns: int, attempt: Callable[[], Result]) 
         if not timeout_ns:
             raise
         now = context.kernel.clock.monotonic()
-        deadline = context.process.call.deadline
+        deadline = context.thread.call.deadline
         if deadline is None:
             deadline = now + timeout_ns
         if now >= deadline:

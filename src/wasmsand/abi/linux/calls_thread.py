@@ -50,13 +50,13 @@ def exit_thread(context: CallContext, code: int) -> int:
 
 def gettid(context: CallContext) -> int:
     """gettid(2)."""
-    return context.process.tid
+    return context.thread.tid
 
 
 def set_tid_address(context: CallContext, address: int) -> int:
     """set_tid_address(2): what is cleared, and woken, when the thread ends."""
-    context.process.clear_tid = address
-    return context.process.tid
+    context.thread.clear_tid = address
+    return context.thread.tid
 
 
 def futex(
@@ -104,10 +104,10 @@ def _wait(
 ) -> int:
     """`absolute` says whether the time limit is of the real-time clock, or (False) of the
     monotonic one; None: it is a length of time."""
-    process, clock = context.process, context.kernel.clock
+    thread, clock = context.thread, context.kernel.clock
     now = clock.monotonic()
-    deadline = process.call.deadline
-    if process.call.progress is None:  # the first try
+    deadline = thread.call.deadline
+    if thread.call.progress is None:  # the first try
         if not bits:
             raise KernelError(Errno.EINVAL)
         if timeout:
@@ -118,5 +118,5 @@ def _wait(
                 deadline += now - clock.realtime()
         if context.memory.read_u32(address) != expected:
             raise KernelError(Errno.EAGAIN)
-    futexes.wait(process, address, bits, now, deadline)
+    futexes.wait(thread, address, bits, now, deadline)
     return 0

@@ -90,9 +90,8 @@ def clock_nanosleep(
     context: CallContext, clock: int, flags: int, request: int, remaining: int
 ) -> int:
     """clock_nanosleep_time64(2)."""
-    process = context.process
     monotonic = context.kernel.clock.monotonic()
-    deadline = process.call.deadline
+    deadline = context.thread.call.deadline
     if deadline is None:
         now = _now(context, clock)
         duration = context.timespec(request)
@@ -166,7 +165,7 @@ def times(context: CallContext, address: int) -> int:
 
 
 def _deadline(context: CallContext, timeout: int) -> int | None:
-    deadline = context.process.call.deadline
+    deadline = context.thread.call.deadline
     if timeout and deadline is None:
         deadline = context.kernel.clock.monotonic() + context.timespec(timeout)
     return deadline

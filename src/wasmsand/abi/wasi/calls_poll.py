@@ -70,8 +70,8 @@ def _poll(
     memory.require(result, 4)
     raw = memory.read(subscriptions, layout.size * count)
     now = context.kernel.clock.monotonic()
-    process = context.process
-    started = now if process.call.started is None else process.call.started
+    call = context.thread.call
+    started = now if call.started is None else call.started
     clocks: list[_Clock] = []
     files: list[_File] = []
     found: list[bytes] = []
@@ -91,7 +91,7 @@ def _poll(
     try:
         bits = poll(wanted, now=now, deadline=deadline)
     except WouldBlock:
-        process.call.started = started
+        call.started = started
         raise
     found += [_event(entry, bit) for entry, bit in zip(files, bits, strict=True) if bit]
     found += [

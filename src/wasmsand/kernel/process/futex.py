@@ -11,6 +11,7 @@ from __future__ import annotations
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.process.call_state import HeldByCall
 from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
 
 
@@ -55,16 +56,16 @@ class FutexWait(HeldByCall):
             del self._waiting[self.address]
 
 
-def wait(process: Process, address: int, bits: int, now: int, deadline: int | None) -> None:
+def wait(thread: Thread, address: int, bits: int, now: int, deadline: int | None) -> None:
     """Wait to be woken. The caller has compared the word if this is the first try; raises
     `WouldBlock` until a waker came, and ETIMEDOUT."""
-    waiting = process.call.progress
+    waiting = thread.call.progress
     if isinstance(waiting, FutexWait) and waiting.woken:
         return
     if deadline is not None and now >= deadline:
         raise KernelError(Errno.ETIMEDOUT)
     if not isinstance(waiting, FutexWait):
-        waiting = process.call.progress = FutexWait(process.futexes, address, bits)
+        waiting = thread.call.progress = FutexWait(thread.process.futexes, address, bits)
     raise WouldBlock((waiting.queue,), deadline)
 
 

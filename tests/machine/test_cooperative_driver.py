@@ -123,17 +123,24 @@ def make(**shells: Text) -> Scheduler:
     return Scheduler(texts | {name.encode(): text for name, text in shells.items()})
 
 
-def output(scheduler: Scheduler) -> OpenFile:
-    kernel = scheduler.kernel
-    return open_path(
-        kernel, kernel.init.first_thread, kernel.namespace.root, OUT, O_RDWR | O_CREAT, 0o666
-    )
+def standard_files(scheduler: Scheduler) -> dict[int, OpenFile]:
+    """Nothing to read, and a file to write to."""
+    kernel, root = scheduler.kernel, scheduler.kernel.namespace.root
+
+    def opened(path: bytes, flags: int) -> OpenFile:
+        return open_path(kernel, kernel.init.first_thread, root, path, flags, 0o666)
+
+    return {
+        0: opened(b"/dev/null", O_RDWR),
+        1: opened(OUT, O_RDWR | O_CREAT),
+        2: opened(b"/dev/null", O_RDWR),
+    }
 
 
 def test_echo_a_through_tr_a_b_on_one_thread() -> None:
     threads = threading.active_count()
     scheduler = make(sh=pipeline((b"echo", b"a"), (b"tr", b"a", b"b")))
-    shell = scheduler.start({1: output(scheduler)}, b"sh")
+    shell = scheduler.start(standard_files(scheduler), b"sh")
     scheduler.run()
     assert scheduler.content(OUT) == b"b\n"
     assert shell.exit_status == 0
@@ -144,21 +151,21 @@ def test_echo_a_through_tr_a_b_on_one_thread() -> None:
 
 def test_a_writer_waits_until_the_reader_has_made_room() -> None:
     scheduler = make(sh=pipeline((b"produce",), (b"count",)))
-    shell = scheduler.start({1: output(scheduler)}, b"sh")
+    shell = scheduler.start(standard_files(scheduler), b"sh")
     scheduler.run()
     assert (scheduler.content(OUT), shell.exit_status) == (b"%d\n" % MANY, 0)
 
 
 def test_a_sleep_ends_when_its_time_has_come() -> None:
     scheduler = make()
-    scheduler.start({}, b"sleep", b"100")
+    scheduler.start(standard_files(scheduler), b"sleep", b"100")
     scheduler.run()
     assert scheduler.now == 100 * SECOND
 
 
 def test_a_program_replaces_itself() -> None:
     scheduler = make()
-    scheduler.start({1: output(scheduler)}, b"replace")
+    scheduler.start(standard_files(scheduler), b"replace")
     scheduler.run()
     assert scheduler.content(OUT) == b"replaced\n"
 
@@ -184,7 +191,7 @@ def test_a_signal_ends_a_wait_and_a_stopped_guest_goes_on() -> None:
         seen.append(result == -Errno.EINTR)
 
     scheduler = make(sh=shell)
-    scheduler.start({}, b"sh")
+    scheduler.start(standard_files(scheduler), b"sh")
     scheduler.run()
     assert seen == [True, True, True]
     assert scheduler.now == 0

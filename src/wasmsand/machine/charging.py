@@ -174,8 +174,16 @@ class Charge:
             process.usage.max_memory = total
 
     def wait(self) -> bool:
-        """The guest is about to wait; whether the limit holds."""
-        holds = self.look_again()
+        """The guest is about to wait; whether the limit holds.
+
+        A pipeline waits all the time. So a guest whose memory has not grown, and that was looked
+        at a moment ago, is only put on the list of those to look at.
+        """
+        if monotonic_ns() - self._seen > _FRESH_NS:
+            holds = self.look()
+        else:
+            self._ledger.unseen.add(self)
+            holds = self._instance.memory_size() == self._size or self.enter_growth()
         self.account.give_share()
         return holds
 

@@ -18,7 +18,7 @@ Layout, lowest first (each imports only from those above it):
                        interpreters that keep their state (python_driver runs in the sandbox)
     sandbox, pool      Sandbox, SandboxPool
     async_calls        blocking calls on threads, cancellation
-    async_sandbox      AsyncSandbox and its parts, made by tools/make_async.py
+    async_sandbox      AsyncSandbox and its parts, made by scripts/make_async.py
 
 Rules: nothing but `local` knows the machine; whatever may wait goes through the backend; what
 blocks has a twin in `async_sandbox`, which is never edited by hand.

@@ -1,6 +1,6 @@
 """Writes docs/syscalls.md and docs/wasi.md from the tables of calls of the two ABIs.
 
-`python tools/syscall_table.py` writes the files; with `--check` it only says, by exit
+`python scripts/syscall_table.py` writes the files; with `--check` it only says, by exit
 status 1, that a file is not what it would write.
 """
 
@@ -22,7 +22,7 @@ WASI_DOCUMENT = ROOT / "docs" / "wasi.md"
 _HEAD = """\
 # System calls
 
-Made by `python tools/syscall_table.py` from `src/wasmsand/abi/linux/table.py`; do not edit.
+Made by `python scripts/syscall_table.py` from `src/wasmsand/abi/linux/table.py`; do not edit.
 
 The numbers are those of the generic 32-bit Linux ABI; from 1000 on they are our own. A
 number that is not listed is answered with ENOSYS.
@@ -42,7 +42,7 @@ _MEANINGS = {
 _WASI_HEAD = """\
 # Functions of WASI preview 1
 
-Made by `python tools/syscall_table.py` from `src/wasmsand/abi/wasi/table.py`; do not edit.
+Made by `python scripts/syscall_table.py` from `src/wasmsand/abi/wasi/table.py`; do not edit.
 
 A program built for wasm32-wasip1 by Rust, Go, Zig, C or Swift is a command of a sandbox:
 
@@ -118,7 +118,7 @@ def main(arguments: list[str]) -> int:
         if "--check" not in arguments:
             path.write_text(text, "utf-8")
         elif not path.is_file() or path.read_text("utf-8") != text:
-            print(f"{path.relative_to(ROOT)} is not current: run python tools/syscall_table.py")
+            print(f"{path.relative_to(ROOT)} is not current: run python scripts/syscall_table.py")
             status = 1
     return status
 

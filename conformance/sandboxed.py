@@ -16,9 +16,9 @@ from typing import ClassVar
 from conformance.area import Ended
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import Limits
-from wasmsand.kernel.vfs import ROOT, ImageBuilder, Snapshot, TreeFs
+from wasmsand.kernel.vfs import ROOT, FrozenTree, ImageBuilder, TreeFs
 from wasmsand.machine import Machine, MachineOptions
-from wasmsand.machine.terminal import HostTerminal
+from wasmsand.machine.terminal import SandboxTerminal
 
 _FOLDER = "/tmp/suite"
 _OPTIONS = MachineOptions(limits=Limits(fs_limit_bytes=1 << 30))
@@ -62,7 +62,7 @@ class SandboxArea:
 
 
 @contextmanager
-def sandbox_area(image: Snapshot) -> Iterator[SandboxArea]:
+def sandbox_area(image: FrozenTree) -> Iterator[SandboxArea]:
     """An area in a new machine with the image of `image_with`."""
     machine = Machine(_OPTIONS, image=image)
     try:
@@ -72,7 +72,7 @@ def sandbox_area(image: Snapshot) -> Iterator[SandboxArea]:
         machine.close()
 
 
-def image_with(tree: Path) -> Snapshot:
+def image_with(tree: Path) -> FrozenTree:
     """The user space with a copy of `tree` where `SandboxArea` has it."""
     machine = Machine()
     namespace = machine.kernel.namespace
@@ -101,6 +101,6 @@ def _mount_second_file_system(machine: Machine) -> None:
     namespace.mount(place, tree, source=b"tmpfs")
 
 
-def _discard(terminal: HostTerminal) -> None:
+def _discard(terminal: SandboxTerminal) -> None:
     while terminal.read():
         pass

@@ -46,8 +46,9 @@ Made by `python scripts/syscall_table.py` from `src/wasmsand/abi/wasi/table.py`;
 
 A program built for wasm32-wasip1 by Rust, Go, Zig, C or Swift is a command of a sandbox:
 
-- `Sandbox(wasm_dir="tools")`, or `wasmsand run --wasm-dir tools`: every `tools/NAME.wasm` is
-  the command `NAME`; it is compiled before the sandbox is there, once per machine;
+- `Sandbox(wasm_dir="programs")`, or `wasmsand run --wasm-dir programs`: every
+  `programs/NAME.wasm` is the command `NAME`; it is compiled before the sandbox is created, once
+  per host;
 - or write the module into the sandbox (`files.write("/usr/local/bin/NAME", wasm)`), make it
   executable, and run it; it is compiled when it is first run, in a process of its own within
   limits of size, processor time and memory, and then cached.

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         SandboxCrashedError,
         SandboxError,
         ServerError,
-        ToolError,
+        WasmDirError,
     )
     from wasmsand.sdk.options import SandboxOptions
     from wasmsand.sdk.pool import SandboxPool
@@ -94,7 +94,7 @@ _MODULES = {
         "SandboxCrashedError",
         "SandboxError",
         "ServerError",
-        "ToolError",
+        "WasmDirError",
     ),
     "options": ("SandboxOptions",),
     "pool": ("SandboxPool",),
@@ -153,8 +153,8 @@ __all__ = [
     "SandboxPool",
     "ServerError",
     "Shell",
-    "ToolError",
     "Usage",
+    "WasmDirError",
     "__version__",
 ]
 

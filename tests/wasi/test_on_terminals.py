@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.wasi.zig import compiled
-from wasmsand.machine import HostTerminal, Machine
+from wasmsand.machine import Machine, SandboxTerminal
 
 PATIENCE = 30.0
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin", "PS1": "> ", "TERM": "dumb", "PWD": "/tmp"}
@@ -28,7 +28,7 @@ def machine() -> Iterator[Machine]:
 class Screen:
     """What a terminal has shown; read by a thread of its own, so that a test can give up."""
 
-    def __init__(self, terminal: HostTerminal) -> None:
+    def __init__(self, terminal: SandboxTerminal) -> None:
         self.terminal = terminal
         self._shown = bytearray()
         threading.Thread(target=self._watch, daemon=True).start()

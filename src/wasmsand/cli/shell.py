@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from wasmsand.cli import options, run
 
 if TYPE_CHECKING:
-    from wasmsand.machine import HostTerminal, Machine
+    from wasmsand.machine import Machine, SandboxTerminal
     from wasmsand.sdk.sandbox import Sandbox
 
 _SHELL = ("/bin/bash",)
@@ -75,7 +75,7 @@ def _interactive(machine: Machine, sandbox: Sandbox, cwd: str) -> int:
     return terminal.wait() or 0
 
 
-def _pump(terminal: HostTerminal, keyboard: int, screen: int) -> None:
+def _pump(terminal: SandboxTerminal, keyboard: int, screen: int) -> None:
     """Move bytes both ways until the guest's side ends."""
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
@@ -101,7 +101,7 @@ def _pump(terminal: HostTerminal, keyboard: int, screen: int) -> None:
 
 
 def _feed_keyboard(
-    terminal: HostTerminal, keyboard: int, screen: int, wake_read: int, ended: threading.Event
+    terminal: SandboxTerminal, keyboard: int, screen: int, wake_read: int, ended: threading.Event
 ) -> None:
     sources = [keyboard, wake_read]
     while not ended.is_set():

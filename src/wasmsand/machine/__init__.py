@@ -13,14 +13,14 @@ from wasmsand.machine.disk_image import (
     read_disk_image,
     write_disk_image,
 )
-from wasmsand.machine.files import FileEntry, HostFiles
+from wasmsand.machine.files import FileEntry, SandboxFiles
 from wasmsand.machine.hosted import HostedEnd, HostProcess
 from wasmsand.machine.image import ImageMissing, base_image, image_at, image_programs
 from wasmsand.machine.machine import Machine, MachineOptions
 from wasmsand.machine.processes import ProcessEntry, list_processes, send_signal
 from wasmsand.machine.tar_format import ArchiveRejected
-from wasmsand.machine.terminal import HostTerminal
-from wasmsand.machine.tools import ToolRejected
+from wasmsand.machine.terminal import SandboxTerminal
+from wasmsand.machine.wasm_programs import WasmProgramRejected
 
 __all__ = [
     "ArchiveRejected",
@@ -29,15 +29,15 @@ __all__ = [
     "Completed",
     "DiskImageRejected",
     "FileEntry",
-    "HostFiles",
     "HostProcess",
-    "HostTerminal",
     "HostedEnd",
     "ImageMissing",
     "Machine",
     "MachineOptions",
     "ProcessEntry",
-    "ToolRejected",
+    "SandboxFiles",
+    "SandboxTerminal",
+    "WasmProgramRejected",
     "base_image",
     "capture_at_checkpoint",
     "export_tar",

@@ -21,7 +21,7 @@ from wasmsand.engine.protocol import Engine, Instance, MemoryImage
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.signals import Signal
-from wasmsand.kernel.vfs import Snapshot
+from wasmsand.kernel.vfs import FrozenTree
 from wasmsand.machine.machine import Machine
 
 ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "TZ": "CHECKPOINT0", "LC_ALL": "C.UTF-8"}
@@ -55,7 +55,7 @@ def run_to_checkpoint(
     path: str,
     environ: Mapping[str, str],
     *,
-    image: Snapshot,
+    image: FrozenTree,
     module: bytes | None = None,
     engine: Engine | None = None,
 ) -> Checkpoint:
@@ -77,7 +77,7 @@ def run_to_checkpoint(
 
 
 def capture_at_checkpoint(
-    path: str, *, image: Snapshot, engine: Engine | None = None
+    path: str, *, image: FrozenTree, engine: Engine | None = None
 ) -> MemoryImage:
     """Run a program of the image, with random numbers that nobody knows, until it calls
     `checkpoint`; what starts of it can begin with.
@@ -88,7 +88,7 @@ def capture_at_checkpoint(
     return _run(machine, path, ENVIRONMENT, lambda instance: instance.capture(stack=False))
 
 
-def _machine(image: Snapshot, engine: Engine | None, random: Callable[[int], bytes]) -> Machine:
+def _machine(image: FrozenTree, engine: Engine | None, random: Callable[[int], bytes]) -> Machine:
     machine = Machine(image=image, engine=engine, clock=Clock(lambda: _EPOCH_NS, lambda: _EPOCH_NS))
     machine.kernel.random = random
     return machine

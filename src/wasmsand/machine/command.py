@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.clock import SECOND
-from wasmsand.kernel.files.host import HostInput, HostOutput
+from wasmsand.kernel.files.command_files import CommandInput, CommandOutput
 from wasmsand.kernel.flags import S_IFIFO
 from wasmsand.kernel.process.room import end_largest_detached
 from wasmsand.kernel.process.signals import Signal
@@ -71,14 +71,14 @@ class _Capture:
         self._open = 2
         inodes = machine.kernel.anonymous
         limit = machine.kernel.limits.max_output_bytes
-        self.stdout = HostOutput(
+        self.stdout = CommandOutput(
             limit,
             inodes.new(S_IFIFO | 0o600, uid, gid),
             on_data=on_stdout,
             on_overflow=self._overflow,
             on_close=self._one_closed,
         )
-        self.stderr = HostOutput(
+        self.stderr = CommandOutput(
             limit,
             inodes.new(S_IFIFO | 0o600, uid, gid),
             on_data=on_stderr,
@@ -111,7 +111,7 @@ def run_command(
     began = time.perf_counter()
     identity = machine.identity
     capture = _Capture(machine, identity.uid, identity.gid, on_stdout, on_stderr)
-    source = HostInput(
+    source = CommandInput(
         stdin, machine.kernel.anonymous.new(S_IFIFO | 0o600, identity.uid, identity.gid)
     )
     deadline_ns = None

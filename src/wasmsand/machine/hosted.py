@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.command_files import CommandInput
 from wasmsand.kernel.files.description import OpenFile
-from wasmsand.kernel.files.host import HostInput
-from wasmsand.kernel.files.host_stream import ChannelOutput, HostChannel
+from wasmsand.kernel.files.output_channel import ChannelOutput, OutputChannel
 from wasmsand.kernel.files.pipe import PipeEnd, make_pipe
 from wasmsand.kernel.flags import S_IFIFO
 from wasmsand.kernel.kernel import Kernel
@@ -68,7 +68,7 @@ class _Life:
         self._lock = lock
         # Guarded by the lock:
         self.process: Process | None = None
-        self.channel = HostChannel(kernel.ledger)
+        self.channel = OutputChannel(kernel.ledger)
         self.inputs: dict[int, PipeEnd] = {}
         self.ended_ns: int | None = None
         self.ended = WaitQueue()
@@ -166,7 +166,7 @@ class HostProcess:
         for fd in (1, 2, *extra_outputs):
             files[fd] = ChannelOutput(life.channel, fd, stat)
         if stdin is not None:
-            files[0] = HostInput(stdin, stat)
+            files[0] = CommandInput(stdin, stat)
         for fd in (*(() if stdin is not None else (0,)), *extra_inputs):
             stat = kernel.anonymous.new(S_IFIFO | 0o600, uid, gid)
             files[fd], life.inputs[fd] = make_pipe(kernel.pipes, 0, stat)

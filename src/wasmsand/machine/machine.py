@@ -32,22 +32,22 @@ from wasmsand.kernel.process.program import Program, become, find_program
 from wasmsand.kernel.process.room import with_room
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.process.timers import fire_timers
-from wasmsand.kernel.vfs import Snapshot, TreeFs
+from wasmsand.kernel.vfs import FrozenTree, TreeFs
 from wasmsand.kernel.wait import WouldBlock
 from wasmsand.machine.charging import make_program
 from wasmsand.machine.command import Completed, run_command
-from wasmsand.machine.files import HostFiles
+from wasmsand.machine.files import SandboxFiles
 from wasmsand.machine.guest import Guest
 from wasmsand.machine.hosted import HostProcess
-from wasmsand.machine.image import base_image, image_with_tools
+from wasmsand.machine.image import base_image, image_with_wasm_programs
 from wasmsand.machine.launch import steadily
 from wasmsand.machine.loading import ModuleLoader, ProgramRejected
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
 from wasmsand.machine.renewal import newest_image
-from wasmsand.machine.terminal import HostTerminal
+from wasmsand.machine.terminal import SandboxTerminal
 from wasmsand.machine.timers import TimerOwner, TimerService
-from wasmsand.machine.tools import find_tools
+from wasmsand.machine.wasm_programs import find_wasm_programs
 
 USER_ID: Final = 1000
 _USERS_GROUP: Final = 100
@@ -64,7 +64,7 @@ class MachineOptions:
     limits: Limits = field(default_factory=Limits)
     hostname: str = "sandbox"
     wasm_dir: Path | None = None
-    """A directory of the host whose `*.wasm` files are commands (see `tools`)."""
+    """A directory of the host whose `*.wasm` files are commands (see `wasm_programs`)."""
 
 
 _timer_services: dict[int, TimerService] = {}
@@ -84,14 +84,15 @@ class Machine:
         self,
         options: MachineOptions | None = None,
         *,
-        image: Snapshot | None = None,
+        image: FrozenTree | None = None,
         engine: Engine | None = None,
         clock: Clock | None = None,
     ) -> None:
         """`image` is the tree to start from (the built user space), `engine` runs the programs
         (the one that all machines of this process share), `clock` tells them the time.
 
-        Raises `ToolRejected` for what is in `wasm_dir`, whose tools an `image` does without.
+        Raises `WasmProgramRejected` if a file of `wasm_dir` cannot be a program. If `image` is
+        given, `wasm_dir` is not read.
         """
         options = options or MachineOptions()
         self.lock = SandboxLock()
@@ -103,7 +104,7 @@ class Machine:
         if image is None:
             image = base_image()
             if options.wasm_dir is not None:
-                image = image_with_tools(find_tools(options.wasm_dir, self.engine))
+                image = image_with_wasm_programs(find_wasm_programs(options.wasm_dir, self.engine))
         root = TreeFs(image, options.limits, clock.realtime)
         self.kernel = Kernel(root, options.limits, clock=clock, hostname=options.hostname.encode())
         self.kernel.interrupt = self.engine.interrupt
@@ -127,7 +128,7 @@ class Machine:
 
         self.kernel.process_ended = process_ended
         self.closed = False
-        self.files = HostFiles(self)
+        self.files = SandboxFiles(self)
         self._finalizer = weakref.finalize(self, _abandon, self.kernel, self.lock, os.getpid())
         self._finalizer.atexit = False
 
@@ -188,9 +189,9 @@ class Machine:
         cwd: str,
         rows: int = 24,
         columns: int = 80,
-    ) -> HostTerminal:
+    ) -> SandboxTerminal:
         """Run a program on a pseudo-terminal."""
-        return HostTerminal(self, tuple(argv), _environment(environ), _bytes(cwd), rows, columns)
+        return SandboxTerminal(self, tuple(argv), _environment(environ), _bytes(cwd), rows, columns)
 
     def start_process(
         self,

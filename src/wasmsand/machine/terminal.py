@@ -1,6 +1,6 @@
 """A command on a pseudo-terminal, driven by the host.
 
-Owns `HostTerminal`: what a terminal emulator or `wasmsand shell` holds. Rules:
+Owns `SandboxTerminal`: what a terminal emulator or `wasmsand shell` holds. Rules:
 `read` blocks the calling host thread; everything else returns at once.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
 
 
-class HostTerminal:
+class SandboxTerminal:
     """One session on a terminal."""
 
     def __init__(

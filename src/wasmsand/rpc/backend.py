@@ -35,7 +35,7 @@ from wasmsand.sdk.errors import (
     ImageMissingError,
     SandboxClosedError,
     SandboxError,
-    ToolError,
+    WasmDirError,
     file_error,
     no_space,
 )
@@ -384,8 +384,8 @@ def _exception(error: RpcError) -> Exception:
             return ArchiveError(error.message, errno_name, path)
         case "command":
             return CommandError(error.message, errno_name)
-        case "tool":
-            return ToolError(error.message.removeprefix(f"{errno_name}: "), path, errno_name)
+        case "wasm_dir":
+            return WasmDirError(error.message.removeprefix(f"{errno_name}: "), path, errno_name)
         case "image":
             return ImageMissingError(error.message.removeprefix(f"{errno_name}: "))
         case "closed":

@@ -20,7 +20,7 @@ from wasmsand.machine import (
     Machine,
     MachineOptions,
     ProcessEntry,
-    ToolRejected,
+    WasmProgramRejected,
     export_tar,
     import_tar,
     list_processes,
@@ -43,7 +43,7 @@ from wasmsand.sdk.errors import (
     FileError,
     ImageMissingError,
     SandboxClosedError,
-    ToolError,
+    WasmDirError,
     command_errors,
     file_errors,
 )
@@ -94,14 +94,14 @@ class LocalBackend:
     """A machine, as a `Backend`."""
 
     def __init__(self, options: SandboxOptions) -> None:
-        """Raises `ImageMissingError`, and `ToolError` for what is in `wasm_dir`."""
-        tools = None if options.wasm_dir is None else Path(options.wasm_dir)
+        """Raises `ImageMissingError`; `WasmDirError` if `wasm_dir` holds a bad program."""
+        wasm_dir = None if options.wasm_dir is None else Path(options.wasm_dir)
         try:
-            self._machine = Machine(MachineOptions(limits=options.limits(), wasm_dir=tools))
+            self._machine = Machine(MachineOptions(limits=options.limits(), wasm_dir=wasm_dir))
         except ImageMissing as missing:
             raise ImageMissingError(str(missing)) from None
-        except ToolRejected as rejected:
-            raise ToolError(str(rejected), str(rejected.path), rejected.errno_name) from None
+        except WasmProgramRejected as rejected:
+            raise WasmDirError(str(rejected), str(rejected.path), rejected.errno_name) from None
         self._files = self._machine.files
 
     @property

@@ -1,6 +1,6 @@
 """The inode table of a tree, in layers, and its frozen form.
 
-Owns `InodeTable` and `Snapshot`. A table is a private top layer over frozen ones; the
+Owns `InodeTable` and `FrozenTree`. A table is a private top layer over frozen ones; the
 last layer is the image that all sandboxes share. Rules: a frozen layer is never changed,
 so any number of tables may stand on it; an inode is copied into the top before its first
 change; inode numbers are never used again. Freezing is O(1): the top becomes a layer.
@@ -21,7 +21,7 @@ LAYERS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class FrozenTree:
     """A tree at one moment: immutable, shared, the base of any number of trees."""
 
     layers: tuple[Layer, ...]
@@ -39,7 +39,7 @@ class InodeTable:
 
     __slots__ = ("_frozen_end", "_image", "_layers", "image_end", "next_ino", "top")
 
-    def __init__(self, base: Snapshot) -> None:
+    def __init__(self, base: FrozenTree) -> None:
         self.top: Layer = {}
         self._layers = base.layers
         self._image = base.layers[-1]

@@ -1,6 +1,6 @@
 """Files whose other side is the host program: given input, captured output.
 
-Owns `HostInput` and `HostOutput`. Rules: to the guest they look like pipes; output
+Owns `CommandInput` and `CommandOutput`. Rules: to the guest they look like pipes; output
 past its limit is dropped and `on_overflow` is called once; a sink may be closed by
 the host, after which writes are accepted and dropped, so that a background process
 does not die because nobody listens any more.
@@ -16,7 +16,7 @@ from wasmsand.kernel.flags import O_RDONLY, O_WRONLY, POLLIN, POLLOUT, POLLRDNOR
 from wasmsand.kernel.vfs import Stat
 
 
-class HostInput(OpenFile):
+class CommandInput(OpenFile):
     """Bytes given by the host before the process started."""
 
     __slots__ = ("_data", "_position", "_stat")
@@ -45,7 +45,7 @@ class HostInput(OpenFile):
         return self._stat
 
 
-class HostOutput(OpenFile):
+class CommandOutput(OpenFile):
     """Output captured by the host, up to a limit."""
 
     __slots__ = (

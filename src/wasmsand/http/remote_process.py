@@ -42,6 +42,10 @@ class RemoteProcess:
         """See `BackendProcess`."""
         return self._pid
 
+    def now(self) -> float:
+        """See `BackendProcess`: the host's time, for the other side measures relative times."""
+        return time.monotonic()
+
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """See `BackendProcess`."""
         if os.getpid() != self._owner:  # two readers would take each other's output

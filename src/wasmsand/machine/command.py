@@ -8,7 +8,6 @@ output overflow or an exception in the caller ends everything the command starte
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -108,15 +107,14 @@ def run_command(
     on_started: Callable[[int], None] | None,
 ) -> Completed:
     """Start `argv`, wait for it, gather its output."""
-    began = time.perf_counter()
+    clock = machine.kernel.clock
+    began = clock.monotonic()
     identity = machine.identity
     capture = _Capture(machine, identity.uid, identity.gid, on_stdout, on_stderr)
     source = CommandInput(
         stdin, machine.kernel.anonymous.new(S_IFIFO | 0o600, identity.uid, identity.gid)
     )
-    deadline_ns = None
-    if timeout_seconds is not None:
-        deadline_ns = machine.kernel.clock.monotonic() + int(timeout_seconds * SECOND)
+    deadline_ns = None if timeout_seconds is None else began + int(timeout_seconds * SECOND)
     files = {0: source, 1: capture.stdout, 2: capture.stderr}
     notices: list[str] = []
 
@@ -130,16 +128,16 @@ def run_command(
     del make
     try:
         launch.begin(machine.engine, machine.lock)
-        timed_out = not capture.ended.wait(timeout_seconds)
+        timed_out = not capture.ended.wait(clock, deadline_ns)
         if not timed_out and not capture.overflowed and not capture.closed.happened:
-            capture.closed.wait(LINGER_SECONDS)
+            capture.closed.wait(clock, clock.deadline(LINGER_SECONDS))
     except BaseException:  # the caller gave up (Ctrl-C): so does its command
         _give_up(machine, launch)
         raise
     process = launch.process
     if isinstance(launch.error, TimeoutError) or (process is None and launch.error is None):
         _give_up(machine, launch)
-        seconds = time.perf_counter() - began
+        seconds = (clock.monotonic() - began) / SECOND
         return Completed(b"", _COMPILING, TIMEOUT_EXIT_CODE, True, False, seconds)
     if process is None:
         assert launch.error is not None
@@ -166,7 +164,12 @@ def run_command(
     else:
         exit_code = exit_code_of(process.exit_status)
     return Completed(
-        stdout, stderr, exit_code, timed_out, capture.overflowed, time.perf_counter() - began
+        stdout,
+        stderr,
+        exit_code,
+        timed_out,
+        capture.overflowed,
+        (clock.monotonic() - began) / SECOND,
     )
 
 

@@ -9,7 +9,6 @@ holds any more drops further output, and its time limit still holds.
 from __future__ import annotations
 
 import os
-import time
 import weakref
 from _thread import start_new_thread
 from collections.abc import Callable, Sequence
@@ -172,6 +171,10 @@ class HostProcess:
             files[fd], life.inputs[fd] = make_pipe(kernel.pipes, 0, stat)
         return files
 
+    def now(self) -> float:
+        """The time in seconds by the clock that measures timeouts."""
+        return self._machine.kernel.clock.monotonic() / SECOND
+
     def read(self, timeout_seconds: float | None = None) -> tuple[tuple[int, bytes], ...]:
         """What was written since the last call, by descriptor, in order; waits for it.
 
@@ -179,7 +182,7 @@ class HostProcess:
         """
         life, channel = self._life, self._life.channel
         deadline = self._deadline(timeout_seconds)
-        parker = Parker(self._machine.lock)
+        parker = Parker(self._machine.lock, self._machine.kernel.clock)
         clock = self._machine.kernel.clock
         with self._machine.lock:
             while not channel.size:
@@ -202,7 +205,7 @@ class HostProcess:
         can read it any more, EBADF if it was closed."""
         life = self._life
         deadline = self._deadline(timeout_seconds)
-        parker = Parker(self._machine.lock)
+        parker = Parker(self._machine.lock, self._machine.kernel.clock)
         clock = self._machine.kernel.clock
         done = 0
         with self._machine.lock:
@@ -231,7 +234,7 @@ class HostProcess:
         """How the program ended; None when it still runs after `timeout_seconds`."""
         life = self._life
         deadline = self._deadline(timeout_seconds)
-        parker = Parker(self._machine.lock)
+        parker = Parker(self._machine.lock, self._machine.kernel.clock)
         with self._machine.lock:
             while life.ended_ns is None:
                 if deadline is not None and self._machine.kernel.clock.monotonic() >= deadline:
@@ -250,9 +253,7 @@ class HostProcess:
         self._machine.end_job(self._job)
 
     def _deadline(self, timeout_seconds: float | None) -> int | None:
-        if timeout_seconds is None:
-            return None
-        return time.monotonic_ns() + int(timeout_seconds * SECOND)
+        return self._machine.kernel.clock.deadline(timeout_seconds)
 
 
 def _launched(machine: Machine, make: Callable[[], Guest]) -> Process:

@@ -70,7 +70,10 @@ class MachineOptions:
 _timer_services: dict[int, TimerService] = {}
 
 
-def _timer_service(engine: Engine) -> TimerService:
+def timer_service(engine: Engine, clock: Clock) -> TimerService:
+    """What calls timers by this clock; one service for all machines that have the host's time."""
+    if not clock.is_of_host:
+        return TimerService(engine.start_thread, clock)
     service = _timer_services.get(id(engine))
     if service is None:
         service = _timer_services.setdefault(id(engine), TimerService(engine.start_thread))
@@ -109,7 +112,7 @@ class Machine:
         self.kernel = Kernel(root, options.limits, clock=clock, hostname=options.hostname.encode())
         self.kernel.interrupt = self.engine.interrupt
         owner = weakref.ref(self)
-        timers = _timer_service(self.engine)
+        self.timers = timers = timer_service(self.engine, clock)
 
         def timer_armed(when_ns: int) -> None:
             machine = owner()
@@ -263,7 +266,7 @@ class Machine:
 
     def _load(self, process: Process, program: Program, deadline_ns: int | None) -> Module:
         """The program's module. The lock is free while that is compiled."""
-        parker = Parker(self.lock)
+        parker = Parker(self.lock, self.kernel.clock)
         while True:
             try:
                 return self._loader.module(process, program)
@@ -302,11 +305,10 @@ class Machine:
         steadily(self.engine, self.lock, partial(_end_job, self.kernel, self.lock, job))
 
     def call_at(self, owner: TimerOwner, when_ns: int) -> Callable[[], None]:
-        """Have `owner.fire_timers` called at `when_ns` of the monotonic clock. What is returned
-        calls that off."""
-        timers = _timer_service(self.engine)
-        timers.arm(owner, when_ns)
-        return partial(timers.cancel, owner)
+        """Have `owner.fire_timers` called at `when_ns` of the monotonic clock. The function that
+        is returned cancels the call."""
+        self.timers.arm(owner, when_ns)
+        return partial(self.timers.cancel, owner)
 
     def fire_timers(self) -> int | None:
         """Called by the timer service."""
@@ -322,7 +324,7 @@ class Machine:
             self._loader.cancel()  # not before: nobody is to see it fail
             if self.kernel.ledger.peak + self.kernel.root.space.used_bytes > _LARGE_BYTES:
                 self.engine.give_memory_back()
-            _timer_service(self.engine).cancel(self)
+            self.timers.cancel(self)
 
 
 def _end_job(kernel: Kernel, lock: SandboxLock, job: int) -> None:

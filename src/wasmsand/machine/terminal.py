@@ -1,12 +1,12 @@
 """A command on a pseudo-terminal, driven by the host.
 
 Owns `SandboxTerminal`: what a terminal emulator or `wasmsand shell` holds. Rules:
-`read` blocks the calling host thread; everything else returns at once.
+`read` and `wait` block the calling host thread; everything else returns at once. One thread
+reads at a time.
 """
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 from wasmsand.kernel.errno import KernelError
@@ -33,8 +33,9 @@ class SandboxTerminal:
         columns: int,
     ) -> None:
         self._machine = machine
-        self._parker = Parker(machine.lock)
-        self._ended = threading.Event()
+        self._parker = Parker(machine.lock, machine.kernel.clock)
+        self._has_ended = False
+        """Guarded by the lock."""
         with machine.lock:
             self._terminal: Terminal = machine.kernel.new_terminal(
                 machine.identity.uid, machine.identity.gid
@@ -58,14 +59,14 @@ class SandboxTerminal:
             raise
 
     def _end(self) -> None:
-        self._ended.set()
+        self._has_ended = True
         self._terminal.changed.wake()
 
     def read(self, count: int = 65536) -> bytes:
         """What the terminal shows next; waits for it; empty when the session has ended."""
         with self._machine.lock:
             while not self._terminal.output:
-                if self._ended.is_set():
+                if self._has_ended:
                     return b""
                 self._parker.park((self._terminal.changed,), None)
             taken = bytes(self._terminal.output[:count])
@@ -83,10 +84,16 @@ class SandboxTerminal:
         with self._machine.lock:
             self._terminal.resize(rows, columns)
 
-    def wait(self, timeout: float | None = None) -> int | None:
-        """The exit code, or None when it still runs after `timeout` seconds."""
-        if not self._ended.wait(timeout):
-            return None
+    def wait(self, timeout_seconds: float | None = None) -> int | None:
+        """The exit code, or None if the program still runs after `timeout_seconds`."""
+        clock = self._machine.kernel.clock
+        deadline = clock.deadline(timeout_seconds)
+        parker = Parker(self._machine.lock, clock)
+        with self._machine.lock:
+            while not self._has_ended:
+                if deadline is not None and clock.monotonic() >= deadline:
+                    return None
+                parker.park((self._terminal.changed,), deadline)
         return exit_code_of(self._process.exit_status)
 
     def close(self) -> None:

@@ -281,6 +281,10 @@ class RemoteProcess:
         with _failures():
             return self._connection.call(method, params, seconds + _MARGIN_SECONDS)
 
+    def now(self) -> float:
+        """See `BackendProcess`: the host's time, for the other side measures relative times."""
+        return time.monotonic()
+
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """See `BackendProcess`."""
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds

@@ -134,6 +134,10 @@ class BackendProcess(Protocol):
     def pid(self) -> int:
         """Of the process that was started."""
 
+    def now(self) -> float:
+        """The time in seconds by the clock that measures every `timeout_seconds` below. Whoever
+        waits in several steps reckons with it."""
+
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """Everything that was written since the last call; waits until there is something.
 

@@ -65,6 +65,10 @@ class LocalProcess:
         """See `BackendProcess`."""
         return self._process.pid
 
+    def now(self) -> float:
+        """See `BackendProcess`."""
+        return self._process.now()
+
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """See `BackendProcess`."""
         return tuple(Output(fd, data) for fd, data in self._process.read(timeout_seconds))

@@ -7,7 +7,6 @@ thread that waits for the command and while no lock is held, so it may use the s
 from __future__ import annotations
 
 import codecs
-import time
 from collections.abc import Callable
 
 from wasmsand.sdk.backend import STDERR, STDOUT, BackendProcess, Completed, Ended, Output
@@ -53,9 +52,9 @@ class Collector:
     ) -> CommandResult:
         """Read to the end. Raises `TimeoutError` when that has not come after
         `timeout_seconds`; what came is kept for the next call."""
-        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        deadline = None if timeout_seconds is None else self._process.now() + timeout_seconds
         sinks = {STDOUT: on_stdout, STDERR: on_stderr}
-        while outputs := self._process.read(_seconds_until(deadline)):
+        while outputs := self._process.read(self._seconds_until(deadline)):
             for output in outputs:
                 text = self._decoder.decode(self._keep(output))
                 sink = sinks[output.fd]
@@ -65,6 +64,9 @@ class Collector:
             if sink is not None and (text := self._decoder.rest(fd)):
                 sink(text)
         return self.result()
+
+    def _seconds_until(self, deadline: float | None) -> float | None:
+        return None if deadline is None else max(0.0, deadline - self._process.now())
 
     def _keep(self, output: Output) -> Output:
         """The part of `output` that is within the limit; past it the command is ended."""
@@ -96,10 +98,6 @@ class Collector:
 def output_limit_notice(limit: int) -> str:
     """What the user of a command learns that printed too much."""
     return f"output limit of {limit} bytes reached, command ended; raise max_output_bytes"
-
-
-def _seconds_until(deadline: float | None) -> float | None:
-    return None if deadline is None else max(0.0, deadline - time.monotonic())
 
 
 def command_result(completed: Completed) -> CommandResult:

@@ -1,6 +1,7 @@
 """One sandbox's life: options to image, kernel and engine; run, capture, timeout."""
 
 from wasmsand.machine.archives import export_tar, import_tar
+from wasmsand.machine.at_rest import MachineState, SessionState
 from wasmsand.machine.checkpoint import (
     Checkpoint,
     CheckpointFailed,
@@ -34,9 +35,11 @@ __all__ = [
     "ImageMissing",
     "Machine",
     "MachineOptions",
+    "MachineState",
     "ProcessEntry",
     "SandboxFiles",
     "SandboxTerminal",
+    "SessionState",
     "WasmProgramRejected",
     "base_image",
     "capture_at_checkpoint",

@@ -34,6 +34,7 @@ from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import FrozenTree, TreeFs
 from wasmsand.kernel.wait import WouldBlock
+from wasmsand.machine.at_rest import MachineState, forget_terminals, state_of
 from wasmsand.machine.charging import make_program
 from wasmsand.machine.command import Completed, run_command
 from wasmsand.machine.files import SandboxFiles
@@ -88,16 +89,23 @@ class Machine:
         options: MachineOptions | None = None,
         *,
         image: FrozenTree | None = None,
+        variables: Mapping[str, str] | None = None,
+        cwd: str = "/",
         engine: Engine | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """`image` is the tree to start from (the built user space), `engine` runs the programs
-        (the one that all machines of this process share), `clock` tells them the time.
+        """`image` is the tree to start from (the built user space), `variables` and `cwd` are
+        what its user's commands start with, `engine` runs the programs (the one that all machines
+        of this process share), `clock` tells them the time.
 
         Raises `WasmProgramRejected` if a file of `wasm_dir` cannot be a program. If `image` is
         given, `wasm_dir` is not read.
         """
-        options = options or MachineOptions()
+        self.options = options = options or MachineOptions()
+        self.variables: dict[str, str] = dict(variables or {})
+        """Environment variables of the sandbox. Its user changes them; the machine keeps them, as
+        a part of its state, and gives commands those that they are started with."""
+        self.cwd = cwd
         self.lock = SandboxLock()
         self.engine: Engine = engine or default_engine()
         self.engine.offer(HOST_FUNCTIONS)
@@ -134,6 +142,26 @@ class Machine:
         self.files = SandboxFiles(self)
         self._finalizer = weakref.finalize(self, _abandon, self.kernel, self.lock, os.getpid())
         self._finalizer.atexit = False
+
+    @classmethod
+    def from_state(
+        cls, state: MachineState, *, engine: Engine | None = None, clock: Clock | None = None
+    ) -> Machine:
+        """A machine that goes on from a state, as any number of others may. No program runs."""
+        machine = cls(
+            state.options,
+            image=state.tree,
+            variables=state.variables,
+            cwd=state.cwd,
+            engine=engine,
+            clock=clock,
+        )
+        forget_terminals(machine)
+        return machine
+
+    def state(self) -> MachineState:
+        """What the sandbox is now, as one value; guests go on meanwhile."""
+        return state_of(self)
 
     def run(
         self,

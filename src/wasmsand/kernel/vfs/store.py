@@ -84,6 +84,10 @@ class TreeStore(FileSystem):
             frozenset(self._orphans),
         )
 
+    def stand_on(self, merged: FrozenTree, instead_of: FrozenTree) -> None:
+        """Use the layers of `merged`, which is `instead_of.merged()`, from now on."""
+        self._table.stand_on(merged.layers, instead_of.layers)
+
     def statfs(self) -> StatFs:
         space = self.space
         return StatFs(

@@ -48,7 +48,7 @@ class Computer:
         self._attachment = Attachment(open_backend(options, isolation), options)
         self.starting = 0
         """Commands that are being started; for the event loop."""
-        self.env = Environment(self._attachment, options.env)
+        self.env = Environment(self._attachment)
         self._started: dict[str, Started] = {}
         if options.cwd != HOME:
             try:

@@ -14,10 +14,10 @@ from typing import Final
 
 from wasmsand.line.disk import Disk, DiskError
 from wasmsand.line.requests import BadRequest, ReadFile, Request, Reset, Shell, Status, WriteFile
-from wasmsand.sdk.backend import CommandRequest
+from wasmsand.sdk.backend import Backend, CommandRequest
 from wasmsand.sdk.environment import command_environment
 from wasmsand.sdk.errors import CommandError, FileError, SandboxClosedError
-from wasmsand.sdk.local import LocalBackend
+from wasmsand.sdk.opening import open_backend
 from wasmsand.sdk.options import HOME, SandboxOptions
 
 Answer = dict[str, object]
@@ -36,8 +36,8 @@ class Computer:
         self._backend = self._fresh()
         self._started = time.monotonic()
 
-    def _fresh(self) -> LocalBackend:
-        backend = LocalBackend(self._options)
+    def _fresh(self) -> Backend:
+        backend = open_backend(self._options)
         if self._disk is not None:
             try:
                 self._disk.load(backend)

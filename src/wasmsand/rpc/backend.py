@@ -40,6 +40,7 @@ from wasmsand.sdk.errors import (
     no_space,
 )
 from wasmsand.sdk.options import SandboxOptions
+from wasmsand.sdk.remote_limits import WithoutTerminals
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
 log = logging.getLogger("wasmsand.rpc")
@@ -67,12 +68,16 @@ def keep_process_spares(count: int) -> None:
     keep_spares(count, _longest_line(SandboxOptions()))
 
 
-class ProcessBackend:
+class ProcessBackend(WithoutTerminals):
     """A process with a machine, as a `Backend`."""
+
+    kind = 'isolation="process"'
 
     def __init__(self, options: SandboxOptions) -> None:
         """Raises what `LocalBackend` does, and `SandboxCrashedError`."""
         self._fs_limit_bytes = options.fs_limit_bytes
+        self.variables = dict(options.env)
+        self.cwd = options.cwd
         spare = take_spare(_longest_line(options)) if options.wasm_dir is None else None
         if spare is not None:
             try:

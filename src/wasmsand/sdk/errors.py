@@ -7,6 +7,8 @@ a public exception of a kernel error.
     │   ├── ConnectionLostError         the server of a sandbox does not answer any more
     │   └── SandboxCrashedError         .exit_status: the process of a sandbox is gone
     ├── ServerError                     .code, .status: a server refuses a request
+    ├── UnsupportedError                the backend of a sandbox does not offer an operation
+    ├── DiskImageError                  what was given is no disk image, or does not fit
     ├── ImageMissingError               the user space is not built or not installed
     ├── WasmDirError                    .path: a file of wasm_dir that cannot be a program
     ├── CommandError                    .errno_name: a command cannot be started or written to
@@ -103,6 +105,15 @@ class ServerError(SandboxError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class UnsupportedError(SandboxError):
+    """The sandbox does not offer this operation because of where it runs. The message says what
+    to use instead."""
+
+
+class DiskImageError(SandboxError):
+    """What was given is not a disk image, or does not fit into the sandbox."""
 
 
 class ImageMissingError(SandboxError):

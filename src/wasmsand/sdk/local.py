@@ -19,6 +19,7 @@ from wasmsand.machine import (
     ImageMissing,
     Machine,
     MachineOptions,
+    MachineState,
     ProcessEntry,
     WasmProgramRejected,
     export_tar,
@@ -31,6 +32,7 @@ from wasmsand.machine import (
 from wasmsand.sdk.backend import (
     STDIN,
     BackendProcess,
+    BackendTerminal,
     Cancellation,
     CommandRequest,
     Completed,
@@ -40,6 +42,7 @@ from wasmsand.sdk.backend import (
 from wasmsand.sdk.errors import (
     ArchiveError,
     CommandError,
+    DiskImageError,
     FileError,
     ImageMissingError,
     SandboxClosedError,
@@ -49,8 +52,6 @@ from wasmsand.sdk.errors import (
 )
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
-
-__all__ = ["DiskImageRejected", "LocalBackend", "LocalProcess"]
 
 
 class LocalProcess:
@@ -97,21 +98,22 @@ class LocalProcess:
 class LocalBackend:
     """A machine, as a `Backend`."""
 
-    def __init__(self, options: SandboxOptions) -> None:
-        """Raises `ImageMissingError`; `WasmDirError` if `wasm_dir` holds a bad program."""
-        wasm_dir = None if options.wasm_dir is None else Path(options.wasm_dir)
+    def __init__(self, options: SandboxOptions, state: MachineState | None = None) -> None:
+        """A new sandbox, or one that goes on from `state`. Raises `ImageMissingError`;
+        `WasmDirError` if `wasm_dir` holds a bad program."""
         try:
-            self._machine = Machine(MachineOptions(limits=options.limits(), wasm_dir=wasm_dir))
+            self._machine = _new_machine(options) if state is None else Machine.from_state(state)
         except ImageMissing as missing:
             raise ImageMissingError(str(missing)) from None
         except WasmProgramRejected as rejected:
             raise WasmDirError(str(rejected), str(rejected.path), rejected.errno_name) from None
         self._files = self._machine.files
+        self.variables = self._machine.variables
+        self.cwd = self._machine.cwd
 
-    @property
-    def machine(self) -> Machine:
-        """For what a `Backend` has not: terminals."""
-        return self._machine
+    def state(self) -> MachineState:
+        """What the sandbox is now, as one value (see `machine.at_rest`)."""
+        return self._machine.state()
 
     # Commands.
 
@@ -149,6 +151,17 @@ class LocalBackend:
                 timeout_seconds=request.timeout_seconds,
             )
         return LocalProcess(process, program)
+
+    def open_terminal(self, request: CommandRequest, rows: int, columns: int) -> BackendTerminal:
+        """See `Backend`."""
+        with self._starting(request.argv[0]):
+            return self._machine.open_terminal(
+                [_bytes(word) for word in request.argv],
+                environ=request.environ,
+                cwd=request.cwd,
+                rows=rows,
+                columns=columns,
+            )
 
     @contextmanager
     def _starting(self, program: str) -> Iterator[None]:
@@ -282,24 +295,33 @@ class LocalBackend:
                 message = f"EINVAL: {rejected.detail} ({path})"
                 raise ArchiveError(message, "EINVAL", path) from None
 
-    # Files at rest; only a machine of this process has them.
+    # State at rest.
 
     def save_disk(self, stream: IO[bytes]) -> None:
-        """Write all that differs from a fresh sandbox, also after `close`."""
+        """See `Backend`."""
         write_disk_image(self._machine, stream)
 
     def load_disk(self, stream: IO[bytes]) -> None:
-        """Make a fresh sandbox's files those that `save_disk` has written.
-
-        Raises `DiskImageRejected` for anything else, and if it does not fit.
-        """
-        read_disk_image(self._machine, stream)
+        """See `Backend`."""
+        try:
+            read_disk_image(self._machine, stream)
+        except DiskImageRejected as rejected:
+            raise DiskImageError(str(rejected)) from None
 
     # Life.
 
     def close(self) -> None:
         """See `Backend`."""
         self._machine.close()
+
+
+def _new_machine(options: SandboxOptions) -> Machine:
+    wasm_dir = None if options.wasm_dir is None else Path(options.wasm_dir)
+    return Machine(
+        MachineOptions(limits=options.limits(), wasm_dir=wasm_dir),
+        variables=options.env,
+        cwd=options.cwd,
+    )
 
 
 def _info(entry: FileEntry) -> FileInfo:

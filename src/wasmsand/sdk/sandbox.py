@@ -117,7 +117,7 @@ class Sandbox:
     def _attach(self, backend: Backend, options: SandboxOptions) -> None:
         attachment = Attachment(backend, options)
         self._attachment = attachment
-        self.env = Environment(attachment, options.env)
+        self.env = Environment(attachment)
         self.files = Files(attachment)
         self.commands = Commands(attachment, self.env)
         if options.cwd != HOME:

@@ -6,6 +6,7 @@ Layout, lowest first (each imports only from those above it):
     arguments          checks of what callers pass in
     options            SandboxOptions: everything that a sandbox is made from
     backend            Backend, the seam: what a way in has to provide, in plain values
+    remote_limits      what backends of other processes and servers do not offer
     local              LocalBackend: a machine of this process
     opening            which backend a sandbox gets; those of higher layers by name only
     attachment         what the parts of one sandbox share

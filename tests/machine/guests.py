@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from tests.engine.guests import forking
 from wasmsand.engine.protocol import Engine
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
+from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.vfs import ImageBuilder, standard_tree
 from wasmsand.machine import Machine, MachineOptions
@@ -148,7 +149,9 @@ PROGRAMS: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def new_machine(engine: Engine, limits: Limits | None = None, **files: bytes) -> Machine:
+def new_machine(
+    engine: Engine, limits: Limits | None = None, clock: Clock | None = None, **files: bytes
+) -> Machine:
     """A machine with `PROGRAMS` in /usr/bin and executable `files` beside them."""
     builder = ImageBuilder()
     standard_tree(builder)
@@ -157,4 +160,4 @@ def new_machine(engine: Engine, limits: Limits | None = None, **files: bytes) ->
     for name, content in files.items():
         builder.add_file(b"/usr/bin/" + name.encode(), content, 0o755)
     options = MachineOptions(limits=limits or Limits())
-    return Machine(options, image=builder.build(), engine=engine)
+    return Machine(options, image=builder.build(), engine=engine, clock=clock)

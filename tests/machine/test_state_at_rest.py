@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.machine.guests import new_machine
 from tests.limits.lock_holds import MeasuredLock
+from tests.machine.guests import new_machine
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import MIB, Limits

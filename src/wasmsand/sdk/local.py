@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from wasmsand.kernel.clock import Clock
 from wasmsand.machine import (
     ArchiveRejected,
     DiskImageRejected,
@@ -98,11 +99,20 @@ class LocalProcess:
 class LocalBackend:
     """A machine, as a `Backend`."""
 
-    def __init__(self, options: SandboxOptions, state: MachineState | None = None) -> None:
-        """A new sandbox, or one that goes on from `state`. Raises `ImageMissingError`;
-        `WasmDirError` if `wasm_dir` holds a bad program."""
+    def __init__(
+        self,
+        options: SandboxOptions,
+        state: MachineState | None = None,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        """A new sandbox, or one that goes on from `state`; `clock` is the host's without one.
+        Raises `ImageMissingError`; `WasmDirError` if `wasm_dir` holds a bad program."""
         try:
-            self._machine = _new_machine(options) if state is None else Machine.from_state(state)
+            if state is not None:
+                self._machine = Machine.from_state(state, clock=clock)
+            else:
+                self._machine = _new_machine(options, clock)
         except ImageMissing as missing:
             raise ImageMissingError(str(missing)) from None
         except WasmProgramRejected as rejected:
@@ -315,12 +325,13 @@ class LocalBackend:
         self._machine.close()
 
 
-def _new_machine(options: SandboxOptions) -> Machine:
+def _new_machine(options: SandboxOptions, clock: Clock | None) -> Machine:
     wasm_dir = None if options.wasm_dir is None else Path(options.wasm_dir)
     return Machine(
         MachineOptions(limits=options.limits(), wasm_dir=wasm_dir),
         variables=options.env,
         cwd=options.cwd,
+        clock=clock,
     )
 
 

@@ -18,7 +18,7 @@ from tests.machine.guests import (
     RUN_HANDLERS,
     SETITIMER,
     do,
-    new_machine,
+    image,
     program,
     sleep_for_ever,
     words,
@@ -51,7 +51,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def machine(engine: WasmtimeEngine, clock: ManualClock) -> Iterator[Machine]:
-    made = new_machine(engine, clock=clock, alarmed=wat_to_wasm(ALARM))
+    made = Machine(image=image(alarmed=wat_to_wasm(ALARM)), engine=engine, clock=clock)
     yield made
     made.close()
 

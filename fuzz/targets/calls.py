@@ -21,7 +21,7 @@ from tests.abi.fuzz.arguments import SWEEP_SEEDS, sequence
 from tests.abi.fuzz.wasi_calls import wasi_sequence
 from tests.abi.fuzz.watching import LinuxWatch, WasiWatch
 from wasmsand.engine.protocol import Arguments
-from wasmsand.machine import Machine
+from wasmsand.machine import CommandRequest, Machine
 from wasmsand.machine.guest import Guest
 
 _SECONDS: Final = 0.3
@@ -80,8 +80,9 @@ class _Calls(Target):
             if flags & _TERMINAL:
                 self._on_a_terminal(machine)
             else:
-                machine.run([self.program], environ={"A": "1"}, cwd="/tmp",
-                            timeout_seconds=_SECONDS, stdin=b"some input\n" * 100)  # fmt: skip
+                stdin = b"some input\n" * 100
+                words = (self.program.decode(),)
+                machine.run(CommandRequest(words, {"A": "1"}, "/tmp", _SECONDS, stdin))
             check_given_back(machine, base)
             if uid:
                 check_alive(machine)

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from wasmsand.http.answers import ended_of, exact_bytes, object_of
 from wasmsand.http.remote_process import RemoteProcess
 from wasmsand.http.transport import Exchange, Transport
-from wasmsand.sdk.backend import BackendProcess, Cancellation, CommandRequest, Completed, Ended
+from wasmsand.sdk.backend import BackendProcess, Cancellation, CommandRequest, Completed
 from wasmsand.sdk.errors import SandboxError
 from wasmsand.sdk.options import LIMIT_NAMES, SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
@@ -96,11 +96,15 @@ class HttpBackend:
             )
         except SandboxError:
             if exchange.broken:
-                return Completed(Ended(137, False, 0.0), b"", b"", False)
+                return Completed(137, False, 0.0)
             raise
         outcome = object_of(answer)
+        ended = ended_of(outcome)
         return Completed(
-            ended_of(outcome),
+            ended.exit_code,
+            ended.timed_out,
+            ended.seconds,
+            ended.notices,
             exact_bytes(outcome.get("stdout"), outcome.get("stdout_base64")),
             exact_bytes(outcome.get("stderr"), outcome.get("stderr_base64")),
             bool(outcome["truncated"]),

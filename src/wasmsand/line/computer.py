@@ -82,14 +82,14 @@ class Computer:
             return shell_failure(request.id, f"Command execution failed: {error}")
         stdout = completed.stdout.decode("utf-8", "replace")
         stderr = completed.stderr.decode("utf-8", "replace")
-        if completed.ended.timed_out:
+        if completed.timed_out:
             return shell_failure(request.id, _TIMEOUT, stdout, stderr, timed_out=True)
         return {
             "type": "shell",
             "id": request.id,
             "stdout": stdout,
             "stderr": stderr,
-            "exit_code": completed.ended.exit_code,
+            "exit_code": completed.exit_code,
             "timed_out": False,
         }
 

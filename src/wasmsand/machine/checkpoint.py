@@ -22,6 +22,7 @@ from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.vfs import Snapshot
+from wasmsand.machine.command import CommandRequest
 from wasmsand.machine.machine import Machine
 
 ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "TZ": "CHECKPOINT0", "LC_ALL": "C.UTF-8"}
@@ -115,7 +116,7 @@ def _run(
     machine.kernel.checkpoint_reached = reached
     try:
         completed = machine.run(
-            [path.encode()], environ=environ, cwd=_DIRECTORY, timeout_seconds=_PATIENCE_SECONDS
+            CommandRequest((path,), environ, _DIRECTORY, timeout_seconds=_PATIENCE_SECONDS)
         )
     finally:
         machine.close()

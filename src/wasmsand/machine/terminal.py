@@ -43,19 +43,16 @@ class HostTerminal:
             file = TerminalFile(self._terminal, O_RDWR)
         files = dict.fromkeys((0, 1, 2), file)
         try:
-            self._process: Process = machine.start_process(
-                argv,
-                environ,
-                cwd,
-                files,
-                self._end,
-                terminal=self._terminal,
+            guest = machine.make_process(
+                argv, environ, cwd, files, self._end, terminal=self._terminal
             )
+            guest.start()
         except KernelError:
             with machine.lock:
                 file.dispose()
                 self._terminal.close_master()
             raise
+        self._process: Process = guest.process
 
     def _end(self) -> None:
         self._ended.set()

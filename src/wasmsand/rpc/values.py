@@ -88,7 +88,7 @@ def ended_in(params: Params) -> Ended:
 def completed_out(completed: Completed) -> dict[str, object]:
     """What a command left behind."""
     return {
-        **ended_out(completed.ended),
+        **ended_out(completed),
         "stdout": data_out(completed.stdout),
         "stderr": data_out(completed.stderr),
         "truncated": completed.truncated,
@@ -97,8 +97,15 @@ def completed_out(completed: Completed) -> dict[str, object]:
 
 def completed_in(params: Params) -> Completed:
     """What `completed_out` made."""
+    ended = ended_in(params)
     return Completed(
-        ended_in(params), params.data("stdout"), params.data("stderr"), params.flag("truncated")
+        ended.exit_code,
+        ended.timed_out,
+        ended.seconds,
+        ended.notices,
+        params.data("stdout"),
+        params.data("stderr"),
+        params.flag("truncated"),
     )
 
 

@@ -18,8 +18,8 @@ from typing import Final
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
-from wasmsand.sdk.backend import CommandRequest, Completed, Ended
-from wasmsand.sdk.conversation import Conversation, Exchange
+from wasmsand.sdk.backend import CommandRequest
+from wasmsand.sdk.conversation import Conversation, SessionRequest
 from wasmsand.sdk.environment import Environment, command_environment
 from wasmsand.sdk.errors import CommandError, FileError
 from wasmsand.sdk.output import TextSink, command_result
@@ -37,7 +37,6 @@ _INLINE_MAX: Final = 2048
 """Bytes of a script that are part of the line."""
 _STATUS_LINE: Final = re.compile(rb"([0-9a-f]{16}) (\d{1,3})")
 _STATUS_LINE_MAX: Final = 20
-_KILLED_EXIT_CODE: Final = 137
 _ENDED: Final = "ESRCH: the shell has ended; open another one with sandbox.shell()"
 
 
@@ -197,17 +196,14 @@ class Shell:
             command.exit_code = self._conversation.exit_code
 
 
-class _Command(Exchange):
+class _Command(SessionRequest):
     """What one command of a shell has done so far."""
 
     exit_code: int | None = None
 
     def result(self) -> CommandResult:
         """What `run` returns."""
-        stdout, stderr = self.finish()
-        exit_code = _KILLED_EXIT_CODE if self.truncated else self.exit_code or 0
-        ended = Ended(exit_code, self.timed_out and not self.truncated, self.seconds)
-        return command_result(Completed(ended, stdout, stderr, self.truncated))
+        return command_result(self.completed(self.exit_code or 0))
 
 
 def _hear_status(line: bytes, command: _Command) -> None:

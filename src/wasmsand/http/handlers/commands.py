@@ -58,8 +58,7 @@ async def _completed(
         # Which takes the sandbox's lock: not here.
         service.endings.run(cancellation.cancel).add_done_callback(place.keep().release)
         raise
-    ended = completed.ended
-    service.metrics.count_command(ended.exit_code, ended.timed_out, ended.seconds)
+    service.metrics.count_command(completed.exit_code, completed.timed_out, completed.seconds)
     return pieces
 
 
@@ -112,7 +111,7 @@ async def _events(call: Call[None, RunCommand], process: BackendProcess, emit: E
 
 def _outcome(completed: Completed) -> list[bytes]:
     """The JSON of a `CommandOutcome`."""
-    plain = msgspec.to_builtins(command_end(completed.ended))
+    plain = msgspec.to_builtins(command_end(completed))
     plain["truncated"] = completed.truncated
     return long_answers.object_with_bytes(
         plain, {"stdout": completed.stdout, "stderr": completed.stderr}

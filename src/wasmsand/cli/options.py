@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wasmsand.cli import values
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
 from wasmsand.kernel.limits import Limits
 from wasmsand.sdk.errors import FileError, SandboxError
 from wasmsand.sdk.options import HOME, SandboxOptions
@@ -124,7 +124,7 @@ def sandbox_options(arguments: argparse.Namespace) -> SandboxOptions:
             wasm_dir=None if arguments.wasm_dir is None else str(arguments.wasm_dir.absolute()),
         )
     except ValueError as error:
-        raise Failure(str(error)) from None
+        raise CliError(str(error)) from None
 
 
 def server_token() -> str | None:
@@ -138,7 +138,7 @@ def failures() -> Iterator[None]:
     try:
         yield
     except (SandboxError, ValueError) as error:
-        raise Failure(str(error)) from None
+        raise CliError(str(error)) from None
 
 
 def copy_in(sandbox: Sandbox, copies: list[Copy]) -> None:
@@ -147,9 +147,9 @@ def copy_in(sandbox: Sandbox, copies: list[Copy]) -> None:
         try:
             sandbox.files.upload(copy.source, copy.target)
         except OSError as error:
-            raise Failure(f"--file {copy.source}: {error.strerror or error}") from None
+            raise CliError(f"--file {copy.source}: {error.strerror or error}") from None
         except (FileError, ValueError) as error:
-            raise Failure(f"--file {copy.source}: {error}") from None
+            raise CliError(f"--file {copy.source}: {error}") from None
 
 
 def copy_out(sandbox: Sandbox, copies: list[Copy]) -> None:
@@ -158,11 +158,11 @@ def copy_out(sandbox: Sandbox, copies: list[Copy]) -> None:
         try:
             left_out = sandbox.files.download(copy.source, copy.target)
         except OSError as error:
-            raise Failure(
+            raise CliError(
                 f"--out {copy.source}: {copy.target}: {error.strerror or error}"
             ) from None
         except (FileError, ValueError) as error:
-            raise Failure(f"--out {copy.source}: {error}") from None
+            raise CliError(f"--out {copy.source}: {error}") from None
         report_left_out(left_out)
 
 

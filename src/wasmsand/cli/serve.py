@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wasmsand import __version__
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
 
 if TYPE_CHECKING:
     from wasmsand.http.settings import Settings
@@ -96,7 +96,7 @@ def execute(arguments: argparse.Namespace) -> int:
         from wasmsand.http.serve import CannotServe, serve
         from wasmsand.http.tokens import TokensRejected
     except ImportError as missing:
-        raise Failure(f"{missing}: install it with `pip install 'wasmsand[serve]'`") from None
+        raise CliError(f"{missing}: install it with `pip install 'wasmsand[serve]'`") from None
     logging.basicConfig(
         stream=sys.stderr,
         level=logging.INFO if arguments.verbose else logging.ERROR,
@@ -105,7 +105,7 @@ def execute(arguments: argparse.Namespace) -> int:
     try:
         serve(_settings(arguments), lambda url: print(f"wasmsand: serving {url}", file=sys.stderr))
     except (CannotServe, TokensRejected) as error:
-        raise Failure(str(error)) from None
+        raise CliError(str(error)) from None
     return 0
 
 

@@ -16,8 +16,8 @@ from typing import Any
 from urllib.parse import quote
 
 from wasmsand.http.answers import ended_of, exact_bytes, object_of
-from wasmsand.http.remote_process import RemoteProcess
-from wasmsand.http.transport import Exchange, Transport
+from wasmsand.http.process import HttpProcess
+from wasmsand.http.transport import HttpExchange, Transport
 from wasmsand.sdk.backend import BackendProcess, Cancellation, CommandRequest, Completed
 from wasmsand.sdk.errors import SandboxError
 from wasmsand.sdk.options import LIMIT_NAMES, SandboxOptions
@@ -79,7 +79,7 @@ class HttpBackend:
 
     def run(self, request: CommandRequest, cancellation: Cancellation | None = None) -> Completed:
         """See `Backend`."""
-        exchange = Exchange()
+        exchange = HttpExchange()
         if cancellation is not None:
             # The server ends the command of a client that goes away.
             cancellation.on_cancel(exchange.break_off)
@@ -117,7 +117,7 @@ class HttpBackend:
         wanted["inputs"] = request.extra_inputs
         wanted["outputs"] = request.extra_outputs
         state = self._post("/commands", wanted)
-        return RemoteProcess(self._transport, f"{self._path}/commands/{state['id']}", state["pid"])
+        return HttpProcess(self._transport, f"{self._path}/commands/{state['id']}", state["pid"])
 
     def processes(self) -> list[ProcessInfo]:
         """See `Backend`."""

@@ -165,7 +165,7 @@ class Service:
                 self.quotas.release_sandbox(entry.owner, entry.reserved_bytes)
 
         timer = asyncio.get_running_loop().call_later(_END_SECONDS, is_overdue)
-        done = self.endings.run(entry.computer.kill)
+        done = self.endings.run(entry.sandbox.kill)
         done.add_done_callback(ended)
         return done
 

@@ -15,12 +15,12 @@ from wasmsand.rpc.methods_commands import COMMAND_METHODS
 from wasmsand.rpc.methods_files import FILE_METHODS
 from wasmsand.rpc.methods_sessions import SESSION_METHODS
 from wasmsand.rpc.params import Params
-from wasmsand.rpc.session import Session
+from wasmsand.rpc.session import RpcSession
 from wasmsand.sdk.local import LocalBackend
 from wasmsand.sdk.options import HOME, SandboxOptions
 
 
-def _create(session: Session, params: Params) -> Result:
+def _create(session: RpcSession, params: Params) -> Result:
     session.check_can_begin()
     default = SandboxOptions()
     timeout_ms = default.timeout_ms
@@ -49,40 +49,40 @@ def _create(session: Session, params: Params) -> Result:
     return OK
 
 
-def _prepare(session: Session, _: Params) -> Result:
+def _prepare(session: RpcSession, _: Params) -> Result:
     """Load what every sandbox needs, so that `create` finds it loaded."""
     session.check_can_begin()
     LocalBackend(SandboxOptions()).close()
     return OK
 
 
-def _confinement(session: Session, _: Params) -> Result:
+def _confinement(session: RpcSession, _: Params) -> Result:
     return {"barriers": list(session.barriers.names)}
 
 
-def _env_set(session: Session, params: Params) -> Result:
+def _env_set(session: RpcSession, params: Params) -> Result:
     session.sandbox.env.set(params.text("name"), params.text("value"))
     return OK
 
 
-def _env_get(session: Session, params: Params) -> Result:
+def _env_get(session: RpcSession, params: Params) -> Result:
     return {"value": session.sandbox.env.get(params.text("name"))}
 
 
-def _env_unset(session: Session, params: Params) -> Result:
+def _env_unset(session: RpcSession, params: Params) -> Result:
     session.sandbox.env.unset(params.text("name"))
     return OK
 
 
-def _env_all(session: Session, _: Params) -> Result:
+def _env_all(session: RpcSession, _: Params) -> Result:
     return {"variables": session.sandbox.env.all()}
 
 
-def _usage(session: Session, _: Params) -> Result:
+def _usage(session: RpcSession, _: Params) -> Result:
     return values.usage_out(session.backend.usage())
 
 
-def _kill(session: Session, _: Params) -> Result:
+def _kill(session: RpcSession, _: Params) -> Result:
     session.end()
     return OK
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 
-from wasmsand.rpc.params import Params, invalid
+from wasmsand.rpc.params import Params
 from wasmsand.sdk.backend import Completed, Ended, Output
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
@@ -175,11 +175,3 @@ def usage_in(params: Params) -> Usage:
         cpu_time_ms=params.number("cpuTimeMs"),
         kernel_bytes=params.integer("kernelBytes"),
     )
-
-
-def descriptors_in(params: Params, name: str) -> tuple[int, ...]:
-    """Numbers of further descriptors."""
-    numbers = params.integers(name)
-    if any(not 3 <= number < 256 for number in numbers):
-        raise invalid(f"{name} must be descriptors from 3 to 255")
-    return tuple(numbers)

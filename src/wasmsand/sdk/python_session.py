@@ -19,9 +19,8 @@ from typing import Any, Final
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
-from wasmsand.sdk.backend import CommandRequest
+from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.conversation import Conversation, SessionRequest
-from wasmsand.sdk.environment import Environment, command_environment
 from wasmsand.sdk.output import TextSink
 from wasmsand.sdk.results import PythonError, PythonResult
 
@@ -43,22 +42,19 @@ class PythonSession:
     def __init__(
         self,
         attachment: Attachment,
-        environment: Environment,
+        builder: CommandBuilder,
         *,
         env: Mapping[str, str] | None,
         cwd: str | os.PathLike[str] | None,
     ) -> None:
         self._attachment = attachment
-        extra = arguments.variables("env", env)
-        directory = attachment.cwd
-        if cwd is not None:
-            directory = arguments.guest_path("cwd", cwd, directory)
-        request = CommandRequest(
+        request = builder.request(
             (_PROGRAM, "-c", _driver()),
-            command_environment(environment.chosen(), extra, cwd=directory),
-            directory,
-            extra_inputs=(_REQUESTS,),
-            extra_outputs=(_ANSWERS,),
+            env=env,
+            cwd=cwd,
+            timeout_ms=None,
+            inputs=(_REQUESTS,),
+            outputs=(_ANSWERS,),
         )
         self._conversation: Conversation[_Run] = Conversation(
             attachment,

@@ -13,6 +13,7 @@ from typing import Final
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import Backend
+from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.files import Files
@@ -119,7 +120,8 @@ class Sandbox:
         self._attachment = attachment
         self.env = Environment(attachment, options.env)
         self.files = Files(attachment)
-        self.commands = Commands(attachment, self.env)
+        self._builder = CommandBuilder(options, self.env.chosen)
+        self.commands = Commands(attachment, self._builder)
         if options.cwd != HOME:
             try:
                 backend.make_directory(options.cwd)
@@ -148,7 +150,7 @@ class Sandbox:
         It starts with the sandbox's variables and working directory; `env` is added, `cwd`
         replaces. Variables that are set by `sandbox.env` later do not reach it.
         """
-        return Shell(self._attachment, self.env, env=env, cwd=cwd)
+        return Shell(self._attachment, self._builder, env=env, cwd=cwd)
 
     def python(
         self,
@@ -166,7 +168,7 @@ class Sandbox:
         It starts with the sandbox's variables and working directory; `env` is added, `cwd`
         replaces. Several may live at a time.
         """
-        return PythonSession(self._attachment, self.env, env=env, cwd=cwd)
+        return PythonSession(self._attachment, self._builder, env=env, cwd=cwd)
 
     def usage(self) -> Usage:
         """What the sandbox uses now, each beside its limit.

@@ -14,13 +14,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Final
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
-from wasmsand.sdk.backend import CommandRequest
+from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.conversation import Conversation, SessionRequest
-from wasmsand.sdk.environment import Environment, command_environment
 from wasmsand.sdk.errors import CommandError, FileError
 from wasmsand.sdk.output import TextSink, command_result
 from wasmsand.sdk.results import CommandResult
@@ -52,25 +52,17 @@ class Shell:
     def __init__(
         self,
         attachment: Attachment,
-        environment: Environment,
+        builder: CommandBuilder,
         *,
         env: Mapping[str, str] | None,
         cwd: object,
     ) -> None:
         self._attachment = attachment
-        extra = arguments.variables("env", env)
-        directory = attachment.cwd
-        if cwd is not None:
-            directory = arguments.guest_path("cwd", cwd, directory)
-        environ = command_environment(environment.chosen(), extra, cwd=directory)
-        request = CommandRequest(
-            _ARGV,
-            # Prompts would be part of the output.
-            {**environ, "PS1": "", "PS2": ""},
-            directory,
-            stdin=None,
-            extra_outputs=(_STATUS,),
+        request = builder.request(
+            _ARGV, stdin=None, env=env, cwd=cwd, timeout_ms=None, outputs=(_STATUS,)
         )
+        # Prompts would be part of the output.
+        request = replace(request, environ={**request.environ, "PS1": "", "PS2": ""})
         self._conversation: Conversation[_Command] = Conversation(
             attachment,
             request,

@@ -71,6 +71,7 @@ lint: $(STAMP)
 	$(BIN)/mypy $(TYPED)
 	$(BIN)/python tools/check_layers.py
 	$(BIN)/python tools/make_async.py --check
+	$(BIN)/python tools/option_table.py --check
 
 check: lint
 	$(PYTEST) -q -n auto -m 'not userland' $(ARGS)

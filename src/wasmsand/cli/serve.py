@@ -7,10 +7,11 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from wasmsand import __version__
 from wasmsand.cli.failure import CliError
+from wasmsand.sdk.options import Isolation
 
 if TYPE_CHECKING:
     from wasmsand.http.settings import Settings
@@ -80,7 +81,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         )
     parser.add_argument(
         "--isolation",
-        choices=("process", "none"),
+        choices=get_args(Isolation),
         help="run every sandbox in a process of its own, or in the server's (default: a process "
         "for tokens that are not trusted; the server's for others, and without tokens)",
     )

@@ -20,7 +20,8 @@ from wasmsand.http.process import HttpProcess
 from wasmsand.http.transport import HttpExchange, Transport
 from wasmsand.sdk.backend import BackendProcess, Cancellation, CommandRequest, Completed
 from wasmsand.sdk.errors import SandboxError
-from wasmsand.sdk.options import LIMIT_NAMES, SandboxOptions
+from wasmsand.sdk.option_table import Interface
+from wasmsand.sdk.options import OPTIONS, SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
 _MARGIN_SECONDS = 30.0
@@ -31,8 +32,12 @@ def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> H
     """A new sandbox of the server at `url`. Raises `ServerError` and `ConnectionLostError`."""
     if options.wasm_dir is not None:
         raise ValueError("wasm_dir is a directory of this machine, which the server cannot read")
-    # Variables, directory and timeout are kept on this side.
-    wanted = {name: getattr(options, name) for name in LIMIT_NAMES}
+    # Variables, directory and timeout are kept on this side of the seam.
+    wanted = {
+        option.name: getattr(options, option.name)
+        for option in OPTIONS
+        if option.is_below_seam and Interface.HTTP in option.interfaces
+    }
     return _backend(Transport(url, token), "POST", "/v1/sandboxes", wanted)
 
 

@@ -10,11 +10,14 @@ Bytes in JSON: text where they are UTF-8, base64 where they are not, never both.
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from wasmsand.sdk.option_table import Interface, Option, OptionKind
+from wasmsand.sdk.options import OPTIONS
 from wasmsand.sdk.results import FileInfo, ProcessInfo
 
 Positive = Annotated[int, Meta(ge=1, le=2**53)]
@@ -35,18 +38,33 @@ class ResponseMessage(msgspec.Struct, kw_only=True):
 # Sandboxes.
 
 
-class CreateSandbox(RequestMessage):
+_FIELD_TYPES: Mapping[OptionKind, Any] = {
+    OptionKind.COUNT: Positive,
+    OptionKind.MILLISECONDS: Milliseconds | None,
+    OptionKind.VARIABLES: dict[str, str],
+    OptionKind.GUEST_DIRECTORY: str,
+}
+"""What the values of an option are in JSON, by its kind."""
+
+
+def option_fields(table: Iterable[Option] = OPTIONS) -> list[tuple[str, Any, Any]]:
+    """The fields of options that a client may set: name, type, default."""
+    return [
+        (option.name, _FIELD_TYPES[option.kind] | UnsetType, UNSET)
+        for option in table
+        if Interface.HTTP in option.interfaces
+    ]
+
+
+if TYPE_CHECKING:
+    _Options = RequestMessage
+else:
+    _Options = msgspec.defstruct("_Options", option_fields(), bases=(RequestMessage,), kw_only=True)
+
+
+class CreateSandbox(_Options):
     """Options of a sandbox; what is left out has the default of `Sandbox`."""
 
-    timeout_ms: Milliseconds | UnsetType | None = UNSET
-    fs_limit_bytes: Positive | UnsetType = UNSET
-    max_inodes: Positive | UnsetType = UNSET
-    memory_limit_bytes: Positive | UnsetType = UNSET
-    max_processes: Positive | UnsetType = UNSET
-    max_open_files: Positive | UnsetType = UNSET
-    max_output_bytes: Positive | UnsetType = UNSET
-    env: dict[str, str] | UnsetType = UNSET
-    cwd: str | UnsetType = UNSET
     idle_seconds: Seconds | None = None
     """Kill it when nobody has used it for so long; null is the server's longest."""
     lifetime_seconds: Seconds | None = None

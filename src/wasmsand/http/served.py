@@ -21,8 +21,8 @@ from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import Backend, BackendProcess, CommandRequest
 from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder
 from wasmsand.sdk.environment import Environment
-from wasmsand.sdk.opening import Isolation, open_backend
-from wasmsand.sdk.options import HOME, SandboxOptions
+from wasmsand.sdk.opening import open_backend
+from wasmsand.sdk.options import HOME, Isolation, SandboxOptions
 
 MAX_STARTED = 64
 """Started commands of one sandbox that are remembered; those that ended make room."""

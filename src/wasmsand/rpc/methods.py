@@ -17,27 +17,12 @@ from wasmsand.rpc.methods_sessions import SESSION_METHODS
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.session import RpcSession
 from wasmsand.sdk.local import LocalBackend
-from wasmsand.sdk.options import HOME, SandboxOptions
+from wasmsand.sdk.options import SandboxOptions
 
 
 def _create(session: RpcSession, params: Params) -> Result:
     session.check_can_begin()
-    default = SandboxOptions()
-    timeout_ms = default.timeout_ms
-    if params.is_given("timeoutMs"):
-        timeout_ms = params.number("timeoutMs") if params.has("timeoutMs") else None
-    options = SandboxOptions(
-        wasm_dir=params.text("wasmDir") if params.has("wasmDir") else None,
-        timeout_ms=timeout_ms,
-        fs_limit_bytes=params.integer("fsLimitBytes", default.fs_limit_bytes),
-        max_inodes=params.integer("maxInodes", default.max_inodes),
-        memory_limit_bytes=params.integer("memoryLimitBytes", default.memory_limit_bytes),
-        max_processes=params.integer("maxProcesses", default.max_processes),
-        max_open_files=params.integer("maxOpenFiles", default.max_open_files),
-        max_output_bytes=params.integer("maxOutputBytes", default.max_output_bytes),
-        env=params.variables("env") if params.has("env") else {},
-        cwd=params.text("cwd") if params.has("cwd") else HOME,
-    )
+    options = SandboxOptions(**values.options_in(params))
     if session.barriers.names:
         limit_memory(
             guests=options.memory_limit_bytes,
@@ -87,10 +72,14 @@ def _kill(session: RpcSession, _: Params) -> Result:
     return OK
 
 
+_OPTIONAL: Final = tuple(
+    option.json_name for option in values.options_of() if option.name != "wasm_dir"
+)
+"""Of `create`. The protocol wants `wasmDir` in every call, null if there is none."""
 METHODS: Final = {
     method.name: method
     for method in (
-        Method("create", _create, ("wasmDir",), ("timeoutMs", *values.LIMITS, "env", "cwd")),
+        Method("create", _create, ("wasmDir",), _OPTIONAL),
         *COMMAND_METHODS,
         *FILE_METHODS,
         *SESSION_METHODS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
 from wasmsand.http.messages import (
     ChangeVariables,
@@ -13,6 +13,7 @@ from wasmsand.http.messages import (
     SandboxList,
     SandboxState,
     Variables,
+    option_fields,
 )
 from wasmsand.http.registry import Entry
 from wasmsand.http.routing import Call
@@ -53,21 +54,17 @@ async def create(call: Call[None, CreateSandbox]) -> SandboxState:
 def _options(wanted: CreateSandbox) -> SandboxOptions:
     given = {
         name: value
-        for name in SandboxOptions.__dataclass_fields__
-        if not isinstance(value := getattr(wanted, name, UNSET), UnsetType)
+        for name, _, _ in option_fields()
+        if not isinstance(value := getattr(wanted, name), UnsetType)
     }
     return SandboxOptions(**given)
 
 
 def _check_limits(options: SandboxOptions, settings: Settings) -> None:
     """What no quota counts, but a server's memory does."""
-    for name, most in (
-        ("max_output_bytes", settings.most_output_bytes),
-        ("max_inodes", settings.most_inodes),
-        ("max_processes", settings.most_processes),
-        ("max_open_files", settings.most_open_files),
-    ):
-        if getattr(options, name) > most:
+    for name, _, _ in option_fields():
+        most = settings.most_of(name)
+        if most is not None and getattr(options, name) > most:
             raise ValueError(f"{name} must be at most {most} on this server")
 
 

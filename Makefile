@@ -72,6 +72,7 @@ lint: $(STAMP)
 	$(BIN)/mypy $(TYPED)
 	$(BIN)/python scripts/check_layers.py
 	$(BIN)/python scripts/make_async.py --check
+	$(BIN)/python scripts/option_table.py --check
 
 check: lint
 	$(PYTEST) -q -n auto -m 'not userland' $(ARGS)

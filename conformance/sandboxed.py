@@ -17,7 +17,7 @@ from conformance.area import Ended
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.vfs import ROOT, FrozenTree, ImageBuilder, TreeFs
-from wasmsand.machine import Machine, MachineOptions
+from wasmsand.machine import CommandRequest, Machine, MachineOptions
 from wasmsand.machine.terminal import SandboxTerminal
 
 _FOLDER = "/tmp/suite"
@@ -43,8 +43,7 @@ class SandboxArea:
     ) -> Ended:
         """See `Area.run`; what a test leaves running ends with the machine."""
         began = time.monotonic()
-        words = [word.encode() for word in argv]
-        terminal = self._machine.open_terminal(words, cwd=cwd, environ=env)
+        terminal = self._machine.open_terminal(CommandRequest(tuple(argv), env, cwd))
         threading.Thread(target=_discard, args=(terminal,), daemon=True).start()
         exit_code = terminal.wait(timeout)
         seconds = time.monotonic() - began

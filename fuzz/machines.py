@@ -23,7 +23,7 @@ from wasmsand.engine.wasmtime.compile_cache import VARIABLE
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
-from wasmsand.machine import Machine, MachineOptions
+from wasmsand.machine import CommandRequest, Machine, MachineOptions
 from wasmsand.machine import image as image_module
 
 LINUX_PROGRAM: Final = PROGRAM
@@ -71,6 +71,6 @@ def new_machine(limits: Limits = SMALL, uid: int = 1000) -> Machine:
 
 def check_alive(machine: Machine) -> None:
     """A program still runs. Raises `Finding`."""
-    done = machine.run([ALIVE_PROGRAM], environ={}, cwd="/", timeout_seconds=15)
+    done = machine.run(CommandRequest((ALIVE_PROGRAM.decode(),), {}, "/", timeout_seconds=15))
     if done.stdout != b"alive":
         raise Finding("unusable", f"a program gave {done!r}")

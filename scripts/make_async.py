@@ -187,8 +187,7 @@ from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.files import CHUNK, Files, GuestPath
-from wasmsand.sdk.opening import Isolation
-from wasmsand.sdk.options import HOME, SandboxOptions
+from wasmsand.sdk.options import HOME, Isolation, SandboxOptions
 from wasmsand.sdk.pool import SandboxPool
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import CommandResult, FileInfo, ProcessInfo, PythonResult, Usage

@@ -26,7 +26,7 @@ from tests.machine.guests import (
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.clock import SECOND, ManualClock
-from wasmsand.machine import Machine
+from wasmsand.machine import CommandRequest, Machine
 from wasmsand.machine.parking import OneShot
 
 pytestmark = pytest.mark.no_userland
@@ -86,7 +86,7 @@ def wait_for_sleeper(machine: Machine) -> None:
 
 
 def test_a_guest_sleeps_until_the_clock_is_moved(machine: Machine, clock: ManualClock) -> None:
-    run = Beside(lambda: machine.run([b"sleep"], environ={}, cwd="/tmp"))
+    run = Beside(lambda: machine.run(CommandRequest(("sleep",), {}, "/tmp")))
     wait_for_sleeper(machine)
     clock.advance(999)
     assert not run.is_over(MOMENT)
@@ -98,7 +98,7 @@ def test_a_guest_sleeps_until_the_clock_is_moved(machine: Machine, clock: Manual
 def test_the_timeout_of_a_command_is_measured_by_the_clock(
     machine: Machine, clock: ManualClock
 ) -> None:
-    run = Beside(lambda: machine.run([b"spin"], environ={}, cwd="/tmp", timeout_seconds=HOUR))
+    run = Beside(lambda: machine.run(CommandRequest(("spin",), {}, "/tmp", timeout_seconds=HOUR)))
     assert not run.is_over(MOMENT)
     clock.advance(HOUR - 1)
     assert not run.is_over(MOMENT)
@@ -109,7 +109,7 @@ def test_the_timeout_of_a_command_is_measured_by_the_clock(
 
 
 def test_the_timeout_of_a_started_command_is_too(machine: Machine, clock: ManualClock) -> None:
-    process = machine.start([b"sleep"], environ={}, cwd="/tmp", timeout_seconds=100)
+    process = machine.start(CommandRequest(("sleep",), {}, "/tmp", timeout_seconds=100, stdin=None))
     waiting = Beside(lambda: process.wait())
     assert not waiting.is_over(MOMENT)
     clock.advance(100)
@@ -121,7 +121,7 @@ def test_the_timeout_of_a_started_command_is_too(machine: Machine, clock: Manual
 def test_a_caller_who_waits_for_a_time_waits_for_the_clock(
     machine: Machine, clock: ManualClock
 ) -> None:
-    process = machine.start([b"sleep"], environ={}, cwd="/tmp")
+    process = machine.start(CommandRequest(("sleep",), {}, "/tmp", stdin=None))
     waiting = Beside(lambda: process.wait(HOUR))
     assert not waiting.is_over(MOMENT)
     clock.advance(HOUR)
@@ -132,7 +132,7 @@ def test_a_caller_who_waits_for_a_time_waits_for_the_clock(
 def test_an_alarm_of_a_guest_is_fired_when_the_clock_is_moved(
     machine: Machine, clock: ManualClock
 ) -> None:
-    run = Beside(lambda: machine.run([b"alarmed"], environ={}, cwd="/tmp"))
+    run = Beside(lambda: machine.run(CommandRequest(("alarmed",), {}, "/tmp")))
     wait_for_sleeper(machine)
     clock.advance(599)
     assert not run.is_over(MOMENT)
@@ -144,7 +144,7 @@ def test_an_alarm_of_a_guest_is_fired_when_the_clock_is_moved(
 def test_output_that_others_hold_is_waited_for_by_the_clock(
     machine: Machine, clock: ManualClock
 ) -> None:
-    run = Beside(lambda: machine.run([b"background"], environ={}, cwd="/tmp"))
+    run = Beside(lambda: machine.run(CommandRequest(("background",), {}, "/tmp")))
     assert not run.is_over(MOMENT)
     clock.advance(0.1)
     assert run.is_over(PATIENCE)
@@ -152,7 +152,7 @@ def test_output_that_others_hold_is_waited_for_by_the_clock(
 
 
 def test_a_terminal_is_waited_for_by_the_clock(machine: Machine, clock: ManualClock) -> None:
-    terminal = machine.open_terminal([b"echo"], environ={}, cwd="/tmp")
+    terminal = machine.open_terminal(CommandRequest(("echo",), {}, "/tmp"))
     waiting = Beside(lambda: terminal.wait(HOUR))
     assert not waiting.is_over(MOMENT)
     clock.advance(HOUR)

@@ -13,7 +13,7 @@ from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import MIB, Limits
 from wasmsand.kernel.vfs import FileInode
 from wasmsand.kernel.vfs.layers import LAYERS_MAX
-from wasmsand.machine import Machine, MachineState
+from wasmsand.machine import CommandRequest, Machine, MachineState, Output
 
 pytestmark = pytest.mark.no_userland
 PATIENCE = 30.0
@@ -52,7 +52,7 @@ def test_a_twin_has_the_same_files_and_neither_sees_what_the_other_does(machine:
     third = twin_of(machine, state)
     names = [entry.name for entry in third.files.list("/tmp")]
     assert names == ["changed", "gone", "kept"]
-    assert twin.run([b"ok"], environ={}, cwd="/tmp").stdout == b"ok"
+    assert twin.run(CommandRequest(("ok",), {}, "/tmp")).stdout == b"ok"
 
 
 def test_options_variables_and_directory_are_part_of_it(
@@ -81,10 +81,10 @@ def test_space_is_charged_in_the_twin_as_it_was(machine: Machine) -> None:
 
 
 def test_it_is_taken_while_programs_run_and_names_them(machine: Machine) -> None:
-    process = machine.start([b"echo"], environ={"A": "1"}, cwd="/tmp")
+    process = machine.start(CommandRequest(("echo",), {"A": "1"}, "/tmp", stdin=None))
     process.write(b"hello")
-    assert process.read(PATIENCE) == ((1, b"hello"),)
-    machine.run([b"background"], environ={}, cwd="/tmp")  # what it left is no session
+    assert process.read(PATIENCE) == (Output(1, b"hello"),)
+    machine.run(CommandRequest(("background",), {}, "/tmp"))  # what it left is no session
     state = machine.state()
     (session,) = state.sessions
     assert session.pid == process.pid
@@ -92,12 +92,12 @@ def test_it_is_taken_while_programs_run_and_names_them(machine: Machine) -> None
     twin = twin_of(machine, state)
     assert len(twin.kernel.processes) == 1
     process.write(b" again")
-    assert process.read(PATIENCE) == ((1, b" again"),)
+    assert process.read(PATIENCE) == (Output(1, b" again"),)
 
 
 def test_a_session_in_a_directory_that_was_removed_has_none(machine: Machine) -> None:
     machine.files.mkdir("/tmp/d")
-    process = machine.start([b"sleep"], environ={}, cwd="/tmp/d")
+    process = machine.start(CommandRequest(("sleep",), {}, "/tmp/d", stdin=None))
     machine.files.remove("/tmp/d")
     assert [session.cwd for session in machine.state().sessions] == [None]
     process.kill()
@@ -105,7 +105,7 @@ def test_a_session_in_a_directory_that_was_removed_has_none(machine: Machine) ->
 
 def test_a_file_that_was_removed_but_open_costs_the_twin_nothing(machine: Machine) -> None:
     machine.files.mkdir("/tmp/d")
-    process = machine.start([b"sleep"], environ={}, cwd="/tmp/d")
+    process = machine.start(CommandRequest(("sleep",), {}, "/tmp/d", stdin=None))
     machine.files.remove("/tmp/d")
     assert machine.kernel.root.space.used_inodes == 1
     assert twin_of(machine, machine.state()).kernel.root.space.used_inodes == 0
@@ -113,10 +113,10 @@ def test_a_file_that_was_removed_but_open_costs_the_twin_nothing(machine: Machin
 
 
 def test_a_terminal_of_the_first_does_not_keep_the_twin_from_its_own(machine: Machine) -> None:
-    terminal = machine.open_terminal([b"echo"], environ={}, cwd="/tmp")
+    terminal = machine.open_terminal(CommandRequest(("echo",), {}, "/tmp"))
     twin = twin_of(machine, machine.state())
     assert twin.files.list("/dev/pts") == []
-    own = twin.open_terminal([b"echo"], environ={}, cwd="/tmp")
+    own = twin.open_terminal(CommandRequest(("echo",), {}, "/tmp"))
     own.write(b"typed\n")
     assert own.read().startswith(b"typed")
     own.close()

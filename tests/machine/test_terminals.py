@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wasmsand.machine import Machine, SandboxTerminal
+from wasmsand.machine import CommandRequest, Machine, SandboxTerminal
 
 pytestmark = pytest.mark.no_userland
 PATIENCE = 30.0
@@ -21,7 +21,7 @@ def read_until(terminal: SandboxTerminal, end: bytes) -> bytes:
 
 @pytest.fixture
 def terminal(machine: Machine) -> SandboxTerminal:
-    return machine.open_terminal([b"echo"], environ={}, cwd="/tmp")
+    return machine.open_terminal(CommandRequest(("echo",), {}, "/tmp"))
 
 
 def test_lines_are_echoed_by_the_terminal_and_by_the_program(terminal: SandboxTerminal) -> None:
@@ -41,9 +41,9 @@ def test_the_interrupt_key_ends_the_program(terminal: SandboxTerminal) -> None:
     assert terminal.wait(PATIENCE) == 130
 
 
-@pytest.mark.parametrize("name", [b"spin", b"sleep", b"echo"])
-def test_hanging_up_ends_the_program(machine: Machine, name: bytes) -> None:
-    terminal = machine.open_terminal([name], environ={}, cwd="/tmp")
+@pytest.mark.parametrize("name", ["spin", "sleep", "echo"])
+def test_hanging_up_ends_the_program(machine: Machine, name: str) -> None:
+    terminal = machine.open_terminal(CommandRequest((name,), {}, "/tmp"))
     assert terminal.wait(0.05) is None
     terminal.close()
     terminal.close()
@@ -65,7 +65,7 @@ def test_a_large_paste_arrives_whole(terminal: SandboxTerminal) -> None:
 
 
 def test_output_that_nobody_reads_waits(machine: Machine) -> None:
-    terminal = machine.open_terminal([b"chatter"], environ={}, cwd="/tmp")
+    terminal = machine.open_terminal(CommandRequest(("chatter",), {}, "/tmp"))
     assert terminal.wait(0.1) is None
     assert len(machine.kernel.terminals[0].output) <= 65536
     assert len(terminal.read(1000)) == 1000

@@ -16,11 +16,12 @@ from typing import Any
 from urllib.parse import quote
 
 from wasmsand.http.answers import ended_of, exact_bytes, object_of
-from wasmsand.http.remote_process import RemoteProcess
-from wasmsand.http.transport import Exchange, Transport
-from wasmsand.sdk.backend import BackendProcess, Cancellation, CommandRequest, Completed, Ended
+from wasmsand.http.process import HttpProcess
+from wasmsand.http.transport import HttpExchange, Transport
+from wasmsand.sdk.backend import BackendProcess, Cancellation, CommandRequest, Completed
 from wasmsand.sdk.errors import SandboxError
-from wasmsand.sdk.options import LIMIT_NAMES, SandboxOptions
+from wasmsand.sdk.option_table import Interface
+from wasmsand.sdk.options import OPTIONS, SandboxOptions
 from wasmsand.sdk.remote_limits import WithoutTerminals
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
@@ -32,8 +33,12 @@ def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> H
     """A new sandbox of the server at `url`. Raises `ServerError` and `ConnectionLostError`."""
     if options.wasm_dir is not None:
         raise ValueError("wasm_dir is a directory of this machine, which the server cannot read")
-    # Variables, directory and timeout are kept on this side.
-    wanted = {name: getattr(options, name) for name in LIMIT_NAMES}
+    # Variables, directory and timeout are kept on this side of the seam.
+    wanted = {
+        option.name: getattr(options, option.name)
+        for option in OPTIONS
+        if option.is_below_seam and Interface.HTTP in option.interfaces
+    }
     return _backend(Transport(url, token), options, "POST", "/v1/sandboxes", wanted)
 
 
@@ -94,7 +99,7 @@ class HttpBackend(WithoutTerminals):
 
     def run(self, request: CommandRequest, cancellation: Cancellation | None = None) -> Completed:
         """See `Backend`."""
-        exchange = Exchange()
+        exchange = HttpExchange()
         if cancellation is not None:
             # The server ends the command of a client that goes away.
             cancellation.on_cancel(exchange.break_off)
@@ -111,11 +116,15 @@ class HttpBackend(WithoutTerminals):
             )
         except SandboxError:
             if exchange.broken:
-                return Completed(Ended(137, False, 0.0), b"", b"", False)
+                return Completed(137, False, 0.0)
             raise
         outcome = object_of(answer)
+        ended = ended_of(outcome)
         return Completed(
-            ended_of(outcome),
+            ended.exit_code,
+            ended.timed_out,
+            ended.seconds,
+            ended.notices,
             exact_bytes(outcome.get("stdout"), outcome.get("stdout_base64")),
             exact_bytes(outcome.get("stderr"), outcome.get("stderr_base64")),
             bool(outcome["truncated"]),
@@ -128,7 +137,7 @@ class HttpBackend(WithoutTerminals):
         wanted["inputs"] = request.extra_inputs
         wanted["outputs"] = request.extra_outputs
         state = self._post("/commands", wanted)
-        return RemoteProcess(self._transport, f"{self._path}/commands/{state['id']}", state["pid"])
+        return HttpProcess(self._transport, f"{self._path}/commands/{state['id']}", state["pid"])
 
     def processes(self) -> list[ProcessInfo]:
         """See `Backend`."""

@@ -23,6 +23,7 @@ from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.vfs import FrozenTree
+from wasmsand.machine.command import CommandRequest
 from wasmsand.machine.machine import Machine, timer_service
 
 ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "TZ": "CHECKPOINT0", "LC_ALL": "C.UTF-8"}
@@ -116,7 +117,7 @@ def _run(
     machine.kernel.checkpoint_reached = reached
     patience = _Patience(machine)
     try:
-        completed = machine.run([path.encode()], environ=environ, cwd=_DIRECTORY)
+        completed = machine.run(CommandRequest((path,), environ, _DIRECTORY))
     except KernelError as error:
         patience.require(path, error)
         raise

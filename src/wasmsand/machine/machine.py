@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import weakref
 from _thread import start_new_thread
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -41,16 +41,20 @@ from wasmsand.kernel.vfs import FrozenTree, TreeFs
 from wasmsand.kernel.wait import WouldBlock
 from wasmsand.machine.at_rest import MachineState, forget_terminals, state_of
 from wasmsand.machine.charging import make_program
-from wasmsand.machine.command import Completed, run_command
+from wasmsand.machine.command import (
+    CommandRequest,
+    Completed,
+)
 from wasmsand.machine.files import SandboxFiles
 from wasmsand.machine.guest import Guest
-from wasmsand.machine.hosted import HostProcess
 from wasmsand.machine.image import base_image, image_with_wasm_programs
 from wasmsand.machine.launch import steadily
 from wasmsand.machine.loading import ModuleLoader, ProgramRejected
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
 from wasmsand.machine.renewal import newest_image
+from wasmsand.machine.running import run_command
+from wasmsand.machine.streamed import StreamedProcess
 from wasmsand.machine.terminal import SandboxTerminal
 from wasmsand.machine.timers import TimerOwner, TimerService
 from wasmsand.machine.wasm_programs import find_wasm_programs
@@ -169,86 +173,21 @@ class Machine:
         return state_of(self)
 
     def run(
-        self,
-        argv: Sequence[bytes],
-        *,
-        environ: Mapping[str, str],
-        cwd: str,
-        stdin: bytes = b"",
-        timeout_seconds: float | None = None,
-        on_stdout: Callable[[bytes], None] | None = None,
-        on_stderr: Callable[[bytes], None] | None = None,
-        on_started: Callable[[int], None] | None = None,
+        self, request: CommandRequest, on_started: Callable[[int], None] | None = None
     ) -> Completed:
         """Run a program to its end and capture what it prints. `on_started` gets its job (see
         `end_job`) when it runs."""
-        return run_command(
-            self,
-            tuple(argv),
-            _environment(environ),
-            _bytes(cwd),
-            stdin,
-            timeout_seconds,
-            on_stdout,
-            on_stderr,
-            on_started,
-        )
+        return run_command(self, request, on_started)
 
-    def start(
-        self,
-        argv: Sequence[bytes],
-        *,
-        environ: Mapping[str, str],
-        cwd: str,
-        stdin: bytes | None = None,
-        extra_inputs: Sequence[int] = (),
-        extra_outputs: Sequence[int] = (),
-        timeout_seconds: float | None = None,
-    ) -> HostProcess:
-        """Run a program with streams to and from it. Without `stdin` that is one of them."""
-        return HostProcess(
-            self,
-            tuple(argv),
-            _environment(environ),
-            _bytes(cwd),
-            stdin,
-            extra_inputs,
-            extra_outputs,
-            timeout_seconds,
-        )
+    def start(self, request: CommandRequest) -> StreamedProcess:
+        """Run a program with streams to and from it."""
+        return StreamedProcess(self, request)
 
     def open_terminal(
-        self,
-        argv: Sequence[bytes],
-        *,
-        environ: Mapping[str, str],
-        cwd: str,
-        rows: int = 24,
-        columns: int = 80,
+        self, request: CommandRequest, rows: int = 24, columns: int = 80
     ) -> SandboxTerminal:
-        """Run a program on a pseudo-terminal."""
-        return SandboxTerminal(self, tuple(argv), _environment(environ), _bytes(cwd), rows, columns)
-
-    def start_process(
-        self,
-        argv: tuple[bytes, ...],
-        environ: tuple[bytes, ...],
-        cwd: bytes,
-        files: Mapping[int, OpenFile],
-        on_end: Callable[[], None],
-        *,
-        terminal: Terminal | None = None,
-        deadline_ns: int | None = None,
-    ) -> Process:
-        """Start a program with these files, by descriptor; `on_end` is called under the lock.
-
-        Raises `TimeoutError` if it is still being compiled at `deadline_ns`.
-        """
-        guest = self.make_process(
-            argv, environ, cwd, files, on_end, terminal=terminal, deadline_ns=deadline_ns
-        )
-        guest.start()
-        return guest.process
+        """Run a program on a pseudo-terminal, which is its standard input and output."""
+        return SandboxTerminal(self, request, rows, columns)
 
     def make_process(
         self,
@@ -261,7 +200,11 @@ class Machine:
         terminal: Terminal | None = None,
         deadline_ns: int | None = None,
     ) -> Guest:
-        """As `start_process`, but nothing runs yet."""
+        """A process of a program with these files, by descriptor; nothing runs yet (see `Guest`).
+        `on_end` is called under the lock.
+
+        Raises `TimeoutError` if the program is still being compiled at `deadline_ns`.
+        """
         with self.lock:
             if self.closed:  # nobody would ever end it
                 raise KernelError(Errno.ESRCH, "the machine was closed")
@@ -378,11 +321,3 @@ def _abandon(kernel: Kernel, lock: SandboxLock, owner: int) -> None:
     forked from the machine's has nothing of it that runs."""
     if os.getpid() == owner:
         start_new_thread(_end_everything, (kernel, lock))
-
-
-def _environment(environ: Mapping[str, str]) -> tuple[bytes, ...]:
-    return tuple(_bytes(f"{name}={value}") for name, value in environ.items())
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")

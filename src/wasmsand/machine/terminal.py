@@ -13,7 +13,13 @@ from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.files.terminal import Terminal, TerminalFile
 from wasmsand.kernel.flags import O_RDWR
 from wasmsand.kernel.process.process import Process
-from wasmsand.machine.command import exit_code_of
+from wasmsand.kernel.wait import WaitQueue
+from wasmsand.machine.command import (
+    CommandRequest,
+    exit_code_of,
+    guest_bytes,
+    guest_environment,
+)
 from wasmsand.machine.parking import Parker
 
 if TYPE_CHECKING:
@@ -26,16 +32,15 @@ class SandboxTerminal:
     def __init__(
         self,
         machine: Machine,
-        argv: tuple[bytes, ...],
-        environ: tuple[bytes, ...],
-        cwd: bytes,
+        request: CommandRequest,
         rows: int,
         columns: int,
     ) -> None:
         self._machine = machine
         self._parker = Parker(machine.lock, machine.kernel.clock)
+        # Guarded by the lock:
         self._has_ended = False
-        """Guarded by the lock."""
+        self._end_queue = WaitQueue()
         with machine.lock:
             self._terminal: Terminal = machine.kernel.new_terminal(
                 machine.identity.uid, machine.identity.gid
@@ -44,22 +49,25 @@ class SandboxTerminal:
             file = TerminalFile(self._terminal, O_RDWR)
         files = dict.fromkeys((0, 1, 2), file)
         try:
-            self._process: Process = machine.start_process(
-                argv,
-                environ,
-                cwd,
+            guest = machine.make_process(
+                tuple([guest_bytes(word) for word in request.argv]),
+                guest_environment(request.environ),
+                guest_bytes(request.cwd),
                 files,
                 self._end,
                 terminal=self._terminal,
             )
+            guest.start()
         except KernelError:
             with machine.lock:
                 file.dispose()
                 self._terminal.close_master()
             raise
+        self._process: Process = guest.process
 
     def _end(self) -> None:
         self._has_ended = True
+        self._end_queue.wake()
         self._terminal.changed.wake()
 
     def read(self, count: int = 65536) -> bytes:
@@ -93,7 +101,7 @@ class SandboxTerminal:
             while not self._has_ended:
                 if deadline is not None and clock.monotonic() >= deadline:
                     return None
-                parker.park((self._terminal.changed,), deadline)
+                parker.park((self._end_queue,), deadline)
         return exit_code_of(self._process.exit_status)
 
     def close(self) -> None:

@@ -146,7 +146,7 @@ class ProcessBackend(WithoutTerminals):
         params["extraInputs"] = list(request.extra_inputs)
         params["extraOutputs"] = list(request.extra_outputs)
         result = self._call("commands.start", **params)
-        return RemoteProcess(self._connection, result.integer("command"), result.integer("pid"))
+        return RpcProcess(self._connection, result.integer("command"), result.integer("pid"))
 
     def processes(self) -> list[ProcessInfo]:
         """See `Backend`."""
@@ -261,7 +261,7 @@ class ProcessBackend(WithoutTerminals):
         self._connection.close()
 
 
-class RemoteProcess:
+class RpcProcess:
     """A command that runs in the other process, as a `BackendProcess`."""
 
     def __init__(self, connection: Connection, number: int, pid: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from wasmsand.rpc.method import OK, Method, Result
 from wasmsand.rpc.params import Params
-from wasmsand.rpc.session import Session
+from wasmsand.rpc.session import RpcSession
 from wasmsand.sdk.results import PythonError
 from wasmsand.wire import strict_json
 
@@ -17,7 +17,7 @@ def _timeout(params: Params) -> float | None:
     return params.number("timeoutMs") if params.has("timeoutMs") else None
 
 
-def _shell_open(session: Session, params: Params) -> Result:
+def _shell_open(session: RpcSession, params: Params) -> Result:
     shell = session.sandbox.shell(
         env=params.variables("env") if params.has("env") else None,
         cwd=params.text("cwd") if params.has("cwd") else None,
@@ -29,7 +29,7 @@ def _shell_open(session: Session, params: Params) -> Result:
         raise
 
 
-def _shell_run(session: Session, params: Params) -> Result:
+def _shell_run(session: RpcSession, params: Params) -> Result:
     shell = session.shells.get(params.integer("shell"))
     result = shell.run(
         params.text("command"),
@@ -46,14 +46,14 @@ def _shell_run(session: Session, params: Params) -> Result:
     }
 
 
-def _shell_close(session: Session, params: Params) -> Result:
+def _shell_close(session: RpcSession, params: Params) -> Result:
     shell = session.shells.drop(params.integer("shell"))
     if shell is not None:
         shell.close()
     return OK
 
 
-def _python_open(session: Session, params: Params) -> Result:
+def _python_open(session: RpcSession, params: Params) -> Result:
     interpreter = session.sandbox.python(
         env=params.variables("env") if params.has("env") else None,
         cwd=params.text("cwd") if params.has("cwd") else None,
@@ -65,7 +65,7 @@ def _python_open(session: Session, params: Params) -> Result:
         raise
 
 
-def _python_run(session: Session, params: Params) -> Result:
+def _python_run(session: RpcSession, params: Params) -> Result:
     interpreter = session.interpreters.get(params.integer("python"))
     result = interpreter.run(params.text("code"), timeout_ms=_timeout(params))
     return {
@@ -93,7 +93,7 @@ def _error_out(error: PythonError) -> dict[str, object]:
     return {"type": error.type, "message": error.message, "traceback": error.traceback}
 
 
-def _python_close(session: Session, params: Params) -> Result:
+def _python_close(session: RpcSession, params: Params) -> Result:
     interpreter = session.interpreters.drop(params.integer("python"))
     if interpreter is not None:
         interpreter.close()

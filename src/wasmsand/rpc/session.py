@@ -18,6 +18,7 @@ from wasmsand.rpc.params import invalid
 from wasmsand.rpc.protocol import SANDBOX_ERROR, RequestId, RpcError
 from wasmsand.rpc.transfers import Transfer
 from wasmsand.sdk.backend import Backend, BackendProcess, Cancellation
+from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.errors import (
     ArchiveError,
     CommandError,
@@ -81,7 +82,7 @@ class Handles(Generic[_Kept]):
             return kept
 
 
-class Session:
+class RpcSession:
     """One client's sandbox, from `create` to `kill`."""
 
     def __init__(
@@ -92,6 +93,7 @@ class Session:
         self.barriers = barriers or Barriers()
         self._sandbox: Sandbox | None = None
         self._backend: Backend | None = None
+        self._builder: CommandBuilder | None = None
         self.ended = False
         """Whether the client has asked for the end."""
         self.commands: Handles[BackendProcess] = Handles("command", _COMMANDS_MAX)
@@ -117,6 +119,13 @@ class Session:
             raise self._missing()
         return self._backend
 
+    @property
+    def builder(self) -> CommandBuilder:
+        """What makes requests for commands. Raises `RpcError` if there is no sandbox."""
+        if self._builder is None:
+            raise self._missing()
+        return self._builder
+
     def _missing(self) -> RpcError:
         if self.ended:
             return sandbox_error("ENODEV", "the sandbox was killed")
@@ -135,11 +144,13 @@ class Session:
         """`backend` is the client's."""
         self._sandbox = Sandbox.from_backend(backend, options)
         self._backend = backend
+        self._builder = CommandBuilder(options, self._sandbox.env.chosen)
 
     def end(self) -> None:
         """Destroy the sandbox, if there is one; what waits for it ends."""
         self.ended = True
-        sandbox, self._sandbox, self._backend = self._sandbox, None, None
+        sandbox, self._sandbox = self._sandbox, None
+        self._backend = self._builder = None
         if sandbox is not None:
             sandbox.kill()
         self.commands.drop_all()

@@ -7,24 +7,17 @@ by `Params`, so that a peer that sends nonsense is told, or found out, by an `Rp
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from wasmsand.rpc.params import Params, invalid
+from wasmsand.rpc.params import Params
 from wasmsand.sdk.backend import Completed, Ended, Output
-from wasmsand.sdk.options import SandboxOptions
+from wasmsand.sdk.option_table import Interface, Option, OptionKind
+from wasmsand.sdk.options import OPTIONS, SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
 _STEP = 768 * 1024
 """Bytes that are encoded at once; a multiple of 3."""
-LIMITS = {
-    "fsLimitBytes": "fs_limit_bytes",
-    "maxInodes": "max_inodes",
-    "memoryLimitBytes": "memory_limit_bytes",
-    "maxProcesses": "max_processes",
-    "maxOpenFiles": "max_open_files",
-    "maxOutputBytes": "max_output_bytes",
-}
-"""Options that are limits: JSON's names and Python's."""
 
 
 def data_out(data: bytes) -> str:
@@ -35,10 +28,37 @@ def data_out(data: bytes) -> str:
     return b"".join(base64.b64encode(data[at : at + _STEP]) for at in steps).decode("ascii")
 
 
+_READERS: Mapping[OptionKind, Callable[[Params, str], object]] = {
+    OptionKind.COUNT: Params.integer,
+    OptionKind.MILLISECONDS: Params.number,
+    OptionKind.VARIABLES: Params.variables,
+    OptionKind.GUEST_DIRECTORY: Params.text,
+    OptionKind.HOST_DIRECTORY: Params.text,
+}
+"""How an option is read, by its kind."""
+
+
+def options_of(table: Iterable[Option] = OPTIONS) -> tuple[Option, ...]:
+    """The options that a client may set."""
+    return tuple(option for option in table if Interface.JSON_RPC in option.interfaces)
+
+
+def options_in(params: Params, table: Iterable[Option] = OPTIONS) -> dict[str, Any]:
+    """The options that a client has given. Null is the default, or None where that is a value."""
+    given: dict[str, Any] = {}
+    for option in options_of(table):
+        name = option.json_name
+        if params.has(name):
+            given[option.name] = _READERS[option.kind](params, name)
+        elif params.is_given(name) and option.kind.has_none:
+            given[option.name] = None
+    return given
+
+
 def options_out(options: SandboxOptions) -> dict[str, object]:
     """What `create` needs to make the machine of a sandbox."""
-    limits = {name: getattr(options, option) for name, option in LIMITS.items()}
-    return {"wasmDir": options.wasm_dir, **limits}
+    below = [option for option in options_of() if option.is_below_seam]
+    return {option.json_name: getattr(options, option.name) for option in below}
 
 
 def file_info_out(info: FileInfo) -> dict[str, object]:
@@ -88,7 +108,7 @@ def ended_in(params: Params) -> Ended:
 def completed_out(completed: Completed) -> dict[str, object]:
     """What a command left behind."""
     return {
-        **ended_out(completed.ended),
+        **ended_out(completed),
         "stdout": data_out(completed.stdout),
         "stderr": data_out(completed.stderr),
         "truncated": completed.truncated,
@@ -97,8 +117,15 @@ def completed_out(completed: Completed) -> dict[str, object]:
 
 def completed_in(params: Params) -> Completed:
     """What `completed_out` made."""
+    ended = ended_in(params)
     return Completed(
-        ended_in(params), params.data("stdout"), params.data("stderr"), params.flag("truncated")
+        ended.exit_code,
+        ended.timed_out,
+        ended.seconds,
+        ended.notices,
+        params.data("stdout"),
+        params.data("stderr"),
+        params.flag("truncated"),
     )
 
 
@@ -168,11 +195,3 @@ def usage_in(params: Params) -> Usage:
         cpu_time_ms=params.number("cpuTimeMs"),
         kernel_bytes=params.integer("kernelBytes"),
     )
-
-
-def descriptors_in(params: Params, name: str) -> tuple[int, ...]:
-    """Numbers of further descriptors."""
-    numbers = params.integers(name)
-    if any(not 3 <= number < 256 for number in numbers):
-        raise invalid(f"{name} must be descriptors from 3 to 255")
-    return tuple(numbers)

@@ -1,8 +1,9 @@
 """`Backend`: the one seam between the API and whatever runs the sandbox.
 
-Owns the small set of operations that `Sandbox` and its parts are written on, and the plain
-values that travel through it. A backend is a machine in this process (`local`), one in a
-process of its own, or one behind a server: another backend, never another API.
+Owns the small set of operations that `Sandbox` and its parts are written on. The plain values
+that travel through it are those of `machine/command.py` and `results`. A backend is a machine in
+this process (`local`), one in a process of its own, or one behind a server: another backend,
+never another API.
 
 What the API does above the seam, so that no backend need: checks of arguments, defaults of
 commands, text and its decoding, globs, host directories. What a backend gets is complete and
@@ -27,65 +28,37 @@ Rules for who writes one:
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import IO, Protocol
 
+from wasmsand.machine.command import (
+    STDERR,
+    STDIN,
+    STDOUT,
+    CapturedOutput,
+    CommandRequest,
+    Completed,
+    Ended,
+    Output,
+)
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
-STDIN, STDOUT, STDERR = 0, 1, 2
-
-
-@dataclass(frozen=True, slots=True)
-class CommandRequest:
-    """A program to run: everything that it gets."""
-
-    argv: tuple[str, ...]
-    """The program, found by the PATH of `environ` unless it has a slash, and its arguments."""
-    environ: Mapping[str, str]
-    """The whole environment."""
-    cwd: str
-    timeout_seconds: float | None = None
-    """When every process of the command is killed."""
-    stdin: bytes | None = b""
-    """All of its standard input. None, for `Backend.start` only: the descriptor is a stream,
-    written by `BackendProcess.write`."""
-    extra_inputs: tuple[int, ...] = ()
-    """For `Backend.start`: further descriptors that the host writes to."""
-    extra_outputs: tuple[int, ...] = ()
-    """For `Backend.start`: further descriptors whose output is read, beside 1 and 2."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a command ended."""
-
-    exit_code: int
-    """0-255; 128 plus the signal's number if a signal ended it; 124 on a timeout."""
-    timed_out: bool
-    seconds: float
-    notices: tuple[str, ...] = ()
-    """What the sandbox did to the command, for its user: `out of memory (...); raise ...`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """What a command that ran to its end left behind."""
-
-    ended: Ended
-    stdout: bytes
-    stderr: bytes
-    truncated: bool
-    """Whether output reached max_output_bytes, which ended the command."""
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What a command wrote to one of its output descriptors."""
-
-    fd: int
-    data: bytes
+__all__ = [
+    "CANCELLATION",
+    "STDERR",
+    "STDIN",
+    "STDOUT",
+    "Backend",
+    "BackendProcess",
+    "BackendTerminal",
+    "Cancellation",
+    "CapturedOutput",
+    "CommandRequest",
+    "Completed",
+    "Ended",
+    "Output",
+]
 
 
 class Cancellation:

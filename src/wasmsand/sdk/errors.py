@@ -273,10 +273,15 @@ def file_errors(path: str) -> Iterator[None]:
         raise file_error(_message(error, path), error.errno.name, path) from None
 
 
+def command_error(error: KernelError, program: str) -> CommandError:
+    """The public exception for what the kernel raises when `program` is started or used."""
+    return CommandError(_message(error, program), error.errno.name)
+
+
 @contextmanager
 def command_errors(program: str) -> Iterator[None]:
-    """Make public exceptions of what the kernel raises when `program` is started."""
+    """Make public exceptions of what the kernel raises about `program`."""
     try:
         yield
     except KernelError as error:
-        raise CommandError(_message(error, program), error.errno.name) from None
+        raise command_error(error, program) from None

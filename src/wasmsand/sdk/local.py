@@ -1,27 +1,29 @@
 """`LocalBackend`: a sandbox that is a machine of this process.
 
-Rules: nothing but this module of the SDK knows the machine; whatever the kernel raises
-becomes a public exception here.
+Rules: nothing but this module of the SDK knows the machine, but for the plain values of a command
+(`machine/command.py`); whatever the kernel raises becomes a public exception here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 from wasmsand.kernel.clock import Clock
+from wasmsand.kernel.errno import KernelError
 from wasmsand.machine import (
     ArchiveRejected,
     DiskImageRejected,
     FileEntry,
-    HostProcess,
     ImageMissing,
     Machine,
     MachineOptions,
     MachineState,
     ProcessEntry,
+    StreamedProcess,
     WasmProgramRejected,
     export_tar,
     import_tar,
@@ -42,12 +44,13 @@ from wasmsand.sdk.backend import (
 )
 from wasmsand.sdk.errors import (
     ArchiveError,
-    CommandError,
     DiskImageError,
     FileError,
     ImageMissingError,
     SandboxClosedError,
+    SandboxError,
     WasmDirError,
+    command_error,
     command_errors,
     file_errors,
 )
@@ -58,7 +61,7 @@ from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 class LocalProcess:
     """A program of the machine, as a `BackendProcess`."""
 
-    def __init__(self, process: HostProcess, program: str) -> None:
+    def __init__(self, process: StreamedProcess, program: str) -> None:
         self._process = process
         self._program = program
 
@@ -73,7 +76,7 @@ class LocalProcess:
 
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """See `BackendProcess`."""
-        return tuple(Output(fd, data) for fd, data in self._process.read(timeout_seconds))
+        return self._process.read(timeout_seconds)
 
     def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
         """See `BackendProcess`."""
@@ -86,10 +89,7 @@ class LocalProcess:
 
     def wait(self, timeout_seconds: float | None = None) -> Ended | None:
         """See `BackendProcess`."""
-        end = self._process.wait(timeout_seconds)
-        if end is None:
-            return None
-        return Ended(end.exit_code, end.timed_out, end.seconds, end.notices)
+        return self._process.wait(timeout_seconds)
 
     def kill(self) -> None:
         """See `BackendProcess`."""
@@ -129,59 +129,37 @@ class LocalBackend:
 
     def run(self, request: CommandRequest, cancellation: Cancellation | None = None) -> Completed:
         """See `Backend`."""
-        machine = self._machine
+        machine, on_started = self._machine, None
+        if cancellation is not None:
 
-        def started(job: int) -> None:
-            if cancellation is not None:
-                cancellation.on_cancel(lambda: machine.end_job(job))
+            def on_started(job: int) -> None:
+                cancellation.on_cancel(partial(machine.end_job, job))
 
-        with self._starting(request.argv[0]):
-            completed = machine.run(
-                [_bytes(word) for word in request.argv],
-                environ=request.environ,
-                cwd=request.cwd,
-                stdin=request.stdin or b"",
-                timeout_seconds=request.timeout_seconds,
-                on_started=started,
-            )
-        ended = Ended(completed.exit_code, completed.timed_out, completed.seconds)
-        return Completed(ended, completed.stdout, completed.stderr, completed.truncated)
+        try:
+            return machine.run(request, on_started)
+        except KernelError as error:
+            raise self._start_failure(error, request) from None
 
     def start(self, request: CommandRequest) -> BackendProcess:
         """See `Backend`."""
-        program = request.argv[0]
-        with self._starting(program):
-            process = self._machine.start(
-                [_bytes(word) for word in request.argv],
-                environ=request.environ,
-                cwd=request.cwd,
-                stdin=request.stdin,
-                extra_inputs=request.extra_inputs,
-                extra_outputs=request.extra_outputs,
-                timeout_seconds=request.timeout_seconds,
-            )
-        return LocalProcess(process, program)
+        try:
+            process = self._machine.start(request)
+        except KernelError as error:
+            raise self._start_failure(error, request) from None
+        return LocalProcess(process, request.argv[0])
 
     def open_terminal(self, request: CommandRequest, rows: int, columns: int) -> BackendTerminal:
         """See `Backend`."""
-        with self._starting(request.argv[0]):
-            return self._machine.open_terminal(
-                [_bytes(word) for word in request.argv],
-                environ=request.environ,
-                cwd=request.cwd,
-                rows=rows,
-                columns=columns,
-            )
-
-    @contextmanager
-    def _starting(self, program: str) -> Iterator[None]:
         try:
-            with command_errors(program):
-                yield
-        except CommandError:
-            if self._machine.closed:  # meanwhile, by another thread
-                raise SandboxClosedError("the sandbox was killed; create a new Sandbox") from None
-            raise
+            return self._machine.open_terminal(request, rows, columns)
+        except KernelError as error:
+            raise self._start_failure(error, request) from None
+
+    def _start_failure(self, error: KernelError, request: CommandRequest) -> SandboxError:
+        """The public exception for a command that could not be started."""
+        if self._machine.closed:  # meanwhile, by another thread
+            return SandboxClosedError("the sandbox was killed; create a new Sandbox")
+        return command_error(error, request.argv[0])
 
     def processes(self) -> list[ProcessInfo]:
         """See `Backend`."""
@@ -349,7 +327,3 @@ def _process_info(entry: ProcessEntry) -> ProcessInfo:
         memory_bytes=entry.memory_bytes,
         cpu_time_ms=entry.cpu_ns / 1e6,
     )
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")

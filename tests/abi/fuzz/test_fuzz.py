@@ -23,7 +23,7 @@ from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
-from wasmsand.machine import Machine, MachineOptions
+from wasmsand.machine import CommandRequest, Machine, MachineOptions
 from wasmsand.machine.guest import Guest
 
 SEEDS = int(os.environ.get("WASMSAND_FUZZ_SEEDS", SWEEP_SEEDS))
@@ -84,7 +84,7 @@ def end_everything(machine: Machine) -> None:
 
 
 def run_alive(machine: Machine) -> bytes:
-    return machine.run([b"/usr/bin/alive"], environ={}, cwd="/tmp", timeout_seconds=30).stdout
+    return machine.run(CommandRequest(("/usr/bin/alive",), {}, "/tmp", timeout_seconds=30)).stdout
 
 
 def check_nothing_is_left(machine: Machine) -> None:
@@ -103,12 +103,13 @@ def check_nothing_is_left(machine: Machine) -> None:
 
 
 def run_with_pipes(machine: Machine) -> None:
-    machine.run([PROGRAM], environ={"A": "1"}, cwd="/tmp", timeout_seconds=SECONDS_PER_SEED,
-                stdin=b"some input\n" * 100)  # fmt: skip
+    stdin = b"some input\n" * 100
+    words = (PROGRAM.decode(),)
+    machine.run(CommandRequest(words, {"A": "1"}, "/tmp", SECONDS_PER_SEED, stdin))
 
 
 def run_on_a_terminal(machine: Machine) -> None:
-    terminal = machine.open_terminal([PROGRAM, b"x"], environ={}, cwd="/tmp")
+    terminal = machine.open_terminal(CommandRequest((PROGRAM.decode(), "x"), {}, "/tmp"))
     terminal.write(b"some input\nhalf a line")
     terminal.wait(SECONDS_PER_SEED)
     terminal.resize(10, 20)

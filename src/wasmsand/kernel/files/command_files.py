@@ -1,33 +1,44 @@
 """Files whose other side is the host program: given input, captured output.
 
-Owns `CommandInput` and `CommandOutput`. Rules: to the guest they look like pipes; output
-past its limit is dropped and `on_overflow` is called once; a sink may be closed by
-the host, after which writes are accepted and dropped, so that a background process
-does not die because nobody listens any more.
+Owns `CommandInput`, `CommandOutput` and `OutputSink`. Rules: to the guest they look like pipes;
+a write never waits; when the host has detached an output, writes are accepted and dropped, so
+that a background process does not die because nobody listens any more. The status of a file is
+made when it is first asked for: most programs never ask.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import O_RDONLY, O_WRONLY, POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM
 from wasmsand.kernel.vfs import Stat
 
 
+class OutputSink(Protocol):
+    """What gets the output of a command. Called under the sandbox's lock."""
+
+    def printed(self, fd: int, data: bytes) -> None:
+        """`data` was written to the descriptor `fd`."""
+
+    def output_closed(self) -> None:
+        """Nobody holds one of the outputs any more."""
+
+
 class CommandInput(OpenFile):
     """Bytes given by the host before the process started."""
 
-    __slots__ = ("_data", "_position", "_stat")
+    __slots__ = ("_data", "_make_stat", "_position", "_stat")
 
     kind: ClassVar[str] = "pipe"
 
-    def __init__(self, data: bytes, stat: Stat) -> None:
+    def __init__(self, data: bytes, make_stat: Callable[[], Stat]) -> None:
         super().__init__(O_RDONLY)
         self._data = data
         self._position = 0
-        self._stat = stat
+        self._make_stat = make_stat
+        self._stat: Stat | None = None
 
     def read(self, count: int) -> bytes:
         taken = self._data[self._position : self._position + count]
@@ -42,64 +53,43 @@ class CommandInput(OpenFile):
         return POLLIN | POLLRDNORM
 
     def stat(self) -> Stat:
+        if self._stat is None:
+            self._stat = self._make_stat()
         return self._stat
 
 
 class CommandOutput(OpenFile):
-    """Output captured by the host, up to a limit."""
+    """One output of a command that the host captures."""
 
-    __slots__ = (
-        "_on_close",
-        "_on_data",
-        "_on_overflow",
-        "_stat",
-        "captured",
-        "closed",
-        "limit",
-        "truncated",
-    )
+    __slots__ = ("_fd", "_make_stat", "_sink", "_stat")
 
     kind: ClassVar[str] = "pipe"
 
-    def __init__(
-        self,
-        limit: int,
-        stat: Stat,
-        *,
-        on_data: Callable[[bytes], None] | None = None,
-        on_overflow: Callable[[], None] | None = None,
-        on_close: Callable[[], None] | None = None,
-    ) -> None:
+    def __init__(self, fd: int, sink: OutputSink, make_stat: Callable[[], Stat]) -> None:
         super().__init__(O_WRONLY)
-        self.limit = limit
-        self.captured = bytearray()
-        self.truncated = False
-        self.closed = False
-        self._stat = stat
-        self._on_data = on_data
-        self._on_overflow = on_overflow
-        self._on_close = on_close
+        self._fd = fd
+        self._sink: OutputSink | None = sink
+        self._make_stat = make_stat
+        self._stat: Stat | None = None
 
     def write(self, data: bytes) -> int:
-        if self.closed or self.truncated:
-            return len(data)
-        kept = data[: self.limit - len(self.captured)]
-        self.captured += kept
-        if self._on_data is not None and kept:
-            self._on_data(kept)
-        if len(kept) < len(data):
-            self.truncated = True
-            if self._on_overflow is not None:
-                self._on_overflow()
+        if self._sink is not None:
+            self._sink.printed(self._fd, data)
         return len(data)
+
+    def detach(self) -> None:
+        """The host listens no longer."""
+        self._sink = None
 
     def poll(self) -> int:
         return POLLOUT | POLLWRNORM
 
     def stat(self) -> Stat:
+        if self._stat is None:
+            self._stat = self._make_stat()
         return self._stat
 
     def release(self) -> None:
-        self.closed = True
-        if self._on_close is not None:
-            self._on_close()
+        sink, self._sink = self._sink, None
+        if sink is not None:
+            sink.output_closed()

@@ -24,7 +24,7 @@ _PIECE: Final = 1024 * 1024
 """Of input that one request carries: what the command does not take is sent again."""
 
 
-class RemoteProcess:
+class HttpProcess:
     """A command that a server runs."""
 
     def __init__(self, transport: Transport, path: str, pid: int) -> None:

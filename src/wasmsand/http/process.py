@@ -1,30 +1,25 @@
 """A started command of a server's sandbox, as the SDK's `BackendProcess`.
 
-Rules: waiting is done by the server, for a bounded time per request, so that a server
-that is gone is noticed; a batch of output that was asked for is kept by the server until
-the next is.
+Rules: waiting is done by the server, for a bounded time per request; the server keeps a batch of
+output until the next one is asked for.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-import time
 import weakref
 from _thread import start_new_thread
-from typing import Any, Final
+from typing import Any
 
 from wasmsand.http.answers import ended_of, exact_bytes, object_of
 from wasmsand.http.transport import Transport
 from wasmsand.sdk.backend import STDIN, Ended, Output
 from wasmsand.sdk.errors import ForkedError, SandboxError
-
-_POLL_SECONDS: Final = 20.0
-_PIECE: Final = 1024 * 1024
-"""Of input that one request carries: what the command does not take is sent again."""
+from wasmsand.sdk.polled_process import PolledProcess
 
 
-class HttpProcess:
+class HttpProcess(PolledProcess):
     """A command that a server runs."""
 
     def __init__(self, transport: Transport, path: str, pid: int) -> None:
@@ -42,56 +37,36 @@ class HttpProcess:
         """See `BackendProcess`."""
         return self._pid
 
-    def now(self) -> float:
-        """See `BackendProcess`: the host's time, for the other side measures relative times."""
-        return time.monotonic()
-
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """See `BackendProcess`."""
         if os.getpid() != self._owner:  # two readers would take each other's output
             raise ForkedError.here("command")
-        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         with self._reading:
-            while True:
-                step = _step(deadline)
-                batch = self._get("/output", after=self._number, wait_ms=step * 1000)
-                fresh = batch["number"] != self._number
-                self._number = batch["number"]
-                if fresh or batch["ended"]:
-                    return tuple(
-                        Output(piece["fd"], exact_bytes(piece.get("text"), piece.get("base64")))
-                        for piece in batch["pieces"]
-                    )
-                if deadline is not None and time.monotonic() >= deadline:
-                    raise TimeoutError
+            return super().read(timeout_seconds)
 
-    def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
-        """See `BackendProcess`."""
-        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
-        done = 0
-        while done < len(data):
-            query = {"fd": fd, "wait_ms": _step(deadline) * 1000}
-            piece = data[done : done + _PIECE]
-            answer = self._transport.ask("POST", f"{self._path}/input", query=query, content=piece)
-            written = int(object_of(answer)["written"])
-            done += written
-            if written < len(piece) and deadline is not None and time.monotonic() >= deadline:
-                break
-        return done
+    def _read_for(self, seconds: float) -> tuple[Output, ...] | None:
+        batch = self._get("/output", after=self._number, wait_ms=seconds * 1000)
+        is_fresh = batch["number"] != self._number
+        self._number = batch["number"]
+        if not is_fresh and not batch["ended"]:
+            return None
+        return tuple(
+            Output(piece["fd"], exact_bytes(piece.get("text"), piece.get("base64")))
+            for piece in batch["pieces"]
+        )
+
+    def _write_for(self, data: bytes, fd: int, seconds: float) -> int:
+        query = {"fd": fd, "wait_ms": seconds * 1000}
+        answer = self._transport.ask("POST", f"{self._path}/input", query=query, content=data)
+        return int(object_of(answer)["written"])
+
+    def _wait_for(self, seconds: float) -> Ended | None:
+        end = self._get("", wait_ms=seconds * 1000)["end"]
+        return None if end is None else ended_of(end)
 
     def close_input(self, fd: int = STDIN) -> None:
         """See `BackendProcess`."""
         self._transport.ask("DELETE", f"{self._path}/input", query={"fd": fd})
-
-    def wait(self, timeout_seconds: float | None = None) -> Ended | None:
-        """See `BackendProcess`."""
-        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
-        while True:
-            end = self._get("", wait_ms=_step(deadline) * 1000)["end"]
-            if end is not None:
-                return ended_of(end)
-            if deadline is not None and time.monotonic() >= deadline:
-                return None
 
     def kill(self) -> None:
         """See `BackendProcess`."""
@@ -99,13 +74,6 @@ class HttpProcess:
 
     def _get(self, part: str, **query: object) -> dict[str, Any]:
         return object_of(self._transport.ask("GET", self._path + part, query=query))
-
-
-def _step(deadline: float | None) -> float:
-    """How long one request waits."""
-    if deadline is None:
-        return _POLL_SECONDS
-    return max(0.0, min(_POLL_SECONDS, deadline - time.monotonic()))
 
 
 def _forget(transport: Transport, path: str, owner: int) -> None:

@@ -22,7 +22,7 @@ from wasmsand.sdk.backend import Backend, BackendProcess, CommandRequest
 from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder
 from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.opening import open_backend
-from wasmsand.sdk.options import HOME, Isolation, SandboxOptions
+from wasmsand.sdk.options import Isolation, SandboxOptions
 
 MAX_STARTED = 64
 """Started commands of one sandbox that are remembered; those that ended make room."""
@@ -50,12 +50,7 @@ class ServedSandbox:
         self.env = Environment(self._attachment)
         self._builder = CommandBuilder(options, self.env.chosen, max_command_seconds)
         self._started: dict[str, Started] = {}
-        if options.cwd != HOME:
-            try:
-                self.backend.make_directory(options.cwd)
-            except BaseException:
-                self.kill()
-                raise
+        self._attachment.make_working_directory()
 
     @property
     def backend(self) -> Backend:

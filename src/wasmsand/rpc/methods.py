@@ -64,7 +64,7 @@ def _env_all(session: RpcSession, _: Params) -> Result:
 
 
 def _usage(session: RpcSession, _: Params) -> Result:
-    return values.usage_out(session.backend.usage())
+    return values.record_out(session.backend.usage())
 
 
 def _kill(session: RpcSession, _: Params) -> Result:

@@ -22,10 +22,10 @@ from wasmsand.wire.channel import PeerGone
 def _run(session: RpcSession, params: Params) -> Result:
     result = session.sandbox.commands.run(
         params.text("command"),
-        stdin=params.data("stdin") if params.has("stdin") else None,
-        env=params.variables("env") if params.has("env") else None,
-        cwd=params.text("cwd") if params.has("cwd") else None,
-        timeout_ms=params.number("timeoutMs") if params.has("timeoutMs") else None,
+        stdin=params.optional(Params.data, "stdin"),
+        env=params.optional(Params.variables, "env"),
+        cwd=params.optional(Params.text, "cwd"),
+        timeout_ms=params.optional(Params.number, "timeoutMs"),
     )
     return {
         "exitCode": result.exit_code,
@@ -43,13 +43,13 @@ def _request(
 ) -> CommandRequest:
     """What a client asks for; `stdin` and `timeout_ms` are for those who do not say."""
     if params.is_given("timeoutMs"):
-        timeout_ms = params.number("timeoutMs") if params.has("timeoutMs") else None
+        timeout_ms = params.optional(Params.number, "timeoutMs")
     return session.builder.request(
         params.command("command"),
         stdin=params.data("stdin") if params.has("stdin") else stdin,
-        env=params.variables("env") if params.has("env") else None,
-        environ=params.variables("environ") if params.has("environ") else None,
-        cwd=params.text("cwd") if params.has("cwd") else None,
+        env=params.optional(Params.variables, "env"),
+        environ=params.optional(Params.variables, "environ"),
+        cwd=params.optional(Params.text, "cwd"),
         timeout_ms=timeout_ms,
         inputs=params.integers("extraInputs"),
         outputs=params.integers("extraOutputs"),
@@ -64,11 +64,7 @@ def _commands_run(session: RpcSession, params: Params) -> Result:
 def _start(session: RpcSession, params: Params) -> Result:
     streams = params.flag("stream")
     process = session.backend.start(_request(session, params, stdin=None, timeout_ms=None))
-    try:
-        number = session.commands.add(process)
-    except BaseException:
-        process.kill()
-        raise
+    number = session.commands.add(process)
     if streams:
         session.after_response.append(lambda: _stream(session, number, process))
     return {"command": number, "pid": process.pid}
@@ -146,7 +142,7 @@ def _cancel(session: RpcSession, params: Params) -> Result:
 
 
 def _list(session: RpcSession, _: Params) -> Result:
-    return {"processes": [values.process_info_out(info) for info in session.backend.processes()]}
+    return {"processes": [values.record_out(info) for info in session.backend.processes()]}
 
 
 def _signal(session: RpcSession, params: Params) -> Result:

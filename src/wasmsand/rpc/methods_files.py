@@ -41,7 +41,7 @@ def _append(session: RpcSession, params: Params) -> Result:
 def _read(session: RpcSession, params: Params) -> Result:
     path = _path(session, params)
     offset = params.integer("offset", 0)
-    count = params.integer("count") if params.has("count") else None
+    count = params.optional(Params.integer, "count")
     if offset < 0 or (count is not None and count < 0):
         raise invalid("offset and count must not be negative")
     return {"data": values.data_out(session.backend.read_file(path, offset, count))}
@@ -51,14 +51,14 @@ def _list(session: RpcSession, params: Params) -> Result:
     entries = session.backend.list_directory(
         _path(session, params), recursive=params.flag("recursive")
     )
-    describe = values.file_info_out if params.flag("details") else _entry
+    describe = values.record_out if params.flag("details") else _entry
     return {"entries": [describe(info) for info in entries]}
 
 
 def _stat(session: RpcSession, params: Params) -> Result:
     follow = not params.is_given("follow") or params.flag("follow")
     info = session.backend.stat(_path(session, params), follow=follow)
-    return values.file_info_out(info) if params.flag("details") else _entry(info)
+    return values.record_out(info) if params.flag("details") else _entry(info)
 
 
 def _entry(info: FileInfo) -> dict[str, object]:
@@ -126,20 +126,13 @@ def _write_stream(session: RpcSession, params: Params) -> Result:
                 raise no_space(path, limit)
         backend.write_file(path, b"".join(held), mode=mode)
 
-    return _added(session, Incoming(write))
+    return {"stream": session.transfers.add(Incoming(write))}
 
 
 def _import_tar(session: RpcSession, params: Params) -> Result:
     backend, path = session.backend, _path(session, params)
-    return _added(session, Incoming(lambda pieces: backend.import_tar(path, pieces)))
-
-
-def _added(session: RpcSession, incoming: Incoming) -> Result:
-    try:
-        return {"stream": session.transfers.add(incoming)}
-    except BaseException:
-        incoming.close()
-        raise
+    incoming = Incoming(lambda pieces: backend.import_tar(path, pieces))
+    return {"stream": session.transfers.add(incoming)}
 
 
 def _stream_read(session: RpcSession, params: Params) -> Result:
@@ -172,9 +165,7 @@ def _stream_finish(session: RpcSession, params: Params) -> Result:
 
 
 def _stream_close(session: RpcSession, params: Params) -> Result:
-    stream = session.transfers.drop(params.integer("stream"))
-    if stream is not None:
-        stream.close()
+    session.transfers.end(params.integer("stream"))
     return OK
 
 

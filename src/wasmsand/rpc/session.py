@@ -43,7 +43,9 @@ _Kept = TypeVar("_Kept")
 class Handles(Generic[_Kept]):
     """Things that a client knows by number."""
 
-    def __init__(self, kind: str, limit: int) -> None:
+    def __init__(self, kind: str, limit: int, end: Callable[[_Kept], object]) -> None:
+        """`end` ends one."""
+        self._end = end
         self._kind = kind
         self._limit = limit
         self._lock = threading.Lock()
@@ -52,15 +54,14 @@ class Handles(Generic[_Kept]):
         self._kept: dict[int, _Kept] = {}
 
     def add(self, thing: _Kept) -> int:
-        """The number of a new one."""
+        """The number of a new one. Raises `RpcError` if there are too many; then it is ended."""
         with self._lock:
-            if len(self._kept) >= self._limit:
-                raise sandbox_error(
-                    "EMFILE", f"there are {self._limit} {self._kind}s already; close one"
-                )
-            number = next(self._numbers)
-            self._kept[number] = thing
-            return number
+            if len(self._kept) < self._limit:
+                number = next(self._numbers)
+                self._kept[number] = thing
+                return number
+        self._end(thing)
+        raise sandbox_error("EMFILE", f"there are {self._limit} {self._kind}s already; close one")
 
     def get(self, number: int) -> _Kept:
         """The one with this number. Raises `RpcError` if there is none."""
@@ -74,6 +75,12 @@ class Handles(Generic[_Kept]):
         """Forget the one with this number, if there is one."""
         with self._lock:
             return self._kept.pop(number, None)
+
+    def end(self, number: int) -> None:
+        """Forget and end the one with this number, if there is one."""
+        thing = self.drop(number)
+        if thing is not None:
+            self._end(thing)
 
     def drop_all(self) -> list[_Kept]:
         """Forget all."""
@@ -96,10 +103,16 @@ class RpcSession:
         self._builder: CommandBuilder | None = None
         self.ended = False
         """Whether the client has asked for the end."""
-        self.commands: Handles[BackendProcess] = Handles("command", _COMMANDS_MAX)
-        self.transfers: Handles[Transfer] = Handles("stream", _TRANSFERS_MAX)
-        self.shells: Handles[Shell] = Handles("shell", _SESSIONS_MAX)
-        self.interpreters: Handles[PythonSession] = Handles("interpreter", _SESSIONS_MAX)
+        self.commands: Handles[BackendProcess] = Handles(
+            "command", _COMMANDS_MAX, lambda process: process.kill()
+        )
+        self.transfers: Handles[Transfer] = Handles(
+            "stream", _TRANSFERS_MAX, lambda transfer: transfer.close()
+        )
+        self.shells: Handles[Shell] = Handles("shell", _SESSIONS_MAX, Shell.close)
+        self.interpreters: Handles[PythonSession] = Handles(
+            "interpreter", _SESSIONS_MAX, PythonSession.close
+        )
         self.cancellations: dict[RequestId, Cancellation] = {}
         """Of requests that wait, by their id."""
         self.after_response: list[Callable[[], None]] = []

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from wasmsand.rpc.params import Params
 from wasmsand.sdk.backend import Completed, Ended, Output
-from wasmsand.sdk.option_table import Interface, Option, OptionKind
+from wasmsand.sdk.option_table import Interface, Option, OptionKind, json_name
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
+_Record = TypeVar("_Record", FileInfo, ProcessInfo, Usage)
 _STEP = 768 * 1024
 """Bytes that are encoded at once; a multiple of 3."""
 
@@ -61,27 +63,32 @@ def options_out(options: SandboxOptions) -> dict[str, object]:
     return {option.json_name: getattr(options, option.name) for option in below}
 
 
-def file_info_out(info: FileInfo) -> dict[str, object]:
-    """All of a file's metadata."""
-    return {
-        "name": info.name,
-        "type": info.type,
-        "size": info.size,
-        "mode": info.mode,
-        "mtimeNs": info.mtime_ns,
-        "path": info.path,
-    }
+_RECORD_READERS: Mapping[str, Callable[[Params, str], Any]] = {
+    "int": Params.integer,
+    "float": Params.number,
+    "str": Params.text,
+    "tuple[str, ...]": lambda params, name: tuple(params.texts(name)),
+}
+"""How a field of a result of the SDK is read, by its type."""
 
 
-def file_info_in(params: Params) -> FileInfo:
-    """What `file_info_out` made."""
-    return FileInfo(
-        name=params.text("name"),
-        type=params.text("type"),
-        size=params.integer("size"),
-        mode=params.integer("mode"),
-        mtime_ns=params.integer("mtimeNs"),
-        path=params.text("path"),
+_RECORDS: Mapping[type[FileInfo | ProcessInfo | Usage], tuple[tuple[str, str, str], ...]] = {
+    kind: tuple((field.name, json_name(field.name), str(field.type)) for field in fields(kind))
+    for kind in (FileInfo, ProcessInfo, Usage)
+}
+"""Name, name in JSON, and type of each field of the SDK's plain values."""
+
+
+def record_out(record: FileInfo | ProcessInfo | Usage) -> dict[str, object]:
+    """A plain value of the SDK: its fields."""
+    spelled = {json: getattr(record, name) for name, json, _ in _RECORDS[type(record)]}
+    return {json: list(v) if isinstance(v, tuple) else v for json, v in spelled.items()}
+
+
+def record_in(params: Params, kind: type[_Record]) -> _Record:
+    """What `record_out` made of a `kind`."""
+    return kind(
+        **{name: _RECORD_READERS[type_](params, json) for name, json, type_ in _RECORDS[kind]}
     )
 
 
@@ -137,61 +144,3 @@ def outputs_out(outputs: Sequence[Output]) -> list[dict[str, object]]:
 def outputs_in(params: Params, name: str) -> tuple[Output, ...]:
     """What `outputs_out` made."""
     return tuple(Output(item.integer("fd"), item.data("data")) for item in params.objects(name))
-
-
-def process_info_out(info: ProcessInfo) -> dict[str, object]:
-    """One process."""
-    return {
-        "pid": info.pid,
-        "parentPid": info.parent_pid,
-        "commandPid": info.command_pid,
-        "argv": list(info.argv),
-        "state": info.state,
-        "memoryBytes": info.memory_bytes,
-        "cpuTimeMs": info.cpu_time_ms,
-    }
-
-
-def process_info_in(params: Params) -> ProcessInfo:
-    """What `process_info_out` made."""
-    return ProcessInfo(
-        pid=params.integer("pid"),
-        parent_pid=params.integer("parentPid"),
-        command_pid=params.integer("commandPid"),
-        argv=tuple(params.texts("argv")),
-        state=params.text("state"),
-        memory_bytes=params.integer("memoryBytes"),
-        cpu_time_ms=params.number("cpuTimeMs"),
-    )
-
-
-def usage_out(usage: Usage) -> dict[str, object]:
-    """What a sandbox uses."""
-    return {
-        "fsBytes": usage.fs_bytes,
-        "fsLimitBytes": usage.fs_limit_bytes,
-        "inodes": usage.inodes,
-        "maxInodes": usage.max_inodes,
-        "processes": usage.processes,
-        "maxProcesses": usage.max_processes,
-        "memoryBytes": usage.memory_bytes,
-        "memoryLimitBytes": usage.memory_limit_bytes,
-        "cpuTimeMs": usage.cpu_time_ms,
-        "kernelBytes": usage.kernel_bytes,
-    }
-
-
-def usage_in(params: Params) -> Usage:
-    """What `usage_out` made."""
-    return Usage(
-        fs_bytes=params.integer("fsBytes"),
-        fs_limit_bytes=params.integer("fsLimitBytes"),
-        inodes=params.integer("inodes"),
-        max_inodes=params.integer("maxInodes"),
-        processes=params.integer("processes"),
-        max_processes=params.integer("maxProcesses"),
-        memory_bytes=params.integer("memoryBytes"),
-        memory_limit_bytes=params.integer("memoryLimitBytes"),
-        cpu_time_ms=params.number("cpuTimeMs"),
-        kernel_bytes=params.integer("kernelBytes"),
-    )

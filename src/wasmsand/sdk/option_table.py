@@ -15,6 +15,12 @@ from typing import Any, Final
 from wasmsand.sdk import arguments
 
 
+def json_name(name: str) -> str:
+    """How JSON-RPC spells a name: `fsLimitBytes`."""
+    first, *rest = name.split("_")
+    return first + "".join([word.capitalize() for word in rest])
+
+
 class Interface(Enum):
     """A way to make a sandbox, beside the constructor of `Sandbox`, which takes every option."""
 
@@ -79,8 +85,7 @@ class Option:
     @property
     def json_name(self) -> str:
         """The name in JSON-RPC: `fsLimitBytes`."""
-        first, *rest = self.name.split("_")
-        return first + "".join(word.capitalize() for word in rest)
+        return json_name(self.name)
 
     def check(self, value: object) -> Any:
         """`value` as the sandbox uses it. Raises `TypeError` and `ValueError`."""

@@ -115,12 +115,7 @@ class Sandbox:
         self.files = Files(attachment)
         self._builder = CommandBuilder(options, self.env.chosen)
         self.commands = Commands(attachment, self._builder)
-        if options.cwd != HOME:
-            try:
-                backend.make_directory(options.cwd)
-            except BaseException:
-                backend.close()
-                raise
+        attachment.make_working_directory()
 
     @property
     def options(self) -> SandboxOptions:

@@ -43,7 +43,7 @@ from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.process import ProcessState
-from wasmsand.machine import Machine
+from wasmsand.machine import CommandRequest, Machine
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MIB = 1 << 20
@@ -275,7 +275,7 @@ def run_attack(attack: Attack, seconds: float = 2.5) -> Measured:
             engine.precompile(hashlib.sha256(wasm).hexdigest(), wasm)
         machine = new_machine(engine, Limits(memory_limit_bytes=LIMIT), **programs)
         ledger = machine.kernel.ledger
-        machine.run([b"ok"], environ={}, cwd="/")
+        machine.run(CommandRequest(("ok",), {}, "/"))
         before = _resident()
         peak, ended = before, threading.Event()
 
@@ -289,7 +289,7 @@ def run_attack(attack: Attack, seconds: float = 2.5) -> Measured:
         started = 0
         for _ in range(attack.copies):
             try:
-                machine.start([b"attack"], environ={}, cwd="/", stdin=b"")
+                machine.start(CommandRequest(("attack",), {}, "/"))
                 started += 1
             except KernelError:
                 pass  # no room

@@ -291,7 +291,7 @@ def test_reading_sees_one_moment_of_a_file(host: Host) -> None:
 
 def test_an_operation_ends_when_the_machine_is_closed() -> None:
     backend = LocalBackend(SandboxOptions())
-    machine = backend.machine
+    machine = backend._machine
     machine.lock = cast("SandboxLock", Turns())
     turns = cast("Turns", machine.lock)
     for number in range(10):
@@ -489,7 +489,7 @@ def test_a_write_through_a_path_of_forty_links(host: Host, size: int) -> None:
 def test_a_sandbox_of_this_host_is_not_hurt_by_a_write_to_holes() -> None:
     """The row as it was reported, by the public API."""
     with Sandbox() as sandbox:
-        machine = cast("LocalBackend", sandbox._attachment.backend).machine
+        machine = cast("LocalBackend", sandbox._attachment.backend)._machine
         sandbox.files.write("f", b"x")
         node = machine.kernel.namespace.resolve(
             ROOT, machine.kernel.namespace.root, b"/home/user/f"

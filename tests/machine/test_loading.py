@@ -28,7 +28,7 @@ from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import IO_CHUNK
 from wasmsand.kernel.vfs import ImageBuilder, Node, standard_tree
-from wasmsand.machine import Completed, Machine, MachineOptions
+from wasmsand.machine import CommandRequest, Completed, Machine, MachineOptions
 
 pytestmark = pytest.mark.no_userland
 PATIENCE = 30.0
@@ -116,7 +116,7 @@ class Running:
 
 
 def run(machine: Machine, name: str, timeout: float | None = None) -> Completed:
-    return machine.run([name.encode()], environ={}, cwd="/", timeout_seconds=timeout)
+    return machine.run(CommandRequest((name,), {}, "/", timeout_seconds=timeout))
 
 
 @pytest.mark.parametrize("name", ["become", "spawn", "slow"], ids=["exec", "vfork", "host"])

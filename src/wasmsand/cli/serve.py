@@ -7,10 +7,11 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from wasmsand import __version__
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
+from wasmsand.sdk.options import Isolation
 
 if TYPE_CHECKING:
     from wasmsand.http.settings import Settings
@@ -80,7 +81,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         )
     parser.add_argument(
         "--isolation",
-        choices=("process", "none"),
+        choices=get_args(Isolation),
         help="run every sandbox in a process of its own, or in the server's (default: a process "
         "for tokens that are not trusted; the server's for others, and without tokens)",
     )
@@ -97,7 +98,7 @@ def execute(arguments: argparse.Namespace) -> int:
         from wasmsand.http.serve import CannotServe, serve
         from wasmsand.http.tokens import TokensRejected
     except ImportError as missing:
-        raise Failure(f"{missing}: install it with `pip install 'wasmsand[serve]'`") from None
+        raise CliError(f"{missing}: install it with `pip install 'wasmsand[serve]'`") from None
     have_few_arenas(c_library())
     logging.basicConfig(
         stream=sys.stderr,
@@ -107,7 +108,7 @@ def execute(arguments: argparse.Namespace) -> int:
     try:
         serve(_settings(arguments), lambda url: print(f"wasmsand: serving {url}", file=sys.stderr))
     except (CannotServe, TokensRejected) as error:
-        raise Failure(str(error)) from None
+        raise CliError(str(error)) from None
     return 0
 
 

@@ -1,6 +1,6 @@
 """Host-side access to a sandbox's files.
 
-Owns `HostFiles`. Rules: the host acts as root but what it makes belongs to the
+Owns `SandboxFiles`. Rules: the host acts as root but what it makes belongs to the
 sandbox's user; every method raises `KernelError`; the lock is held for bounded work at a
 time (`host_access`). What a method needs depends on what files hold, never on the size that
 holes give them. A write replaces the file's content in one step or leaves what was there.
@@ -50,7 +50,7 @@ class FileEntry:
     """The absolute path that it was found by."""
 
 
-class HostFiles:
+class SandboxFiles:
     """Files of one sandbox, by absolute path (or relative to /)."""
 
     def __init__(self, machine: Machine) -> None:

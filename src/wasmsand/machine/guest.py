@@ -117,7 +117,7 @@ class Guest(ThreadRunner):
         self.process = process
         self._lock = lock
         self._loader = loader
-        self._parker = Parker(lock)
+        self._parker = Parker(lock, kernel.clock)
         self._embryo_parent: Process | None = None
         self._copy: MemoryAccount | None = None
         """Of the child that is about to be made."""

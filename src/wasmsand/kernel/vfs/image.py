@@ -23,7 +23,7 @@ from wasmsand.kernel.vfs.inode import (
     SpecialInode,
     SymlinkInode,
 )
-from wasmsand.kernel.vfs.layers import ROOT_INO, Snapshot
+from wasmsand.kernel.vfs.layers import ROOT_INO, FrozenTree
 from wasmsand.kernel.vfs.model import device_number
 
 
@@ -138,9 +138,9 @@ class ImageBuilder:
     def __contains__(self, path: bytes) -> bool:
         return _normal(path) in self._by_path
 
-    def build(self) -> Snapshot:
+    def build(self) -> FrozenTree:
         """Freeze what was added. The builder must not be used any more."""
-        return Snapshot((self._inodes,), self._next_ino, self._next_ino)
+        return FrozenTree((self._inodes,), self._next_ino, self._next_ino)
 
     def _add(self, path: bytes, inode: Inode) -> None:
         directory, name = self._place(path)

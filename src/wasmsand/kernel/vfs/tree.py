@@ -3,7 +3,7 @@
 Owns names: directories and what they hold. Inodes and their bytes are in `store`.
 Rules: a method that fails has changed nothing. Entries of a directory are in the order
 of their cookies, and a name that is given again goes to the end. Making a tree over a
-snapshot, freezing and forking do not depend on the number of files.
+frozen one, and freezing it, do not depend on the number of files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wasmsand.kernel.vfs.inode import (
     SpecialInode,
     SymlinkInode,
 )
-from wasmsand.kernel.vfs.layers import ROOT_INO, Snapshot
+from wasmsand.kernel.vfs.layers import ROOT_INO, FrozenTree
 from wasmsand.kernel.vfs.model import DirEntry, FileTime, new_record
 from wasmsand.kernel.vfs.store import TreeStore, target_blocks
 
@@ -37,11 +37,11 @@ _NO_NAMES = (b"", b".", b"..")
 
 
 class TreeFs(TreeStore):
-    """A tree of files over a snapshot."""
+    """A tree of files over a frozen one."""
 
     def __init__(
         self,
-        base: Snapshot,
+        base: FrozenTree,
         limits: Limits | None = None,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:

@@ -129,7 +129,7 @@ def _problem(inside: list[str], target: str, layers: dict[str, Layer]) -> str | 
         return f"the kernel has no threads and never waits: it may not import {first}"
     if first in OUTSIDE_MODULES and top == "kernel":
         return f"the kernel does not know the host's network and processes: no {first}"
-    if first in ("userland", "bench", "conformance", "fuzz", "tests", "tools"):
+    if first in ("userland", "bench", "conformance", "fuzz", "tests", "scripts"):
         return f"the package may not import {first}/, which is not installed"
     if first != PACKAGE:
         return None

@@ -1,6 +1,6 @@
 """Output that goes to the host while it is written.
 
-Owns `HostChannel`, one ordered, bounded queue for several descriptors of one command, and
+Owns `OutputChannel`, one ordered, bounded queue for several descriptors of one command, and
 `ChannelOutput`, an end of it. Rules: to the guest it looks like a pipe, and it waits at a full
 one; what was written is taken in the order of the writes, whichever descriptor they went to;
 when the host has left, writes are accepted and dropped, so that a background process does not
@@ -24,7 +24,7 @@ _CHUNK_COST: Final = 128
 """What a piece costs beside its bytes: a guest may write single bytes to two descriptors."""
 
 
-class HostChannel:
+class OutputChannel:
     """Bytes on their way to the host, each with the descriptor that it was written to."""
 
     __slots__ = ("_chunks", "_ledger", "abandoned", "changed", "size", "writers")
@@ -82,7 +82,7 @@ class ChannelOutput(OpenFile):
     kind: ClassVar[str] = "pipe"
     writes_all: ClassVar[bool] = True
 
-    def __init__(self, channel: HostChannel, fd: int, stat: Stat) -> None:
+    def __init__(self, channel: OutputChannel, fd: int, stat: Stat) -> None:
         super().__init__(O_WRONLY)
         self._channel = channel
         self._fd = fd

@@ -12,17 +12,17 @@ from tests.machine.guests import READ, ROOM, WRITE, call, do, program, say
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import HOST_CHANNEL_CAPACITY
-from wasmsand.machine import HostProcess, Machine, list_processes, send_signal
+from wasmsand.machine import CommandRequest, Machine, StreamedProcess, list_processes, send_signal
 
 pytestmark = pytest.mark.no_userland
 PATIENCE = 30.0
 
 
-def start(machine: Machine, name: str, timeout: float | None = PATIENCE) -> HostProcess:
-    return machine.start([name.encode()], environ={}, cwd="/tmp", timeout_seconds=timeout)
+def start(machine: Machine, name: str, timeout: float | None = PATIENCE) -> StreamedProcess:
+    return machine.start(CommandRequest((name,), {}, "/tmp", timeout_seconds=timeout, stdin=None))
 
 
-def everything(process: HostProcess) -> bytes:
+def everything(process: StreamedProcess) -> bytes:
     pieces = []
     while outputs := process.read(PATIENCE):
         pieces += [data for _, data in outputs]
@@ -68,7 +68,7 @@ def test_the_streams_of_further_descriptors(machine: Machine) -> None:
     )
     machine.files.write("/usr/bin/copy", wat_to_wasm(copy), mode=0o755)
     process = machine.start(
-        [b"copy"], environ={}, cwd="/tmp", stdin=b"", extra_inputs=(6,), extra_outputs=(7,)
+        CommandRequest(("copy",), {}, "/tmp", extra_inputs=(6,), extra_outputs=(7,))
     )
     process.write(b"across", fd=6)
     outputs: list[tuple[int, bytes]] = []
@@ -93,7 +93,9 @@ def test_impossible_descriptors_are_an_error_and_leave_nothing(
     machine: Machine, inputs: tuple[int, ...], outputs: tuple[int, ...], errno: Errno
 ) -> None:
     with pytest.raises(KernelError) as caught:
-        machine.start([b"ok"], environ={}, cwd="/", extra_inputs=inputs, extra_outputs=outputs)
+        machine.start(
+            CommandRequest(("ok",), {}, "/", extra_inputs=inputs, extra_outputs=outputs, stdin=None)
+        )
     assert caught.value.errno is errno
     assert list_processes(machine) == []
     assert machine.kernel.pipes.in_use == 0
@@ -147,7 +149,7 @@ def test_nothing_starts_on_a_closed_machine(machine: Machine) -> None:
     machine.close()
     for run in (machine.start, machine.run):
         with pytest.raises(KernelError) as caught:
-            run([b"ok"], environ={}, cwd="/tmp")
+            run(CommandRequest(("ok",), {}, "/tmp"))
         assert caught.value.errno is Errno.ESRCH
 
 

@@ -19,10 +19,10 @@ from wasmsand.http.started import Started
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import Backend, BackendProcess, CommandRequest
-from wasmsand.sdk.commands import SHELL
-from wasmsand.sdk.environment import Environment, command_environment
-from wasmsand.sdk.opening import Isolation, open_backend
-from wasmsand.sdk.options import HOME, SandboxOptions
+from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder
+from wasmsand.sdk.environment import Environment
+from wasmsand.sdk.opening import open_backend
+from wasmsand.sdk.options import Isolation, SandboxOptions
 
 MAX_STARTED = 64
 """Started commands of one sandbox that are remembered; those that ended make room."""
@@ -33,7 +33,7 @@ MAX_VARIABLE_BYTES = 2 * 1024 * 1024
 given more."""
 
 
-class Computer:
+class ServedSandbox:
     """A sandbox, in this process or in one of its own."""
 
     def __init__(
@@ -44,18 +44,13 @@ class Computer:
     ) -> None:
         check_variables(options.env)
         self.options = options
-        self._longest = max_command_seconds
         self._attachment = Attachment(open_backend(options, isolation), options)
         self.starting = 0
         """Commands that are being started; for the event loop."""
-        self.env = Environment(self._attachment, options.env)
+        self.env = Environment(self._attachment)
+        self._builder = CommandBuilder(options, self.env.chosen, max_command_seconds)
         self._started: dict[str, Started] = {}
-        if options.cwd != HOME:
-            try:
-                self.backend.make_directory(options.cwd)
-            except BaseException:
-                self.kill()
-                raise
+        self._attachment.make_working_directory()
 
     @property
     def backend(self) -> Backend:
@@ -76,44 +71,25 @@ class Computer:
 
     def command_request(self, wanted: RunCommand) -> CommandRequest:
         """What a client wants to run, complete and checked."""
-        argv = arguments.command_line(wanted.command, SHELL)
-        cwd = self.options.cwd if wanted.cwd is None else self.path(wanted.cwd, "cwd")
-        if wanted.environ is not None and wanted.env is not None:
-            raise ValueError("env and environ exclude each other")
-        if wanted.environ is not None:
-            environ = arguments.variables("environ", wanted.environ)
-        else:
-            extra = arguments.variables("env", wanted.env)
-            environ = command_environment(self.env.chosen(), extra, cwd=cwd)
         if wanted.stdin is not None and wanted.stdin_base64 is not None:
             raise ValueError("stdin and stdin_base64 exclude each other")
-        stdin: bytes | None = wanted.stdin_base64 or b""
-        if wanted.stdin is not None:
-            stdin = arguments.content("stdin", wanted.stdin)
-        inputs: tuple[int, ...] = ()
-        outputs: tuple[int, ...] = ()
+        stdin = wanted.stdin_base64 if wanted.stdin is None else wanted.stdin
+        inputs, outputs, open_stdin = [], [], False
         if isinstance(wanted, StartCommand):
-            inputs, outputs = tuple(wanted.inputs), tuple(wanted.outputs)
-            if len({0, 1, 2, *inputs, *outputs}) != 3 + len(inputs) + len(outputs):
-                raise ValueError("inputs and outputs must be different numbers above 2")
-            if wanted.open_stdin:
-                if stdin:
-                    raise ValueError("open_stdin and stdin exclude each other")
-                stdin = None
-        return CommandRequest(
-            argv=argv,
-            environ=environ,
-            cwd=cwd,
-            timeout_seconds=self._timeout(wanted.timeout_ms),
-            stdin=stdin,
-            extra_inputs=inputs,
-            extra_outputs=outputs,
+            inputs, outputs, open_stdin = wanted.inputs, wanted.outputs, wanted.open_stdin
+        if open_stdin and stdin:
+            raise ValueError("open_stdin and stdin exclude each other")
+        timeout_ms = wanted.timeout_ms
+        return self._builder.request(
+            wanted.command,
+            stdin=None if open_stdin else stdin or b"",
+            env=wanted.env,
+            environ=wanted.environ,
+            cwd=wanted.cwd,
+            timeout_ms=SANDBOX_TIMEOUT if isinstance(timeout_ms, UnsetType) else timeout_ms,
+            inputs=inputs,
+            outputs=outputs,
         )
-
-    def _timeout(self, given: float | UnsetType | None) -> float:
-        milliseconds = self.options.timeout_ms if isinstance(given, UnsetType) else given
-        seconds = arguments.timeout_seconds("timeout_ms", milliseconds)
-        return self._longest if seconds is None else min(seconds, self._longest)
 
     def make_room(self) -> None:
         """Before a command is started: forget those that ended, if there are many. Asks the

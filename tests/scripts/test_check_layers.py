@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.check_layers import TableError, complaints, read_layers
+from scripts.check_layers import TableError, complaints, read_layers
 
 TABLE = """\
 | layer | package | owns | may import |

@@ -1,7 +1,7 @@
 """The sandbox behind the line protocol: does what a request asks, and says how it went.
 
 Owns the shape of every answer. Rules: an answer has the fields of its type, in the protocol's
-order, also when something failed, and then `error` says what; a computer can be used by several
+order, also when something failed, and then `error` says what; a sandbox can be used by several
 threads, but is reset by one, while no other uses it.
 """
 
@@ -13,31 +13,39 @@ import time
 from typing import Final
 
 from wasmsand.line.disk import Disk, DiskError
-from wasmsand.line.requests import BadRequest, ReadFile, Request, Reset, Shell, Status, WriteFile
-from wasmsand.sdk.backend import CommandRequest
-from wasmsand.sdk.environment import command_environment
+from wasmsand.line.requests import (
+    BadRequest,
+    LineRequest,
+    ReadFileRequest,
+    ResetRequest,
+    ShellRequest,
+    StatusRequest,
+    WriteFileRequest,
+)
+from wasmsand.sdk.backend import Backend
+from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.errors import CommandError, FileError, SandboxClosedError
-from wasmsand.sdk.local import LocalBackend
+from wasmsand.sdk.opening import open_backend
 from wasmsand.sdk.options import HOME, SandboxOptions
 
 Answer = dict[str, object]
 
-_SHELL: Final = ("/bin/bash", "-c")
 _TIMEOUT: Final = "Command execution failed: timeout exceeded"
 
 
-class Computer:
+class LineSandbox:
     """A sandbox that can be reset."""
 
     def __init__(self, options: SandboxOptions, disk: Disk | None) -> None:
         """Raises `DiskError` if the disk cannot be used."""
         self._options = options
         self._disk = disk
+        self._builder = CommandBuilder(options, lambda: options.env)
         self._backend = self._fresh()
         self._started = time.monotonic()
 
-    def _fresh(self) -> LocalBackend:
-        backend = LocalBackend(self._options)
+    def _fresh(self) -> Backend:
+        backend = open_backend(self._options)
         if self._disk is not None:
             try:
                 self._disk.load(backend)
@@ -46,18 +54,18 @@ class Computer:
                 raise
         return backend
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: LineRequest) -> Answer:
         """Do what `request` says."""
         match request:
-            case Shell():
+            case ShellRequest():
                 return self._shell(request)
-            case WriteFile():
+            case WriteFileRequest():
                 return self._write_file(request)
-            case ReadFile():
+            case ReadFileRequest():
                 return self._read_file(request)
-            case Reset():
+            case ResetRequest():
                 return self._reset(request)
-            case Status():
+            case StatusRequest():
                 return self._status(request)
 
     def close(self) -> None:
@@ -69,31 +77,26 @@ class Computer:
         if self._disk is not None:
             self._disk.save(self._backend)
 
-    def _shell(self, request: Shell) -> Answer:
-        command = CommandRequest(
-            argv=(*_SHELL, request.command),
-            environ=command_environment(cwd=HOME),
-            cwd=HOME,
-            timeout_seconds=request.time_limit_ms / 1000,
-        )
+    def _shell(self, request: ShellRequest) -> Answer:
+        command = self._builder.request(request.command, timeout_ms=request.time_limit_ms)
         try:
             completed = self._backend.run(command)
         except (CommandError, SandboxClosedError) as error:
             return shell_failure(request.id, f"Command execution failed: {error}")
         stdout = completed.stdout.decode("utf-8", "replace")
         stderr = completed.stderr.decode("utf-8", "replace")
-        if completed.ended.timed_out:
+        if completed.timed_out:
             return shell_failure(request.id, _TIMEOUT, stdout, stderr, timed_out=True)
         return {
             "type": "shell",
             "id": request.id,
             "stdout": stdout,
             "stderr": stderr,
-            "exit_code": completed.ended.exit_code,
+            "exit_code": completed.exit_code,
             "timed_out": False,
         }
 
-    def _write_file(self, request: WriteFile) -> Answer:
+    def _write_file(self, request: WriteFileRequest) -> Answer:
         path = posixpath.join(HOME, request.path)
         try:
             self._backend.write_file(path, request.content, mode=request.mode)
@@ -101,7 +104,7 @@ class Computer:
             return _write_answer(request.id, str(error))
         return _write_answer(request.id, None)
 
-    def _read_file(self, request: ReadFile) -> Answer:
+    def _read_file(self, request: ReadFileRequest) -> Answer:
         try:
             content = self._backend.read_file(posixpath.join(HOME, request.path))
         except FileError as error:
@@ -114,7 +117,7 @@ class Computer:
             problem = f'not UTF-8 (byte {error.start}); use "encoding": "base64": {request.path}'
             return _read_answer(request.id, None, f"EILSEQ: {problem}")
 
-    def _reset(self, request: Reset) -> Answer:
+    def _reset(self, request: ResetRequest) -> Answer:
         try:
             fresh = self._fresh()
         except DiskError as error:  # the sandbox stays as it is
@@ -124,7 +127,7 @@ class Computer:
         self._started = time.monotonic()
         return {"type": "reset", "id": request.id, "success": True}
 
-    def _status(self, request: Status) -> Answer:
+    def _status(self, request: StatusRequest) -> Answer:
         usage = self._backend.usage()
         return {
             "type": "status",

@@ -40,6 +40,7 @@ from wasmsand.kernel.process.room import require_room
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.process.table import INIT_PID, ProcessTable
 from wasmsand.kernel.sockets.network import Network
+from wasmsand.kernel.sockets.outside import Outside
 from wasmsand.kernel.vfs import ROOT, Namespace, Node, ProcFs, TreeFs
 
 log = logging.getLogger("wasmsand.kernel")
@@ -69,6 +70,7 @@ class Kernel:
         *,
         clock: Clock | None = None,
         hostname: bytes = b"sandbox",
+        outside: Outside | None = None,
     ) -> None:
         self.limits = limits
         self.ledger = Ledger(limits.memory_limit_bytes)
@@ -82,7 +84,7 @@ class Kernel:
         self.pipes = PipeAccount(self.ledger)
         self.watches = WatchAccount(self.ledger)
         self.anonymous = AnonymousInodes(self.clock)
-        self.network = Network(self.pipes, self.anonymous, self.namespace)
+        self.network = Network(self.pipes, self.anonymous, self.namespace, outside)
         self.timer_files: Deadlines[TimerFile] = Deadlines()
         """Timers of timerfd_create that are armed."""
         self.fifos: dict[Node, Pipe] = {}

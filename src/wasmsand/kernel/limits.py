@@ -119,6 +119,8 @@ PIPE_END_COST = 1024
 """With half of its pipe."""
 STREAM_SOCKET_COST = 3328
 """With both directions of its connection: a peer that is gone leaves them to it."""
+OUTSIDE_END_COST = 2304
+"""The host's end of a stream, with both directions of its connection."""
 DATAGRAM_SOCKET_COST = 2304
 SOCKET_OPTION_COST = 160
 """An option of a socket that was set."""

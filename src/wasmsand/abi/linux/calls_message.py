@@ -11,7 +11,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final, NamedTuple
 
-from wasmsand.abi.linux.calls_socket import find_unix, is_connected, socket_at, timed, with_deadline
+from wasmsand.abi.linux.calls_socket import socket_at, timed, with_deadline
 from wasmsand.abi.linux.context import CallContext
 from wasmsand.abi.linux.control_messages import (
     CONTROL_MAX,
@@ -33,6 +33,7 @@ from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.limits import IO_CHUNK, PIPE_CAPACITY, SOCKET_QUEUE_BYTES
 from wasmsand.kernel.process.delivery import SI_KERNEL, post
 from wasmsand.kernel.process.signals import Signal, SignalInfo
+from wasmsand.kernel.sockets import naming
 from wasmsand.kernel.sockets.address import Address, UnixAddress
 from wasmsand.kernel.sockets.base import Socket
 from wasmsand.kernel.sockets.datagram import DatagramSocket, Header
@@ -105,7 +106,7 @@ def _send(
     try:
         if isinstance(found, StreamSocket):
             if to is not None and found.is_unix:
-                raise KernelError(Errno.EISCONN if is_connected(found) else Errno.EOPNOTSUPP)
+                raise KernelError(Errno.EISCONN if found.is_connected else Errno.EOPNOTSUPP)
             sent = _send_stream(context, found, vectors, flags, control.files)
         else:
             assert isinstance(found, DatagramSocket)
@@ -161,7 +162,7 @@ def _send_datagram(
 ) -> int:
     if sum(length for _, length in vectors) > SOCKET_QUEUE_BYTES:
         raise KernelError(Errno.EMSGSIZE)
-    target = find_unix(context, to) if isinstance(to, UnixAddress) else None
+    target = naming.find(context.process, found, to) if to is not None else None
     data = gather(context, vectors)
     rights = _rights(context, control.files)
     nonblocking = bool(flags & _MSG_DONTWAIT)

@@ -65,7 +65,7 @@ class NetlinkSocket(DatagramSocket):
 
     def connect(self, address: Address, target: Socket | None) -> None:
         _require_kernel(address)
-        self.peer = _KERNEL
+        self.remote = _KERNEL
 
     def send(
         self,

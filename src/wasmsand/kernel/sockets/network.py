@@ -17,11 +17,13 @@ from typing import Final
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.anonymous import AnonymousInodes
 from wasmsand.kernel.files.pipe import PipeAccount
-from wasmsand.kernel.limits import PORT_HOLDERS_MAX
+from wasmsand.kernel.limits import PORT_HOLDERS_MAX, SOCKETS_MAX
 from wasmsand.kernel.sockets.address import AF_INET, AF_INET6, InetAddress, UnixAddress, any_address
 from wasmsand.kernel.sockets.base import Socket
 from wasmsand.kernel.sockets.options import IPV6_V6ONLY, SO_REUSEADDR, SO_REUSEPORT
+from wasmsand.kernel.sockets.outside import Outside
 from wasmsand.kernel.sockets.rights import RightsAccount
+from wasmsand.kernel.sockets.routing import Route, route
 from wasmsand.kernel.vfs import Namespace, Node
 
 _EPHEMERAL: Final = range(32_768, 61_000)
@@ -158,20 +160,39 @@ class Network:
     """The names of one sandbox."""
 
     def __init__(
-        self, pipes: PipeAccount, anonymous: AnonymousInodes, namespace: Namespace
+        self,
+        pipes: PipeAccount,
+        anonymous: AnonymousInodes,
+        namespace: Namespace,
+        outside: Outside | None = None,
     ) -> None:
+        self.outside = outside
+        """The capability to reach addresses outside of the sandbox; None: there is no way."""
         self.pipes = pipes
         self.anonymous = anonymous
-        self._namespace = namespace
+        self.namespace = namespace
         self.ledger = pipes.ledger
         self.sockets = 0
-        """How many there are."""
+        """How many there are, with the ends that the host holds (`OutsideEnd`)."""
         self.rights = RightsAccount(self.ledger)
         self.tcp = Ports()
         self.udp = Ports()
         self.abstract: dict[bytes, Socket] = {}
         self.by_node: dict[Node, Socket] = {}
         self._next_abstract = 0
+
+    def require_socket(self) -> None:
+        """ENFILE if the sandbox has as many sockets as it may have."""
+        if self.sockets >= SOCKETS_MAX:
+            raise KernelError(Errno.ENFILE, f"{SOCKETS_MAX} sockets exist")
+
+    def route(self, address: InetAddress) -> Route:
+        """Where `address` leads: inside, or outside by a capability; ENETUNREACH if nowhere."""
+        return route(address, self.outside)
+
+    def inside_route(self, address: InetAddress) -> Route:
+        """The same for messages, which do not leave the sandbox."""
+        return route(address, None)
 
     def bind_abstract(self, socket: Socket, name: bytes) -> bytes:
         """Take an abstract name (without its NUL), or any free one for an empty name."""
@@ -195,16 +216,16 @@ class Network:
             del self.abstract[local.name[1:]]
         if socket.bound_node is not None:
             self.by_node.pop(socket.bound_node, None)
-            self._namespace.release(socket.bound_node)
+            self.namespace.release(socket.bound_node)
 
     def bind_node(self, socket: Socket, node: Node) -> None:
         """`socket` is reached by an inode of the file system."""
-        self._namespace.retain(node)  # its number is not given to another while bound
+        self.namespace.retain(node)  # its number is not given to another while bound
         socket.bound_node = node
         self.by_node[node] = socket
 
     def bind_any(self, socket: Socket, ports: Ports) -> None:
-        """Give a socket that is about to send a name, if it has none."""
+        """Bind a socket that has no address to a free port."""
         if socket.local is None:
             family = AF_INET6 if socket.family == AF_INET6 else AF_INET
             socket.local = ports.bind(socket, any_address(family))

@@ -24,7 +24,7 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import O_CREAT, O_WRONLY
 from wasmsand.kernel.limits import HOST_ENTRIES_PER_HOLD, IO_CHUNK, MIB, Limits
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, Node, TreeFs, standard_tree
-from wasmsand.kernel.vfs.content import CHUNK_SIZE
+from wasmsand.kernel.vfs.chunks import CHUNK_SIZE
 from wasmsand.machine import Machine, MachineOptions, export_tar
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.sdk.local import LocalBackend

@@ -16,7 +16,9 @@ from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.flags import O_CREAT, O_WRONLY
 from wasmsand.kernel.limits import FREED_PER_CALL, MIB, PATH_MAX, Limits
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, Node
-from wasmsand.kernel.vfs.content import CHUNK_SIZE, FileContent, ImageData
+from wasmsand.kernel.vfs.chunks import CHUNK_SIZE
+from wasmsand.kernel.vfs.content import FileContent
+from wasmsand.kernel.vfs.image_data import ImageData
 from wasmsand.kernel.vfs.model import BLOCK_SIZE
 from wasmsand.kernel.vfs.space import Space
 

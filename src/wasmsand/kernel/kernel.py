@@ -27,7 +27,7 @@ from wasmsand.kernel.files.terminal import Terminal
 from wasmsand.kernel.files.timer import TimerFile
 from wasmsand.kernel.flags import S_IFCHR
 from wasmsand.kernel.ledger import Ledger
-from wasmsand.kernel.limits import TERMINAL_COST, Limits
+from wasmsand.kernel.limits import TERMINAL_COST, TERMINALS_MAX, Limits
 from wasmsand.kernel.proc_source import KernelProcSource
 from wasmsand.kernel.process.delivery import SI_KERNEL, post, signal_group
 from wasmsand.kernel.process.identity import Identity
@@ -44,8 +44,6 @@ from wasmsand.kernel.sockets.outside import Outside
 from wasmsand.kernel.vfs import ROOT, Namespace, Node, ProcFs, TreeFs
 
 log = logging.getLogger("wasmsand.kernel")
-
-_TERMINALS_MAX = 64
 
 
 def _nothing() -> None:
@@ -228,9 +226,9 @@ class Kernel:
 
     def new_terminal(self, uid: int, gid: int) -> Terminal:
         """A pseudo-terminal with the lowest free number, and its /dev/pts entry."""
-        index = next((i for i in range(_TERMINALS_MAX) if i not in self.terminals), None)
+        index = next((i for i in range(TERMINALS_MAX) if i not in self.terminals), None)
         if index is None:
-            raise KernelError(Errno.ENOSPC, f"{_TERMINALS_MAX} terminals are open")
+            raise KernelError(Errno.ENOSPC, f"{TERMINALS_MAX} terminals are open")
         self.ledger.require(TERMINAL_COST)
         namespace = self.namespace
         device = device_number(PTY_MAJOR, index)

@@ -28,14 +28,15 @@ from collections import deque
 from typing import Final, Protocol
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.limits import GROWTH_BYTES_MIN, GROWTH_PARTS, KERNEL_UNCHARGED_MAX
+from wasmsand.kernel.limits import (
+    DYING_LIMITS,
+    GROWTH_BYTES_MIN,
+    GROWTH_PARTS,
+    KERNEL_UNCHARGED_MAX,
+    SHARED_LIMITS,
+)
 
 UNBOUNDED: Final = 1 << 62
-_DYING_LIMITS: Final = 2
-"""What is used is at most this many times the limit, with what is about to be freed."""
-_SHARED_LIMITS: Final = 4
-"""The same with what guests may grow by. With less, programs that start together find no room to
-grow while there is enough: each holds its share until it ticks or waits."""
 
 
 class Unseen(Protocol):
@@ -128,7 +129,7 @@ class Ledger:
             self.settle()
         if wanted - replaced > self.room:
             raise self._refusal(errno)
-        if wanted > _DYING_LIMITS * self.limit - self.charged:
+        if wanted > DYING_LIMITS * self.limit - self.charged:
             raise KernelError(
                 errno,
                 f"{self.dying} bytes of ended processes are not yet freed; "
@@ -143,8 +144,8 @@ class Ledger:
         if self.freed:
             self.settle()
         limit, used, others = self.limit, self.charged, self.shared - held
-        room = min(limit - used + self.dying, _DYING_LIMITS * limit - used)
-        left = _SHARED_LIMITS * limit - used - others
+        room = min(limit - used + self.dying, DYING_LIMITS * limit - used)
+        left = SHARED_LIMITS * limit - used - others
         share = min(room, left, max(left // 2, GROWTH_BYTES_MIN, limit // GROWTH_PARTS))
         if share < 0:
             share = 0

@@ -76,6 +76,17 @@ ARCHIVE_HEADERS_PER_MEMBER = 8
 ARCHIVE_LINK_BYTES = 64 * MIB
 """Names that are kept to recognise hard links while an archive is made, together."""
 IOV_MAX = 1024
+CONTROL_BYTES_MAX = 8 * KIB
+"""Control messages of one sendmsg or recvmsg."""
+HOSTNAME_MAX = 64
+MEMFD_NAME_MAX = 250
+PID_MAX = 32_768
+TERMINALS_MAX = 64
+"""Pseudo-terminals of one sandbox."""
+TERMINAL_INPUT_MAX = 4096
+"""Bytes typed at a terminal that no program has read (Linux: MAX_CANON)."""
+TERMINAL_ECHO_MAX = 16 * TERMINAL_INPUT_MAX
+"""A line is not shown again (VREPRINT) when the terminal already owes this much echo."""
 ARGUMENT_BYTES_MAX = 2 * MIB
 """Size of argv and envp together for execve (ARG_MAX)."""
 ARGUMENT_STRING_MAX = 128 * KIB
@@ -87,6 +98,13 @@ hardly any of it, and charging all would make a shell look ten times its size.""
 PROCESS_BYTES = 192 * KIB
 """What a process takes of the host's memory besides what is counted: a thread with the part of
 its stack that is always in use, the engine's store, the host's own objects."""
+DYING_LIMITS = 2
+"""What is in use, with what is about to be freed, is at most this many times
+memory_limit_bytes."""
+SHARED_LIMITS = 4
+"""The same, with what guests may grow by until they are looked at. With less, programs that start
+together would find no room to grow while there is enough: each holds its share until it ticks or
+waits."""
 GROWTH_BYTES_MIN = 2 * MIB
 GROWTH_PARTS = 64
 """A guest may grow by so much, or by this part of memory_limit_bytes if that is more, before the
@@ -101,6 +119,23 @@ GROUPS_MAX = 64
 RECORD_LOCKS_PER_FILE_MAX = 1024
 RECORD_LOCKS_MAX = 16 * 1024
 """Record locks of one sandbox."""
+PREOPENED_NAMES_MAX = 40
+"""Entries of the root directory that are looked at for the directories a WASI program starts
+with."""
+PREOPENED_LEVELS_MAX = 8
+"""Directories above its own that a WASI program can name by `..`."""
+
+# What is kept to answer faster; it is not on the ledger, so it is bounded here.
+KNOWN_PATHS_MAX = 4096
+"""Directories that a file system remembers by path."""
+KNOWN_PATH_BYTES_MAX = 512
+"""Longer paths are walked every time."""
+SCANS_KEPT = 16
+SCANNED_NAMES_KEPT = 65_536
+"""Directories of a file system that are being listed, and names in these listings: a listing
+keeps names alive that were removed since, and nobody pays for those."""
+PROC_TEXTS_KEPT = 16
+"""Texts of /proc files that are being read in pieces."""
 
 # What kernel objects cost on the ledger, in bytes: what they take in CPython 3.11, rounded up.
 # tests/abi/test_ledger.py compares them with what tracemalloc finds.
@@ -126,6 +161,9 @@ SOCKET_OPTION_COST = 160
 """An option of a socket that was set."""
 RIGHT_COST = 128
 """A descriptor on its way to another process."""
+HOST_PIECE_COST = 128
+"""A piece of output that waits for the host, besides its bytes: a guest may write single bytes to
+two descriptors in turn."""
 EVENT_FILE_COST = 768
 """A file of eventfd, timerfd, signalfd."""
 PROCESS_FILE_COST = 3072

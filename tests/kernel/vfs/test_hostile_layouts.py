@@ -213,7 +213,7 @@ def test_an_emptied_directory_gives_its_table_back() -> None:
 
 
 def test_removed_names_are_not_kept_by_old_listings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wasmsand.kernel.vfs.tree._SCANNED_NAMES_KEPT", 2_000)
+    monkeypatch.setattr("wasmsand.kernel.vfs.tree.SCANNED_NAMES_KEPT", 2_000)
     world = World()
     tracemalloc.start()
     for number in range(12):

@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 from wasmsand.abi.linux.calls_socket import socket_at, timed, with_deadline
 from wasmsand.abi.linux.context import CallContext
 from wasmsand.abi.linux.control_messages import (
-    CONTROL_MAX,
     NOTHING,
     Control,
     give_header,
@@ -30,7 +29,7 @@ from wasmsand.abi.linux.socket_address import (
 from wasmsand.abi.transfers import gather, parts_of, scatter, vectors_at
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
-from wasmsand.kernel.limits import IO_CHUNK, PIPE_CAPACITY, SOCKET_QUEUE_BYTES
+from wasmsand.kernel.limits import CONTROL_BYTES_MAX, IO_CHUNK, PIPE_CAPACITY, SOCKET_QUEUE_BYTES
 from wasmsand.kernel.process.delivery import SI_KERNEL, post
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.sockets import naming
@@ -213,7 +212,7 @@ def recvmsg(context: CallContext, fd: int, header: int, flags: int) -> int:
     if name:
         memory.require(name, min(name_room, 128))
     if control:
-        memory.require(control, min(control_room, CONTROL_MAX))
+        memory.require(control, min(control_room, CONTROL_BYTES_MAX))
     got = _receive(context, found, vectors_at(context, vectors, count), flags)
     raw = pack_address(got.source) if _is_named(got.source) and got.source is not None else b""
     if name:

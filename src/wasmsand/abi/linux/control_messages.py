@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from wasmsand.abi.linux.context import CallContext
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
-from wasmsand.kernel.limits import RIGHTS_PER_MESSAGE_MAX
+from wasmsand.kernel.limits import CONTROL_BYTES_MAX, RIGHTS_PER_MESSAGE_MAX
 from wasmsand.kernel.sockets.address import AF_INET6
 from wasmsand.kernel.sockets.base import Socket
 from wasmsand.kernel.sockets.datagram import DatagramSocket, Header
@@ -26,7 +26,6 @@ from wasmsand.kernel.sockets.options import (
 )
 from wasmsand.kernel.sockets.rights import Rights
 
-CONTROL_MAX: Final = 8192
 _CONTROL: Final = Struct("<Iii")
 """struct cmsghdr: length, level, type."""
 _RIGHTS: Final = (SOL_SOCKET, 1)
@@ -46,7 +45,7 @@ NOTHING: Final = Control([], None)
 
 def read_control(context: CallContext, found: Socket, address: int, length: int) -> Control:
     """The control messages of a sendmsg."""
-    if length > CONTROL_MAX:
+    if length > CONTROL_BYTES_MAX:
         raise KernelError(Errno.ENOBUFS)
     raw = context.memory.read(address, length)
     files: list[OpenFile] = []

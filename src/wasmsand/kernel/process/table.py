@@ -13,10 +13,9 @@ from typing import Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.ledger import Ledger
-from wasmsand.kernel.limits import PROCESS_COST, THREAD_COST
+from wasmsand.kernel.limits import PID_MAX, PROCESS_COST, THREAD_COST
 from wasmsand.kernel.process.process import Process
 
-PID_MAX: Final = 32768
 INIT_PID: Final = 1
 
 

@@ -14,7 +14,15 @@ from collections.abc import Callable, Container
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import PERMISSION_BITS, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG
-from wasmsand.kernel.limits import LINK_MAX, NAME_MAX, Limits
+from wasmsand.kernel.limits import (
+    KNOWN_PATH_BYTES_MAX,
+    KNOWN_PATHS_MAX,
+    LINK_MAX,
+    NAME_MAX,
+    SCANNED_NAMES_KEPT,
+    SCANS_KEPT,
+    Limits,
+)
 from wasmsand.kernel.vfs.filesystem import Attributes
 from wasmsand.kernel.vfs.inode import (
     DirectoryInode,
@@ -27,12 +35,6 @@ from wasmsand.kernel.vfs.layers import ROOT_INO, Snapshot
 from wasmsand.kernel.vfs.model import DirEntry, FileTime, new_record
 from wasmsand.kernel.vfs.store import TreeStore, target_blocks
 
-_SCANS_KEPT = 16
-_SCANNED_NAMES_KEPT = 65_536
-"""A scan keeps names alive that were removed since, which nobody pays for."""
-_KNOWN_MAX = 4096
-_KNOWN_PATH_MAX = 512
-"""Longer paths are walked every time."""
 _NO_NAMES = (b"", b".", b"..")
 
 
@@ -123,8 +125,8 @@ class TreeFs(TreeStore):
         directory, inode = self.descend(start, self._get(start), names, 0, covered)
         if names or not isinstance(inode, DirectoryInode):
             return None
-        if len(head) <= _KNOWN_PATH_MAX:
-            if len(self._known) >= _KNOWN_MAX:
+        if len(head) <= KNOWN_PATH_BYTES_MAX:
+            if len(self._known) >= KNOWN_PATHS_MAX:
                 self._known.clear()
             self._known[start, head] = directory
         return directory
@@ -202,7 +204,7 @@ class TreeFs(TreeStore):
             scan = ([entry[1] for entry in directory.entries.values()], list(directory.entries))
             self._scans.pop(ino, None)
             held = len(scan[0]) + sum(len(names) for _, names in self._scans.values())
-            while self._scans and (len(self._scans) >= _SCANS_KEPT or held > _SCANNED_NAMES_KEPT):
+            while self._scans and (len(self._scans) >= SCANS_KEPT or held > SCANNED_NAMES_KEPT):
                 held -= len(self._scans.pop(next(iter(self._scans)))[1])
             self._scans[ino] = scan
         return scan

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import O_ACCMODE, O_WRONLY, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG
-from wasmsand.kernel.limits import NAME_MAX
+from wasmsand.kernel.limits import NAME_MAX, PROC_TEXTS_KEPT
 from wasmsand.kernel.vfs.filesystem import Attributes, FileSystem, Node
 from wasmsand.kernel.vfs.model import ROOT, DirEntry, Stat, StatFs
 from wasmsand.kernel.vfs.nodes import NodeOperations
@@ -23,7 +23,6 @@ from wasmsand.kernel.vfs.proc import process, system
 from wasmsand.kernel.vfs.proc.source import FdInfo, ProcessInfo, ProcSource
 
 PROC_MAGIC = 0x9FA0
-_TEXTS_KEPT = 16
 
 
 class Kind(IntEnum):
@@ -355,7 +354,7 @@ class ProcFs(FileSystem):
         if text is None:
             text = self._text(ino)
             self._texts.pop(ino, None)
-            if len(self._texts) >= _TEXTS_KEPT:
+            if len(self._texts) >= PROC_TEXTS_KEPT:
                 del self._texts[next(iter(self._texts))]
             self._texts[ino] = text
         return text[offset : offset + size]

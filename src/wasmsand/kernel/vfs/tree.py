@@ -3,7 +3,7 @@
 Owns names: directories and what they hold. Inodes and their bytes are in `store`.
 Rules: a method that fails has changed nothing. Entries of a directory are in the order
 of their cookies, and a name that is given again goes to the end. Making a tree over a
-snapshot, freezing and forking do not depend on the number of files.
+snapshot, and freezing it, take the same time however many files there are.
 """
 
 from __future__ import annotations
@@ -51,10 +51,6 @@ class TreeFs(TreeStore):
         self._scans: dict[int, tuple[list[int], list[bytes]]] = {}
         # Directories that plain steps led to, by where they began and the path.
         self._known: dict[tuple[int, bytes], int] = {}
-
-    def fork(self, limits: Limits | None = None, now_ns: Callable[[], int] | None = None) -> TreeFs:
-        """A second tree with the same files."""
-        return TreeFs(self.freeze(), limits or self.limits, now_ns or self._now)
 
     # Looking up and listing.
 

@@ -1,9 +1,8 @@
 """One sandbox's kernel.
 
-Owns `Kernel`: the name space, the process table, terminals and FIFOs of one
-sandbox. Rules: every method is called with the sandbox's lock held and returns at
-once; whatever the driver must do (interrupt a computing guest, arm a host timer) it
-learns by the hooks.
+Owns `Kernel`: the name space, the process table, the network, terminals, FIFOs and the ledger of
+one sandbox. Rules: every method is called with the sandbox's lock held and returns at once; hooks
+tell the driver what it must do (interrupt a guest that computes, arm a timer of the host).
 """
 
 from __future__ import annotations
@@ -88,17 +87,19 @@ class Kernel:
         self.fifos: dict[Node, Pipe] = {}
         self.pending_fifo_opens: dict[int, FifoOpen] = {}
         self.usage_of_ended = Usage()
-        """The sum over all processes that are no more in the table."""
+        """What all processes have used that have left the table."""
         self._load = LoadAverages()
         self.out_of_memory_jobs: set[int] = set()
-        """Commands of which a process was ended for memory; the host tells their users."""
+        """Commands that lost a process because memory ran out; the host tells their users."""
         self.ended_for_room = 0
-        """Processes that gave way to others; the host tells its user, and counts from 0 again."""
+        """How many processes were ended to make room for others; the host tells its user, and
+        sets this to 0."""
         self.current: Process | None = None
-        """Whose system call is being served (for /proc/self)."""
+        """The process whose system call is being served (for /proc/self)."""
 
         self.interrupt: Callable[[], None] = _nothing
-        """Hook: make guests that compute look at their process soon."""
+        """Hook: interrupt guests that compute, so that they soon see what became of their
+        process."""
         self.timer_armed: Callable[[int], None] = _ignore_time
         """Hook: `fire_timers` is to be called at this monotonic time."""
         self.process_ended: Callable[[Process], None] = _ignore_process

@@ -13,10 +13,10 @@ still open a file and print why it ends.
 
 Guests' memory is the exception to "before": a guest grows it by itself, and one instruction can
 fill all that it got. So a guest that computes has a share of the room, which the engine lets it
-grow by until the host looks at it again (`share`). Three that compute get all the room each,
-more of them less: all that is used and shared is at most four times the limit, for the time of a
-tick or of that one instruction. What was grown is then entered, and if it is more than the
-limit, the largest process is ended.
+grow by until the host looks at it again (`share`). Up to three guests that compute get all the
+room each; with more of them, each gets less. All that is used and shared is at most four times the
+limit, for the time of a tick or of that one instruction. What was grown is then entered, and if it
+is more than the limit, the largest process is ended.
 
 The memory of a process that has ended stays in the account until it is freed, which its thread
 does soon; meanwhile others may have as much again, and no more (`dying`).
@@ -84,12 +84,13 @@ class Ledger:
         self.kernel_max = limit + KERNEL_UNCHARGED_MAX
         """What `objects` and `queued` together may be; changes with `guest` and `engine`."""
         self.dying = 0
-        """How much of `guest` and `engine` is of processes that have ended."""
+        """How much of `guest` and `engine` belongs to processes that have ended."""
         self.shared = 0
         """By how much guests that compute may grow, all together, until they are looked at."""
         self.freed: deque[Freed] = deque()
-        """What threads have freed since. Only this may be changed without the sandbox's lock, for
-        which the thread of an ended process would wait, and others for it."""
+        """Memory that threads have freed and that is still in the account. Only this field may
+        be changed without the sandbox's lock, so that the thread of an ended process need not
+        wait for the lock."""
         self.unseen: set[Unseen] = set()
         """Programs that wait, and were not looked at after they computed."""
         self.peak = 0
@@ -109,8 +110,8 @@ class Ledger:
 
     @property
     def room(self) -> int:
-        """Bytes left; negative when guests have grown past the limit. What is about to be freed
-        is not missing here."""
+        """Bytes left; negative when guests have grown past the limit. Memory that is about to
+        be freed counts as left."""
         kernel = self.objects + self.queued - KERNEL_UNCHARGED_MAX
         used = self.guest + self.engine + (kernel if kernel > 0 else 0)  # as `charged`; hot
         return self.limit - used + self.dying
@@ -140,7 +141,7 @@ class Ledger:
         return KernelError(errno, f"{self.limit} bytes in use; raise memory_limit_bytes")
 
     def share(self, held: int) -> int:
-        """By how much a guest may grow that could grow by `held` until now."""
+        """How many bytes a guest may grow by from now on; until now it could grow by `held`."""
         if self.freed:
             self.settle()
         limit, used, others = self.limit, self.charged, self.shared - held
@@ -153,12 +154,12 @@ class Ledger:
         return share
 
     def settle(self) -> None:
-        """Take out what was freed."""
+        """Take memory that was freed out of the account."""
         while self.freed:
             self.freed.popleft().take_out()
 
     def see(self) -> bool:
-        """Look at programs that were not; whether the limit holds."""
+        """Measure the programs in `unseen`; whether the limit holds."""
         self.settle()
         while self.unseen:
             self.unseen.pop().measure()
@@ -196,19 +197,20 @@ class Ledger:
         return self._balance()
 
     def add_dying(self, more: int) -> None:
-        """So many more bytes, or fewer, are of processes that have ended."""
+        """`more` bytes (fewer, if negative) belong to processes that have ended."""
         self.dying += more
         self._balance()
 
     def _balance(self) -> bool:
-        """What guests do not have is the kernel's to use; whether the limit holds."""
+        """Recompute what the kernel may use, which is what guests do not use; whether the limit
+        holds."""
         left = self.limit - self.guest - self.engine + self.dying
         self.kernel_max = KERNEL_UNCHARGED_MAX + (left if left > 0 else 0)
         self.note_peak()
         return self.room >= 0
 
     def note_peak(self) -> None:
-        """Look at what is in use now."""
+        """Update `peak` with what is in use now."""
         used = self.guest + self.engine + self.objects + self.queued
         if used > self.peak:
             self.peak = used

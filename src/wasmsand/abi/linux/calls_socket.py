@@ -161,14 +161,14 @@ def shutdown(context: CallContext, fd: int, how: int) -> int:
 
 
 def with_deadline(context: CallContext, timeout_ns: int) -> None:
-    """Begin the time of SO_RCVTIMEO or SO_SNDTIMEO, if it has not begun."""
+    """Start the timeout (SO_RCVTIMEO, SO_SNDTIMEO) of this call, unless an earlier try has."""
     process = context.process
     if timeout_ns and process.call_deadline is None:
         process.call_deadline = context.kernel.clock.monotonic() + timeout_ns
 
 
 def timed(context: CallContext, attempt: Callable[[], Result]) -> Result:
-    """Make an attempt; when it would have to wait beyond the deadline, EAGAIN."""
+    """Make an attempt; EAGAIN if it would have to wait past the deadline."""
     process = context.process
     deadline = process.call_deadline
     try:

@@ -1,8 +1,8 @@
 """Control messages: what sendmsg and recvmsg carry beside the data.
 
 Owns their format: descriptors between Unix sockets, and fields of the IPv6 header of UDP's
-messages. Rules: one of a wrong size, or that is not known, is EINVAL; what does not fit is cut or
-left out, and the receiver is told; descriptors that do not fit are closed.
+messages. Rules: a message of a wrong size or an unknown type is EINVAL; what does not fit is cut
+or left out, and the receiver is told; descriptors that do not fit are closed.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ def give_rights(
 def give_header(
     context: CallContext, found: Socket, header: Header, address: int, room: int
 ) -> tuple[int, bool]:
-    """Tell what of a message's header the receiver has asked for; (bytes, whether all fitted)."""
+    """Write the fields of a message's header that the receiver has asked for; (bytes, whether
+    all fitted)."""
     wanted = [
         (kind, value)
         for option, kind, value in (

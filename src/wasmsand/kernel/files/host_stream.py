@@ -1,10 +1,10 @@
 """Output that goes to the host while it is written.
 
 Owns `HostChannel`, one ordered, bounded queue for several descriptors of one command, and
-`ChannelOutput`, an end of it. Rules: to the guest it looks like a pipe, and it waits at a full
-one; what was written is taken in the order of the writes, whichever descriptor they went to;
-when the host has left, writes are accepted and dropped, so that a background process does not
-die because nobody listens any more.
+`ChannelOutput`, an end of it. Rules: to the guest it looks like a pipe: a write to a full one
+waits; what was written is taken in the order of the writes, whichever descriptor they went to;
+when the host has left, writes are accepted and dropped, so that a background process does not die
+because nobody listens any more.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class Terminal:
         """Called when the master side is closed."""
 
     def type_keys(self, data: bytes) -> None:
-        """Bytes from the keyboard side; what the program leaves no room for waits."""
+        """Bytes from the keyboard side. Bytes that the program leaves no room for wait."""
         self._typed += data
         self.feed()
 
@@ -104,7 +104,7 @@ class Terminal:
         return max(0, TERMINAL_INPUT_MAX - len(self._typed))
 
     def feed(self) -> None:
-        """Pass on what was typed, after there may be room for it again."""
+        """Pass on what was typed, when there may be room for it again."""
         if not self._typed:
             return
         taken, echo, signals = self.discipline.receive(bytes(self._typed))

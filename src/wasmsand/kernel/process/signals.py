@@ -154,7 +154,7 @@ class SignalState:
         self.pending = 0
         self.pending_info: dict[int, SignalInfo] = {}
         self.saved_mask: int | None = None
-        """While sigsuspend or ppoll has replaced the mask: the one to go back to."""
+        """The mask to go back to, while sigsuspend or ppoll has replaced it."""
 
     def action(self, signo: int) -> SignalAction:
         """The action set for `signo`."""

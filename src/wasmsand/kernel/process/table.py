@@ -37,7 +37,7 @@ class ProcessTable:
         self._ledger = ledger or Ledger()
         self._processes: dict[int, Process] = {}
         self._threads: dict[int, Process] = {}
-        """Of processes that have several, by their numbers."""
+        """Threads of processes that have several, by their numbers."""
         self.last_pid = 0
         self.created = 0
         """Processes entered so far."""

@@ -1,8 +1,8 @@
 """What all sockets share.
 
-Owns `Socket`: family, names, options, the error that waits to be told. Rules: a socket has
-one queue for its whole life, which wakes at every change of it, so that epoll can watch it;
-an error that came by itself (a reset) is told once, by the next call or by SO_ERROR.
+Owns `Socket`: family, addresses, options, the pending error. Rules: a socket has one queue for its
+whole life, which wakes at every change of the socket, so that epoll can watch it; an error that no
+call caused (a reset) is pending until one call, or SO_ERROR, reports it.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ class Socket(OpenFile):
         self.send_timeout_ns = 0
         self.changed = WaitQueue()
         self.shares: tuple[int, tuple[bytes, bool, int, int, int, int]] | None = None
-        """Where `Ports` keeps a connection that was accepted."""
+        """For a connection that was accepted: its port, and the group in which `Ports` keeps
+        it."""
         self._options: dict[tuple[int, int], int] = {}
         self._stat = network.anonymous.new(S_IFSOCK | 0o777, owner.uid, owner.gid)
 
@@ -153,12 +154,12 @@ class Socket(OpenFile):
             raise KernelError(Errno.ENOPROTOOPT)
 
     def inherit_options(self, listener: Socket) -> None:
-        """What a socket made by accept has from the one that listened."""
+        """Take over the options of the listener that accepted this socket."""
         self.charge(SOCKET_OPTION_COST * len(listener._options), Errno.ENOBUFS)
         self._options = dict(listener._options)
 
     def enter(self, ledger: Ledger, errno: Errno = Errno.ENOMEM) -> None:
-        """Enter the socket in the ledger; ENFILE if the sandbox has too many."""
+        """Enter the socket in the ledger; ENFILE if the sandbox has too many sockets."""
         self.network.require_socket()
         super().enter(ledger, errno)
         self.network.sockets += 1
@@ -170,23 +171,23 @@ class Socket(OpenFile):
         super().dispose()
 
     def fail_with(self, error: Errno) -> None:
-        """Something happened that the next call must be told."""
+        """Make `error` pending: the next call reports it."""
         self.error = error
         self.changed.wake()
 
     def take_error(self) -> Errno | None:
-        """The error that waits to be told, which is then told."""
+        """Remove and return the pending error."""
         error, self.error = self.error, None
         return error
 
     def raise_error(self) -> None:
-        """Tell a waiting error."""
+        """Raise the pending error, if there is one."""
         if self.error is not None:
             error, self.error = self.error, None
             raise KernelError(error)
 
     def block(self, nonblocking: bool, *queues: WaitQueue) -> Exception:
-        """What to raise when nothing can be done now."""
+        """What to raise when the call cannot finish now: EAGAIN, or `WouldBlock`."""
         if nonblocking or self.flags & O_NONBLOCK:
             return KernelError(Errno.EAGAIN)
         return WouldBlock(queues or (self.changed,))
@@ -200,7 +201,7 @@ class Socket(OpenFile):
         raise KernelError(Errno.EOPNOTSUPP)
 
     def connect(self, address: Address, target: Socket | None) -> None:
-        """connect(2); `target` is who is bound to the name, of a Unix socket."""
+        """connect(2). `target` is the socket that a Unix address names (see `naming.find`)."""
         raise NotImplementedError
 
     def shutdown(self, read: bool, write: bool) -> None:

@@ -1,8 +1,8 @@
 """Messages: SOCK_DGRAM of Unix sockets, and UDP.
 
-Owns `DatagramSocket`. Rules: a message arrives whole or is cut, never split; UDP drops what
-its receiver has no room for, a Unix sender waits; what UDP sent to nobody is told to a
-connected sender as ECONNREFUSED, by its next call.
+Owns `DatagramSocket`. Rules: a message arrives whole or is cut, never split. UDP drops messages
+that the receiver has no room for; a Unix sender waits. A connected UDP socket whose message
+reached nobody gets ECONNREFUSED at its next call. Messages do not leave the sandbox.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SOCK_DGRAM = 2
 
 
 class Header(NamedTuple):
-    """What a datagram of IPv6 has in its header that its receiver may ask for."""
+    """Fields of an IPv6 header that the receiver of a datagram may ask for."""
 
     hop_limit: int
     traffic_class: int
@@ -146,7 +146,7 @@ class DatagramSocket(Socket):
         receiver._put(Message(data, self.name(), rights))
 
     def usual_header(self) -> Header:
-        """By the socket's options."""
+        """The header that the socket's options ask for."""
         return Header(self.option(IPV6_UNICAST_HOPS), self.option(IPV6_TCLASS))
 
     def _send_inet(self, data: bytes, to: Address | None, header: Header | None) -> None:

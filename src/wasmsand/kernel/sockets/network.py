@@ -1,11 +1,11 @@
-"""Who is bound to which name.
+"""Which socket is bound to which name.
 
-Owns `Network`, one per sandbox: ports of TCP and UDP, abstract Unix names, and the Unix
-sockets behind inodes of the file system. Rules: ports are shared by IPv4 and IPv6 as on
-Linux (an IPv6 socket takes IPv4 too unless IPV6_V6ONLY); of several sockets that would do,
-the one bound to the exact address is reached; a name goes with its socket. The number of
-sockets that may bind one port is bounded, and connections are not among those that are
-looked through, so that no call takes longer the more of them there are.
+Owns `Network`, one per sandbox: ports of TCP and UDP, abstract Unix names, and the Unix sockets
+behind inodes of the file system. Rules: IPv4 and IPv6 share ports as on Linux (an IPv6 socket
+takes IPv4 too unless IPV6_V6ONLY); of several sockets that an address reaches, the one bound to
+exactly that address is preferred; a name is free again when its socket is closed. A port may be
+bound by a bounded number of sockets, and a search does not look at accepted connections, so that
+no call gets slower with their number.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _ABSTRACT_NAMES: Final = 1 << 20
 
 
 _Hold = tuple[bytes, bool, int, int, int, int]
-"""What of a socket that holds a port matters to those who want to bind it: address, whether it
-is of IPv6, options, user."""
+"""What decides whether another socket may bind the same port: address, whether it is an IPv6
+address, options, user."""
 
 
 def _hold(socket: Socket) -> _Hold:
@@ -53,9 +53,10 @@ class Ports:
 
     def __init__(self) -> None:
         self._bound: dict[int, dict[Socket, None]] = {}
-        """By port: who bound it."""
+        """By port: the sockets that bound it."""
         self._shared: dict[int, dict[_Hold, dict[Socket, None]]] = {}
-        """By port: what was accepted at it, those that are the same to others together."""
+        """By port: accepted connections, in groups that mean the same to a socket that wants to
+        bind."""
         self._next = _EPHEMERAL.start
 
     def bind(self, socket: Socket, address: InetAddress) -> InetAddress:
@@ -73,13 +74,13 @@ class Ports:
         return address
 
     def _holders(self, port: int) -> Iterator[Socket]:
-        """Who bound a port, and of connections that were accepted one of each kind."""
+        """The sockets that bound a port, and one accepted connection of each group."""
         yield from self._bound.get(port, ())
         for alike in self._shared.get(port, {}).values():
             yield from islice(alike, 1)
 
     def share(self, socket: Socket, port: int) -> None:
-        """Have `socket` hold a port that may be held by others: what accept made."""
+        """Let an accepted connection hold the port of its listener."""
         holds = self._shared.setdefault(port, {})
         hold = _hold(socket)
         alike = holds.setdefault(hold, {})
@@ -95,7 +96,7 @@ class Ports:
         raise KernelError(Errno.EADDRINUSE, "no port is free")
 
     def release(self, socket: Socket, port: int) -> None:
-        """`socket` is gone."""
+        """`socket` is closed and holds its port no more."""
         if socket.shares is not None:
             port, hold = socket.shares
             socket.shares = None
@@ -113,7 +114,7 @@ class Ports:
                 del self._bound[port]
 
     def reaching(self, to: InetAddress) -> Iterator[Socket]:
-        """Who bound a name so that `to` (a plain address) reaches it, the best first."""
+        """The sockets that `to` (a plain address) reaches, the best fit first."""
         found: list[tuple[int, Socket]] = []
         for socket in self._bound.get(to.port, ()):
             fit = _fit(socket, to)
@@ -124,7 +125,7 @@ class Ports:
 
 
 def _fit(socket: Socket, to: InetAddress) -> int | None:
-    """How well a bound socket fits a plain destination: 0 is exact; None is not at all."""
+    """How well a bound socket fits a plain destination: 0 is exact, None is not at all."""
     local = socket.local
     assert isinstance(local, InetAddress)
     plain = local.plain()
@@ -207,7 +208,7 @@ class Network:
         return name
 
     def forget(self, socket: Socket, ports: Ports | None) -> None:
-        """A socket is closed: its name is free."""
+        """A socket is closed: its name is free again."""
         local = socket.local
         if isinstance(local, InetAddress):
             assert ports is not None
@@ -219,7 +220,7 @@ class Network:
             self.namespace.release(socket.bound_node)
 
     def bind_node(self, socket: Socket, node: Node) -> None:
-        """`socket` is reached by an inode of the file system."""
+        """Let an inode of the file system lead to `socket`."""
         self.namespace.retain(node)  # its number is not given to another while bound
         socket.bound_node = node
         self.by_node[node] = socket

@@ -93,11 +93,12 @@ _ENTRIES: tuple[tuple[bytes, int, ProcessText | None], ...] = (
     (b"task", S_IFDIR | 0o555, None),
     (b"wchan", S_IFREG | 0o444, process.wchan),
 )
-"""What a process directory holds, the directory itself first. No text: made by ProcFs."""
+"""What a process directory holds, the directory itself first. ProcFs makes the entries that
+have no text function."""
 _INDEX = {entry[0]: index for index, entry in enumerate(_ENTRIES)}
 _FD, _FDINFO, _TASK = _INDEX[b"fd"], _INDEX[b"fdinfo"], _INDEX[b"task"]
 _NOT_IN = {Kind.PROCESS: _INDEX[b"children"], Kind.TASK: _TASK}
-"""The one entry that each of the two kinds of directories has not."""
+"""The one entry that each of the two kinds of directories lacks."""
 
 _ROOT_LINKS: dict[bytes, Callable[[int, int], bytes]] = {
     b"self": lambda pid, tid: b"%d" % pid,

@@ -57,6 +57,7 @@ class Ledger:
     """Bytes in use, by kind."""
 
     __slots__ = (
+        "_share_min",
         "dying",
         "engine",
         "freed",
@@ -72,6 +73,7 @@ class Ledger:
 
     def __init__(self, limit: int = UNBOUNDED) -> None:
         self.limit = limit
+        self._share_min = max(GROWTH_BYTES_MIN, limit // GROWTH_PARTS)
         self.guest = 0
         """Linear memory of all programs, without what was never touched of their C stacks."""
         self.engine = 0
@@ -113,8 +115,16 @@ class Ledger:
         """Bytes left; negative when guests have grown past the limit. Memory that is about to
         be freed counts as left."""
         kernel = self.objects + self.queued - KERNEL_UNCHARGED_MAX
-        used = self.guest + self.engine + (kernel if kernel > 0 else 0)  # as `charged`; hot
+        used = self.guest + self.engine + (kernel if kernel > 0 else 0)
         return self.limit - used + self.dying
+
+    @property
+    def holds(self) -> bool:
+        """Whether the limit holds: `room` is not negative."""
+        return (
+            self.objects + self.queued <= self.kernel_max
+            and self.guest + self.engine - self.dying <= self.limit
+        )
 
     def require(self, wanted: int, errno: Errno = Errno.ENOMEM) -> None:
         """Raise `errno` unless there is room for `wanted` more bytes of objects or data."""
@@ -144,10 +154,21 @@ class Ledger:
         """How many bytes a guest may grow by from now on; until now it could grow by `held`."""
         if self.freed:
             self.settle()
-        limit, used, others = self.limit, self.charged, self.shared - held
-        room = min(limit - used + self.dying, DYING_LIMITS * limit - used)
+        # At every wait: comparisons cost a third of `min` and `max`.
+        limit, others = self.limit, self.shared - held
+        used = self.guest + self.engine
+        kernel = self.objects + self.queued - KERNEL_UNCHARGED_MAX
+        if kernel > 0:
+            used += kernel
         left = SHARED_LIMITS * limit - used - others
-        share = min(room, left, max(left // 2, GROWTH_BYTES_MIN, limit // GROWTH_PARTS))
+        share = left >> 1
+        if share < self._share_min:
+            share = self._share_min
+        if share > left:
+            share = left
+        room = limit - used + (self.dying if self.dying < limit else limit)
+        if share > room:
+            share = room
         if share < 0:
             share = 0
         self.shared = others + share
@@ -163,7 +184,7 @@ class Ledger:
         self.settle()
         while self.unseen:
             self.unseen.pop().measure()
-        return self.room >= 0
+        return self.holds
 
     def add_object(self, cost: int, errno: Errno = Errno.ENOMEM) -> None:
         """Enter a kernel object, before it is made."""
@@ -185,29 +206,19 @@ class Ledger:
         """Queued data was taken or dropped."""
         self.queued -= size
 
-    def set_guest(self, before: int, now: int) -> bool:
-        """A process's linear memory is `now` bytes, and was `before`; whether the limit holds."""
-        self.guest += now - before
-        return self._balance()
-
-    def set_engine(self, before: int, now: int) -> bool:
-        """What the engine needs for a process is `now` bytes, and was `before`; whether the
-        limit holds."""
-        self.engine += now - before
-        return self._balance()
-
-    def add_dying(self, more: int) -> None:
-        """`more` bytes (fewer, if negative) belong to processes that have ended."""
-        self.dying += more
-        self._balance()
-
-    def _balance(self) -> bool:
-        """Recompute what the kernel may use, which is what guests do not use; whether the limit
-        holds."""
-        left = self.limit - self.guest - self.engine + self.dying
+    def change_programs(self, guest: int, engine: int, dying: int) -> None:
+        """Programs take `guest` more bytes of linear memory and `engine` more bytes of the engine;
+        `dying` more bytes belong to ended processes. Each may be negative."""
+        self.guest += guest
+        self.engine += engine
+        self.dying += dying
+        programs = self.guest + self.engine
+        left = self.limit - programs + self.dying
+        # What guests do not have is the kernel's to use.
         self.kernel_max = KERNEL_UNCHARGED_MAX + (left if left > 0 else 0)
-        self.note_peak()
-        return self.room >= 0
+        used = programs + self.objects + self.queued
+        if used > self.peak:
+            self.peak = used
 
     def note_peak(self) -> None:
         """Update `peak` with what is in use now."""

@@ -18,16 +18,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from wasmsand.engine.freed_memory import FreedMemory, have_few_arenas
 from wasmsand.engine.protocol import CompileOrder, GuestUnwind, HostFunction
 from wasmsand.engine.wasmtime import hostcalls
 from wasmsand.engine.wasmtime.apart import ApartCompiler
-from wasmsand.engine.wasmtime.bindings import CData, WasmtimeError
+from wasmsand.engine.wasmtime.bindings import CData, WasmtimeError, lib
 from wasmsand.engine.wasmtime.compile_cache import CompileCache, default_directory
 from wasmsand.engine.wasmtime.compiler import compile_module, open_compiled, serialise
 from wasmsand.engine.wasmtime.config import EngineSettings, fingerprint, new_engine, probe
 from wasmsand.engine.wasmtime.epochs import EpochTicker
 from wasmsand.engine.wasmtime.fault_handlers import FaultHandlers
-from wasmsand.engine.wasmtime.freed_memory import FreedMemory, have_few_arenas
 from wasmsand.engine.wasmtime.imports import ImportTable
 from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.engine.wasmtime.runtime import Runtime
@@ -54,7 +54,7 @@ class WasmtimeEngine:
     ) -> None:
         settings = settings or EngineSettings()
         self.tick_seconds = settings.tick_seconds
-        have_few_arenas()
+        have_few_arenas(lib)
         engine = new_engine(settings)
         probed = probe(engine)
         self._cache = CompileCache(cache_directory or default_directory(), fingerprint(probed))
@@ -70,7 +70,7 @@ class WasmtimeEngine:
             fault_handlers=FaultHandlers(),
             sharing=MemorySharing(settings, ticker, self._cache),
         )
-        self._freed_memory = FreedMemory(self.start_thread)
+        self._freed_memory = FreedMemory(self.start_thread, lib)
         self._apart = ApartCompiler(self._runtime, probed, self.find, self._remember)
         self._lock = threading.Lock()
         # Guarded by the lock:

@@ -424,7 +424,7 @@ def test_a_tree_deeper_than_pythons_stack_is_removed(host: Host) -> None:
 
 
 def test_a_walk_that_is_led_in_circles_ends(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wasmsand.machine.host_access._ENTRIES_OF_IMAGES", 0)
+    monkeypatch.setattr("wasmsand.machine.host_access.IMAGE_ENTRIES_MAX", 0)
     host = Host(Limits(max_inodes=100))
     host.files.mkdir("/tmp/d/a0")
     turn = 0

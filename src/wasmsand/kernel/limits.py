@@ -67,10 +67,18 @@ HOST_ENTRIES_PER_HOLD = 256
 lets others have the sandbox's lock. Bytes of files: IO_CHUNK."""
 HOST_LISTING_BYTES = 64 * MIB
 """All paths together of one recursive listing for the host."""
+IMAGE_ENTRIES_MAX = 1_000_000
+"""More entries than any image has: what a walk of the host may see besides the guest's own."""
+PROC_FILE_MAX = 1 * MIB
+"""Most bytes that the host reads of a file without a size (/proc)."""
 REMOVAL_ROUNDS = 4
 """How often the host empties a directory again that a guest fills meanwhile."""
 ARCHIVE_HEADER_BYTES = 1 * MIB
 """Longest extended (pax) header of a tar archive."""
+ARCHIVE_RECORDS_MAX = 64
+"""Most records in one extended header."""
+ARCHIVE_HEADERS_PER_ENTRY = 4096
+"""Most bytes of headers per entry of an archive, on average."""
 ARCHIVE_HEADERS_PER_MEMBER = 8
 """Most extended headers before one member of a tar archive."""
 ARCHIVE_LINK_BYTES = 64 * MIB

@@ -24,7 +24,7 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import O_CREAT, O_WRONLY
 from wasmsand.kernel.limits import HOST_ENTRIES_PER_HOLD, IO_CHUNK, MIB, Limits
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, Node, TreeFs, standard_tree
-from wasmsand.kernel.vfs.content import CHUNK_SIZE
+from wasmsand.kernel.vfs.chunks import CHUNK_SIZE
 from wasmsand.machine import Machine, MachineOptions, export_tar
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.sdk.local import LocalBackend
@@ -424,7 +424,7 @@ def test_a_tree_deeper_than_pythons_stack_is_removed(host: Host) -> None:
 
 
 def test_a_walk_that_is_led_in_circles_ends(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wasmsand.machine.host_access._ENTRIES_OF_IMAGES", 0)
+    monkeypatch.setattr("wasmsand.machine.host_access.IMAGE_ENTRIES_MAX", 0)
     host = Host(Limits(max_inodes=100))
     host.files.mkdir("/tmp/d/a0")
     turn = 0

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 
 SECOND = 1_000_000_000
-MILLISECOND = 1_000_000
 
 
 class Clock:

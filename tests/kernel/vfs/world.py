@@ -44,7 +44,7 @@ class World:
         self.root = self.ns.root
 
     def fork(self) -> World:
-        return World(tree=self.tree.fork(), clock=self.clock)
+        return World(self.tree.freeze(), self.tree.limits, self.clock)
 
     def find(self, path: bytes, cred: Credentials = ROOT, *, follow: bool = True) -> Node:
         return self.ns.resolve(cred, self.root, path, follow=follow)

@@ -38,7 +38,7 @@ Handler = Callable[[CallContext, Arguments], int]
 
 
 class Status(Enum):
-    """How much of a call there is."""
+    """How far a call is supported."""
 
     FULL = "full"
     PARTIAL = "partial"

@@ -50,7 +50,7 @@ class WasiFunction:
         return "" if self.name == "proc_exit" else "i"
 
 
-_NO_SOCKETS: Final = "there are no sockets: ENOTSOCK"
+_NO_SOCKETS: Final = "not supported: ENOTSOCK"
 
 FUNCTIONS: Final[tuple[WasiFunction, ...]] = (
     WasiFunction("args_get", "ii", calls_start.args_get),

@@ -1,27 +1,24 @@
 """Output that goes to the host while it is written.
 
 Owns `OutputChannel`, one ordered, bounded queue for several descriptors of one command, and
-`ChannelOutput`, an end of it. Rules: to the guest it looks like a pipe, and it waits at a full
-one; what was written is taken in the order of the writes, whichever descriptor they went to;
-when the host has left, writes are accepted and dropped, so that a background process does not
-die because nobody listens any more.
+`ChannelOutput`, an end of it. Rules: to the guest it looks like a pipe: a write to a full one
+waits; what was written is taken in the order of the writes, whichever descriptor they went to;
+when the host has left, writes are accepted and dropped, so that a background process does not die
+because nobody listens any more.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import O_WRONLY, POLLOUT, POLLWRNORM
 from wasmsand.kernel.ledger import Ledger
-from wasmsand.kernel.limits import HOST_CHANNEL_CAPACITY, PIPE_ATOMIC_WRITE
+from wasmsand.kernel.limits import HOST_CHANNEL_CAPACITY, HOST_PIECE_COST, PIPE_ATOMIC_WRITE
 from wasmsand.kernel.vfs import Stat
 from wasmsand.kernel.wait import WaitQueue
-
-_CHUNK_COST: Final = 128
-"""What a piece costs beside its bytes: a guest may write single bytes to two descriptors."""
 
 
 class OutputChannel:
@@ -47,7 +44,7 @@ class OutputChannel:
         """Append `data`, which must fit; small pieces of one descriptor are joined."""
         chunks = self._chunks
         joins = bool(chunks) and chunks[-1][0] == fd
-        cost = len(data) if joins else len(data) + _CHUNK_COST
+        cost = len(data) if joins else len(data) + HOST_PIECE_COST
         self._ledger.add_queued(cost, Errno.ENOMEM)
         if joins:
             chunks[-1][1].extend(data)

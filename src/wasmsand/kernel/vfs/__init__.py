@@ -5,6 +5,8 @@ Layout, lowest first (each imports only from those above it):
     model        records and constants: Credentials, Stat, mode and flag bits
     filesystem   Node, and the contract of a mountable file system
     space        exact accounting of bytes and inodes
+    image_data   file content that comes with an image
+    chunks       what the bytes of one file consist of
     content      sparse, chunked, copy-on-write bytes of one file
     inode        what a tree stores per object
     layers       the inode table over frozen layers; FrozenTree, a tree at one moment
@@ -15,7 +17,7 @@ Layout, lowest first (each imports only from those above it):
     standard     the directories, devices and /etc files every sandbox starts with
     permissions  who may do what, as pure functions
     mounts       which file system is mounted where
-    resolver     THE path walk
+    resolver     the path walk, the only one
     nodes        operations on a node that is already found
     namespace    operations on paths: open, mkdir, rename ...
     proc         ProcFs, and ProcSource, what it asks the kernel

@@ -15,7 +15,8 @@ from typing import Any
 
 from wasmsand.kernel.flags import S_IFCHR, S_IFLNK, S_IFREG
 from wasmsand.kernel.limits import NAME_MAX
-from wasmsand.kernel.vfs.content import FileContent, ImageData, Sliceable
+from wasmsand.kernel.vfs.content import FileContent
+from wasmsand.kernel.vfs.image_data import ImageData, Sliceable
 from wasmsand.kernel.vfs.inode import (
     DirectoryInode,
     FileInode,

@@ -69,7 +69,7 @@ class TreeStore(FileSystem):
         self._users: dict[int, int] = {}
         self._orphans: set[int] = set()
         self._unreleased: list[int] = []
-        """Removed directories that are kept by one user too many."""
+        """Removed directories of which one user too many is counted."""
         for ino in base.orphans:
             self._free(ino, self._get(ino))
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final, TypeVar
 
-from wasmsand.engine.protocol import Engine, Instance, MemoryImage
+from wasmsand.engine.abilities import MemoryImage
+from wasmsand.engine.protocol import Engine, Instance
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.signals import Signal
@@ -29,7 +30,7 @@ ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "TZ": "CHECKPOINT0", "LC_ALL": "C
 start."""
 _DIRECTORY = "/"
 _EPOCH_NS = 1_000_000_000_000_000_000
-"""What the time is during such a run: somewhen in 2001."""
+"""The time during such a run: a fixed date in 2001."""
 _UMASK = 0o022
 _STANDARD_FILES = frozenset({0, 1, 2})
 _PATIENCE_SECONDS = 120.0
@@ -71,7 +72,8 @@ def run_to_checkpoint(
         machine.engine.load(hashlib.sha256(module).hexdigest(), lambda: module)
 
     def take(instance: Instance) -> Checkpoint:
-        return Checkpoint(bytes(instance.memory()), instance.exported_variables())
+        memory = instance.read(0, instance.memory_size())
+        return Checkpoint(memory, instance.exported_variables())
 
     return _run(machine, path, environ, take)
 
@@ -85,7 +87,8 @@ def capture_at_checkpoint(
     Raises `CheckpointFailed`, and `OSError` where the host has no memory images.
     """
     machine = _machine(image, engine, os.urandom)
-    return _run(machine, path, ENVIRONMENT, lambda instance: instance.capture(stack=False))
+    images = machine.engine.abilities.memory_images
+    return _run(machine, path, ENVIRONMENT, lambda program: images.capture(program, stack=False))
 
 
 def _machine(image: Snapshot, engine: Engine | None, random: Callable[[int], bytes]) -> Machine:

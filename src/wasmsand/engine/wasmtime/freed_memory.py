@@ -1,13 +1,14 @@
 """Giving memory back to the operating system.
 
-Owns what the C library's allocator is told. Rules: it has few arenas, unless the user has set their
-number; it is asked for what it keeps after a large sandbox has ended, a moment later, when its
-threads have freed what they had, and not more often than every few seconds; on a thread of its own,
-since it takes some 50 ms; where the C library has no such requests, nothing happens.
+Owns what the C library's allocator is told. Rules: the allocator has two arenas, unless the user
+has set their number; after a large sandbox has ended, the allocator is asked to return free memory,
+a moment later, when the sandbox's threads have freed theirs, and at most once in a few seconds. The
+request takes some 50 ms, so it has a thread of its own. Other C libraries know neither setting, and
+nothing happens there.
 
-Without the second, freed memory stays with the process: after sandboxes that had filled 120 MB of
-files, 200 MB of 205 were still there, and 90 after the request. Without the first, every thread of
-a program may bring an arena, and what is left in each adds up: 17 arenas kept 336 MB after a
+Without the request, freed memory stays with the process: after sandboxes that had filled 120 MB of
+files, 200 MB of 205 were still there, and 90 after the request. Without the bound, every thread of
+a program may bring an arena, and the rest in each adds up: 17 arenas kept 336 MB after a
 quarter of an hour of attacks, of which 42 MB were in use.
 """
 
@@ -40,7 +41,7 @@ class FreedMemory:
     def give_back_soon(self) -> None:
         """Something large was freed, or is about to be."""
         if not self._working.acquire(False):
-            return  # whoever has it has not begun, or waits to
+            return  # a request is waiting to be made
         try:
             self._start_thread(self._work)
         except RuntimeError:  # the host has no threads left

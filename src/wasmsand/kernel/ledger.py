@@ -56,6 +56,7 @@ class Ledger:
     """Bytes in use, by kind."""
 
     __slots__ = (
+        "_share_min",
         "dying",
         "engine",
         "freed",
@@ -71,6 +72,7 @@ class Ledger:
 
     def __init__(self, limit: int = UNBOUNDED) -> None:
         self.limit = limit
+        self._share_min = max(GROWTH_BYTES_MIN, limit // GROWTH_PARTS)
         self.guest = 0
         """Linear memory of all programs, without what was never touched of their C stacks."""
         self.engine = 0
@@ -111,8 +113,16 @@ class Ledger:
         """Bytes left; negative when guests have grown past the limit. What is about to be freed
         is not missing here."""
         kernel = self.objects + self.queued - KERNEL_UNCHARGED_MAX
-        used = self.guest + self.engine + (kernel if kernel > 0 else 0)  # as `charged`; hot
+        used = self.guest + self.engine + (kernel if kernel > 0 else 0)
         return self.limit - used + self.dying
+
+    @property
+    def holds(self) -> bool:
+        """Whether the limit holds: `room` is not negative."""
+        return (
+            self.objects + self.queued <= self.kernel_max
+            and self.guest + self.engine - self.dying <= self.limit
+        )
 
     def require(self, wanted: int, errno: Errno = Errno.ENOMEM) -> None:
         """Raise `errno` unless there is room for `wanted` more bytes of objects or data."""
@@ -142,10 +152,21 @@ class Ledger:
         """By how much a guest may grow that could grow by `held` until now."""
         if self.freed:
             self.settle()
-        limit, used, others = self.limit, self.charged, self.shared - held
-        room = min(limit - used + self.dying, _DYING_LIMITS * limit - used)
+        # At every wait: comparisons cost a third of `min` and `max`.
+        limit, others = self.limit, self.shared - held
+        used = self.guest + self.engine
+        kernel = self.objects + self.queued - KERNEL_UNCHARGED_MAX
+        if kernel > 0:
+            used += kernel
         left = _SHARED_LIMITS * limit - used - others
-        share = min(room, left, max(left // 2, GROWTH_BYTES_MIN, limit // GROWTH_PARTS))
+        share = left >> 1
+        if share < self._share_min:
+            share = self._share_min
+        if share > left:
+            share = left
+        room = limit - used + (self.dying if self.dying < limit else limit)
+        if share > room:
+            share = room
         if share < 0:
             share = 0
         self.shared = others + share
@@ -161,7 +182,7 @@ class Ledger:
         self.settle()
         while self.unseen:
             self.unseen.pop().measure()
-        return self.room >= 0
+        return self.holds
 
     def add_object(self, cost: int, errno: Errno = Errno.ENOMEM) -> None:
         """Enter a kernel object, before it is made."""
@@ -183,28 +204,19 @@ class Ledger:
         """Queued data was taken or dropped."""
         self.queued -= size
 
-    def set_guest(self, before: int, now: int) -> bool:
-        """A process's linear memory is `now` bytes, and was `before`; whether the limit holds."""
-        self.guest += now - before
-        return self._balance()
-
-    def set_engine(self, before: int, now: int) -> bool:
-        """What the engine needs for a process is `now` bytes, and was `before`; whether the
-        limit holds."""
-        self.engine += now - before
-        return self._balance()
-
-    def add_dying(self, more: int) -> None:
-        """So many more bytes, or fewer, are of processes that have ended."""
-        self.dying += more
-        self._balance()
-
-    def _balance(self) -> bool:
-        """What guests do not have is the kernel's to use; whether the limit holds."""
-        left = self.limit - self.guest - self.engine + self.dying
+    def change_programs(self, guest: int, engine: int, dying: int) -> None:
+        """Programs take so many more bytes, or fewer, of linear memory and of the engine;
+        `dying` is the same for those of ended processes."""
+        self.guest += guest
+        self.engine += engine
+        self.dying += dying
+        programs = self.guest + self.engine
+        left = self.limit - programs + self.dying
+        # What guests do not have is the kernel's to use.
         self.kernel_max = KERNEL_UNCHARGED_MAX + (left if left > 0 else 0)
-        self.note_peak()
-        return self.room >= 0
+        used = programs + self.objects + self.queued
+        if used > self.peak:
+            self.peak = used
 
     def note_peak(self) -> None:
         """Look at what is in use now."""

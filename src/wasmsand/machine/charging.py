@@ -153,7 +153,7 @@ class Charge:
         if own != self._own:
             account.add_engine(own - self._own)
             self._own = own
-        return self._ledger.room >= 0
+        return self._ledger.holds
 
     def look(self) -> bool:
         """Enter all that the guest takes; whether the limit holds."""
@@ -162,7 +162,7 @@ class Charge:
         if ledger.unseen:
             ledger.unseen.discard(self)
             return ledger.see()
-        return ledger.room >= 0
+        return ledger.holds
 
     def look_again(self) -> bool:
         """The same, but for the stacks if they were looked at a moment ago: somebody will."""
@@ -218,6 +218,5 @@ class Charge:
 
     def take_out(self) -> None:
         """See `Freed`."""
-        self.account.add_engine(-self._own)
-        self._own = 0
-        self.account.user_left()
+        own, self._own = self._own, 0
+        self.account.user_left(own)

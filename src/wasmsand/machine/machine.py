@@ -28,7 +28,12 @@ from wasmsand.kernel.limits import FD_COST, Limits
 from wasmsand.kernel.process.groups import take_terminal
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.process import Process
-from wasmsand.kernel.process.program import Program, become, find_program
+from wasmsand.kernel.process.program import (
+    Program,
+    become,
+    require_arguments,
+    resolve_program,
+)
 from wasmsand.kernel.process.room import with_room
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.process.timers import fire_timers
@@ -282,10 +287,12 @@ class Machine:
         else:
             path = next((e[5:] for e in environ if e.startswith(b"PATH=")), _SEARCH_PATH)
             candidates = [d.rstrip(b"/") + b"/" + name for d in path.split(b":") if d]
+        kernel, cwd = self.kernel, process.cwd
+        require_arguments(kernel, argv, environ)
         failure = KernelError(Errno.ENOENT, name.decode("utf-8", "replace"))
         for candidate in candidates:
             try:
-                return find_program(self.kernel, process, process.cwd, candidate, argv, environ)
+                return resolve_program(kernel, process, cwd, candidate, argv, environ)
             except KernelError as error:
                 if error.errno not in (Errno.ENOENT, Errno.ENOTDIR):
                     failure = error

@@ -24,7 +24,6 @@
     memory_image    captured memory, laid under new instances
     touched_pages   what a fork must copy
     resident_pages  what stacks really take
-    freed_memory    giving memory back to the system
     traps           why a guest stopped
     runtime         what modules and instances share
     abilities       what this engine can do beyond the protocol

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from wasmsand.engine.abilities import Abilities
 from wasmsand.engine.compile_orders import CompileOrder
+from wasmsand.engine.freed_memory import FreedMemory, have_few_arenas
 from wasmsand.engine.protocol import GuestUnwind, HostFunction
 from wasmsand.engine.wasmtime import hostcalls
 from wasmsand.engine.wasmtime.abilities import (
@@ -28,13 +29,12 @@ from wasmsand.engine.wasmtime.abilities import (
     WasmtimeThreads,
 )
 from wasmsand.engine.wasmtime.apart import ApartCompiler
-from wasmsand.engine.wasmtime.bindings import CData, WasmtimeError
+from wasmsand.engine.wasmtime.bindings import CData, WasmtimeError, lib
 from wasmsand.engine.wasmtime.compile_cache import CompileCache, default_directory
 from wasmsand.engine.wasmtime.compiler import compile_module, open_compiled, serialise
 from wasmsand.engine.wasmtime.config import EngineSettings, fingerprint, new_engine, probe
 from wasmsand.engine.wasmtime.epochs import EpochTicker
 from wasmsand.engine.wasmtime.fault_handlers import FaultHandlers
-from wasmsand.engine.wasmtime.freed_memory import FreedMemory, have_few_arenas
 from wasmsand.engine.wasmtime.imports import ImportTable
 from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.engine.wasmtime.runtime import Runtime
@@ -61,7 +61,7 @@ class WasmtimeEngine:
     ) -> None:
         settings = settings or EngineSettings()
         self.tick_seconds = settings.tick_seconds
-        have_few_arenas()
+        have_few_arenas(lib)
         engine = new_engine(settings)
         probed = probe(engine)
         self._cache = CompileCache(cache_directory or default_directory(), fingerprint(probed))
@@ -82,7 +82,7 @@ class WasmtimeEngine:
             program_threads=WasmtimeThreads(),
             memory_images=WasmtimeImages(),
             memory_control=WasmtimeMemoryControl(),
-            give_memory_back=FreedMemory(self.start_thread).give_back_soon,
+            give_memory_back=FreedMemory(self.start_thread, lib).give_back_soon,
         )
         self._apart = ApartCompiler(self._runtime, probed, self.find, self._remember)
         self._lock = threading.Lock()

@@ -6,9 +6,9 @@ freed here, whatever they are.
 
 from __future__ import annotations
 
+from wasmsand.engine.freed_memory import give_back_now
 from wasmsand.engine.protocol import GuestTrap, TrapKind
 from wasmsand.engine.wasmtime.bindings import CData, ffi, lib, take_bytes, take_error
-from wasmsand.engine.wasmtime.freed_memory import give_back_now
 
 _KIND_OF_CODE = {
     0: TrapKind.STACK,  # stack overflow
@@ -45,7 +45,7 @@ def take_failure(context: CData, error: CData, trap: CData) -> GuestTrap:
     if kind is TrapKind.STACK:
         # wasmtime lists all frames of a stack that overflowed, up to two million: 48 MB, which
         # the C library would keep.
-        give_back_now()
+        give_back_now(lib)
     return GuestTrap(kind, take_bytes(message).rstrip(b"\0").decode("utf-8", "replace"))
 
 

@@ -38,8 +38,7 @@ class MemoryAccount:
         """What the memory can grow to now."""
         self.share = 0
         """By how much it may grow until it is looked at."""
-        ledger.guest += guest
-        ledger.set_engine(0, engine)
+        ledger.change_programs(guest, engine, 0)
 
     @property
     def total(self) -> int:
@@ -48,17 +47,14 @@ class MemoryAccount:
 
     def set_guest(self, now: int) -> None:
         """The memory takes `now` bytes."""
-        before, self.guest = self.guest, now
-        self._ledger.set_guest(before, now)
-        if not self._owners:
-            self._ledger.add_dying(now - before)
+        more = now - self.guest
+        self.guest = now
+        self._ledger.change_programs(more, 0, 0 if self._owners else more)
 
     def add_engine(self, more: int) -> None:
         """The engine takes `more` bytes for it, or less."""
         self.engine += more
-        self._ledger.set_engine(0, more)
-        if not self._owners:
-            self._ledger.add_dying(more)
+        self._ledger.change_programs(0, more, 0 if self._owners else more)
 
     def take_share(self) -> int:
         """It computes: by how much it may grow."""
@@ -78,7 +74,7 @@ class MemoryAccount:
         """A process has ended, or executes another program."""
         self._owners -= 1
         if not self._owners:
-            self._ledger.add_dying(self.total)
+            self._ledger.change_programs(0, 0, self.guest + self.engine)
 
     def user_came(self) -> None:
         """Another thread runs in it."""
@@ -89,15 +85,16 @@ class MemoryAccount:
         if self._users == 1:
             self.give_share()
 
-    def user_left(self) -> None:
-        """A thread has ended, and freed what is its own; with the last the memory is freed."""
+    def user_left(self, engine: int = 0) -> None:
+        """A thread has ended, and freed `engine` bytes of its own; with the last thread the
+        memory is freed."""
         self._users -= 1
-        if not self._users:
-            self.give_share()
-            if self._owners > 0:  # its process was never told
-                self._owners = 0
-            else:
-                self._ledger.add_dying(-self.total)
-            self._ledger.set_guest(self.guest, 0)
-            self._ledger.set_engine(self.engine, 0)
-            self.guest = self.engine = 0
+        if self._users:
+            self.add_engine(-engine)
+            return
+        self.give_share()
+        total = self.guest + self.engine
+        dying = 0 if self._owners else total  # its process may never have been told
+        self._owners = 0
+        self._ledger.change_programs(-self.guest, -self.engine, -dying)
+        self.guest = self.engine = 0

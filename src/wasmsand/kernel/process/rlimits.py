@@ -7,6 +7,7 @@ never above what the sandbox itself allows; which limits are enforced is said he
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from wasmsand.kernel.errno import Errno, KernelError
@@ -35,17 +36,7 @@ class ResourceLimits:
     __slots__ = ("_ceilings", "_limits")
 
     def __init__(self, limits: Limits) -> None:
-        unlimited = Limit(INFINITY, INFINITY)
-        self._limits = [unlimited] * COUNT
-        self._limits[STACK] = Limit(8 << 20, INFINITY)
-        self._limits[CORE] = Limit(0, INFINITY)
-        self._limits[NPROC] = Limit(limits.max_processes, limits.max_processes)
-        self._limits[NOFILE] = Limit(limits.max_open_files, limits.max_open_files)
-        self._limits[MEMLOCK] = Limit(8 << 20, 8 << 20)
-        self._limits[SIGPENDING] = Limit(64, 64)
-        self._limits[MSGQUEUE] = Limit(819200, 819200)
-        self._limits[NICE] = Limit(0, 0)
-        self._limits[RTPRIO] = Limit(0, 0)
+        self._limits = list(_defaults(limits.max_processes, limits.max_open_files))
         self._ceilings = {NPROC: limits.max_processes, NOFILE: limits.max_open_files}
 
     def get(self, resource: int) -> Limit:
@@ -91,3 +82,19 @@ class ResourceLimits:
         child._limits = list(self._limits)
         child._ceilings = self._ceilings
         return child
+
+
+@lru_cache(maxsize=64)
+def _defaults(processes: int, open_files: int) -> tuple[Limit, ...]:
+    """The limits that a process has at first, in a sandbox that allows so many of both."""
+    limits = [Limit(INFINITY, INFINITY)] * COUNT
+    limits[STACK] = Limit(8 << 20, INFINITY)
+    limits[CORE] = Limit(0, INFINITY)
+    limits[NPROC] = Limit(processes, processes)
+    limits[NOFILE] = Limit(open_files, open_files)
+    limits[MEMLOCK] = Limit(8 << 20, 8 << 20)
+    limits[SIGPENDING] = Limit(64, 64)
+    limits[MSGQUEUE] = Limit(819200, 819200)
+    limits[NICE] = Limit(0, 0)
+    limits[RTPRIO] = Limit(0, 0)
+    return tuple(limits)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from wasmsand.kernel.errno import Errno, KernelError
 
@@ -112,9 +112,8 @@ def require_signal(signo: int) -> int:
     return signo
 
 
-@dataclass(frozen=True, slots=True)
-class SignalAction:
-    """What rt_sigaction sets."""
+class SignalAction(NamedTuple):
+    """What rt_sigaction sets. A named tuple, because a shell sets dozens when it starts."""
 
     handler: int = SIG_DFL
     flags: int = 0
@@ -163,10 +162,10 @@ class SignalState:
 
     def set_action(self, signo: int, action: SignalAction) -> None:
         """Set it; a signal that is now ignored is no longer pending."""
-        if signo in (Signal.SIGKILL, Signal.SIGSTOP):
+        if UNBLOCKABLE >> (signo - 1) & 1:
             raise KernelError(Errno.EINVAL, f"signal {signo} cannot be caught")
         self._actions[signo] = action
-        if self.ignores(signo):
+        if self.pending and self.ignores(signo):
             self.discard(mask_of(signo))
 
     def ignores(self, signo: int) -> bool:

@@ -31,6 +31,7 @@ from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import MIB
 from wasmsand.machine import Machine, renewal
+from wasmsand.machine.command import CommandRequest
 
 pytestmark = pytest.mark.no_userland
 STACK = 4 * MIB
@@ -98,7 +99,7 @@ def test_all_of_the_memory_is_charged_for(plain: PlainEngine, engine: WasmtimeEn
     charged = []
     for chosen in (plain, engine):
         machine = machine_with(chosen, _sleeper_with_a_stack())
-        machine.start([b"tried"], environ={}, cwd="/", stdin=b"")
+        machine.start(CommandRequest(("tried",), {}, "/"))
         charged.append(eventually_used(machine, STACK)[0])
         machine.close()
     assert charged[0] == 2 * STACK
@@ -110,7 +111,7 @@ def test_a_sandbox_that_has_grown_over_its_limit_loses_a_process(plain: PlainEng
     wat = program(grow(40), sleep_for_ever(), more=LONG_TIME)
     machine = machine_with(plain, wat, limit=64 * MIB)
     for _ in range(2):
-        machine.start([b"tried"], environ={}, cwd="/", stdin=b"")
+        machine.start(CommandRequest(("tried",), {}, "/"))
         eventually_used(machine, 40 * MIB)
     deadline = time.monotonic() + PATIENCE
     while len(living(machine)) > 1 and time.monotonic() < deadline:

@@ -187,8 +187,10 @@ class Charge:
         if monotonic_ns() - self._seen > _FRESH_NS:
             holds = self.look()
         else:
-            self._ledger.unseen.add(self)
-            holds = self._instance.memory_size() == self._size or self.enter_growth()
+            ledger = self._ledger
+            ledger.unseen.add(self)
+            grown = self._instance.memory_size() != self._size
+            holds = self.enter_growth() if grown else ledger.holds
         self.account.give_share()
         return holds
 

@@ -242,11 +242,17 @@ def test_a_command_ends_alike_whether_it_is_run_or_started(
 def test_a_notice_is_told_once_and_shown_once(
     engine: WasmtimeEngine, do: Callable[[Machine, CommandRequest], Completed]
 ) -> None:
-    machine = new_machine(engine, Limits(memory_limit_bytes=32 << 20))
-    result = do(machine, CommandRequest(("grow",), {}, "/tmp", timeout_seconds=PATIENCE))
-    (notice,) = result.notices
-    assert notice == "out of memory (33554432 bytes), a process was ended; raise memory_limit_bytes"
-    assert result.stderr == f"wasmsand: {notice}\n".encode()
+    machine = new_machine(engine, Limits(max_processes=4))
+    request = CommandRequest(("background",), {}, "/tmp", timeout_seconds=PATIENCE)
+    results = [do(machine, request) for _ in range(8)]
+    told = [notice for result in results for notice in result.notices]
+    assert told
+    assert set(told) == {
+        "ended 1 background processes to make room; raise max_processes or memory_limit_bytes"
+    }
+    for result in results:
+        lines = [f"wasmsand: {notice}\n" for notice in result.notices]
+        assert result.stderr.decode() == "".join(lines)
 
 
 @pytest.mark.parametrize("do", [Machine.run, started])

@@ -149,7 +149,7 @@ def test_nothing_starts_on_a_closed_machine(machine: Machine) -> None:
     machine.close()
     for run in (machine.start, machine.run):
         with pytest.raises(KernelError) as caught:
-            run([b"ok"], environ={}, cwd="/tmp")
+            run(CommandRequest(("ok",), {}, "/tmp"))
         assert caught.value.errno is Errno.ESRCH
 
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from pathlib import Path
 from typing import ClassVar, Final
 from urllib.parse import urlsplit
@@ -29,6 +30,8 @@ _SOURCE: Final = Path(__file__).resolve().parent.parent / "src"
 _HOSTILE_TOKEN: Final = "a-token-of-the-attackers"
 _HONEST_TOKEN: Final = "a-token-of-the-honest-ones"
 _END_SECONDS: Final = 30
+_servers: Final[set[int]] = set()
+"""Processes that the side "in process" does not count."""
 _TOKENS: Final = f"""
 [[token]]
 name = "hostile"
@@ -97,7 +100,7 @@ class LocalSide(Side):
         return Sandbox.from_backend(open_backend(OPTIONS), OPTIONS)
 
     def resident_bytes(self) -> int:
-        return resident(os.getpid())
+        return resident(os.getpid(), _servers)
 
 
 class ServerSide(Side):
@@ -118,6 +121,7 @@ class ServerSide(Side):
                 env={**os.environ, "PYTHONPATH": str(_SOURCE)},
                 stderr=log,
             )  # fmt: skip
+        _servers.add(self._process.pid)
         self._url = self._wait_for_url()
         parts = urlsplit(self._url)
         self.address = parts.hostname or "", parts.port or 0
@@ -165,12 +169,14 @@ class ServerSide(Side):
         self._directory.cleanup()
 
 
-def resident(pid: int) -> int:
-    """Memory of a process and all its children, without what they share with files."""
+def resident(pid: int, without: Collection[int] = ()) -> int:
+    """Memory of a process and its children but those `without`; pages of files do not count."""
     total = 0
     waiting = [pid]
     while waiting:
         one = waiting.pop()
+        if one in without:
+            continue
         try:
             status = Path(f"/proc/{one}/status").read_text("ascii", "replace")
             for task in Path(f"/proc/{one}/task").iterdir():

@@ -22,7 +22,7 @@ from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.compile_cache import VARIABLE
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.identity import Identity
-from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
+from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
 from wasmsand.machine import CommandRequest, Machine, MachineOptions
 from wasmsand.machine import image as image_module
 
@@ -40,7 +40,7 @@ SMALL: Final = Limits(
 
 
 @cache
-def small_image() -> Snapshot:
+def small_image() -> FrozenTree:
     """The tree that targets start from."""
     builder = ImageBuilder()
     standard_tree(builder)

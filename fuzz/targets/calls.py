@@ -95,7 +95,7 @@ class _Calls(Target):
         """Raises `Finding` for a call that did what it must not."""
 
     def _on_a_terminal(self, machine: Machine) -> None:
-        terminal = machine.open_terminal([self.program, b"x"], environ={}, cwd="/tmp")
+        terminal = machine.open_terminal(CommandRequest((self.program.decode(), "x"), {}, "/tmp"))
         terminal.write(b"some input\nhalf a line")
         terminal.wait(_SECONDS)
         terminal.resize(10, 20)

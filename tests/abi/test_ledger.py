@@ -197,7 +197,7 @@ def test_a_process_is_not_made_when_memory_is_used_up(small: Sandbox) -> None:
 def test_a_guest_that_has_all_memory_can_still_open_and_write(small: Sandbox) -> None:
     caller = small.process()
     ledger = small.kernel.ledger
-    ledger.set_guest(0, ledger.room)
+    ledger.change_programs(ledger.room, 0, 0)
     source, sink = caller.pipe()
     caller.write(sink, b"out of memory\n")
     assert caller.read(source) == b"out of memory\n"

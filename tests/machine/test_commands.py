@@ -157,7 +157,7 @@ def test_what_cannot_be_started_leaves_no_process(
     assert caught.value.errno is errno
     assert living(machine) == []
     with pytest.raises(KernelError):
-        machine.open_terminal([a.encode() for a in argv], environ={}, cwd="/")
+        machine.open_terminal(CommandRequest(tuple(argv), {}, "/"))
     assert not machine.kernel.terminals
 
 

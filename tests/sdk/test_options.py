@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tools import option_table
+from scripts import option_table
 from wasmsand import AsyncSandbox, Sandbox, SandboxOptions
 from wasmsand.cli import line
 from wasmsand.cli.options import add_sandbox_options, sandbox_options
@@ -131,7 +131,7 @@ def test_the_documentation_of_the_constructor_explains_every_option_in_the_same_
 
 def test_the_reference_is_current() -> None:
     assert option_table.DOCUMENT.read_text("utf-8") == option_table.document(), (
-        "run python tools/option_table.py"
+        "run python scripts/option_table.py"
     )
 
 

@@ -94,10 +94,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def execute(arguments: argparse.Namespace) -> int:
     """Serve until a signal ends it."""
     try:
+        from wasmsand.engine.freed_memory import c_library, have_few_arenas
         from wasmsand.http.serve import CannotServe, serve
         from wasmsand.http.tokens import TokensRejected
     except ImportError as missing:
         raise CliError(f"{missing}: install it with `pip install 'wasmsand[serve]'`") from None
+    have_few_arenas(c_library())
     logging.basicConfig(
         stream=sys.stderr,
         level=logging.INFO if arguments.verbose else logging.ERROR,

@@ -22,6 +22,7 @@ from wasmsand.sdk.backend import BackendProcess, Cancellation, CommandRequest, C
 from wasmsand.sdk.errors import SandboxError
 from wasmsand.sdk.option_table import Interface
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
+from wasmsand.sdk.remote_limits import WithoutTerminals
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
 _MARGIN_SECONDS = 30.0
@@ -38,20 +39,24 @@ def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> H
         for option in OPTIONS
         if option.is_below_seam and Interface.HTTP in option.interfaces
     }
-    return _backend(Transport(url, token), "POST", "/v1/sandboxes", wanted)
+    return _backend(Transport(url, token), options, "POST", "/v1/sandboxes", wanted)
 
 
 def attach_http_backend(url: str, token: str | None, identity: str) -> HttpBackend:
     """A sandbox that the server at `url` has already. Raises as `open_http_backend`, and
     `SandboxClosedError` if it has no such."""
-    return _backend(Transport(url, token), "GET", f"/v1/sandboxes/{quote(identity, safe='')}")
+    path = f"/v1/sandboxes/{quote(identity, safe='')}"
+    return _backend(Transport(url, token), SandboxOptions(), "GET", path)
 
 
-def _backend(transport: Transport, method: str, path: str, value: object = None) -> HttpBackend:
-    """The sandbox whose state the server answers."""
+def _backend(
+    transport: Transport, options: SandboxOptions, method: str, path: str, value: object = None
+) -> HttpBackend:
+    """The sandbox that the server describes in its answer."""
     try:
         state = object_of(transport.ask(method, path, value=value))
-        return HttpBackend(transport, str(state["id"]), float(state["max_command_seconds"]))
+        longest = float(state["max_command_seconds"])
+        return HttpBackend(transport, str(state["id"]), longest, options)
     except BaseException:
         transport.close()
         raise
@@ -66,13 +71,23 @@ def list_sandboxes(url: str, token: str | None) -> list[dict[str, Any]]:
         transport.close()
 
 
-class HttpBackend:
+class HttpBackend(WithoutTerminals):
     """One sandbox of a server."""
+
+    kind = "Sandbox.connect"
 
     survives_fork = True
 
-    def __init__(self, transport: Transport, identity: str, max_command_seconds: float) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        identity: str,
+        max_command_seconds: float,
+        options: SandboxOptions,
+    ) -> None:
         self.id = identity
+        self.variables = dict(options.env)
+        self.cwd = options.cwd
         self._longest = max_command_seconds
         self._transport = transport
         self._path = f"/v1/sandboxes/{identity}"

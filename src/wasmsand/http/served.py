@@ -47,7 +47,7 @@ class ServedSandbox:
         self._attachment = Attachment(open_backend(options, isolation), options)
         self.starting = 0
         """Commands that are being started; for the event loop."""
-        self.env = Environment(self._attachment, options.env)
+        self.env = Environment(self._attachment)
         self._builder = CommandBuilder(options, self.env.chosen, max_command_seconds)
         self._started: dict[str, Started] = {}
         self._attachment.make_working_directory()

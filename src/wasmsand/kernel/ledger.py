@@ -13,10 +13,10 @@ still open a file and print why it ends.
 
 Guests' memory is the exception to "before": a guest grows it by itself, and one instruction can
 fill all that it got. So a guest that computes has a share of the room, which the engine lets it
-grow by until the host looks at it again (`share`). Three that compute get all the room each,
-more of them less: all that is used and shared is at most four times the limit, for the time of a
-tick or of that one instruction. What was grown is then entered, and if it is more than the
-limit, the largest process is ended.
+grow by until the host looks at it again (`share`). Up to three guests that compute get all the
+room each; with more of them, each gets less. All that is used and shared is at most four times the
+limit, for the time of a tick or of that one instruction. What was grown is then entered, and if it
+is more than the limit, the largest process is ended.
 
 The memory of a process that has ended stays in the account until it is freed, which its thread
 does soon; meanwhile others may have as much again, and no more (`dying`).
@@ -28,14 +28,15 @@ from collections import deque
 from typing import Final, Protocol
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.limits import GROWTH_BYTES_MIN, GROWTH_PARTS, KERNEL_UNCHARGED_MAX
+from wasmsand.kernel.limits import (
+    DYING_LIMITS,
+    GROWTH_BYTES_MIN,
+    GROWTH_PARTS,
+    KERNEL_UNCHARGED_MAX,
+    SHARED_LIMITS,
+)
 
 UNBOUNDED: Final = 1 << 62
-_DYING_LIMITS: Final = 2
-"""What is used is at most this many times the limit, with what is about to be freed."""
-_SHARED_LIMITS: Final = 4
-"""The same with what guests may grow by. With less, programs that start together find no room to
-grow while there is enough: each holds its share until it ticks or waits."""
 
 
 class Unseen(Protocol):
@@ -56,6 +57,7 @@ class Ledger:
     """Bytes in use, by kind."""
 
     __slots__ = (
+        "_share_min",
         "dying",
         "engine",
         "freed",
@@ -71,6 +73,7 @@ class Ledger:
 
     def __init__(self, limit: int = UNBOUNDED) -> None:
         self.limit = limit
+        self._share_min = max(GROWTH_BYTES_MIN, limit // GROWTH_PARTS)
         self.guest = 0
         """Linear memory of all programs, without what was never touched of their C stacks."""
         self.engine = 0
@@ -83,12 +86,13 @@ class Ledger:
         self.kernel_max = limit + KERNEL_UNCHARGED_MAX
         """What `objects` and `queued` together may be; changes with `guest` and `engine`."""
         self.dying = 0
-        """How much of `guest` and `engine` is of processes that have ended."""
+        """How much of `guest` and `engine` belongs to processes that have ended."""
         self.shared = 0
         """By how much guests that compute may grow, all together, until they are looked at."""
         self.freed: deque[Freed] = deque()
-        """What threads have freed since. Only this may be changed without the sandbox's lock, for
-        which the thread of an ended process would wait, and others for it."""
+        """Memory that threads have freed and that is still in the account. Only this field may
+        be changed without the sandbox's lock, so that the thread of an ended process need not
+        wait for the lock."""
         self.unseen: set[Unseen] = set()
         """Programs that wait, and were not looked at after they computed."""
         self.peak = 0
@@ -108,11 +112,19 @@ class Ledger:
 
     @property
     def room(self) -> int:
-        """Bytes left; negative when guests have grown past the limit. What is about to be freed
-        is not missing here."""
+        """Bytes left; negative when guests have grown past the limit. Memory that is about to
+        be freed counts as left."""
         kernel = self.objects + self.queued - KERNEL_UNCHARGED_MAX
-        used = self.guest + self.engine + (kernel if kernel > 0 else 0)  # as `charged`; hot
+        used = self.guest + self.engine + (kernel if kernel > 0 else 0)
         return self.limit - used + self.dying
+
+    @property
+    def holds(self) -> bool:
+        """Whether the limit holds: `room` is not negative."""
+        return (
+            self.objects + self.queued <= self.kernel_max
+            and self.guest + self.engine - self.dying <= self.limit
+        )
 
     def require(self, wanted: int, errno: Errno = Errno.ENOMEM) -> None:
         """Raise `errno` unless there is room for `wanted` more bytes of objects or data."""
@@ -128,7 +140,7 @@ class Ledger:
             self.settle()
         if wanted - replaced > self.room:
             raise self._refusal(errno)
-        if wanted > _DYING_LIMITS * self.limit - self.charged:
+        if wanted > DYING_LIMITS * self.limit - self.charged:
             raise KernelError(
                 errno,
                 f"{self.dying} bytes of ended processes are not yet freed; "
@@ -139,29 +151,40 @@ class Ledger:
         return KernelError(errno, f"{self.limit} bytes in use; raise memory_limit_bytes")
 
     def share(self, held: int) -> int:
-        """By how much a guest may grow that could grow by `held` until now."""
+        """How many bytes a guest may grow by from now on; until now it could grow by `held`."""
         if self.freed:
             self.settle()
-        limit, used, others = self.limit, self.charged, self.shared - held
-        room = min(limit - used + self.dying, _DYING_LIMITS * limit - used)
-        left = _SHARED_LIMITS * limit - used - others
-        share = min(room, left, max(left // 2, GROWTH_BYTES_MIN, limit // GROWTH_PARTS))
+        # At every wait: comparisons cost a third of `min` and `max`.
+        limit, others = self.limit, self.shared - held
+        used = self.guest + self.engine
+        kernel = self.objects + self.queued - KERNEL_UNCHARGED_MAX
+        if kernel > 0:
+            used += kernel
+        left = SHARED_LIMITS * limit - used - others
+        share = left >> 1
+        if share < self._share_min:
+            share = self._share_min
+        if share > left:
+            share = left
+        room = limit - used + (self.dying if self.dying < limit else limit)
+        if share > room:
+            share = room
         if share < 0:
             share = 0
         self.shared = others + share
         return share
 
     def settle(self) -> None:
-        """Take out what was freed."""
+        """Take memory that was freed out of the account."""
         while self.freed:
             self.freed.popleft().take_out()
 
     def see(self) -> bool:
-        """Look at programs that were not; whether the limit holds."""
+        """Measure the programs in `unseen`; whether the limit holds."""
         self.settle()
         while self.unseen:
             self.unseen.pop().measure()
-        return self.room >= 0
+        return self.holds
 
     def add_object(self, cost: int, errno: Errno = Errno.ENOMEM) -> None:
         """Enter a kernel object, before it is made."""
@@ -183,31 +206,22 @@ class Ledger:
         """Queued data was taken or dropped."""
         self.queued -= size
 
-    def set_guest(self, before: int, now: int) -> bool:
-        """A process's linear memory is `now` bytes, and was `before`; whether the limit holds."""
-        self.guest += now - before
-        return self._balance()
-
-    def set_engine(self, before: int, now: int) -> bool:
-        """What the engine needs for a process is `now` bytes, and was `before`; whether the
-        limit holds."""
-        self.engine += now - before
-        return self._balance()
-
-    def add_dying(self, more: int) -> None:
-        """So many more bytes, or fewer, are of processes that have ended."""
-        self.dying += more
-        self._balance()
-
-    def _balance(self) -> bool:
-        """What guests do not have is the kernel's to use; whether the limit holds."""
-        left = self.limit - self.guest - self.engine + self.dying
+    def change_programs(self, guest: int, engine: int, dying: int) -> None:
+        """Programs take `guest` more bytes of linear memory and `engine` more bytes of the engine;
+        `dying` more bytes belong to ended processes. Each may be negative."""
+        self.guest += guest
+        self.engine += engine
+        self.dying += dying
+        programs = self.guest + self.engine
+        left = self.limit - programs + self.dying
+        # What guests do not have is the kernel's to use.
         self.kernel_max = KERNEL_UNCHARGED_MAX + (left if left > 0 else 0)
-        self.note_peak()
-        return self.room >= 0
+        used = programs + self.objects + self.queued
+        if used > self.peak:
+            self.peak = used
 
     def note_peak(self) -> None:
-        """Look at what is in use now."""
+        """Update `peak` with what is in use now."""
         used = self.guest + self.engine + self.objects + self.queued
         if used > self.peak:
             self.peak = used

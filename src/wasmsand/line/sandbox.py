@@ -22,9 +22,10 @@ from wasmsand.line.requests import (
     StatusRequest,
     WriteFileRequest,
 )
+from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.errors import CommandError, FileError, SandboxClosedError
-from wasmsand.sdk.local import LocalBackend
+from wasmsand.sdk.opening import open_backend
 from wasmsand.sdk.options import HOME, SandboxOptions
 
 Answer = dict[str, object]
@@ -43,8 +44,8 @@ class LineSandbox:
         self._backend = self._fresh()
         self._started = time.monotonic()
 
-    def _fresh(self) -> LocalBackend:
-        backend = LocalBackend(self._options)
+    def _fresh(self) -> Backend:
+        backend = open_backend(self._options)
         if self._disk is not None:
             try:
                 self._disk.load(backend)

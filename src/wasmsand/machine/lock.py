@@ -59,7 +59,8 @@ class SandboxLock:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.release_mine()
+        if self.is_mine():
+            self.release()
 
     def release_mine(self) -> None:
         """Release the lock, if this thread has it."""

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.command_files import CommandInput, CommandOutput
 from wasmsand.kernel.files.description import OpenFile
-from wasmsand.kernel.files.host import HostInput, HostOutput
 from wasmsand.kernel.flags import S_IFIFO
 from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.process.process import Process
@@ -66,12 +66,12 @@ class RunningCommand:
     """
 
     __slots__ = (
-        "_deadline_ns",
         "_kernel",
         "_launch",
         "_lock",
         "_notices",
         "began_ns",
+        "deadline_ns",
         "ended_ns",
         "process",
         "timed_out",
@@ -81,9 +81,9 @@ class RunningCommand:
         self._kernel: Kernel = machine.kernel
         self._lock = machine.lock
         self.began_ns = machine.kernel.clock.monotonic()
-        self._deadline_ns: int | None = None
+        self.deadline_ns: int | None = None
         if request.timeout_seconds is not None:
-            self._deadline_ns = self.began_ns + int(request.timeout_seconds * SECOND)
+            self.deadline_ns = self.began_ns + int(request.timeout_seconds * SECOND)
         self._launch: Launch | None = None
         # Guarded by the lock:
         self.process: Process | None = None
@@ -109,15 +109,15 @@ class RunningCommand:
         """The process has ended. Called under the lock."""
 
     def launch(
-        self, machine: Machine, request: CommandRequest, until: OneShot, seconds: float | None
+        self, machine: Machine, request: CommandRequest, until: OneShot, deadline_ns: int | None
     ) -> bool:
-        """Have the program started, and wait: whether `until` happens within `seconds`."""
+        """Have the program started, and wait: whether `until` happens before `deadline_ns`."""
         launch = self._launch = Launch(
             partial(self._make, machine, request), partial(self._settled, machine)
         )
         try:
             launch.begin(machine.engine, machine.lock)
-            return until.wait(seconds)
+            return until.wait(machine.kernel.clock, deadline_ns)
         except BaseException:  # the caller gave up (Ctrl-C): so does its command
             self.give_up(machine)
             raise
@@ -133,7 +133,7 @@ class RunningCommand:
                 guest_bytes(request.cwd),
                 files,
                 self._end,
-                deadline_ns=self._deadline_ns,
+                deadline_ns=self.deadline_ns,
             )
         except BaseException:
             with machine.lock:
@@ -208,17 +208,17 @@ class _CapturedCommand(RunningCommand):
         """Nobody holds its outputs any more."""
         # Guarded by the lock:
         self.output = CapturedOutput(machine.kernel.limits.max_output_bytes)
-        self._files: tuple[HostOutput, ...] = ()
+        self._files: tuple[CommandOutput, ...] = ()
         self._open = 0
 
     def open_files(self, machine: Machine, request: CommandRequest) -> Mapping[int, OpenFile]:
         """See `RunningCommand`."""
         identity = machine.identity
         pipe = partial(machine.kernel.anonymous.new, PIPE_MODE, identity.uid, identity.gid)
-        stdout, stderr = HostOutput(STDOUT, self, pipe), HostOutput(STDERR, self, pipe)
+        stdout, stderr = CommandOutput(STDOUT, self, pipe), CommandOutput(STDERR, self, pipe)
         self._files = (stdout, stderr)
         self._open = 2
-        return {STDIN: HostInput(request.stdin or b"", pipe), STDOUT: stdout, STDERR: stderr}
+        return {STDIN: CommandInput(request.stdin or b"", pipe), STDOUT: stdout, STDERR: stderr}
 
     def settled(self) -> None:
         """See `RunningCommand`."""
@@ -261,7 +261,7 @@ def run_command(
     """Start a command, wait for its end, gather its output. `on_started` gets its job (see
     `Machine.end_job`) when the process is known."""
     command = _CapturedCommand(machine, request, on_started)
-    in_time = command.launch(machine, request, command.is_over, request.timeout_seconds)
+    in_time = command.launch(machine, request, command.is_over, command.deadline_ns)
     try:
         process = command.started(machine)
     except StillCompiling as late:
@@ -273,7 +273,8 @@ def run_command(
         machine.end_job(process.job)
     elif not command.is_silent.happened:
         try:
-            command.is_silent.wait(LINGER_SECONDS)
+            clock = machine.kernel.clock
+            command.is_silent.wait(clock, clock.deadline(LINGER_SECONDS))
         except BaseException:  # the caller gave up (Ctrl-C)
             command.give_up(machine)
             raise

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.command_files import CommandInput
 from wasmsand.kernel.files.description import OpenFile
-from wasmsand.kernel.files.host import HostInput
-from wasmsand.kernel.files.host_stream import ChannelOutput, HostChannel
+from wasmsand.kernel.files.output_channel import ChannelOutput, OutputChannel
 from wasmsand.kernel.files.pipe import PipeEnd, make_pipe
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
 from wasmsand.machine.command import STDERR, STDIN, STDOUT, CommandRequest, Ended, Output
@@ -40,7 +40,7 @@ class _StreamedCommand(RunningCommand):
         super().__init__(machine, request)
         self.is_settled = OneShot()
         # Guarded by the lock:
-        self.channel = HostChannel(machine.kernel.ledger)
+        self.channel = OutputChannel(machine.kernel.ledger)
         self.inputs: dict[int, PipeEnd] = {}
         self.has_ended = WaitQueue()
         self._forget_deadline: Callable[[], None] | None = None
@@ -60,7 +60,7 @@ class _StreamedCommand(RunningCommand):
         if request.stdin is None:
             inputs = (STDIN, *inputs)
         else:
-            files[STDIN] = HostInput(request.stdin, new_pipe)
+            files[STDIN] = CommandInput(request.stdin, new_pipe)
         for fd in inputs:
             files[fd], self.inputs[fd] = make_pipe(kernel.pipes, 0, new_pipe())
         return files
@@ -77,8 +77,8 @@ class _StreamedCommand(RunningCommand):
     def limit_time(self, machine: Machine) -> None:
         """Have the command ended when its time is over."""
         with self._lock:
-            if self._deadline_ns is not None and self.ended_ns is None:
-                self._forget_deadline = machine.call_at(self, self._deadline_ns)
+            if self.deadline_ns is not None and self.ended_ns is None:
+                self._forget_deadline = machine.call_at(self, self.deadline_ns)
 
     def fire_timers(self) -> None:
         """See `TimerOwner`."""
@@ -120,6 +120,10 @@ class StreamedProcess:
         self._finalizer = weakref.finalize(self, _abandon, life, os.getpid())
         self._finalizer.atexit = False
 
+    def now(self) -> float:
+        """The time in seconds by the clock that measures timeouts."""
+        return self._machine.kernel.clock.monotonic() / SECOND
+
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """What was written since the last call, by descriptor, in order; waits for it.
 
@@ -127,7 +131,7 @@ class StreamedProcess:
         """
         life, channel = self._life, self._life.channel
         deadline = self._deadline(timeout_seconds)
-        parker = Parker(self._machine.lock)
+        parker = Parker(self._machine.lock, self._machine.kernel.clock)
         clock = self._machine.kernel.clock
         with self._machine.lock:
             while not channel.size:
@@ -150,7 +154,7 @@ class StreamedProcess:
         can read it any more, EBADF if it was closed."""
         life = self._life
         deadline = self._deadline(timeout_seconds)
-        parker = Parker(self._machine.lock)
+        parker = Parker(self._machine.lock, self._machine.kernel.clock)
         clock = self._machine.kernel.clock
         done = 0
         with self._machine.lock:
@@ -179,7 +183,7 @@ class StreamedProcess:
         """How the command ended; None when it still runs after `timeout_seconds`."""
         life = self._life
         deadline = self._deadline(timeout_seconds)
-        parker = Parker(self._machine.lock)
+        parker = Parker(self._machine.lock, self._machine.kernel.clock)
         with self._machine.lock:
             while life.ended_ns is None:
                 if deadline is not None and self._machine.kernel.clock.monotonic() >= deadline:
@@ -192,9 +196,7 @@ class StreamedProcess:
         self._machine.end_job(self._job)
 
     def _deadline(self, timeout_seconds: float | None) -> int | None:
-        if timeout_seconds is None:
-            return None
-        return self._machine.kernel.clock.monotonic() + int(timeout_seconds * SECOND)
+        return self._machine.kernel.clock.deadline(timeout_seconds)
 
 
 def _abandon(life: _StreamedCommand, owner: int) -> None:

@@ -34,12 +34,13 @@ from wasmsand.sdk.errors import (
     ImageMissingError,
     SandboxClosedError,
     SandboxError,
-    ToolError,
+    WasmDirError,
     file_error,
     no_space,
 )
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.polled_process import PolledProcess
+from wasmsand.sdk.remote_limits import WithoutTerminals
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
 log = logging.getLogger("wasmsand.rpc")
@@ -65,12 +66,16 @@ def keep_process_spares(count: int) -> None:
     keep_spares(count, _longest_line(SandboxOptions()))
 
 
-class ProcessBackend:
+class ProcessBackend(WithoutTerminals):
     """A process with a machine, as a `Backend`."""
+
+    kind = 'isolation="process"'
 
     def __init__(self, options: SandboxOptions) -> None:
         """Raises what `LocalBackend` does, and `SandboxCrashedError`."""
         self._fs_limit_bytes = options.fs_limit_bytes
+        self.variables = dict(options.env)
+        self.cwd = options.cwd
         spare = take_spare(_longest_line(options)) if options.wasm_dir is None else None
         if spare is not None:
             try:
@@ -355,8 +360,8 @@ def _exception(error: RpcError) -> Exception:
             return ArchiveError(error.message, errno_name, path)
         case "command":
             return CommandError(error.message, errno_name)
-        case "tool":
-            return ToolError(error.message.removeprefix(f"{errno_name}: "), path, errno_name)
+        case "wasm_dir":
+            return WasmDirError(error.message.removeprefix(f"{errno_name}: "), path, errno_name)
         case "image":
             return ImageMissingError(error.message.removeprefix(f"{errno_name}: "))
         case "closed":

@@ -26,7 +26,7 @@ from wasmsand.sdk.errors import (
     ImageMissingError,
     SandboxClosedError,
     SandboxError,
-    ToolError,
+    WasmDirError,
 )
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.python_session import PythonSession
@@ -192,8 +192,9 @@ def sandbox_failures() -> Iterator[None]:
         raise sandbox_error(error.errno_name, str(error), path=error.path, kind=kind) from None
     except CommandError as error:
         raise sandbox_error(error.errno_name, str(error), kind="command") from None
-    except ToolError as error:
-        raise sandbox_error(error.errno_name, str(error), path=error.path, kind="tool") from None
+    except WasmDirError as error:
+        code, path = error.errno_name, error.path
+        raise sandbox_error(code, str(error), path=path, kind="wasm_dir") from None
     except ImageMissingError as error:
         raise sandbox_error("ENOENT", str(error), kind="image") from None
     except SandboxClosedError as error:

@@ -8,6 +8,7 @@ Layout, lowest first (each imports only from those above it):
                        the table of options; SandboxOptions: everything that a sandbox is made from
     backend            Backend, the seam below the API: what a kind of sandbox has to provide
     polled_process     started commands of backends that are reached by requests
+    remote_limits      what backends of other processes and servers do not offer
     local              LocalBackend: a machine of this process
     opening            which backend a sandbox gets; those of higher layers by name only
     attachment         what the parts of one sandbox share
@@ -22,7 +23,7 @@ Layout, lowest first (each imports only from those above it):
                        interpreters that keep their state (python_driver runs in the sandbox)
     sandbox, pool      Sandbox, SandboxPool
     async_calls        blocking calls on threads, cancellation
-    async_sandbox      AsyncSandbox and its parts, made by tools/make_async.py
+    async_sandbox      AsyncSandbox and its parts, made by scripts/make_async.py
 
 Rules: only `local` knows the machine (values of commands are those of `machine/command.py`);
 whatever may wait goes through the backend; every class that blocks has a twin in `async_sandbox`,

@@ -1,6 +1,6 @@
 """`AsyncSandbox` and its parts: the SDK for asynchronous programs.
 
-Made from the blocking classes by tools/make_async.py: change those, and run it.
+Made from the blocking classes by scripts/make_async.py: change those, and run it.
 """
 
 from __future__ import annotations

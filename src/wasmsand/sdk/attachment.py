@@ -22,7 +22,7 @@ class Attachment:
         self._backend: Backend | None = backend
         self._owner = None if getattr(backend, "survives_fork", False) else os.getpid()
         self.options = options
-        self.cwd = options.cwd
+        self.cwd = backend.cwd
 
     @property
     def closed(self) -> bool:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, Generic, TypeVar
@@ -170,7 +169,7 @@ class Conversation(Generic[_Request]):
 
     def ask(self, text: bytes, request: _Request, timeout_seconds: float | None) -> None:
         """Make the request, and take what is printed until its answer. Needs the turn."""
-        began = time.monotonic()
+        began = self.process.now()
         deadline = None if timeout_seconds is None else began + timeout_seconds
         cancellation = CANCELLATION.get()
         if cancellation is not None:
@@ -178,7 +177,7 @@ class Conversation(Generic[_Request]):
         try:
             self._send(text, request, deadline)
             while not request.answered and not request.truncated:
-                self._take(request, None if deadline is None else deadline - time.monotonic())
+                self._take(request, None if deadline is None else deadline - self.process.now())
             if not request.answered:
                 self._end(request)
         except TimeoutError:
@@ -192,7 +191,7 @@ class Conversation(Generic[_Request]):
         finally:
             with self._signalling:
                 request.is_over.set()
-        request.seconds = time.monotonic() - began
+        request.seconds = self.process.now() - began
 
     def _send(self, text: bytes, request: _Request, deadline: float | None) -> None:
         """Send all of the request. Raises `TimeoutError` if the interpreter does not read."""
@@ -202,12 +201,12 @@ class Conversation(Generic[_Request]):
         while not request.given_up:
             seconds = _SEND_SECONDS
             if deadline is not None:
-                seconds = max(0.0, min(seconds, deadline - time.monotonic()))
+                seconds = max(0.0, min(seconds, deadline - self.process.now()))
             self._flush(request, seconds)
             if request.sent or request.truncated or request.answered:
                 break
             self._take_what_there_is(request)
-            if deadline is not None and time.monotonic() >= deadline:
+            if deadline is not None and self.process.now() >= deadline:
                 raise TimeoutError
         with self._signalling:
             if request.given_up:
@@ -269,9 +268,9 @@ class Conversation(Generic[_Request]):
             return
 
         def has_ended() -> bool:
-            deadline = time.monotonic() + _PATIENCE_SECONDS
+            deadline = self.process.now() + _PATIENCE_SECONDS
             while not request.answered:
-                seconds = deadline - time.monotonic()
+                seconds = deadline - self.process.now()
                 if seconds <= 0:
                     return False
                 if not request.sent:

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import KernelError
 from wasmsand.machine import (
     ArchiveRejected,
@@ -20,9 +21,10 @@ from wasmsand.machine import (
     ImageMissing,
     Machine,
     MachineOptions,
+    MachineState,
     ProcessEntry,
     StreamedProcess,
-    ToolRejected,
+    WasmProgramRejected,
     export_tar,
     import_tar,
     list_processes,
@@ -33,6 +35,7 @@ from wasmsand.machine import (
 from wasmsand.sdk.backend import (
     STDIN,
     BackendProcess,
+    BackendTerminal,
     Cancellation,
     CommandRequest,
     Completed,
@@ -41,19 +44,18 @@ from wasmsand.sdk.backend import (
 )
 from wasmsand.sdk.errors import (
     ArchiveError,
+    DiskImageError,
     FileError,
     ImageMissingError,
     SandboxClosedError,
     SandboxError,
-    ToolError,
+    WasmDirError,
     command_error,
     command_errors,
     file_errors,
 )
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
-
-__all__ = ["DiskImageRejected", "LocalBackend", "LocalProcess"]
 
 
 class LocalProcess:
@@ -67,6 +69,10 @@ class LocalProcess:
     def pid(self) -> int:
         """See `BackendProcess`."""
         return self._process.pid
+
+    def now(self) -> float:
+        """See `BackendProcess`."""
+        return self._process.now()
 
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """See `BackendProcess`."""
@@ -93,21 +99,31 @@ class LocalProcess:
 class LocalBackend:
     """A machine, as a `Backend`."""
 
-    def __init__(self, options: SandboxOptions) -> None:
-        """Raises `ImageMissingError`, and `ToolError` for what is in `wasm_dir`."""
-        tools = None if options.wasm_dir is None else Path(options.wasm_dir)
+    def __init__(
+        self,
+        options: SandboxOptions,
+        state: MachineState | None = None,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        """A new sandbox, or one that goes on from `state`; `clock` is the host's without one.
+        Raises `ImageMissingError`; `WasmDirError` if `wasm_dir` holds a bad program."""
         try:
-            self._machine = Machine(MachineOptions(limits=options.limits(), wasm_dir=tools))
+            if state is not None:
+                self._machine = Machine.from_state(state, clock=clock)
+            else:
+                self._machine = _new_machine(options, clock)
         except ImageMissing as missing:
             raise ImageMissingError(str(missing)) from None
-        except ToolRejected as rejected:
-            raise ToolError(str(rejected), str(rejected.path), rejected.errno_name) from None
+        except WasmProgramRejected as rejected:
+            raise WasmDirError(str(rejected), str(rejected.path), rejected.errno_name) from None
         self._files = self._machine.files
+        self.variables = self._machine.variables
+        self.cwd = self._machine.cwd
 
-    @property
-    def machine(self) -> Machine:
-        """For what a `Backend` has not: terminals."""
-        return self._machine
+    def state(self) -> MachineState:
+        """What the sandbox is now, as one value (see `machine.at_rest`)."""
+        return self._machine.state()
 
     # Commands.
 
@@ -131,6 +147,13 @@ class LocalBackend:
         except KernelError as error:
             raise self._start_failure(error, request) from None
         return LocalProcess(process, request.argv[0])
+
+    def open_terminal(self, request: CommandRequest, rows: int, columns: int) -> BackendTerminal:
+        """See `Backend`."""
+        try:
+            return self._machine.open_terminal(request, rows, columns)
+        except KernelError as error:
+            raise self._start_failure(error, request) from None
 
     def _start_failure(self, error: KernelError, request: CommandRequest) -> SandboxError:
         """The public exception for a command that could not be started."""
@@ -260,24 +283,34 @@ class LocalBackend:
                 message = f"EINVAL: {rejected.detail} ({path})"
                 raise ArchiveError(message, "EINVAL", path) from None
 
-    # Files at rest; only a machine of this process has them.
+    # State at rest.
 
     def save_disk(self, stream: IO[bytes]) -> None:
-        """Write all that differs from a fresh sandbox, also after `close`."""
+        """See `Backend`."""
         write_disk_image(self._machine, stream)
 
     def load_disk(self, stream: IO[bytes]) -> None:
-        """Make a fresh sandbox's files those that `save_disk` has written.
-
-        Raises `DiskImageRejected` for anything else, and if it does not fit.
-        """
-        read_disk_image(self._machine, stream)
+        """See `Backend`."""
+        try:
+            read_disk_image(self._machine, stream)
+        except DiskImageRejected as rejected:
+            raise DiskImageError(str(rejected)) from None
 
     # Life.
 
     def close(self) -> None:
         """See `Backend`."""
         self._machine.close()
+
+
+def _new_machine(options: SandboxOptions, clock: Clock | None) -> Machine:
+    wasm_dir = None if options.wasm_dir is None else Path(options.wasm_dir)
+    return Machine(
+        MachineOptions(limits=options.limits(), wasm_dir=wasm_dir),
+        variables=options.env,
+        cwd=options.cwd,
+        clock=clock,
+    )
 
 
 def _info(entry: FileEntry) -> FileInfo:

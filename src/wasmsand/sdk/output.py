@@ -7,7 +7,6 @@ thread that waits for the command, without locks, so it may use the sandbox.
 from __future__ import annotations
 
 import codecs
-import time
 from collections.abc import Callable
 
 from wasmsand.sdk.backend import (
@@ -55,9 +54,9 @@ class Collector:
     ) -> CommandResult:
         """Read to the end. Raises `TimeoutError` when that has not come after
         `timeout_seconds`; what came is kept for the next call."""
-        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        deadline = None if timeout_seconds is None else self._process.now() + timeout_seconds
         sinks = {STDOUT: on_stdout, STDERR: on_stderr}
-        while outputs := self._process.read(_seconds_until(deadline)):
+        while outputs := self._process.read(self._seconds_until(deadline)):
             for output in outputs:
                 text = self._decoder.decode(self._keep(output))
                 sink = sinks[output.fd]
@@ -67,6 +66,9 @@ class Collector:
             if sink is not None and (text := self._decoder.rest(fd)):
                 sink(text)
         return self.result()
+
+    def _seconds_until(self, deadline: float | None) -> float | None:
+        return None if deadline is None else max(0.0, deadline - self._process.now())
 
     def _keep(self, output: Output) -> Output:
         """The part of `output` that is within the limit; past it the command is ended."""
@@ -81,10 +83,6 @@ class Collector:
         ended = self._process.wait()
         assert ended is not None, "wait() without a time limit waits"
         return command_result(self._captured.completed(ended))
-
-
-def _seconds_until(deadline: float | None) -> float | None:
-    return None if deadline is None else max(0.0, deadline - time.monotonic())
 
 
 def command_result(completed: Completed) -> CommandResult:

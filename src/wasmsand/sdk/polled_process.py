@@ -33,6 +33,10 @@ class PolledProcess(ABC):
     def _wait_for(self, seconds: float) -> Ended | None:
         """How it ended; None if it still runs after `seconds`."""
 
+    def now(self) -> float:
+        """See `BackendProcess`: the host's time, for the other side measures relative times."""
+        return time.monotonic()
+
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """See `BackendProcess`."""
         deadline = _deadline(timeout_seconds)

@@ -111,7 +111,7 @@ class Sandbox:
     def _attach(self, backend: Backend, options: SandboxOptions) -> None:
         attachment = Attachment(backend, options)
         self._attachment = attachment
-        self.env = Environment(attachment, options.env)
+        self.env = Environment(attachment)
         self.files = Files(attachment)
         self._builder = CommandBuilder(options, self.env.chosen)
         self.commands = Commands(attachment, self._builder)

@@ -22,7 +22,7 @@ from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.identity import Identity
-from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
+from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
 from wasmsand.machine import CommandRequest, Machine, MachineOptions
 from wasmsand.machine.guest import Guest
 
@@ -53,7 +53,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> WasmtimeEngine:
 
 
 @pytest.fixture(scope="module")
-def image() -> Snapshot:
+def image() -> FrozenTree:
     builder = ImageBuilder()
     standard_tree(builder)
     builder.add_file(PROGRAM, wat_to_wasm(fuzz_guest(bytes(DATA_OF_GUEST.content))), 0o755)
@@ -62,7 +62,7 @@ def image() -> Snapshot:
 
 
 @pytest.fixture
-def new_machine(image: Snapshot, engine: WasmtimeEngine) -> Callable[[int], Machine]:
+def new_machine(image: FrozenTree, engine: WasmtimeEngine) -> Callable[[int], Machine]:
     """Makes machines whose programs run as the given user."""
     limits = Limits(fs_limit_bytes=8 << 20, max_inodes=2000, max_processes=24, max_open_files=64)
 
@@ -109,7 +109,7 @@ def run_with_pipes(machine: Machine) -> None:
 
 
 def run_on_a_terminal(machine: Machine) -> None:
-    terminal = machine.open_terminal([PROGRAM, b"x"], environ={}, cwd="/tmp")
+    terminal = machine.open_terminal(CommandRequest((PROGRAM.decode(), "x"), {}, "/tmp"))
     terminal.write(b"some input\nhalf a line")
     terminal.wait(SECONDS_PER_SEED)
     terminal.resize(10, 20)

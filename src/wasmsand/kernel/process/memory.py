@@ -12,7 +12,7 @@ from wasmsand.kernel.ledger import Ledger
 
 
 class MemoryAccount:
-    """What one program takes; entered by its making."""
+    """What one program takes. Making this object enters it in the ledger."""
 
     __slots__ = (
         "_ledger",
@@ -33,13 +33,12 @@ class MemoryAccount:
         self.guest = guest
         self.engine = engine
         self.c_stack = 0
-        """How much of `guest` is what was touched of the C stack."""
+        """How much of `guest` is C stack that was touched."""
         self.limit = -1
         """What the memory can grow to now."""
         self.share = 0
-        """By how much it may grow until it is looked at."""
-        ledger.guest += guest
-        ledger.set_engine(0, engine)
+        """How many bytes the program may grow by until it is looked at."""
+        ledger.change_programs(guest, engine, 0)
 
     @property
     def total(self) -> int:
@@ -48,40 +47,37 @@ class MemoryAccount:
 
     def set_guest(self, now: int) -> None:
         """The memory takes `now` bytes."""
-        before, self.guest = self.guest, now
-        self._ledger.set_guest(before, now)
-        if not self._owners:
-            self._ledger.add_dying(now - before)
+        more = now - self.guest
+        self.guest = now
+        self._ledger.change_programs(more, 0, 0 if self._owners else more)
 
     def add_engine(self, more: int) -> None:
-        """The engine takes `more` bytes for it, or less."""
+        """The engine takes `more` bytes for the program (fewer, if negative)."""
         self.engine += more
-        self._ledger.set_engine(0, more)
-        if not self._owners:
-            self._ledger.add_dying(more)
+        self._ledger.change_programs(0, more, 0 if self._owners else more)
 
     def take_share(self) -> int:
-        """It computes: by how much it may grow."""
+        """The program computes: how many bytes it may grow by."""
         self.share = self._ledger.share(self.share)
         return self.share
 
     def give_share(self) -> None:
-        """It waits, and so cannot grow."""
+        """The program waits, and so cannot grow."""
         self._ledger.shared -= self.share
         self.share = 0
 
     def owner_came(self) -> None:
-        """Another process is in it: a child of vfork."""
+        """Another process uses this program: a child of vfork."""
         self._owners += 1
 
     def owner_left(self) -> None:
-        """A process has ended, or executes another program."""
+        """A process has ended, or has executed another program."""
         self._owners -= 1
         if not self._owners:
-            self._ledger.add_dying(self.total)
+            self._ledger.change_programs(0, 0, self.guest + self.engine)
 
     def user_came(self) -> None:
-        """Another thread runs in it."""
+        """Another thread runs this program."""
         self._users += 1
 
     def last_user_rests(self) -> None:
@@ -89,15 +85,16 @@ class MemoryAccount:
         if self._users == 1:
             self.give_share()
 
-    def user_left(self) -> None:
-        """A thread has ended, and freed what is its own; with the last the memory is freed."""
+    def user_left(self, engine: int = 0) -> None:
+        """A thread has ended, and freed `engine` bytes of its own; with the last thread the
+        memory is freed."""
         self._users -= 1
-        if not self._users:
-            self.give_share()
-            if self._owners > 0:  # its process was never told
-                self._owners = 0
-            else:
-                self._ledger.add_dying(-self.total)
-            self._ledger.set_guest(self.guest, 0)
-            self._ledger.set_engine(self.engine, 0)
-            self.guest = self.engine = 0
+        if self._users:
+            self.add_engine(-engine)
+            return
+        self.give_share()
+        total = self.guest + self.engine
+        dying = 0 if self._owners else total  # its process may never have been told
+        self._owners = 0
+        self._ledger.change_programs(-self.guest, -self.engine, -dying)
+        self.guest = self.engine = 0

@@ -38,18 +38,20 @@ class Program:
     path: bytes
     """Of the WebAssembly file; absolute."""
     name: bytes
-    """What ps shows: of the file that was asked for, even if that is a script."""
+    """What ps shows: the name of the file that was asked for, even if that is a script."""
     argv: tuple[bytes, ...]
     environ: tuple[bytes, ...]
+    argument_cost: int
+    """Bytes that both take on the ledger."""
     content_key: str | None
-    """sha256 of the file when it is known; else the content must be hashed."""
+    """sha256 of the content; None: not known, so the content must be hashed."""
     of_image: bool
     """Whether the content is the image's; else a guest, or a user of the host, wrote it."""
     size: int
     read: Callable[[int, int], bytes]
-    """What is at an offset, of a size; less if the file has become shorter."""
+    """Reads (offset, size); gives fewer bytes if the file has become shorter."""
     keep_key: Callable[[str], None]
-    """To be called with the hash of what `read` gave, for the next time."""
+    """Call this with the hash of the content, so that the next start need not compute it."""
 
 
 def find_program(
@@ -63,8 +65,21 @@ def find_program(
     follow: bool = True,
 ) -> Program:
     """Resolve `path`, through interpreters, to a program; or the errno execve gives."""
-    _require_size(argv, environ)
-    kernel.ledger.require(argument_cost(argv, environ))
+    require_arguments(kernel, argv, environ)
+    return resolve_program(kernel, process, base, path, argv, environ, follow=follow)
+
+
+def resolve_program(
+    kernel: Kernel,
+    process: Process,
+    base: Node,
+    path: bytes,
+    argv: tuple[bytes, ...],
+    environ: tuple[bytes, ...],
+    *,
+    follow: bool = True,
+) -> Program:
+    """As `find_program`, for arguments that `require_arguments` has checked."""
     argv = argv or (b"",)
     name = path.rpartition(b"/")[2][:_NAME_BYTES]
     namespace = kernel.namespace
@@ -82,6 +97,7 @@ def find_program(
                 name,
                 argv,
                 environ,
+                argument_cost(argv, environ),
                 namespace.content_key(node),
                 namespace.is_of_image(node),
                 stat.size,
@@ -98,8 +114,8 @@ def find_program(
 
 
 def _path_of(kernel: Kernel, node: Node) -> bytes:
-    """What /proc/PID/exe says: of the file itself, since a path to it may lead through the
-    very link that this is."""
+    """The path of the file itself, for /proc/PID/exe. The path that was asked for may lead
+    through that very link."""
     try:
         return kernel.namespace.path_of(node)
     except KernelError:  # executed by a descriptor, after its name was removed
@@ -121,8 +137,8 @@ def _key_keeper(kernel: Kernel, node: Node, stat: Stat) -> Callable[[str], None]
 
 
 def _parse_interpreter(header: bytes, path: bytes) -> tuple[bytes, bytes]:
-    """The interpreter and its one argument. Only blanks and tabs separate them, and the
-    one cut off at the end of the header is an error if it is the interpreter, as on Linux."""
+    """The interpreter and its one argument, separated by blanks and tabs. As on Linux, an
+    interpreter that is cut off at the end of the header is an error."""
     line, newline, _ = header[2:].partition(b"\n")
     if not newline:
         line = line[: _HEADER_BYTES - 3]
@@ -134,13 +150,16 @@ def _parse_interpreter(header: bytes, path: bytes) -> tuple[bytes, bytes]:
     return interpreter, argument[0] if argument else b""
 
 
-def _require_size(argv: tuple[bytes, ...], environ: tuple[bytes, ...]) -> None:
+def require_arguments(kernel: Kernel, argv: tuple[bytes, ...], environ: tuple[bytes, ...]) -> None:
+    """E2BIG if a program cannot get so much, ENOMEM if there is no room for it."""
     lengths = [*map(len, argv), *map(len, environ)]
     if lengths and max(lengths) >= ARGUMENT_STRING_MAX:
         raise KernelError(Errno.E2BIG, "an argument is too long")
-    total = sum(lengths) + len(lengths) * (1 + _POINTER_BYTES)
+    strings, count = sum(lengths), len(lengths)
+    total = strings + count * (1 + _POINTER_BYTES)
     if total > ARGUMENT_BYTES_MAX:
         raise KernelError(Errno.E2BIG, f"arguments and environment need {total} bytes")
+    kernel.ledger.require(ARGUMENT_COST * count + strings)
 
 
 def argument_cost(argv: tuple[bytes, ...], environ: tuple[bytes, ...]) -> int:
@@ -151,7 +170,7 @@ def argument_cost(argv: tuple[bytes, ...], environ: tuple[bytes, ...]) -> int:
 
 def become(kernel: Kernel, process: Process, program: Program) -> None:
     """The point of no return of execve: `process` is now `program`."""
-    cost = argument_cost(program.argv, program.environ)
+    cost = program.argument_cost
     kernel.ledger.drop_object(process.argument_cost - cost)  # there was room, it cannot fail
     process.argument_cost = cost
     process.fds.close_for_exec()

@@ -1,6 +1,6 @@
 """Writes docs/syscalls.md and docs/wasi.md from the tables of calls of the two ABIs.
 
-`python tools/syscall_table.py` writes the files; with `--check` it only says, by exit
+`python scripts/syscall_table.py` writes the files; with `--check` it only says, by exit
 status 1, that a file is not what it would write.
 """
 
@@ -22,7 +22,7 @@ WASI_DOCUMENT = ROOT / "docs" / "wasi.md"
 _HEAD = """\
 # System calls
 
-Made by `python tools/syscall_table.py` from `src/wasmsand/abi/linux/table.py`; do not edit.
+Made by `python scripts/syscall_table.py` from `src/wasmsand/abi/linux/table.py`; do not edit.
 
 The numbers are those of the generic 32-bit Linux ABI; from 1000 on they are our own. A
 number that is not listed is answered with ENOSYS.
@@ -42,12 +42,13 @@ _MEANINGS = {
 _WASI_HEAD = """\
 # Functions of WASI preview 1
 
-Made by `python tools/syscall_table.py` from `src/wasmsand/abi/wasi/table.py`; do not edit.
+Made by `python scripts/syscall_table.py` from `src/wasmsand/abi/wasi/table.py`; do not edit.
 
 A program built for wasm32-wasip1 by Rust, Go, Zig, C or Swift is a command of a sandbox:
 
-- `Sandbox(wasm_dir="tools")`, or `wasmsand run --wasm-dir tools`: every `tools/NAME.wasm` is
-  the command `NAME`; it is compiled before the sandbox is there, once per machine;
+- `Sandbox(wasm_dir="programs")`, or `wasmsand run --wasm-dir programs`: every
+  `programs/NAME.wasm` is the command `NAME`; it is compiled before the sandbox is created, once
+  per host;
 - or write the module into the sandbox (`files.write("/usr/local/bin/NAME", wasm)`), make it
   executable, and run it; it is compiled when it is first run, in a process of its own within
   limits of size, processor time and memory, and then cached.
@@ -118,7 +119,7 @@ def main(arguments: list[str]) -> int:
         if "--check" not in arguments:
             path.write_text(text, "utf-8")
         elif not path.is_file() or path.read_text("utf-8") != text:
-            print(f"{path.relative_to(ROOT)} is not current: run python tools/syscall_table.py")
+            print(f"{path.relative_to(ROOT)} is not current: run python scripts/syscall_table.py")
             status = 1
     return status
 

@@ -1,9 +1,9 @@
-"""Programs of the host's choice: the `*.wasm` files of a directory, as commands.
+"""The programs of `wasm_dir`: every `*.wasm` file of a host directory becomes a command.
 
-Owns which files are tools and what they are called. Rules: nothing but these files is
-opened; a file is hashed once as long as it does not change, and compiled before the first
-machine that has it, so that no command waits for it; a file that cannot be a program is
-`ToolRejected`, which names it.
+Owns which files are programs and how they are named. Rules: no other file is opened; a file is
+hashed again only when it has changed; it is compiled before the first machine that offers it is
+created, so that no command waits for the compiler; a file that cannot be a program raises
+`WasmProgramRejected`, which names the file.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from wasmsand.machine.loading import require_one_abi
 
 _SUFFIX: Final = ".wasm"
 _SPECIAL_NAMES: Final = {"true-cmd": "true", "false-cmd": "false"}
-"""Build systems do not like targets of these names."""
+"""Build systems refuse targets named `true` and `false`."""
 
 
-class ToolRejected(Exception):
+class WasmProgramRejected(Exception):
     """A file of the directory, or the directory itself, cannot be used."""
 
     def __init__(self, path: Path, reason: str, errno_name: str = "ENOEXEC") -> None:
@@ -37,8 +37,8 @@ class ToolRejected(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
-    """One file and the command that it is."""
+class WasmProgram:
+    """One file, and the name of its command."""
 
     name: str
     path: Path
@@ -47,7 +47,7 @@ class Tool:
     sha256: str
 
     def read(self) -> bytes:
-        """The module's bytes; EIO if the file is not what it was."""
+        """The module's bytes; EIO if the file has changed."""
         try:
             content = self.path.read_bytes()
         except OSError as error:
@@ -60,13 +60,13 @@ class Tool:
 _lock = threading.Lock()
 renewed_in_child(globals(), "_lock")
 # Guarded by the lock:
-_known: dict[Path, Tool] = {}
+_known: dict[Path, WasmProgram] = {}
 _usable: weakref.WeakKeyDictionary[Engine, set[str]] = weakref.WeakKeyDictionary()
-"""Content of modules that an engine has found to be programs."""
+"""Hashes of the modules that an engine accepted as programs."""
 
 
-def find_tools(directory: Path, engine: Engine) -> tuple[Tool, ...]:
-    """The tools of a directory, by name, every one compiled and fit to run."""
+def find_wasm_programs(directory: Path, engine: Engine) -> tuple[WasmProgram, ...]:
+    """The programs of a directory, sorted by name, each compiled and able to run."""
     try:
         with os.scandir(directory) as entries:
             paths = sorted(
@@ -74,21 +74,23 @@ def find_tools(directory: Path, engine: Engine) -> tuple[Tool, ...]:
                 for entry in entries
                 if entry.name.endswith(_SUFFIX) and not entry.name.startswith(".")
             )
-        tools = [_tool(path) for path in paths if path.is_file()]
+        programs = [_program(path) for path in paths if path.is_file()]
     except OSError as error:
         path = Path(error.filename) if error.filename else directory
         name = errno.errorcode.get(error.errno or errno.EIO, "EIO")
-        raise ToolRejected(path, error.strerror or "cannot be read", name) from None
-    found: dict[str, Tool] = {}
-    for tool in tools:
-        twin = found.setdefault(tool.name, tool)
-        if twin is not tool:
-            raise ToolRejected(tool.path, f"is the tool `{tool.name}`, and so is {twin.path.name}")
-        _require_usable(tool, engine)
+        raise WasmProgramRejected(path, error.strerror or "cannot be read", name) from None
+    found: dict[str, WasmProgram] = {}
+    for program in programs:
+        twin = found.setdefault(program.name, program)
+        if twin is not program:
+            raise WasmProgramRejected(
+                program.path, f"has the command name `{program.name}`, as {twin.path.name} has"
+            )
+        _require_usable(program, engine)
     return tuple(found[name] for name in sorted(found))
 
 
-def _tool(path: Path) -> Tool:
+def _program(path: Path) -> WasmProgram:
     status = path.stat()
     with _lock:
         known = _known.get(path)
@@ -96,7 +98,7 @@ def _tool(path: Path) -> Tool:
             return known
     content = path.read_bytes()
     stem = path.name.removesuffix(_SUFFIX)
-    tool = Tool(
+    program = WasmProgram(
         _SPECIAL_NAMES.get(stem, stem),
         path,
         len(content),
@@ -104,18 +106,18 @@ def _tool(path: Path) -> Tool:
         hashlib.sha256(content).hexdigest(),
     )
     with _lock:
-        _known[path] = tool
-    return tool
+        _known[path] = program
+    return program
 
 
-def _require_usable(tool: Tool, engine: Engine) -> None:
-    """Compile it if need be. One that was refused is looked at again the next time."""
+def _require_usable(program: WasmProgram, engine: Engine) -> None:
+    """Compile the program if necessary. A program that was refused is tried again next time."""
     with _lock:
-        if tool.sha256 in _usable.setdefault(engine, set()):
+        if program.sha256 in _usable.setdefault(engine, set()):
             return
     try:
-        require_one_abi(engine.load(tool.sha256, tool.read))
+        require_one_abi(engine.load(program.sha256, program.read))
     except ModuleRejected as error:
-        raise ToolRejected(tool.path, str(error)) from None
+        raise WasmProgramRejected(program.path, str(error)) from None
     with _lock:
-        _usable[engine].add(tool.sha256)
+        _usable[engine].add(program.sha256)

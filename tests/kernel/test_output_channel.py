@@ -7,18 +7,18 @@ import pytest
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.anonymous import AnonymousInodes
-from wasmsand.kernel.files.host_stream import ChannelOutput, HostChannel
+from wasmsand.kernel.files.output_channel import ChannelOutput, OutputChannel
 from wasmsand.kernel.flags import O_NONBLOCK, POLLOUT, S_IFIFO
 from wasmsand.kernel.limits import HOST_CHANNEL_CAPACITY
 from wasmsand.kernel.wait import WouldBlock
 
 
-def output(channel: HostChannel, fd: int) -> ChannelOutput:
+def output(channel: OutputChannel, fd: int) -> ChannelOutput:
     return ChannelOutput(channel, fd, AnonymousInodes(Clock()).new(S_IFIFO | 0o600))
 
 
 def test_writes_to_several_descriptors_keep_their_order() -> None:
-    channel = HostChannel()
+    channel = OutputChannel()
     one, two = output(channel, 1), output(channel, 2)
     for file, data in ((one, b"a"), (one, b"b"), (two, b"c"), (one, b"d")):
         assert file.write(data) == 1
@@ -27,7 +27,7 @@ def test_writes_to_several_descriptors_keep_their_order() -> None:
 
 
 def test_a_full_channel_takes_what_fits_and_then_makes_its_writer_wait() -> None:
-    channel = HostChannel()
+    channel = OutputChannel()
     file = output(channel, 1)
     written = file.write(b"x" * (2 * HOST_CHANNEL_CAPACITY))
     assert 0 < written <= HOST_CHANNEL_CAPACITY
@@ -43,7 +43,7 @@ def test_a_full_channel_takes_what_fits_and_then_makes_its_writer_wait() -> None
 
 
 def test_a_short_write_is_never_cut() -> None:
-    channel = HostChannel()
+    channel = OutputChannel()
     file = output(channel, 1)
     file.write(b"x" * (channel.room() - 200))
     with pytest.raises(WouldBlock):
@@ -51,7 +51,7 @@ def test_a_short_write_is_never_cut() -> None:
 
 
 def test_a_nonblocking_writer_is_told_to_come_again() -> None:
-    channel = HostChannel()
+    channel = OutputChannel()
     file = output(channel, 1)
     file.flags |= O_NONBLOCK
     file.write(b"x" * (2 * HOST_CHANNEL_CAPACITY))
@@ -61,7 +61,7 @@ def test_a_nonblocking_writer_is_told_to_come_again() -> None:
 
 
 def test_single_bytes_on_two_descriptors_cannot_fill_the_hosts_memory() -> None:
-    channel = HostChannel()
+    channel = OutputChannel()
     files = output(channel, 1), output(channel, 2)
     count = 0
     with pytest.raises(WouldBlock):
@@ -72,7 +72,7 @@ def test_single_bytes_on_two_descriptors_cannot_fill_the_hosts_memory() -> None:
 
 
 def test_when_the_host_has_left_writes_are_accepted_and_dropped() -> None:
-    channel = HostChannel()
+    channel = OutputChannel()
     file = output(channel, 1)
     file.write(b"waits")
     channel.abandon()
@@ -82,7 +82,7 @@ def test_when_the_host_has_left_writes_are_accepted_and_dropped() -> None:
 
 
 def test_the_last_close_is_noticed() -> None:
-    channel = HostChannel()
+    channel = OutputChannel()
     one, two = output(channel, 1), output(channel, 2)
     for file in (one, two):
         file.references = 1

@@ -1,30 +1,27 @@
 """Output that goes to the host while it is written.
 
-Owns `HostChannel`, one ordered, bounded queue for several descriptors of one command, and
-`ChannelOutput`, an end of it. Rules: to the guest it looks like a pipe, and it waits at a full
-one; what was written is taken in the order of the writes, whichever descriptor they went to;
-when the host has left, writes are accepted and dropped, so that a background process does not
-die because nobody listens any more.
+Owns `OutputChannel`, one ordered, bounded queue for several descriptors of one command, and
+`ChannelOutput`, an end of it. Rules: to the guest it looks like a pipe: a write to a full one
+waits; what was written is taken in the order of the writes, whichever descriptor they went to;
+when the host has left, writes are accepted and dropped, so that a background process does not die
+because nobody listens any more.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import O_WRONLY, POLLOUT, POLLWRNORM
 from wasmsand.kernel.ledger import Ledger
-from wasmsand.kernel.limits import HOST_CHANNEL_CAPACITY, PIPE_ATOMIC_WRITE
+from wasmsand.kernel.limits import HOST_CHANNEL_CAPACITY, HOST_PIECE_COST, PIPE_ATOMIC_WRITE
 from wasmsand.kernel.vfs import Stat
 from wasmsand.kernel.wait import WaitQueue
 
-_CHUNK_COST: Final = 128
-"""What a piece costs beside its bytes: a guest may write single bytes to two descriptors."""
 
-
-class HostChannel:
+class OutputChannel:
     """Bytes on their way to the host, each with the descriptor that it was written to."""
 
     __slots__ = ("_chunks", "_ledger", "abandoned", "changed", "size", "writers")
@@ -47,7 +44,7 @@ class HostChannel:
         """Append `data`, which must fit; small pieces of one descriptor are joined."""
         chunks = self._chunks
         joins = bool(chunks) and chunks[-1][0] == fd
-        cost = len(data) if joins else len(data) + _CHUNK_COST
+        cost = len(data) if joins else len(data) + HOST_PIECE_COST
         self._ledger.add_queued(cost, Errno.ENOMEM)
         if joins:
             chunks[-1][1].extend(data)
@@ -82,7 +79,7 @@ class ChannelOutput(OpenFile):
     kind: ClassVar[str] = "pipe"
     writes_all: ClassVar[bool] = True
 
-    def __init__(self, channel: HostChannel, fd: int, stat: Stat) -> None:
+    def __init__(self, channel: OutputChannel, fd: int, stat: Stat) -> None:
         super().__init__(O_WRONLY)
         self._channel = channel
         self._fd = fd

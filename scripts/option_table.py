@@ -1,6 +1,6 @@
 """Writes docs/reference/options.md from the table of options of a sandbox.
 
-`python tools/option_table.py` writes the file; with `--check` it only says, by exit status 1,
+`python scripts/option_table.py` writes the file; with `--check` it only says, by exit status 1,
 that the file is not what it would write.
 """
 
@@ -21,7 +21,7 @@ DOCUMENT = ROOT / "docs" / "reference" / "options.md"
 _HEAD = """\
 # Options of a sandbox
 
-Made by `python tools/option_table.py` from `src/wasmsand/sdk/options.py`; do not edit.
+Made by `python scripts/option_table.py` from `src/wasmsand/sdk/options.py`; do not edit.
 
 `Sandbox(...)`, `AsyncSandbox(...)` and `SandboxOptions(...)` take all of them by name (`isolation`
 is not part of `SandboxOptions`). The other columns say how an option is spelled where it can be
@@ -63,7 +63,7 @@ def main(arguments: list[str]) -> int:
     if DOCUMENT.exists() and DOCUMENT.read_text(encoding="utf-8") == document():
         return 0
     if arguments == ["--check"]:
-        print(f"{DOCUMENT.relative_to(ROOT)} is not current: run python tools/option_table.py")
+        print(f"{DOCUMENT.relative_to(ROOT)} is not current: run python scripts/option_table.py")
         return 1
     DOCUMENT.write_text(document(), encoding="utf-8")
     return 0

@@ -1,9 +1,9 @@
 """Files whose other side is the host program: given input, captured output.
 
-Owns `HostInput`, `HostOutput` and `OutputSink`. Rules: to the guest they look like pipes; a write
-never waits; when the host has detached an output, writes are accepted and dropped, so that a
-background process does not die because nobody listens any more. The status of a file is made when
-it is first asked for: most programs never ask.
+Owns `CommandInput`, `CommandOutput` and `OutputSink`. Rules: to the guest they look like pipes;
+a write never waits; when the host has detached an output, writes are accepted and dropped, so
+that a background process does not die because nobody listens any more. The status of a file is
+made when it is first asked for: most programs never ask.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class OutputSink(Protocol):
         """Nobody holds one of the outputs any more."""
 
 
-class HostInput(OpenFile):
+class CommandInput(OpenFile):
     """Bytes given by the host before the process started."""
 
     __slots__ = ("_data", "_make_stat", "_position", "_stat")
@@ -58,7 +58,7 @@ class HostInput(OpenFile):
         return self._stat
 
 
-class HostOutput(OpenFile):
+class CommandOutput(OpenFile):
     """One output of a command that the host captures."""
 
     __slots__ = ("_fd", "_make_stat", "_sink", "_stat")

@@ -171,7 +171,7 @@ PARTS = {"commands": "Commands", "files": "Files"}
 HEADER = '''\
 """`AsyncSandbox` and its parts: the SDK for asynchronous programs.
 
-Made from the blocking classes by tools/make_async.py: change those, and run it.
+Made from the blocking classes by scripts/make_async.py: change those, and run it.
 """
 
 from __future__ import annotations
@@ -414,7 +414,7 @@ def main() -> int:
     if not arguments.check:
         TARGET.write_text(text, encoding="utf-8")
     elif not TARGET.is_file() or TARGET.read_text(encoding="utf-8") != text:
-        print(f"{TARGET.relative_to(ROOT)} is outdated: run python tools/make_async.py")
+        print(f"{TARGET.relative_to(ROOT)} is outdated: run python scripts/make_async.py")
         return 1
     return 0
 

@@ -1,7 +1,7 @@
 """`wasmsand run`: one command in a sandbox, as if it were a local one.
 
-Rules: standard input (unless it is a terminal), both outputs and the exit status pass
-through unchanged, byte by byte and as they come, however much there is.
+Rules: standard input (unless it is a terminal), both outputs and the exit status pass through
+unchanged, as they come and without a limit.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add everything that is to be said about a command and its sandbox."""
+    """Add the options of a command and of its sandbox."""
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",

@@ -20,8 +20,9 @@ from tests.engine.bombs import BLOCK, BOMBS, END, IF, LOOP, increments, module, 
 from tests.engine.orders import NO_LIMITS, order
 from wasmsand.engine.protocol import ModuleRejected
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
-from wasmsand.engine.wasmtime.compile_pool import MODE_VARIABLE, shared_pool
+from wasmsand.engine.wasmtime.compile_pool import shared_pool
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
+from wasmsand.engine.wasmtime.worker_process import MODE_VARIABLE
 from wasmsand.kernel.limits import MIB
 from wasmsand.kernel.vfs import ImageBuilder, standard_tree
 from wasmsand.machine import CommandRequest, Machine

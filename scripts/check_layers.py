@@ -1,10 +1,11 @@
 """Checks that imports point downwards only.
 
 The rules are the table "Layers" of docs/architecture.md, read from that file, so that
-the picture and the check cannot differ. Three more rules, which the same page states:
+the picture and the check cannot differ. Four more rules, which the same page states:
 only the engine knows a WebAssembly runtime or foreign functions (but `confinement` makes
-system calls by ctypes), and the kernel has neither threads nor a way to the host's network
-and processes. Exit status 1 and one line per broken rule.
+system calls by ctypes); only `engine/choosing.py` knows which engines there are; and the kernel
+has neither threads nor a way to the host's network and processes. Exit status 1 and one line
+per broken rule.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ OUTSIDE_MODULES = frozenset(
      "subprocess", "_posixsubprocess", "pty"}
 )  # fmt: skip
 """The host's network and processes."""
+ENGINES = ("engine.wasmtime",)
+"""Packages of engines."""
+CHOOSER = "engine.choosing"
+"""The one module beside them that may import them."""
 
 
 class TableError(Exception):
@@ -134,6 +139,10 @@ def _problem(inside: list[str], target: str, layers: dict[str, Layer]) -> str | 
     if first != PACKAGE:
         return None
     wanted = target.removeprefix(PACKAGE).lstrip(".")
+    here = ".".join(inside)
+    for engine in ENGINES:
+        if is_within(wanted, engine) and not is_within(here, engine) and here != CHOOSER:
+            return f"ask {PACKAGE}.{CHOOSER} for an engine: nothing else imports {engine}"
     if top in ("", "__main__", "cli"):
         # The package's root gives out names; the command stands above everything.
         return None

@@ -7,7 +7,6 @@ ledger says. `measure` does that for a test.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import subprocess
@@ -20,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.engine.guests import forking
+from tests.engine.hosts import load
 from tests.machine.guests import (
     CLONE,
     EXECVE,
@@ -272,7 +272,7 @@ def run_attack(attack: Attack, seconds: float = 2.5) -> Measured:
         programs = {"attack": wat_to_wasm(attack.wat)}
         programs |= {name: wat_to_wasm(wat) for name, wat in attack.others}
         for wasm in programs.values():
-            engine.precompile(hashlib.sha256(wasm).hexdigest(), wasm)
+            load(engine, wasm)
         machine = new_machine(engine, Limits(memory_limit_bytes=LIMIT), **programs)
         ledger = machine.kernel.ledger
         machine.run(CommandRequest(("ok",), {}, "/"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 import threading
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.bombs import BOMBS, FAT, harmless, slow
+from tests.engine.hosts import load
 from tests.engine.orders import NO_LIMITS
 from tests.engine.processes import PATIENCE, compilers, descendants, eventually
 from tests.machine.guests import (
@@ -62,7 +62,7 @@ STARTER = wat_to_wasm(
 def engine(tmp_path_factory: pytest.TempPathFactory) -> WasmtimeEngine:
     engine = WasmtimeEngine(cache_directory=tmp_path_factory.mktemp("modules"))
     for wasm in (STARTER, wat_to_wasm(PROGRAMS["ok"])):
-        engine.precompile(hashlib.sha256(wasm).hexdigest(), wasm)
+        load(engine, wasm)
     return engine
 
 

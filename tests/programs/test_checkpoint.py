@@ -12,7 +12,7 @@ from conformance.supplies import ROOT
 from tests.programs.compiling import compiled
 from userland.builder.stored_module import stored_module, with_variables_exported
 from wasmsand import Sandbox
-from wasmsand.engine.protocol import MemoryImage
+from wasmsand.engine.abilities import MemoryImage
 from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
 from wasmsand.machine import CheckpointFailed, capture_at_checkpoint, run_to_checkpoint
 

@@ -28,7 +28,7 @@ def answer(conversation: Conversation) -> None:
 @pytest.fixture
 def sandbox() -> Iterator[Sandbox]:
     backend = LocalBackend(SandboxOptions())
-    machine = backend.machine
+    machine = backend._machine
     host = AnsweringHost(machine.lock, answer)
     machine.kernel.network.outside = host
     with Sandbox.from_backend(backend) as sandbox:

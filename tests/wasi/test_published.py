@@ -143,8 +143,6 @@ def test_clang_compiles_a_program_that_then_runs(sandbox: Sandbox) -> None:
 def test_a_program_with_imports_of_its_own_is_refused_by_name(tmp_path: Path) -> None:
     quickjs = RUNTIMES.file("dist/langs/wasmedge_quickjs.wasm")
     shutil.copyfile(quickjs, tmp_path / "qjs.wasm")
-    with pytest.raises(
-        WasmDirError, match=r"qjs\.wasm: imports what there is not: .*sock_open"
-    ) as at:
+    with pytest.raises(WasmDirError, match=r"qjs\.wasm: unknown import: .*sock_open") as at:
         Sandbox(wasm_dir=tmp_path)
     assert at.value.path == str(tmp_path / "qjs.wasm")

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final, TypeVar
 
-from wasmsand.engine.protocol import Engine, Instance, MemoryImage
+from wasmsand.engine.abilities import MemoryImage
+from wasmsand.engine.protocol import Engine, Instance
 from wasmsand.kernel.clock import SECOND, Clock, ManualClock
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.process.process import Process
@@ -73,7 +74,8 @@ def run_to_checkpoint(
         machine.engine.load(hashlib.sha256(module).hexdigest(), lambda: module)
 
     def take(instance: Instance) -> Checkpoint:
-        return Checkpoint(bytes(instance.memory()), instance.exported_variables())
+        memory = instance.read(0, instance.memory_size())
+        return Checkpoint(memory, instance.exported_variables())
 
     return _run(machine, path, environ, take)
 
@@ -87,7 +89,8 @@ def capture_at_checkpoint(
     Raises `CheckpointFailed`, and `OSError` where the host has no memory images.
     """
     machine = _machine(image, engine, os.urandom)
-    return _run(machine, path, ENVIRONMENT, lambda instance: instance.capture(stack=False))
+    images = machine.engine.abilities.memory_images
+    return _run(machine, path, ENVIRONMENT, lambda program: images.capture(program, stack=False))
 
 
 def _machine(image: FrozenTree, engine: Engine | None, random: Callable[[int], bytes]) -> Machine:

@@ -301,7 +301,7 @@ class Machine:
                 steadily(self.engine, self.lock, partial(_end_everything, self.kernel, self.lock))
             self._loader.cancel()  # not before: nobody is to see it fail
             if self.kernel.ledger.peak + self.kernel.root.space.used_bytes > _LARGE_BYTES:
-                self.engine.give_memory_back()
+                self.engine.abilities.give_memory_back()
             self.timers.cancel(self)
 
 

@@ -1,9 +1,9 @@
-"""Compiling, by a process that is not confined, what a confined one will want to load.
+"""Compiles, in an unconfined process, the modules that a confined process will load.
 
-`python -m wasmsand.cli.compile_ahead [DIRECTORY ...]` puts the tools of directories, or without
-any the programs of the image, into the cache of compiled modules. Rules: only files that the user
-has installed or named are compiled here, never anything from a guest; one process at a time
-compiles the image; what cannot be compiled is left for others to complain about.
+`python -m wasmsand.cli.compile_ahead [DIRECTORY ...]` compiles the programs in the directories, or
+without arguments those of the image, into the cache of compiled modules. Rules: only files that
+the user has installed or named are compiled here, never a file from a guest; one process at a time
+compiles the image; a module that cannot be compiled is skipped, and its loader reports the error.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _LOCK_FILE = ".image-is-being-compiled"
 
 
 def compile_ahead(directories: Sequence[str]) -> None:
-    """See to it that the tools of directories are compiled, now, and that the programs of the
-    image are, some time. Costs a few milliseconds when all is compiled. Starts no thread."""
+    """Compile the programs in the directories now, and those of the image in the background.
+    Takes a few milliseconds if everything is compiled. Starts no thread."""
     # A compiler with threads of its own starts them when its engine is made.
     engine = WasmtimeEngine(EngineSettings(parallel_compilation=False))
     command = [sys.executable, "-P", "-m", "wasmsand.cli.compile_ahead"]

@@ -12,7 +12,7 @@ from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.hostcalls import any_running
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import Limits
-from wasmsand.machine import Completed, Machine
+from wasmsand.machine import CommandRequest, Completed, Machine
 
 pytestmark = pytest.mark.no_userland
 PATIENCE = 30.0
@@ -22,7 +22,7 @@ def run(
     machine: Machine, *argv: str, stdin: bytes = b"", timeout: float | None = PATIENCE
 ) -> Completed:
     return machine.run(
-        [a.encode() for a in argv], environ={}, cwd="/tmp", stdin=stdin, timeout_seconds=timeout
+        CommandRequest(tuple(argv), {}, "/tmp", stdin=stdin, timeout_seconds=timeout)
     )
 
 
@@ -155,7 +155,7 @@ def test_what_cannot_be_started_leaves_no_process(
     assert caught.value.errno is errno
     assert living(machine) == []
     with pytest.raises(KernelError):
-        machine.open_terminal([a.encode() for a in argv], environ={}, cwd="/")
+        machine.open_terminal(CommandRequest(tuple(argv), {}, "/"))
     assert not machine.kernel.terminals
 
 
@@ -165,10 +165,10 @@ def test_scripts_run_by_their_interpreter(engine: WasmtimeEngine) -> None:
 
 
 def test_programs_are_found_along_the_path(machine: Machine) -> None:
-    found = machine.run([b"ok"], environ={"PATH": "/nowhere:/usr/bin"}, cwd="/")
+    found = machine.run(CommandRequest(("ok",), {"PATH": "/nowhere:/usr/bin"}, "/"))
     assert found.stdout == b"ok"
     with pytest.raises(KernelError):
-        machine.run([b"ok"], environ={"PATH": "/nowhere"}, cwd="/")
+        machine.run(CommandRequest(("ok",), {"PATH": "/nowhere"}, "/"))
 
 
 def test_the_limit_of_processes_holds_for_commands(engine: WasmtimeEngine) -> None:

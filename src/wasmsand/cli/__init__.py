@@ -28,7 +28,7 @@ from wasmsand.cli import (
     serve,
     shell,
 )
-from wasmsand.cli.failure import EXIT_FAILURE, Failure
+from wasmsand.cli.failure import EXIT_FAILURE, CliError
 
 _DESCRIPTION = """\
 A computer for AI agents in a Python package: real GNU bash and coreutils, compiled to
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return line.main(words[1:])
         arguments = make_parser().parse_args(words)
         return cast("Callable[[argparse.Namespace], int]", arguments.execute)(arguments)
-    except Failure as failure:
+    except CliError as failure:
         print(f"wasmsand: {failure}", file=sys.stderr)
         return EXIT_FAILURE
     except KeyboardInterrupt:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
 
 
 def repository_root() -> Path | None:
@@ -25,7 +25,7 @@ def main_of(module: str, purpose: str) -> Callable[[Sequence[str]], int]:
     """The `main(argv)` of a module of the checkout, as `userland.builder`."""
     root = repository_root()
     if root is None:
-        raise Failure(
+        raise CliError(
             f"{purpose} needs a source checkout, but this is an installed package: "
             "clone the repository and run `make build` there"
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wasmsand.cli import options, remote
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
 
 if TYPE_CHECKING:
     from wasmsand.sdk.sandbox import Sandbox
@@ -44,7 +44,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Copy."""
     source, target = remote.guest_path(arguments.source), remote.guest_path(arguments.target)
     if (source is None) == (target is None):
-        raise Failure(
+        raise CliError(
             "either FROM or TO must be a path in a sandbox (ID:PATH), the other a path on this "
             "machine (write ./a:b for a file name with a colon)"
         )
@@ -58,7 +58,7 @@ def execute(arguments: argparse.Namespace) -> int:
                 with remote.attached(url, source.sandbox) as sandbox:
                     _download(sandbox, source.path, Path(arguments.target))
         except OSError as error:
-            raise Failure(f"{error.filename or 'this machine'}: {error.strerror}") from None
+            raise CliError(f"{error.filename or 'this machine'}: {error.strerror}") from None
     return 0
 
 

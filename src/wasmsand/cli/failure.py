@@ -5,5 +5,5 @@ from __future__ import annotations
 EXIT_FAILURE = 125
 
 
-class Failure(Exception):
+class CliError(Exception):
     """One line for the user: what is wrong and what to do."""

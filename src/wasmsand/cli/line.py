@@ -90,9 +90,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _serve(memory_limit_bytes: int, disk_image: Path | None) -> int:
-    from wasmsand.line.computer import Computer
     from wasmsand.line.disk import Disk, DiskError
-    from wasmsand.line.server import Server
+    from wasmsand.line.sandbox import LineSandbox
+    from wasmsand.line.server import LineServer
     from wasmsand.sdk.errors import SandboxError
     from wasmsand.sdk.options import SandboxOptions
     from wasmsand.wire.channel import PeerGone, Terminated, claim_stdio, ended_by_signals
@@ -105,16 +105,16 @@ def _serve(memory_limit_bytes: int, disk_image: Path | None) -> int:
     try:
         with ended_by_signals(), channel.watched():
             disk = None if disk_image is None else Disk(disk_image)
-            computer = Computer(SandboxOptions(memory_limit_bytes=memory_limit_bytes), disk)
+            sandbox = LineSandbox(SandboxOptions(memory_limit_bytes=memory_limit_bytes), disk)
             try:
-                Server(channel, computer).serve()
+                LineServer(channel, sandbox).serve()
             except PeerGone:
                 status = _PEER_GONE_STATUS
             except Terminated as ending:
                 status = _PEER_GONE_STATUS if channel.gone else ending.exit_status
             finally:
                 channel.unwatch()
-                computer.close()
+                sandbox.close()
     except Terminated as ending:  # during start or end
         return ending.exit_status
     except (DiskError, SandboxError) as error:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from wasmsand import __version__
 from wasmsand.cli import options
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
 from wasmsand.cli.values import address, positive_integer, seconds
 
 TOKEN_VARIABLE = "WASMSAND_MCP_TOKEN"
@@ -87,7 +87,7 @@ def execute(arguments: argparse.Namespace) -> int:
         from wasmsand.mcp.stdio import serve_stdio
         from wasmsand.mcp.streamable_http import HttpOptions, UnsafeOptions, serve_http
     except ModuleNotFoundError as missing:
-        raise Failure(
+        raise CliError(
             f"the package {missing.name} is not installed: pip install 'wasmsand[mcp]'"
         ) from None
     http = None
@@ -102,7 +102,7 @@ def execute(arguments: argparse.Namespace) -> int:
                 max_sessions=arguments.max_sessions,
             )
         except UnsafeOptions as error:
-            raise Failure(
+            raise CliError(
                 f"--http: {error} (set the environment variable {TOKEN_VARIABLE})"
             ) from None
     made_from = replace(options.sandbox_options(arguments), timeout_ms=arguments.timeout * 1000)
@@ -115,7 +115,7 @@ def execute(arguments: argparse.Namespace) -> int:
         with create() as sandbox:
             SandboxTools(sandbox, output_limit=arguments.output_limit)
     except (SandboxError, ValueError) as error:
-        raise Failure(str(error)) from None
+        raise CliError(str(error)) from None
     sessions = Sessions(
         create,
         output_limit=arguments.output_limit,
@@ -127,5 +127,5 @@ def execute(arguments: argparse.Namespace) -> int:
     try:
         serve_http(sessions, __version__, http)
     except OSError as error:
-        raise Failure(f"--http {http.host}:{http.port}: {error.strerror}") from None
+        raise CliError(f"--http {http.host}:{http.port}: {error.strerror}") from None
     return 0

@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from wasmsand.cli import options, run
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
 
 _EXAMPLES = """\
 examples:
@@ -52,9 +52,9 @@ def execute(arguments: argparse.Namespace) -> int:
         command = ["python3", "-", *words[1:]]
     try:
         return run.run_command(arguments, command)
-    except Failure as failure:
+    except CliError as failure:
         if str(failure).startswith("cannot run python3: ENOENT"):
-            raise Failure(
+            raise CliError(
                 "python3 was not found in the sandbox; "
                 "`wasmsand doctor` lists the installed programs"
             ) from None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wasmsand.cli import options
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
 
 if TYPE_CHECKING:
     from wasmsand.sdk.sandbox import Sandbox
@@ -38,7 +38,7 @@ def guest_path(word: str) -> GuestPath | None:
 def server_url(arguments: argparse.Namespace) -> str:
     """The server that the user named."""
     if arguments.connect is None:
-        raise Failure(
+        raise CliError(
             "this command works with sandboxes of a server (see `wasmsand serve --help`): give its "
             f"address with --connect or in the environment variable {options.URL_VARIABLE}"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
 
 _EXAMPLE = """\
 example (one request per line):
@@ -68,13 +68,13 @@ def execute(arguments: argparse.Namespace) -> int:
         if arguments.confine:
             barriers = confine_server(arguments.readable, arguments.parent)
     except OSError as error:
-        raise Failure(f"--confine: {error.strerror}") from None
+        raise CliError(f"--confine: {error.strerror}") from None
     except ParentGone:
-        raise Failure("--parent: the process that started this one has ended") from None
+        raise CliError("--parent: the process that started this one has ended") from None
     try:
         status = serve_stdio(arguments.max_line_bytes or MAX_LINE_BYTES, barriers)
     except OSError as error:
-        raise Failure(f"standard input or output: {error.strerror}") from None
+        raise CliError(f"standard input or output: {error.strerror}") from None
     leave(status)
 
 

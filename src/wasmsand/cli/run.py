@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
 from wasmsand.cli import options, remote, values
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
 from wasmsand.sdk.errors import CommandError, SandboxError
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def run_command(arguments: argparse.Namespace, command: str | Sequence[str]) -> 
             status = _pass_through(sandbox, command, arguments)
         except CommandError as error:
             program = command if isinstance(command, str) else command[0]
-            raise Failure(f"cannot run {program:.200}: {error}") from None
+            raise CliError(f"cannot run {program:.200}: {error}") from None
         options.copy_out(sandbox, arguments.out)
     return status
 
@@ -109,7 +109,7 @@ def _sandbox(arguments: argparse.Namespace) -> Iterator[Sandbox]:
     from wasmsand.sdk.sandbox import Sandbox
 
     if arguments.connect is None and (arguments.keep or arguments.sandbox):
-        raise Failure("--keep and --sandbox need a server: give --connect URL")
+        raise CliError("--keep and --sandbox need a server: give --connect URL")
     made_from = options.sandbox_options(arguments)
     if arguments.connect is None:
         from wasmsand.sdk.local import LocalBackend

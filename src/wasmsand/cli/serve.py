@@ -7,10 +7,11 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from wasmsand import __version__
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
+from wasmsand.sdk.options import Isolation
 
 if TYPE_CHECKING:
     from wasmsand.http.settings import Settings
@@ -91,7 +92,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         )
     parser.add_argument(
         "--isolation",
-        choices=("process", "none"),
+        choices=get_args(Isolation),
         help="run every sandbox in a separate process, or in the server's process (default: a "
         "separate process for untrusted tokens; the server's process for trusted tokens, and if "
         "there are no tokens)",
@@ -105,10 +106,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def execute(arguments: argparse.Namespace) -> int:
     """Serve until a signal ends it."""
     try:
+        from wasmsand.engine.freed_memory import c_library, have_few_arenas
         from wasmsand.http.serve import CannotServe, serve
         from wasmsand.http.tokens import TokensRejected
     except ImportError as missing:
-        raise Failure(f"{missing}: install it with `pip install 'wasmsand[serve]'`") from None
+        raise CliError(f"{missing}: install it with `pip install 'wasmsand[serve]'`") from None
+    have_few_arenas(c_library())
     logging.basicConfig(
         stream=sys.stderr,
         level=logging.INFO if arguments.verbose else logging.ERROR,
@@ -117,7 +120,7 @@ def execute(arguments: argparse.Namespace) -> int:
     try:
         serve(_settings(arguments), lambda url: print(f"wasmsand: serving {url}", file=sys.stderr))
     except (CannotServe, TokensRejected) as error:
-        raise Failure(str(error)) from None
+        raise CliError(str(error)) from None
     return 0
 
 

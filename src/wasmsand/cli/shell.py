@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from wasmsand.cli import options, run
 
 if TYPE_CHECKING:
-    from wasmsand.machine import HostTerminal, Machine
+    from wasmsand.sdk.backend import Backend, BackendTerminal
     from wasmsand.sdk.sandbox import Sandbox
 
 _SHELL = ("/bin/bash",)
@@ -47,35 +47,33 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run the shell and return its exit status."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return run.execute(arguments)
-    from wasmsand.sdk.local import LocalBackend
+    from wasmsand.sdk.opening import open_backend
     from wasmsand.sdk.sandbox import Sandbox
 
     made_from = options.sandbox_options(arguments)
     with options.failures():
-        backend = LocalBackend(made_from)
+        backend = open_backend(made_from)
         with Sandbox.from_backend(backend, made_from) as sandbox:
             options.copy_in(sandbox, arguments.file)
-            status = _interactive(backend.machine, sandbox, arguments.cwd)
+            status = _interactive(backend, sandbox)
             options.copy_out(sandbox, arguments.out)
     return status
 
 
-def _interactive(machine: Machine, sandbox: Sandbox, cwd: str) -> int:
+def _interactive(backend: Backend, sandbox: Sandbox) -> int:
     """Run bash on a pseudo-terminal that is connected to ours."""
+    from wasmsand.sdk.backend import CommandRequest
+
     columns, rows = os.get_terminal_size(sys.stdout.fileno())
-    terminal = machine.open_terminal(
-        [word.encode() for word in _SHELL],
-        environ={**sandbox.env.all(), "TERM": os.environ.get("TERM", "dumb")},
-        cwd=cwd,
-        rows=rows,
-        columns=columns,
-    )
+    environ = {**sandbox.env.all(), "TERM": os.environ.get("TERM", "dumb")}
+    request = CommandRequest(_SHELL, environ, backend.cwd)
+    terminal = backend.open_terminal(request, rows, columns)
     with _raw_mode(sys.stdin.fileno()):
         _pump(terminal, sys.stdin.fileno(), sys.stdout.fileno())
     return terminal.wait() or 0
 
 
-def _pump(terminal: HostTerminal, keyboard: int, screen: int) -> None:
+def _pump(terminal: BackendTerminal, keyboard: int, screen: int) -> None:
     """Move bytes both ways until the guest's side ends."""
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
@@ -101,7 +99,7 @@ def _pump(terminal: HostTerminal, keyboard: int, screen: int) -> None:
 
 
 def _feed_keyboard(
-    terminal: HostTerminal, keyboard: int, screen: int, wake_read: int, ended: threading.Event
+    terminal: BackendTerminal, keyboard: int, screen: int, wake_read: int, ended: threading.Event
 ) -> None:
     sources = [keyboard, wake_read]
     while not ended.is_set():

@@ -6,6 +6,7 @@ Layout, lowest first (each imports only from those above it):
     arguments          checks of what callers pass in
     options            SandboxOptions: everything that a sandbox is made from
     backend            Backend, the seam: what a way in has to provide, in plain values
+    remote_limits      what backends of other processes and servers do not offer
     local              LocalBackend: a machine of this process
     opening            which backend a sandbox gets; those of higher layers by name only
     attachment         what the parts of one sandbox share
@@ -18,7 +19,7 @@ Layout, lowest first (each imports only from those above it):
                        interpreters that keep their state (python_driver runs in the sandbox)
     sandbox, pool      Sandbox, SandboxPool
     async_calls        blocking calls on threads, cancellation
-    async_sandbox      AsyncSandbox and its parts, made by tools/make_async.py
+    async_sandbox      AsyncSandbox and its parts, made by scripts/make_async.py
 
 Rules: nothing but `local` knows the machine; whatever may wait goes through the backend; what
 blocks has a twin in `async_sandbox`, which is never edited by hand.

@@ -1,7 +1,7 @@
 """The one table of preview 1's functions.
 
 Owns the name, type, handler and status in words of each. What guests can import is made
-from it, and `docs/wasi.md` (`python tools/syscall_table.py`). Rules: every function of
+from it, and `docs/wasi.md` (`python scripts/syscall_table.py`). Rules: every function of
 `wasi_snapshot_preview1` is here; a program that imports another one cannot start.
 """
 
@@ -50,7 +50,7 @@ class WasiFunction:
         return "" if self.name == "proc_exit" else "i"
 
 
-_NO_SOCKETS: Final = "there are no sockets: ENOTSOCK"
+_NO_SOCKETS: Final = "not supported: ENOTSOCK"
 
 FUNCTIONS: Final[tuple[WasiFunction, ...]] = (
     WasiFunction("args_get", "ii", calls_start.args_get),

@@ -37,21 +37,22 @@ class Sandbox:
 
     Options:
 
-    - `timeout_ms`: wall-clock time of one command; None for no limit
-    - `fs_limit_bytes`: size of all files that may be written
-    - `max_inodes`: number of files that may be made
-    - `memory_limit_bytes`: memory of all processes together, and of what the host keeps for them
-    - `max_processes`: processes at once
-    - `max_open_files`: open files of each process
-    - `max_output_bytes`: captured stdout and stderr of one command, each
+    - `timeout_ms`: maximum wall-clock time of one command; None for no limit
+    - `fs_limit_bytes`: maximum total size of the files that the sandbox writes
+    - `max_inodes`: maximum number of files, directories and links
+    - `memory_limit_bytes`: maximum memory of all processes together, with the objects that the
+      host keeps for them
+    - `max_processes`: maximum number of processes
+    - `max_open_files`: maximum number of open files per process
+    - `max_output_bytes`: maximum captured output of one command, for stdout and stderr each
     - `env`: environment variables, added to the built-in ones
-    - `cwd`: where commands and relative paths start; made if it is missing
-    - `wasm_dir`: a directory of this machine whose `*.wasm` files are commands of the sandbox,
-      named by their files (`true-cmd.wasm` is `true`): programs for WASI preview 1
-    - `isolation`: `"none"` runs it in this process, `"process"` in one of its own, behind the
-      same API
+    - `cwd`: directory in which commands and relative paths start; created if it does not exist
+    - `wasm_dir`: directory of this machine whose `*.wasm` files, programs for WASI preview 1,
+      become commands of the sandbox, named after the files (`true-cmd.wasm` is `true`)
+    - `isolation`: `"none"` runs the sandbox in this process, `"process"` in a separate one, with
+      the same API
 
-    A sandbox may be used from several threads. One that nobody holds any more is ended.
+    A sandbox may be used from several threads. It ends when the last reference to it is gone.
     """
 
     commands: Commands

@@ -7,7 +7,6 @@ ledger says. `measure` does that for a test.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import subprocess
@@ -20,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.engine.guests import forking
+from tests.engine.hosts import load
 from tests.machine.guests import (
     CLONE,
     EXECVE,
@@ -44,7 +44,7 @@ from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.thread import ProcessState
-from wasmsand.machine import Machine
+from wasmsand.machine import CommandRequest, Machine
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MIB = 1 << 20
@@ -273,10 +273,10 @@ def run_attack(attack: Attack, seconds: float = 2.5) -> Measured:
         programs = {"attack": wat_to_wasm(attack.wat)}
         programs |= {name: wat_to_wasm(wat) for name, wat in attack.others}
         for wasm in programs.values():
-            engine.precompile(hashlib.sha256(wasm).hexdigest(), wasm)
+            load(engine, wasm)
         machine = new_machine(engine, Limits(memory_limit_bytes=LIMIT), **programs)
         ledger = machine.kernel.ledger
-        machine.run([b"ok"], environ={}, cwd="/")
+        machine.run(CommandRequest(("ok",), {}, "/"))
         before = _resident()
         peak, ended = before, threading.Event()
 
@@ -290,7 +290,7 @@ def run_attack(attack: Attack, seconds: float = 2.5) -> Measured:
         started = 0
         for _ in range(attack.copies):
             try:
-                machine.start([b"attack"], environ={}, cwd="/", stdin=b"")
+                machine.start(CommandRequest(("attack",), {}, "/"))
                 started += 1
             except KernelError:
                 pass  # no room

@@ -24,7 +24,7 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import O_CREAT, O_WRONLY
 from wasmsand.kernel.limits import HOST_ENTRIES_PER_HOLD, IO_CHUNK, MIB, Limits
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, Node, TreeFs, standard_tree
-from wasmsand.kernel.vfs.content import CHUNK_SIZE
+from wasmsand.kernel.vfs.chunks import CHUNK_SIZE
 from wasmsand.machine import Machine, MachineOptions, export_tar
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.sdk.local import LocalBackend
@@ -291,7 +291,7 @@ def test_reading_sees_one_moment_of_a_file(host: Host) -> None:
 
 def test_an_operation_ends_when_the_machine_is_closed() -> None:
     backend = LocalBackend(SandboxOptions())
-    machine = backend.machine
+    machine = backend._machine
     machine.lock = cast("SandboxLock", Turns())
     turns = cast("Turns", machine.lock)
     for number in range(10):
@@ -424,7 +424,7 @@ def test_a_tree_deeper_than_pythons_stack_is_removed(host: Host) -> None:
 
 
 def test_a_walk_that_is_led_in_circles_ends(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wasmsand.machine.host_access._ENTRIES_OF_IMAGES", 0)
+    monkeypatch.setattr("wasmsand.machine.host_access.IMAGE_ENTRIES_MAX", 0)
     host = Host(Limits(max_inodes=100))
     host.files.mkdir("/tmp/d/a0")
     turn = 0
@@ -489,7 +489,7 @@ def test_a_write_through_a_path_of_forty_links(host: Host, size: int) -> None:
 def test_a_sandbox_of_this_host_is_not_hurt_by_a_write_to_holes() -> None:
     """The row as it was reported, by the public API."""
     with Sandbox() as sandbox:
-        machine = cast("LocalBackend", sandbox._attachment.backend).machine
+        machine = cast("LocalBackend", sandbox._attachment.backend)._machine
         sandbox.files.write("f", b"x")
         node = machine.kernel.namespace.resolve(
             ROOT, machine.kernel.namespace.root, b"/home/user/f"

@@ -17,7 +17,7 @@ from typing import Any
 from tests.abi.caller import CallArguments, PythonEngine, PythonInstance, PythonModule
 from wasmsand.abi.context import ProcessEnded
 from wasmsand.abi.linux.numbers import CallNumber
-from wasmsand.engine.protocol import Engine, Instance, MemoryImage, Module
+from wasmsand.engine.protocol import Engine, Instance, Module
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.limits import Limits
@@ -94,7 +94,7 @@ class GeneratorModule(PythonModule):
     def __init__(self, text: Text) -> None:
         self._text = text
 
-    def instantiate(self, memory_limit: int, image: MemoryImage | None = None) -> GeneratorInstance:
+    def instantiate(self, memory_limit: int) -> GeneratorInstance:
         return GeneratorInstance(self._text)
 
 

@@ -30,7 +30,7 @@ from wasmsand.kernel.process.signals import SIG_DFL, SIG_IGN, SignalInfo
 from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.process.thread_life import end_thread, new_thread, only_thread
 from wasmsand.kernel.wait import WouldBlock
-from wasmsand.machine.charging import Charge, account_of_copy, make_program, require_thread
+from wasmsand.machine.charging import Charge, make_program
 from wasmsand.machine.driver import Driver
 from wasmsand.machine.module_source import ModuleSource, ProgramRejected
 from wasmsand.machine.thread_locals import ThreadLocals
@@ -97,7 +97,7 @@ class Guest(CallContext):
         self.charge = Charge(self.kernel, self.modules.engine, instance, memory, thread_locals=kept)
         self.told_by_call = False
         """Whether the flag was raised by a call, after which the guest runs its handlers."""
-        self.memory = GuestMemory(instance, self.look)
+        self.memory = GuestMemory.of(instance, self.look)
         self.flag_address = _signal_flag(instance)
         self.show_memory()
         if thread_locals is None:  # a further thread has to wait for its turn
@@ -126,7 +126,7 @@ class Guest(CallContext):
         """Other threads of the program have run: see the memory as they left it."""
         assert self.thread_locals is not None
         self.thread_locals.switch_to(self)
-        self.instance.catch_up()
+        self.modules.engine.abilities.program_threads.catch_up(self.instance)
         self.charge.catch_up()
         self.go_on()
         # The flag is the program's, the signals are the thread's: it is set again on return.
@@ -243,8 +243,7 @@ class Guest(CallContext):
             require_room_for_child(self.kernel, self.process)
             self.look()
             self.fork_failed()  # an earlier one, which the guest never went through with
-            copy = partial(account_of_copy, self.kernel, self.instance, self.charge.account)
-            self._copy = with_room(self.kernel, self.process, copy)
+            self._copy = with_room(self.kernel, self.process, self.charge.account_of_copy)
         except KernelError as error:
             return -error.errno
         return 0
@@ -360,9 +359,10 @@ class Guest(CallContext):
             raise KernelError(Errno.EAGAIN, "a thread inside a vfork child")
         require_room_for_child(self.kernel, self.process)
         thread_locals = self.thread_locals or ThreadLocals(self.instance, self)
-        require_thread(self.kernel, self.instance, thread_locals.size)
+        self.charge.require_thread(thread_locals.size)
+        threads = self.modules.engine.abilities.program_threads
         try:
-            instance = self.instance.new_thread(stack, stack)
+            instance = threads.new_thread(self.instance, stack, stack)
         except ModuleRejected as error:
             raise KernelError(Errno.ENOSYS, str(error)) from error
         except MemoryError as error:

@@ -48,7 +48,7 @@ class ThreadDriver:
         self._release = lock.release
         self._dispatcher = Dispatcher(guest)
         self._dispatch = self._dispatcher.dispatch
-        self._parker = Parker(lock)
+        self._parker = Parker(lock, guest.kernel.clock)
         self._turn = turn
         self._has_turn = False
         self._place: LockType | None = None

@@ -22,8 +22,8 @@ from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.identity import Identity
-from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
-from wasmsand.machine import Machine, MachineOptions
+from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
+from wasmsand.machine import CommandRequest, Machine, MachineOptions
 from wasmsand.machine.thread_driver import ThreadDriver
 
 SEEDS = int(os.environ.get("WASMSAND_FUZZ_SEEDS", SWEEP_SEEDS))
@@ -53,7 +53,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> WasmtimeEngine:
 
 
 @pytest.fixture(scope="module")
-def image() -> Snapshot:
+def image() -> FrozenTree:
     builder = ImageBuilder()
     standard_tree(builder)
     builder.add_file(PROGRAM, wat_to_wasm(fuzz_guest(bytes(DATA_OF_GUEST.content))), 0o755)
@@ -62,7 +62,7 @@ def image() -> Snapshot:
 
 
 @pytest.fixture
-def new_machine(image: Snapshot, engine: WasmtimeEngine) -> Callable[[int], Machine]:
+def new_machine(image: FrozenTree, engine: WasmtimeEngine) -> Callable[[int], Machine]:
     """Makes machines whose programs run as the given user."""
     limits = Limits(fs_limit_bytes=8 << 20, max_inodes=2000, max_processes=24, max_open_files=64)
 
@@ -84,7 +84,7 @@ def end_everything(machine: Machine) -> None:
 
 
 def run_alive(machine: Machine) -> bytes:
-    return machine.run([b"/usr/bin/alive"], environ={}, cwd="/tmp", timeout_seconds=30).stdout
+    return machine.run(CommandRequest(("/usr/bin/alive",), {}, "/tmp", timeout_seconds=30)).stdout
 
 
 def check_nothing_is_left(machine: Machine) -> None:
@@ -102,12 +102,13 @@ def check_nothing_is_left(machine: Machine) -> None:
 
 
 def run_with_pipes(machine: Machine) -> None:
-    machine.run([PROGRAM], environ={"A": "1"}, cwd="/tmp", timeout_seconds=SECONDS_PER_SEED,
-                stdin=b"some input\n" * 100)  # fmt: skip
+    stdin = b"some input\n" * 100
+    words = (PROGRAM.decode(),)
+    machine.run(CommandRequest(words, {"A": "1"}, "/tmp", SECONDS_PER_SEED, stdin))
 
 
 def run_on_a_terminal(machine: Machine) -> None:
-    terminal = machine.open_terminal([PROGRAM, b"x"], environ={}, cwd="/tmp")
+    terminal = machine.open_terminal(CommandRequest((PROGRAM.decode(), "x"), {}, "/tmp"))
     terminal.write(b"some input\nhalf a line")
     terminal.wait(SECONDS_PER_SEED)
     terminal.resize(10, 20)

@@ -21,8 +21,8 @@ from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.identity import Identity
-from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
-from wasmsand.machine import Machine, MachineOptions
+from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
+from wasmsand.machine import CommandRequest, Machine, MachineOptions
 from wasmsand.machine.thread_driver import ThreadDriver
 
 SEEDS = int(os.environ.get("WASMSAND_FUZZ_SEEDS", SWEEP_SEEDS))
@@ -52,7 +52,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> WasmtimeEngine:
 
 
 @pytest.fixture(scope="module")
-def image() -> Snapshot:
+def image() -> FrozenTree:
     builder = ImageBuilder()
     standard_tree(builder)
     builder.add_file(PROGRAM, wat_to_wasm(wasi_fuzz_guest(bytes(WASI_DATA.content))), 0o755)
@@ -60,12 +60,13 @@ def image() -> Snapshot:
 
 
 def run_with_pipes(machine: Machine) -> None:
-    machine.run([PROGRAM], environ={"A": "1"}, cwd="/tmp", timeout_seconds=SECONDS_PER_SEED,
-                stdin=b"some input\n" * 100)  # fmt: skip
+    stdin = b"some input\n" * 100
+    words = (PROGRAM.decode(),)
+    machine.run(CommandRequest(words, {"A": "1"}, "/tmp", SECONDS_PER_SEED, stdin))
 
 
 def run_on_a_terminal(machine: Machine) -> None:
-    terminal = machine.open_terminal([PROGRAM, b"x"], environ={}, cwd="/tmp")
+    terminal = machine.open_terminal(CommandRequest((PROGRAM.decode(), "x"), {}, "/tmp"))
     terminal.write(b"some input\nhalf a line")
     terminal.wait(SECONDS_PER_SEED)
     terminal.close()
@@ -76,7 +77,7 @@ def run_on_a_terminal(machine: Machine) -> None:
 @pytest.mark.parametrize("uid", [1000, 0], ids=["user", "root"])
 @pytest.mark.parametrize("run", [run_with_pipes, run_on_a_terminal], ids=["pipes", "terminal"])
 def test_hostile_calls_harm_neither_host_nor_sandbox(
-    image: Snapshot,
+    image: FrozenTree,
     engine: WasmtimeEngine,
     record: WasiWatch,
     caplog: pytest.LogCaptureFixture,

@@ -42,7 +42,7 @@ class LinuxWatch:
         words = (v.a, v.b, v.c, v.d, v.e, v.f)
         self.calls[number] += 1
         instance = driver.guest.instance
-        before = bytes(instance.memory())
+        before = instance.read(0, instance.memory_size())
         result = call(driver, number, arguments)
         lowest = -0x8000_0000 if CALL_NAMES.get(number) in _GIVES_AN_ID else -4095
         if not isinstance(result, int) or not lowest <= result <= 0x7FFF_FFFF:
@@ -50,8 +50,7 @@ class LinuxWatch:
         if result >= 0:
             self.succeeded[number] += 1
         if driver.guest.instance is instance:
-            # Comparing bytes is many times faster than comparing a memoryview.
-            after = bytes(instance.memory())
+            after = instance.read(0, instance.memory_size())
             changed = unexplained_changes(number, words, before, after, result)
             if changed:
                 self._complain(number, words, f"result {result}, wrote at {changed}")
@@ -78,12 +77,13 @@ class WasiWatch:
         """Make a call and look at what it did."""
         name = FUNCTION_NAMES[handler]
         self.calls[name] += 1
-        before = bytes(driver.guest.instance.memory())
+        instance = driver.guest.instance
+        before = instance.read(0, instance.memory_size())
         result: int = call(driver, handler, *words)
         if not isinstance(result, int) or not 0 <= result < _WASI_ERRORS:
             self._complain(name, words, f"the result is {result!r}")
         self.succeeded[name] += not result
-        after = bytes(driver.guest.instance.memory())
+        after = instance.read(0, instance.memory_size())
         if after != before:
             changed = changes_outside(wasi_footprint(name, words, before, result), before, after)
             if changed:

@@ -102,8 +102,8 @@ def _wait(
     *,
     absolute: bool | None,
 ) -> int:
-    """`absolute` says whether the time limit is of the real-time clock, or (False) of the
-    monotonic one; None: it is a length of time."""
+    """`absolute` says what the time limit is: True a time of the real-time clock, False a time
+    of the monotonic clock, None a length of time."""
     thread, clock = context.thread, context.kernel.clock
     now = clock.monotonic()
     deadline = thread.call.deadline

@@ -2,7 +2,8 @@
 
 Owns `Process`: everything the kernel knows of one process but what each of its threads has for
 itself, which is in `Thread`. Rules: data and small questions only; what happens to processes is
-in `life`, `program` and `delivery`. All fields are guarded by the sandbox's lock.
+in `life` (fork, exit, wait), `program` (exec), `groups`, `delivery` (signals) and `timers`. All
+fields are guarded by the sandbox's lock.
 """
 
 from __future__ import annotations
@@ -111,7 +112,8 @@ class Process:
         self.session = pid
         self.terminal: Terminal | None = None
         self.job = pid
-        """The command this belongs to: the pid of the process the host started."""
+        """The command that this process belongs to: the pid of the process that the host
+        started."""
 
         self.fds = fds
         self.cwd = cwd
@@ -147,22 +149,22 @@ class Process:
         self.argv: tuple[bytes, ...] = ()
         self.environ: tuple[bytes, ...] = ()
         self.argument_cost = 0
-        """Bytes of these two on the ledger."""
+        """Bytes that `argv` and `environ` take on the ledger."""
         self.executable = b""
         self.start_ns = start_ns
         self.usage = Usage()
         self.children_usage = Usage()
         self.memory: MemoryAccount | None = None
-        """The account of the program it is in."""
+        """The account of the program that it runs."""
         self.memory_bytes = 0
-        """What ps shows of that."""
+        """The size that ps shows."""
 
         self.threads: Sequence[Thread] = (
             Thread(self, pid, start_ns, self.signals, self.signal_queue),
         )
         """All of them, the first one first; none when the process has ended."""
         self.futexes: dict[int, list[FutexWait]] = {}
-        """Who sleeps on which address."""
+        """The threads that sleep, by address."""
 
     @property
     def first_thread(self) -> Thread:
@@ -183,7 +185,7 @@ class Process:
         return ProcessState.RUNNING if ProcessState.RUNNING in states else states[0]
 
     def leave_memory(self, new: MemoryAccount | None = None) -> None:
-        """It has ended, or is in another program now."""
+        """The process has ended, or runs another program now."""
         if self.memory is not None:
             self.memory.owner_left()
         self.memory = new

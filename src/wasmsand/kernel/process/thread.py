@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CPU_COUNT: Final = 2
 ALL_PROCESSORS: Final = (1 << CPU_COUNT) - 1
-"""As a mask, a bit for each."""
+"""All processors as a mask, one bit each."""
 
 
 class ProcessState(Enum):
@@ -72,7 +72,8 @@ class Thread:
         self.dead = False
         """It has ended, perhaps with its process; if it still computes, it must stop."""
         self.processors = ALL_PROCESSORS
-        """Those it asked to run on, as a mask: kept and shown, the host schedules."""
+        """The processors that it asked to run on, as a mask: kept and shown; the host
+        schedules."""
         self.clear_tid = 0
         """The address of a word to be cleared when the thread ends."""
         self.call = CallState()

@@ -98,7 +98,7 @@ TABLE: list[tuple[object, object, str, str]] = [
         "sandbox_edit_file",
         EDIT,
         "INVALID_INPUT",
-        "old_string stands 3 times in f (lines 1, 2, 3): add text around it",
+        "old_string occurs 3 times in f (lines 1, 2, 3): add surrounding text",
     ),
     ("sandbox_edit_file", {**EDIT, "replace_all": 1}, "INVALID_INPUT", "must be true or false"),
 ]

@@ -62,7 +62,7 @@ def test_long_output_is_cut_and_can_be_read_as_a_resource() -> None:
         async with stdio_client("--output-limit", "1000") as client:
             result = await client.call_tool("sandbox_run", {"command": "seq 10000"})
             assert len(text(result)) < 1200
-            path = text(result).split("all of it is in ")[1].split(" ...]")[0]
+            path = text(result).split("the whole output is in ")[1].split(" ...]")[0]
             whole = await client.read_resource(f"sandbox://{path}")
             (content,) = whole.contents
             assert isinstance(content, TextResourceContents)
@@ -161,7 +161,7 @@ BAD_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("sandbox_read_file", {"path": "../../../etc/shadow"}, "ENOENT: no such file"),
     ("sandbox_read_file", {"path": "x" * 5000}, "ENAMETOOLONG"),
     ("sandbox_write_file", {"path": "/etc", "content": ""}, "EISDIR: is a directory: /etc"),
-    ("sandbox_edit_file", {"path": "f", "old_string": "q", "new_string": "r"}, "does not stand in"),
+    ("sandbox_edit_file", {"path": "f", "old_string": "q", "new_string": "r"}, "does not occur in"),
 ]
 BAD_RESOURCES = [
     ("sandbox:///nowhere", "ENOENT: no such file or directory: /nowhere"),

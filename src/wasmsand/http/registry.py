@@ -29,9 +29,9 @@ class Entry:
     reserved_bytes: int
     idle_seconds: float
     created: float
-    """By the clock on the wall, for people."""
+    """Wall-clock time, for people."""
     ends: float
-    """When it is killed for its age, by the monotonic clock."""
+    """Monotonic time at which it is killed for its age."""
     last_used: float
     uses: int = 0
     """Requests that use it now."""

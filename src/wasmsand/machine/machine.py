@@ -91,7 +91,7 @@ def timer_service(engine: Engine, clock: Clock) -> TimerService:
 
 
 class Machine:
-    """A computer: files, processes, terminals."""
+    """One sandbox of this process: its files, processes and terminals."""
 
     def __init__(
         self,

@@ -153,7 +153,7 @@ def test_options_reach_the_sandbox() -> None:
 BAD_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("sandbox_run", {}, "command is missing: A script for bash."),
     ("sandbox_run", {"command": 5}, "command must be a string, not a number"),
-    ("sandbox_run", {"cmd": "ls"}, "there is no parameter 'cmd'; there are: command, stdin"),
+    ("sandbox_run", {"cmd": "ls"}, "unknown parameter 'cmd'; use one of: command, stdin"),
     ("sandbox_run", {"command": "a\0b"}, "command must not contain a NUL"),
     ("sandbox_run", {"command": ":", "cwd": "/nowhere"}, "ENOENT"),
     ("sandbox_run", {"command": ":", "timeout_ms": 10**12}, "timeout_ms must be at most 600000"),
@@ -187,7 +187,7 @@ def test_mistakes_are_answered_with_help() -> None:
                 with pytest.raises(MCPError) as caught:
                     await client.read_resource(uri)
                 assert message in caught.value.message, uri
-            with pytest.raises(MCPError, match="there is no tool 'fly'; there are: sandbox_run"):
+            with pytest.raises(MCPError, match="unknown tool 'fly'; use one of: sandbox_run"):
                 await client.call_tool("fly", {})
             assert (await call(client, "sandbox_run", command="cat f"))["stdout"] == "x\n"
 

@@ -60,7 +60,7 @@ class SandboxTools:
         if only is not None:
             for name in only:
                 if name not in BY_NAME:
-                    raise UnknownTool(f"only: no tool {name!r}; there are: {', '.join(BY_NAME)}")
+                    raise UnknownTool(f"only: no tool {name!r}; use one of: {', '.join(BY_NAME)}")
         self._sandbox = sandbox
         self._offered = tuple(tool for tool in TOOLS if only is None or tool.name in only)
         self._outputs = SavedOutputs(sandbox)
@@ -103,7 +103,7 @@ class SandboxTools:
         tool = next((tool for tool in self._offered if tool.name == tool_name), None)
         if tool is None:
             names = ", ".join(tool.name for tool in self._offered)
-            raise UnknownTool(f"there is no tool {tool_name!r:.80}; there are: {names}")
+            raise UnknownTool(f"unknown tool {tool_name!r:.80}; use one of: {names}")
         bench = Workbench(self._sandbox, self._outputs, self._output_limit, observer)
         return ACTIONS[tool.name](bench, tool.checked(input))
 

@@ -138,7 +138,7 @@ def checked_input(parameters: Iterable[Parameter], sent: object) -> dict[str, An
     unknown = [_shown(name) for name in sent if name not in names]
     if unknown:
         raise InvalidToolInput(
-            f"there is no parameter {', '.join(unknown[:5])}; there are: {', '.join(names)}"
+            f"unknown parameter {', '.join(unknown[:5])}; use one of: {', '.join(names)}"
         )
     values: dict[str, Any] = {}
     for parameter in parameters:

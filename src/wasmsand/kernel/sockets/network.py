@@ -223,7 +223,7 @@ class Network:
 
     def bind_node(self, socket: Socket, node: Node) -> None:
         """Let an inode of the file system lead to `socket`."""
-        self.namespace.retain(node)  # its number is not given to another while bound
+        self.namespace.retain(node)  # the inode stays while the socket is bound
         socket.bound_node = node
         self.by_node[node] = socket
 

@@ -64,7 +64,7 @@ class Ports:
         port = address.port
         if not port:
             port = self._free_port(socket, address)
-            address = address._replace(port=port)
+            address = InetAddress(address.family, address.host, port)
         elif any(_conflict(socket, address, other) for other in self._holders(port)):
             raise KernelError(Errno.EADDRINUSE)
         holders = self._bound.setdefault(port, {})

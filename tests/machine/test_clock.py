@@ -121,7 +121,7 @@ def test_the_timeout_of_a_started_command_is_too(machine: Machine, clock: Manual
 def test_a_caller_who_waits_for_a_time_waits_for_the_clock(
     machine: Machine, clock: ManualClock
 ) -> None:
-    process = machine.start(CommandRequest(("sleep",), {}, "/tmp", stdin=None))
+    process = machine.start(CommandRequest(("echo",), {}, "/tmp", stdin=None))
     waiting = Beside(lambda: process.wait(HOUR))
     assert not waiting.is_over(MOMENT)
     clock.advance(HOUR)

@@ -14,15 +14,13 @@ from functools import cached_property
 from pathlib import Path
 
 from conformance.area import Area, ordinary_environment
-from conformance.builds import BuildRequest, Built, built, reference_key, reference_program
-from conformance.exit_status import judge
+from conformance.builds import BuildRequest, Built, built, put_program
+from conformance.exit_status import LOG, judge
 from conformance.program_suite import ProgramSuite
-from conformance.suite import Outcome, Side
+from conformance.suite import SIDES, Outcome, Side
 from conformance.supplies import Supplies, Workplace
-from userland.builder.recipe import installed_path
 
 _DRIVER = Path(__file__).with_name("automake_driver.sh")
-_LOG = "log"
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class AutomakeTests:
 class AutomakeSuite(ProgramSuite):
     """The shell tests that a Makefile lists."""
 
-    code: Sequence[str] = ("automake_suite.py", "exit_status.py", _DRIVER.name)
+    code: Sequence[str] = ("automake_suite.py", "exit_status.py", "builds.py", _DRIVER.name)
 
     def __init__(self, supplies: Supplies, tests: AutomakeTests) -> None:
         super().__init__(supplies, tests.recipe, tests.title)
@@ -73,9 +71,13 @@ class AutomakeSuite(ProgramSuite):
 
     def ingredients(self, side: Side) -> Sequence[str]:
         """See `ProgramSuite.ingredients`."""
-        reference = reference_key(self.supplies, self.recipe) if side == "native" else ""
         programs = [(program.binary, program.names) for program in self.recipe.programs]
-        return [repr(self._about), repr(programs), self._built[side].folder.name, reference]
+        return [
+            repr(self._about),
+            repr(programs),
+            self._built[side].folder.name,
+            self.reference(side),
+        ]
 
     @cached_property
     def _built(self) -> Mapping[Side, Built]:
@@ -90,10 +92,7 @@ class AutomakeSuite(ProgramSuite):
             makefile=about.makefile,
             variables=variables,
         )
-        return {
-            "native": built(self.supplies, "native", request),
-            "sandbox": built(self.supplies, "sandbox", request),
-        }
+        return {side: built(self.supplies, side, request) for side in SIDES}
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """The tests, what the build made, and the programs where a build has them."""
@@ -105,11 +104,7 @@ class AutomakeSuite(ProgramSuite):
         for name in (*about.helpers, about.config_header, *about.built_files):
             _copy(build / name, tree / name)
         for program in self.recipe.programs:
-            if side == "native":
-                reference = reference_program(self.supplies, self.recipe, program)
-                _copy(reference, tree / program.binary)
-            else:
-                _link(installed_path(program.names[0]), tree / program.binary)
+            put_program(self.supplies, self.recipe, side, tree / program.binary, program)
         for name, target in self._about.links.items():
             _link(target, tree / name)
         _copy(_DRIVER, tree / _DRIVER.name)
@@ -132,14 +127,14 @@ class AutomakeSuite(ProgramSuite):
         about = self._about
         cwd = str(Path(area.tree) / about.makefile)
         ended = area.run(
-            ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{_LOG}", about.setup, test],
+            ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{LOG}", about.setup, test],
             cwd=cwd,
             env=self._environment(area, cwd),
             timeout=about.timeout_seconds,
         )
         outcome = judge(
             ended.exit_code,
-            area.kept().get(_LOG, b""),
+            area.kept().get(LOG, b""),
             ended.seconds,
             timed_out=ended.timed_out,
             expected_to_fail=test in self._built[side].words("XFAIL_TESTS"),

@@ -15,9 +15,9 @@ from functools import cached_property
 from pathlib import Path
 
 from conformance.area import Area, ordinary_environment
-from conformance.builds import BuildRequest, Built, built, reference_key, reference_program
+from conformance.builds import BuildRequest, Built, built, reference_program
 from conformance.program_suite import ProgramSuite
-from conformance.suite import Outcome, Side, Verdict
+from conformance.suite import SIDES, Outcome, Side, Verdict
 from conformance.supplies import Supplies, Workplace
 
 _TIMEOUT_SECONDS = 120.0
@@ -62,15 +62,11 @@ class BashSuite(ProgramSuite):
             after=tuple(f"$CC -O2 -w -o {name} support/{name}.c" for name in _HELPERS),
             files=_BUILD_FILES,
         )
-        return {
-            "native": built(self.supplies, "native", request),
-            "sandbox": built(self.supplies, "sandbox", request),
-        }
+        return {side: built(self.supplies, side, request) for side in SIDES}
 
     def ingredients(self, side: Side) -> Sequence[str]:
         """See `ProgramSuite.ingredients`."""
-        reference = reference_key(self.supplies, self.recipe) if side == "native" else ""
-        return [self._built[side].folder.name, reference]
+        return [self._built[side].folder.name, self.reference(side)]
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """build/ with bash, tests/ with the suite and its helpers, the driver."""

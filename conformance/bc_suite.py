@@ -10,14 +10,13 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.area import Area, ordinary_environment
-from conformance.builds import reference_key, reference_program
-from conformance.exit_status import judge
+from conformance.area import Area
+from conformance.builds import put_program, reference_key, reference_program
+from conformance.exit_status import LOG, run_and_judge
 from conformance.program_suite import ProgramSuite
 from conformance.suite import Outcome, Side
 from conformance.supplies import Supplies, Workplace
 
-_LOG = "log"
 _TIMEOUT_SECONDS = 600.0
 _NOT_TESTS = ("timetest",)
 _COMPARE = 'exec >"$1" 2>&1; ../bc -l "$2" </dev/null | diff -u "$2.expected" -'
@@ -45,10 +44,7 @@ class BcSuite(ProgramSuite):
         for test in _tests_in(folder):
             tell = f'"{reference}" -l {test} </dev/null >{test}.expected 2>&1'
             place.run(["sh", "-c", tell], folder)
-        if side == "native":
-            shutil.copy2(reference, tree / "bc")
-        else:
-            (tree / "bc").symlink_to("/usr/bin/bc")
+        put_program(self.supplies, self.recipe, side, tree / "bc", program)
 
     def tests(self) -> Sequence[str]:
         """All programs of the suite."""
@@ -56,15 +52,8 @@ class BcSuite(ProgramSuite):
 
     def run_in(self, area: Area, test: str, side: Side) -> Outcome:
         """See `ProgramSuite.run_in`."""
-        cwd = f"{area.tree}/Test"
-        ended = area.run(
-            ["bash", "-c", _COMPARE, "bash", f"{area.results}/{_LOG}", test],
-            cwd=cwd,
-            env=ordinary_environment(area, cwd=cwd),
-            timeout=_TIMEOUT_SECONDS,
-        )
-        log = area.kept().get(_LOG, b"")
-        return judge(ended.exit_code, log, ended.seconds, timed_out=ended.timed_out)
+        command = ["bash", "-c", _COMPARE, "bash", f"{area.results}/{LOG}", test]
+        return run_and_judge(area, command, cwd=f"{area.tree}/Test", timeout=_TIMEOUT_SECONDS)
 
 
 def _tests_in(folder: Path) -> list[str]:

@@ -79,6 +79,22 @@ def reference_program(supplies: Supplies, recipe: Recipe, program: Program) -> P
     return folder / FILES / installed_path(program.names[0])[1:]
 
 
+def put_program(
+    supplies: Supplies, recipe: Recipe, side: Side, target: Path, program: Program | None = None
+) -> None:
+    """Put the program under test at `target`: the reference build, or a link to the image's.
+
+    `program` defaults to the only one of the recipe.
+    """
+    if program is None:
+        (program,) = recipe.programs
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if side == "native":
+        shutil.copy2(reference_program(supplies, recipe, program), target)
+    else:
+        target.symlink_to(installed_path(program.names[0]))
+
+
 def image_program(supplies: Supplies, recipe: Recipe, program: Program) -> Path:
     """The same program as it is, or would be, in the image."""
     return _entries(supplies, "sandbox", [recipe.name])[recipe.name].folder / program.file

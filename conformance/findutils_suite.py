@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from conformance.area import Area, ordinary_environment
+from conformance.area import Area
 from conformance.automake_suite import AutomakeSuite, AutomakeTests
 from conformance.builds import image_program, reference_program
-from conformance.exit_status import judge
+from conformance.exit_status import LOG, run_and_judge
 from conformance.suite import Outcome, Side
 from conformance.supplies import Supplies, Workplace
 
@@ -23,7 +23,6 @@ _TOOLS = ("find", "xargs")
 _DEJAGNU = ".exp"
 _DRIVER = Path(__file__).with_name("dejagnu_driver.tcl")
 _TCL = "jimsh"
-_LOG = "log"
 _TESTS = AutomakeTests(
     recipe="findutils",
     title="GNU findutils",
@@ -89,12 +88,10 @@ class FindutilsSuite(AutomakeSuite):
         cwd = f"{area.tree}/{tool}/{folder}"
         command = [f"{area.tree}/{_TCL}", f"{area.tree}/{_DRIVER.name}", tool]
         command += [f"{area.tree}/{tool}/{tool}", "/".join(rest)]
-        log = f"{area.results}/{_LOG}"
-        ended = area.run(
-            ["bash", "-c", 'exec "$@" >"$0" 2>&1', log, *command],
+        return run_and_judge(
+            area,
+            ["bash", "-c", 'exec "$@" >"$0" 2>&1', f"{area.results}/{LOG}", *command],
             cwd=cwd,
-            env={**ordinary_environment(area, cwd=cwd), "LC_ALL": "C"},
             timeout=_TESTS.timeout_seconds,
+            variables={"LC_ALL": "C"},
         )
-        printed = area.kept().get(_LOG, b"")
-        return judge(ended.exit_code, printed, ended.seconds, timed_out=ended.timed_out)

@@ -17,10 +17,10 @@ from itertools import takewhile
 from pathlib import Path
 
 from conformance.area import Area, ordinary_environment
-from conformance.builds import BuildRequest, Built, built, reference_key, reference_program
+from conformance.builds import BuildRequest, Built, built, reference_program
 from conformance.git_scripts import SCRIPTS
 from conformance.program_suite import ProgramSuite
-from conformance.suite import Outcome, Side, Verdict
+from conformance.suite import SIDES, Outcome, Side, Verdict
 from conformance.supplies import Supplies, Workplace
 
 _NOT_OF_THE_TREE = ("chainlint", "interop", "perf", "unit-tests", "t9*", "Git-SVN", "lib-gitweb*")
@@ -68,12 +68,11 @@ class GitSuite(ProgramSuite):
             # From its table of commands.
             fork_through_pointers=("cmd_main",),
         )
-        return {side: built(self.supplies, side, request) for side in ("native", "sandbox")}
+        return {side: built(self.supplies, side, request) for side in SIDES}
 
     def ingredients(self, side: Side) -> Sequence[str]:
         """See `ProgramSuite.ingredients`."""
-        reference = reference_key(self.supplies, self.recipe) if side == "native" else ""
-        return [self._built[side].folder.name, reference]
+        return [self._built[side].folder.name, self.reference(side)]
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """The suite's files where the source has them; natively also git, as installed."""

@@ -13,9 +13,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.area import Area, ordinary_environment
-from conformance.builds import reference_key, reference_program
-from conformance.exit_status import judge
+from conformance.area import Area
+from conformance.builds import put_program
+from conformance.exit_status import LOG, judge, run_logged
 from conformance.program_suite import ProgramSuite
 from conformance.suite import Outcome, Side, Verdict
 from conformance.supplies import Supplies, Workplace
@@ -23,7 +23,6 @@ from conformance.supplies import Supplies, Workplace
 _FILES = ("jq.test", "man.test", "base64.test", "optional.test", "onig.test", "manonig.test")
 _SCRIPTS = ("shtest", "utf8test", "jq-f-test.sh")
 _DRIVER = Path(__file__).with_name("jq_driver.sh")
-_LOG = "log"
 _TIMEOUT_SECONDS = 600.0
 _BEGINS = re.compile(r"Test #\d+: '.*' at line number (\d+)")
 _OBJECTION = "*** "
@@ -38,20 +37,11 @@ class JqSuite(ProgramSuite):
     def __init__(self, supplies: Supplies) -> None:
         super().__init__(supplies, "jq", "jq")
 
-    def ingredients(self, side: Side) -> Sequence[str]:
-        """See `ProgramSuite.ingredients`."""
-        reference = reference_key(self.supplies, self.recipe) if side == "native" else ""
-        return [self.recipe.source.sha256, reference]
-
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """tests/, and jq where a build has it."""
         source = self.supplies.unpack(self.recipe, place)
         shutil.copytree(source / "tests", tree / "tests")
-        (program,) = self.recipe.programs
-        if side == "native":
-            shutil.copy2(reference_program(self.supplies, self.recipe, program), tree / "jq")
-        else:
-            (tree / "jq").symlink_to("/usr/bin/jq")
+        put_program(self.supplies, self.recipe, side, tree / "jq")
         shutil.copy2(_DRIVER, tree / _DRIVER.name)
 
     def tests(self) -> Sequence[str]:
@@ -60,17 +50,14 @@ class JqSuite(ProgramSuite):
 
     def run_in(self, area: Area, test: str, side: Side) -> Outcome:
         """See `ProgramSuite.run_in`."""
-        ended = area.run(
-            ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{_LOG}", test],
+        ended, log = run_logged(
+            area,
+            ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{LOG}", test],
             cwd=area.tree,
-            env={
-                **ordinary_environment(area, cwd=area.tree),
-                "NO_VALGRIND": "1",
-                "PAGER": "less",  # which a program of the manual prints
-            },
             timeout=_TIMEOUT_SECONDS,
+            # An example of the manual prints $PAGER.
+            variables={"NO_VALGRIND": "1", "PAGER": "less"},
         )
-        log = area.kept().get(_LOG, b"")
         if test in _FILES and not ended.timed_out:
             return judge_programs(log, ended.seconds)
         return judge(ended.exit_code, log, ended.seconds, timed_out=ended.timed_out)

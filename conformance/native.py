@@ -34,6 +34,17 @@ _HIDING = '#!/bin/sh\necho "$0: hidden" >&2\nexit 127\n'
 _FOLDERS = ("results", "tmp", "home", "hide")
 
 
+def let_native_programs_be_interrupted() -> None:
+    """Undo what nohup or a background job does to the harness: signals that it ignores.
+
+    A child inherits an ignored signal, but not a handler. So a handler that does nothing keeps
+    the harness deaf and gives its children the default action.
+    """
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+
+
 class NativeArea:
     """An `Area` in a directory of the host."""
 

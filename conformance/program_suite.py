@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from conformance.area import Area, Ended
+from conformance.builds import reference_key
 from conformance.native import NativeTemplate
 from conformance.sandboxed import image_with, sandbox_area
 from conformance.suite import SIDES, Outcome, Side
@@ -68,9 +69,9 @@ class ProgramSuite(ABC):
 
     # What a suite says.
 
-    @abstractmethod
     def ingredients(self, side: Side) -> Sequence[str]:
-        """Of a side's tree, besides `code`."""
+        """What a side's tree is made from, besides `code`."""
+        return [self.recipe.source.sha256, self.reference(side)]
 
     @abstractmethod
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
@@ -85,6 +86,10 @@ class ProgramSuite(ABC):
         """Run one test in an area of its own."""
 
     # What follows from it.
+
+    def reference(self, side: Side) -> str:
+        """An ingredient: the key of the reference build, on which only the native tree depends."""
+        return reference_key(self.supplies, self.recipe) if side == "native" else ""
 
     def prepare(self) -> None:
         """Make the trees."""

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from conformance.area import Area, ordinary_environment
-from conformance.builds import reference_key, reference_program
-from conformance.exit_status import judge
+from conformance.area import Area
+from conformance.builds import reference_program
+from conformance.exit_status import LOG, judge, run_logged
 from conformance.program_suite import ProgramSuite
 from conformance.sandboxed import SandboxArea, image_with
 from conformance.suite import Outcome, Side, Verdict
@@ -26,7 +26,6 @@ from wasmsand.kernel.vfs import ROOT, Snapshot
 from wasmsand.machine import Machine
 
 _DRIVER = Path(__file__).with_name("python_driver.sh")
-_LOG = "log"
 _TIMEOUT_SECONDS = 300.0
 _DIVIDED = (
     "test_asyncio",
@@ -56,11 +55,6 @@ class PythonSuite(ProgramSuite):
 
     def __init__(self, supplies: Supplies) -> None:
         super().__init__(supplies, "python", "CPython")
-
-    def ingredients(self, side: Side) -> Sequence[str]:
-        """See `ProgramSuite.ingredients`."""
-        reference = reference_key(self.supplies, self.recipe) if side == "native" else ""
-        return [self.recipe.source.sha256, reference]
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """The tests, and an installation: natively the reference's, else the image's."""
@@ -101,13 +95,13 @@ class PythonSuite(ProgramSuite):
 
     def run_in(self, area: Area, test: str, side: Side) -> Outcome:
         """See `ProgramSuite.run_in`."""
-        ended = area.run(
-            ["sh", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{_LOG}", test],
+        ended, log = run_logged(
+            area,
+            ["sh", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{LOG}", test],
             cwd=area.tree,
-            env={**ordinary_environment(area, cwd=area.tree), "LC_ALL": "C.UTF-8", "TERM": "vt100"},
             timeout=_TIMEOUT_SECONDS,
+            variables={"LC_ALL": "C.UTF-8", "TERM": "vt100"},
         )
-        log = area.kept().get(_LOG, b"")
         return judge_module(ended.exit_code, log, ended.seconds, timed_out=ended.timed_out)
 
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from conformance.area import Area, ordinary_environment
-from conformance.builds import BuildRequest, Built, built, reference_key, reference_program
-from conformance.exit_status import judge
+from conformance.area import Area
+from conformance.builds import BuildRequest, Built, built, put_program
+from conformance.exit_status import LOG, run_and_judge
 from conformance.program_suite import ProgramSuite
 from conformance.suite import SIDES, Outcome, Side
 from conformance.supplies import Supplies, Workplace
@@ -23,7 +23,6 @@ from conformance.supplies import Supplies, Workplace
 _TIMEOUT_SECONDS = 240.0
 """Two tests compare files of 8 GB, byte by byte."""
 _DRIVER = Path(__file__).with_name("tar_driver.sh")
-_LOG = "log"
 _HELPERS = ("tests/genfile", "tests/checkseekhole", "tests/ckmtime")
 _SOURCES = ("tests", "build-aux")
 
@@ -50,8 +49,7 @@ class TarSuite(ProgramSuite):
 
     def ingredients(self, side: Side) -> Sequence[str]:
         """See `ProgramSuite.ingredients`."""
-        reference = reference_key(self.supplies, self.recipe) if side == "native" else ""
-        return [self._built[side].folder.name, reference]
+        return [self._built[side].folder.name, self.reference(side)]
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """tests/ with its programs, and tar where a build has it."""
@@ -61,12 +59,7 @@ class TarSuite(ProgramSuite):
         for helper in _HELPERS:
             shutil.copy2(self._built[side].folder / helper, tree / helper)
         (program,) = self.recipe.programs
-        (tree / program.binary).parent.mkdir()
-        if side == "native":
-            reference = reference_program(self.supplies, self.recipe, program)
-            shutil.copy2(reference, tree / program.binary)
-        else:
-            (tree / program.binary).symlink_to("/usr/bin/tar")
+        put_program(self.supplies, self.recipe, side, tree / program.binary)
         shutil.copy2(_DRIVER, tree / _DRIVER.name)
 
     def tests(self) -> Sequence[str]:
@@ -75,16 +68,9 @@ class TarSuite(ProgramSuite):
 
     def run_in(self, area: Area, test: str, side: Side) -> Outcome:
         """See `ProgramSuite.run_in`."""
-        cwd = f"{area.tree}/tests"
         group = str(int(test.partition("-")[0]))
-        ended = area.run(
-            ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{_LOG}", group],
-            cwd=cwd,
-            env=ordinary_environment(area, cwd=cwd),
-            timeout=_TIMEOUT_SECONDS,
-        )
-        log = area.kept().get(_LOG, b"")
-        return judge(ended.exit_code, log, ended.seconds, timed_out=ended.timed_out)
+        command = ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{LOG}", group]
+        return run_and_judge(area, command, cwd=f"{area.tree}/tests", timeout=_TIMEOUT_SECONDS)
 
 
 def group_names(script: str) -> list[str]:

@@ -96,7 +96,17 @@ class NativeSide:
 
     def run(self, script: Script) -> float:
         start = self._clock()
-        process = subprocess.run(
+        process = self._complete(script)
+        seconds = self._clock() - start
+        if process.returncode or process.stderr:
+            raise ScriptFailed(f"{script!r}: status {process.returncode}: {process.stderr[:500]!r}")
+        return seconds
+
+    def output(self, script: Script) -> str:
+        return self._complete(script).stdout.decode()
+
+    def _complete(self, script: Script) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
             self._argv(script),
             cwd=self._directory.name,
             env=self._environment,
@@ -104,20 +114,6 @@ class NativeSide:
             capture_output=True,
             check=False,
         )
-        seconds = self._clock() - start
-        if process.returncode or process.stderr:
-            raise ScriptFailed(f"{script!r}: status {process.returncode}: {process.stderr[:500]!r}")
-        return seconds
-
-    def output(self, script: Script) -> str:
-        return subprocess.run(
-            self._argv(script),
-            cwd=self._directory.name,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        ).stdout
 
     def _argv(self, script: Script) -> list[str]:
         if isinstance(script, str):

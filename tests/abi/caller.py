@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import time
 from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Any, NamedTuple
 
+from tests.waiting import wait_until
 from wasmsand.abi.context import ProcessEnded
 from wasmsand.abi.linux.table import SYSTEM_CALLS
 from wasmsand.engine.protocol import (
@@ -218,25 +218,17 @@ class Pending:
 
     def is_blocked(self) -> bool:
         """Wait until the caller sleeps; false if the call ended instead."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            if self._results:
-                return False
-            if self._caller.process.state is ProcessState.SLEEPING:
-                return True
-            time.sleep(0.0005)
-        raise AssertionError("the call neither blocks nor ends")
+        return self._comes_to(lambda: self._caller.process.state is ProcessState.SLEEPING)
 
     def is_stopped(self) -> bool:
         """Wait until the caller is stopped; false if the call ended instead."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            if self._results:
-                return False
-            if self._caller.process.stopped:
-                return True
-            time.sleep(0.0005)
-        raise AssertionError("the caller is neither stopped nor back")
+        return self._comes_to(lambda: self._caller.process.stopped)
+
+    def _comes_to(self, state: Callable[[], bool]) -> bool:
+        wait_until(
+            lambda: self._results or state(), "the call neither blocks nor ends", pause=0.0005
+        )
+        return not self._results
 
     def ended(self, within: float = 0.0) -> bool:
         self._thread.join(within)

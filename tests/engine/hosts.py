@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -128,3 +128,26 @@ class Host:
         finally:
             child.close()
             self.ended.set()
+
+
+def run_and_close(instance: WasmtimeInstance, host: Host) -> Exception | None:
+    """Run a guest on this thread, and close it however it ends; returns what `run` raised."""
+    instance.bind(host)
+    try:
+        instance.run()
+    except Exception as error:
+        return error
+    finally:
+        instance.close()
+    return None
+
+
+def run_at_once(module: WasmtimeModule, hosts: Sequence[Host]) -> None:
+    """Run a guest for each host, all at the same time, to the end."""
+    threads = [
+        threading.Thread(target=host.run, args=(module.instantiate(1 << 20),)) for host in hosts
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 from pathlib import Path
-
-PATIENCE = 30.0
 
 
 def _parents() -> dict[int, int]:
@@ -39,11 +35,3 @@ def compilers() -> set[int]:
 
 def alive(pid: int) -> bool:
     return pid in _parents()
-
-
-def eventually(condition: Callable[[], object], what: str = "") -> None:
-    """Wait until it holds."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, what or "it never came to be"
-        time.sleep(0.01)

@@ -18,7 +18,8 @@ from tests.engine.bombs import BOMBS, FAT, SLOW, module, section, slow
 from tests.engine.guests import program
 from tests.engine.hosts import Host
 from tests.engine.orders import NO_LIMITS, order
-from tests.engine.processes import alive, compilers, descendants, eventually
+from tests.engine.processes import alive, compilers, descendants
+from tests.waiting import wait_until
 from wasmsand.engine.protocol import (
     CompileCancelled,
     CompileOrder,
@@ -45,7 +46,7 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[CompilePool]:
     before = descendants()
     yield pool
     pool.end_idle_now()
-    eventually(lambda: descendants() <= before, "a worker was left behind")
+    wait_until(lambda: descendants() <= before, "a worker was left behind")
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ def start_slow(engine: WasmtimeEngine, number: int = 0, **more: object) -> tuple
     """A compilation that takes long, and the process that does it."""
     before = compilers()
     compiling = Compiling(engine, order(slow(number), shape=NO_LIMITS, **more))  # type: ignore[arg-type]
-    eventually(lambda: compilers() - before or compiling.results)
+    wait_until(lambda: compilers() - before or compiling.results)
     (compiler,) = compilers() - before
     return compiling, compiler
 
@@ -117,7 +118,7 @@ def test_a_worker_is_used_again_after_a_success_and_ends_when_idle(
     assert descendants() - before <= {worker}
     with pytest.raises(ModuleRejected):
         engine.compile_apart(order(b"\0asm broken"))
-    eventually(lambda: not alive(worker), "an idle worker does not end")
+    wait_until(lambda: not alive(worker), "an idle worker does not end")
 
 
 def test_a_worker_that_failed_is_not_used_again(engine: WasmtimeEngine, pool: CompilePool) -> None:
@@ -234,7 +235,7 @@ def test_who_has_used_least_goes_first(engine: WasmtimeEngine, pool: CompilePool
     for number, priority in enumerate((9.0, 5.0, 7.0, 0.0)):
         threads.append(threading.Thread(target=compile, args=(priority, number)))
         threads[-1].start()
-        eventually(lambda: pool.waiting() == len(threads))
+        wait_until(lambda: pool.waiting() == len(threads))
     running.order.cancellation.cancel()
     for thread in threads:
         thread.join(PATIENCE)
@@ -254,7 +255,7 @@ def test_a_small_module_does_not_wait_for_a_large_one(engine: WasmtimeEngine) ->
 def test_no_more_wait_than_the_queue_holds(engine: WasmtimeEngine, pool: CompilePool) -> None:
     running, _ = start_slow(engine)
     waiting = Compiling(engine, order(variant(1), queue=1))
-    eventually(lambda: pool.waiting() == 1)
+    wait_until(lambda: pool.waiting() == 1)
     with pytest.raises(CompileUnavailable, match="1 programs wait"):
         engine.compile_apart(order(variant(2), queue=1))
     for each in (running, waiting):
@@ -267,7 +268,7 @@ def test_who_waits_for_a_module_that_another_compiles_gets_that(
 ) -> None:
     running, _ = start_slow(engine)
     both = [Compiling(engine, order(WASM)) for _ in range(2)]
-    eventually(lambda: pool.waiting() == 2)
+    wait_until(lambda: pool.waiting() == 2)
     running.order.cancellation.cancel()
     first, second = (each.result() for each in both)
     assert first is second
@@ -338,11 +339,11 @@ def in_another_host(code: str, tmp_path: Path) -> subprocess.Popen[str]:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_the_workers_end_with_their_host(tmp_path: Path, number: int) -> None:
     with in_another_host("engine.compile_apart(order(slow(0), shape=NO_LIMITS))", tmp_path) as host:
-        eventually(lambda: len(descendants(host.pid)) >= 2)
+        wait_until(lambda: len(descendants(host.pid)) >= 2)
         workers = descendants(host.pid)
         host.send_signal(number)
         host.wait(PATIENCE)
-        eventually(lambda: not any(map(alive, workers)), "a worker outlived its host")
+        wait_until(lambda: not any(map(alive, workers)), "a worker outlived its host")
 
 
 def test_a_forked_host_has_workers_of_its_own(tmp_path: Path) -> None:

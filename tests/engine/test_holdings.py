@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 from _thread import get_ident
 
 import pytest
 
 from tests.engine.guests import call_host, program
-from tests.engine.hosts import PATIENCE, Host, load
+from tests.engine.hosts import Host, load
+from tests.waiting import wait_until
 from wasmsand.engine.protocol import GuestTrap, ModuleRejected
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.holdings import TableRoom, table_rooms
@@ -162,9 +162,7 @@ def test_a_deep_stack_is_counted_and_given_back(engine: WasmtimeEngine) -> None:
     used, stack = deep(engine, 300_000)
     assert used[0] == 0
     assert 300_000 * 16 <= used[1] <= used[2] <= 33 * MIB
-    deadline = time.monotonic() + PATIENCE
-    while stack.is_deep() and time.monotonic() < deadline:
-        time.sleep(0.001)  # its thread may still be on its way back to the pool
+    wait_until(lambda: not stack.is_deep())  # its thread may be on its way back to the pool
     assert stack.deep_bytes(64 * MIB) == 0
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.engine.guests import call_host, program
 from tests.engine.hosts import Host
+from tests.host_process import resident_bytes
 from wasmsand.engine.protocol import GuestTrap, GuestUnwind, TrapKind
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 
@@ -85,10 +86,10 @@ def test_exceptions_that_are_kept_cannot_outgrow_the_memory_limit(
       (local.set $i (i32.add (local.get $i) (i32.const 1)))
       (br_if $again (i32.lt_u (local.get $i) (i32.const 131072))))"""
     more = "(tag $oops (param i64)) (table $kept 131072 exnref)"
-    before = _resident_bytes()
+    before = resident_bytes()
     raised = host.run_wat(program(start, more=more), memory_limit=4 << 20)
     assert isinstance(raised, GuestTrap), raised
-    assert _resident_bytes() - before < 64 << 20
+    assert resident_bytes() - before < 64 << 20
     assert_healthy(engine)
 
 
@@ -117,11 +118,6 @@ def test_ten_guests_computing_at_once_can_all_be_stopped(engine: WasmtimeEngine)
     for thread in threads:
         thread.join(30)
     assert all(isinstance(host.raised, Killed) for host in hosts)
-
-
-def _resident_bytes() -> int:
-    status = Path("/proc/self/status").read_text()
-    return next(int(line.split()[1]) for line in status.splitlines() if "VmRSS" in line) * 1024
 
 
 def run_script(script: str, cache: Path) -> subprocess.CompletedProcess[str]:

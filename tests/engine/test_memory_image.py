@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.guests import COUNTER, call_host, forking, program
-from tests.engine.hosts import MEMORY_LIMIT, Host, load, on_guest_thread
+from tests.engine.hosts import MEMORY_LIMIT, Host, load, on_guest_thread, run_and_close
 from tests.engine.test_leaks import Growth
 from wasmsand.engine.protocol import Arguments, GuestTrap, Instance, ModuleRejected
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
@@ -311,14 +311,8 @@ def test_a_thousand_starts_leave_no_mapping_and_no_file(engine: WasmtimeEngine, 
 
     def cycle(times: int) -> None:
         for _ in range(times):
-            instance = module.instantiate(8 * MIB, image)
-            instance.bind(Killing(engine))
-            try:
-                instance.run()
-            except (GuestTrap, Killed):
-                pass
-            finally:
-                instance.close()
+            raised = run_and_close(module.instantiate(8 * MIB, image), Killing(engine))
+            assert raised is None or isinstance(raised, (GuestTrap, Killed))
 
     assert on_guest_thread(engine, lambda: cycle(100)) is None
     growth = Growth()

@@ -13,6 +13,7 @@ import pytest
 
 from tests.http.server import Client, ServerProcess, serving
 from tests.serving.floods import connect
+from tests.waiting import wait_until
 
 ALICE, TRUDY, OSCAR = "alice-has-a-token-of-her-own", "trudy-is-trusted-by-all", "oscar-operates-it"
 TOKENS = f"""
@@ -106,10 +107,7 @@ def test_processes_end_with_their_server(tokens: Path) -> None:
             for word in (task / "children").read_text().split()
         ]
         assert pids
-    deadline = time.monotonic() + 30
-    while any(is_running(pid) for pid in pids):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(lambda: not any(is_running(pid) for pid in pids))
 
 
 def is_running(pid: int) -> bool:

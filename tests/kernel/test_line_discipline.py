@@ -117,14 +117,21 @@ def test_nothing_can_be_read_before_the_end_of_the_line(keyboard: Keyboard) -> N
     assert keyboard.available() == 12
 
 
-def test_a_read_gets_one_line_even_if_there_are_more(keyboard: Keyboard) -> None:
-    keyboard.types(b"one\ntwo\n")
-    assert keyboard.reads(100, 100, 100) == [b"one\n", b"two\n", None]
-
-
-def test_short_reads_get_a_line_in_parts(keyboard: Keyboard) -> None:
-    keyboard.types(b"long line\n")
-    assert keyboard.reads(4, 4, 100, 1) == [b"long", b" lin", b"e\n", None]
+@pytest.mark.parametrize(
+    ("typed", "sizes", "reads"),
+    [
+        (b"one\ntwo\n", (100, 100, 100), [b"one\n", b"two\n", None]),
+        (b"long line\n", (4, 4, 100, 1), [b"long", b" lin", b"e\n", None]),
+        (b"line\n\x04", (100, 100, 100), [b"line\n", b"", None]),
+        (b"a\x04b\x04c\n", (9, 9, 9, 9), [b"a", b"b", b"c\n", None]),
+    ],
+    ids=["two lines", "short reads", "EOF after a line", "several EOFs"],
+)
+def test_a_read_ends_at_a_line_or_at_eof(
+    keyboard: Keyboard, typed: bytes, sizes: tuple[int, ...], reads: list[bytes | None]
+) -> None:
+    keyboard.types(typed)
+    assert keyboard.reads(*sizes) == reads
 
 
 def test_eof_ends_a_line_without_a_byte(keyboard: Keyboard) -> None:
@@ -136,16 +143,6 @@ def test_eof_at_the_start_of_a_line_is_the_end_of_file_once(keyboard: Keyboard) 
     keyboard.types(b"\x04")
     assert keyboard.readable()
     assert keyboard.reads(100, 100) == [b"", None]
-
-
-def test_eof_after_a_line_is_for_the_next_read(keyboard: Keyboard) -> None:
-    keyboard.types(b"line\n\x04")
-    assert keyboard.reads(100, 100, 100) == [b"line\n", b"", None]
-
-
-def test_several_eofs_end_several_reads(keyboard: Keyboard) -> None:
-    keyboard.types(b"a\x04b\x04c\n")
-    assert keyboard.reads(9, 9, 9, 9) == [b"a", b"b", b"c\n", None]
 
 
 def test_an_extra_end_of_line_character(keyboard: Keyboard) -> None:

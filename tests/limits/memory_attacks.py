@@ -13,13 +13,12 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.engine.guests import forking
+from tests.host_process import resident_bytes, watched_peak
 from tests.machine.guests import (
     CLONE,
     EXECVE,
@@ -32,12 +31,14 @@ from tests.machine.guests import (
     WAIT4,
     call,
     do,
+    grow,
     new_machine,
     program,
     sleep_for_ever,
     text,
     words,
 )
+from tests.waiting import eventually
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.errno import KernelError
@@ -55,10 +56,11 @@ OPENAT = 56
 SLEEP = sleep_for_ever()
 PATH = 256
 THREAD_FLAGS = 0x10000 | 0x800 | 0x400 | 0x200 | 0x100
-
-
-def grow(mebibytes: int) -> str:
-    return f"(drop (memory.grow (i32.const {mebibytes * PAGES})))"
+TWELVE_THREADS = f"""(loop $again
+  {do(CLONE, THREAD_FLAGS, 4096)}
+  (local.set $n (i32.add (local.get $n) (i32.const 1)))
+  (br_if $again (i32.lt_u (local.get $n) (i32.const 12))))"""
+"""Statements that start them; each begins in `__thread_start`."""
 
 
 def fill(start: int, size: int) -> str:
@@ -175,10 +177,7 @@ ATTACKS: dict[str, Attack] = {
     ),
     "threads with deep recursion": Attack(
         program(
-            f"""(loop $again
-              {do(CLONE, THREAD_FLAGS, 4096)}
-              (local.set $n (i32.add (local.get $n) (i32.const 1)))
-              (br_if $again (i32.lt_u (local.get $n) (i32.const 12))))""",
+            TWELVE_THREADS,
             SLEEP,
             more=LONG_TIME + recursion(50_000, SLEEP)
             + """(func (export "__thread_start") (param i32) (call $deep (i32.const 0)))""",
@@ -191,10 +190,7 @@ ATTACKS: dict[str, Attack] = {
     ),
     "exceptions of threads": Attack(
         program(
-            f"""(loop $again
-              {do(CLONE, THREAD_FLAGS, 4096)}
-              (local.set $n (i32.add (local.get $n) (i32.const 1)))
-              (br_if $again (i32.lt_u (local.get $n) (i32.const 12))))""",
+            TWELVE_THREADS,
             SLEEP,
             more=LONG_TIME
             + f"(tag $oops (param {'i64 ' * 100})) (table $kept 20000 exnref)"
@@ -244,10 +240,6 @@ class Measured:
     """How many copies could be started."""
 
 
-def _resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def _rests(machine: Machine) -> bool:
     """Whether all processes wait, or have ended and are freed."""
     with machine.lock:
@@ -276,39 +268,29 @@ def run_attack(attack: Attack, seconds: float = 2.5) -> Measured:
         machine = new_machine(engine, Limits(memory_limit_bytes=LIMIT), **programs)
         ledger = machine.kernel.ledger
         machine.run([b"ok"], environ={}, cwd="/")
-        before = _resident()
-        peak, ended = before, threading.Event()
-
-        def watch() -> None:
-            nonlocal peak
-            while not ended.wait(0.001):
-                peak = max(peak, _resident())
-
-        watcher = threading.Thread(target=watch)
-        watcher.start()
-        started = 0
-        for _ in range(attack.copies):
-            try:
-                machine.start([b"attack"], environ={}, cwd="/", stdin=b"")
-                started += 1
-            except KernelError:
-                pass  # no room
-        time.sleep(seconds / 5)
-        _until(lambda: _rests(machine), seconds)
-        with machine.lock:
-            used = machine.kernel.memory_used()
-        resident = _resident()
-        machine.close()
-        _until(lambda: _used_after(machine) == 0)
-        ended.set()
-        watcher.join()
+        before = resident_bytes()
+        with watched_peak() as peak:
+            started = 0
+            for _ in range(attack.copies):
+                try:
+                    machine.start([b"attack"], environ={}, cwd="/", stdin=b"")
+                    started += 1
+                except KernelError:
+                    pass  # no room
+            time.sleep(seconds / 5)
+            eventually(lambda: _rests(machine), seconds)
+            with machine.lock:
+                used = machine.kernel.memory_used()
+            resident = resident_bytes()
+            machine.close()
+            eventually(lambda: _used_after(machine) == 0, 20.0)
         return Measured(
-            peak - before,
+            peak.resident_bytes - before,
             ledger.peak,
             resident - before,
             used,
             _used_after(machine),
-            _resident() - before,
+            resident_bytes() - before,
             started,
         )
 
@@ -316,12 +298,6 @@ def run_attack(attack: Attack, seconds: float = 2.5) -> Measured:
 def _used_after(machine: Machine) -> int:
     with machine.lock:
         return machine.kernel.memory_used()
-
-
-def _until(done: Callable[[], bool], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not done() and time.monotonic() < deadline:
-        time.sleep(0.01)
 
 
 def measure(name: str) -> Measured:

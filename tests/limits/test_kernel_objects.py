@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.waiting import eventually
 from wasmsand import Sandbox, Usage
 
 MIB = 1024 * 1024
@@ -24,13 +25,13 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def empty(sandbox: Sandbox) -> Usage:
-    """What is used when all processes have ended."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
+    """What the sandbox uses when all its processes have ended."""
+
+    def is_empty() -> bool:
         usage = sandbox.usage()
-        if not usage.processes and not usage.kernel_bytes:
-            return usage
-        time.sleep(0.01)
+        return not usage.processes and not usage.kernel_bytes
+
+    eventually(is_empty, 20)
     return sandbox.usage()
 
 
@@ -78,29 +79,23 @@ def test_epoll_files_in_fan_out(sandbox: Sandbox) -> None:
 
 CHAIN = """
 import errno, select
-last, refused, kept = select.epoll(), 0, []
-for _ in range(900):
-    kept.append(last)
-    above = select.epoll()
-    try:
-        above.register(last, select.EPOLLIN)
-    except OSError as error:
-        assert error.errno == errno.ELOOP
-        refused += 1
-    last = above
-last.poll(0)
-first, others = select.epoll(), 0
-last = first
-for _ in range(100):
-    kept.append(last)
-    below = select.epoll()
-    try:
-        last.register(below, select.EPOLLIN)
-    except OSError as error:
-        assert error.errno == errno.ELOOP
-        others += 1
-    last = below
-print(refused, others)
+kept = []
+def chain(count, watch):
+    last, refused = select.epoll(), 0
+    for _ in range(count):
+        kept.append(last)
+        new = select.epoll()
+        try:
+            watch(last, new)
+        except OSError as error:
+            assert error.errno == errno.ELOOP
+            refused += 1
+        last = new
+    return last, refused
+top, refused_above = chain(900, lambda last, new: new.register(last, select.EPOLLIN))
+top.poll(0)
+_, refused_below = chain(100, lambda last, new: last.register(new, select.EPOLLIN))
+print(refused_above, refused_below)
 """
 
 

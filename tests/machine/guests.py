@@ -19,6 +19,7 @@ SIGNAL_FLAG = 16
 TAKEN = 512
 TEXT = 1024
 ROOM = 8192
+PAGES_PER_MIB = 16
 SIGALRM, SIGUSR1, SIGTERM = 14, 10, 15
 
 READ, WRITE, EXIT_GROUP, KILL, NANOSLEEP = 63, 64, 94, 129, 407
@@ -82,6 +83,11 @@ SPAWN = f"(if (i32.eqz {call(CLONE, 0x4111)}) (then {do(EXECVE, 256, 0, 0)}))"
 def sleep_for_ever() -> str:
     """Needs `LONG_TIME`."""
     return do(NANOSLEEP, 1, 0, 192, 0)
+
+
+def grow(mebibytes: int) -> str:
+    """A statement: grow the memory, or fail to."""
+    return f"(drop (memory.grow (i32.const {mebibytes * PAGES_PER_MIB})))"
 
 
 def echo(*, after: str = "") -> str:

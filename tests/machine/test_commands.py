@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
 from tests.machine.guests import new_machine
+from tests.waiting import PATIENCE, eventually, wait_until
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.hostcalls import any_running
 from wasmsand.kernel.errno import Errno, KernelError
@@ -15,7 +15,6 @@ from wasmsand.kernel.limits import Limits
 from wasmsand.machine import Completed, Machine
 
 pytestmark = pytest.mark.no_userland
-PATIENCE = 30.0
 
 
 def run(
@@ -33,23 +32,20 @@ def living(machine: Machine) -> list[bytes]:
 
 
 def memory_is_freed(machine: Machine) -> bool:
-    """Whether the ledger soon has nothing of processes: their threads take a moment to end."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
+    """Whether the ledger soon holds nothing of processes: their threads take a moment to end."""
+    ledger = machine.kernel.ledger
+
+    def is_empty() -> bool:
         with machine.lock:
-            ledger = machine.kernel.ledger
             ledger.see()
-            if not (ledger.guest or ledger.engine or ledger.dying or ledger.shared):
-                return not ledger.unseen
-        time.sleep(0.002)
-    return False
+            return not (ledger.guest or ledger.engine or ledger.dying or ledger.shared)
+
+    return eventually(is_empty, pause=0.002) and not ledger.unseen
 
 
-def eventually(machine: Machine, names: list[bytes]) -> bool:
-    deadline = time.monotonic() + PATIENCE
-    while living(machine) != names and time.monotonic() < deadline:
-        time.sleep(0.001)
-    return living(machine) == names
+def soon_living(machine: Machine, names: list[bytes]) -> bool:
+    """Whether exactly these processes soon live."""
+    return eventually(lambda: living(machine) == names, pause=0.001)
 
 
 def test_output_errors_and_exit_code_are_captured(machine: Machine) -> None:
@@ -83,10 +79,7 @@ def test_a_command_that_takes_too_long_is_ended(machine: Machine, name: str) -> 
     assert (result.timed_out, result.exit_code) == (True, 124)
     assert living(machine) == []
     assert run(machine, "ok").stdout == b"ok"
-    deadline = time.monotonic() + PATIENCE
-    while any_running() and time.monotonic() < deadline:
-        time.sleep(0.001)
-    assert not any_running(), "the thread has left the guest"
+    wait_until(lambda: not any_running(), "a thread still runs the guest", pause=0.001)
 
 
 def test_a_command_that_prints_too_much_is_ended(engine: WasmtimeEngine) -> None:
@@ -123,7 +116,7 @@ def test_exec_goes_on_in_the_same_process(machine: Machine) -> None:
 
 def test_forked_processes_are_copies_and_all_end(machine: Machine) -> None:
     assert run(machine, "fork").exit_code == 0
-    assert eventually(machine, [])
+    assert soon_living(machine, [])
 
 
 @pytest.mark.parametrize(("name", "code"), [("ticks", 42), ("alarm", 43)])

@@ -9,13 +9,13 @@ import time
 import pytest
 
 from tests.machine.guests import READ, ROOM, WRITE, call, do, program, say
+from tests.waiting import PATIENCE, eventually, wait_until
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import HOST_CHANNEL_CAPACITY
 from wasmsand.machine import HostProcess, Machine, list_processes, send_signal
 
 pytestmark = pytest.mark.no_userland
-PATIENCE = 30.0
 
 
 def start(machine: Machine, name: str, timeout: float | None = PATIENCE) -> HostProcess:
@@ -53,9 +53,7 @@ def test_reading_waits_no_longer_than_it_is_told(machine: Machine) -> None:
 def test_a_program_that_nobody_reads_waits_and_holds_a_bounded_amount(machine: Machine) -> None:
     process = start(machine, "chatter")
     channel = process._life.channel
-    deadline = time.monotonic() + PATIENCE
-    while channel.room() > 4096 and time.monotonic() < deadline:
-        time.sleep(0.001)
+    eventually(lambda: channel.room() <= 4096, pause=0.001)
     assert channel.size <= HOST_CHANNEL_CAPACITY + 4096
     process.kill()
 
@@ -154,10 +152,10 @@ def test_nothing_starts_on_a_closed_machine(machine: Machine) -> None:
 def test_the_input_of_a_process_that_nobody_holds_is_closed(machine: Machine) -> None:
     pid = start(machine, "echo").pid
     gc.collect()
-    deadline = time.monotonic() + PATIENCE
-    while any(entry.pid == pid for entry in list_processes(machine)):
-        assert time.monotonic() < deadline, "it still waits for input"
-        time.sleep(0.005)
+    wait_until(
+        lambda: all(entry.pid != pid for entry in list_processes(machine)),
+        "the process still waits for input",
+    )
 
 
 def test_signals_by_the_host(machine: Machine) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tests.machine.guests import (
@@ -19,14 +17,16 @@ from tests.machine.guests import (
     SPAWN,
     call,
     do,
+    grow,
     new_machine,
     program,
     sleep_for_ever,
     text,
     words,
 )
-from tests.machine.test_commands import PATIENCE, memory_is_freed, run
+from tests.machine.test_commands import memory_is_freed, run
 from tests.machine.test_threads import start, threaded
+from tests.waiting import eventually
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.errno import Errno, KernelError
@@ -37,10 +37,6 @@ MIB = 1 << 20
 PAGES = 16
 SIGSTOP, PRLIMIT, RLIMIT_AS = 19, 261, 9
 SLEEP = sleep_for_ever()
-
-
-def grow(mebibytes: int) -> str:
-    return f"(drop (memory.grow (i32.const {mebibytes * PAGES})))"
 
 
 def machine_with(engine: WasmtimeEngine, wat: str, limit: int = 64 * MIB) -> Machine:
@@ -57,14 +53,14 @@ def used(machine: Machine) -> tuple[int, int]:
 
 
 def eventually_used(machine: Machine, guest: int, engine: int = 0) -> tuple[int, int]:
-    """The same when it is at least so much, or after a while."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
+    """The same, once both are at least as large as given, or after a while."""
+
+    def is_used() -> bool:
         found = used(machine)
-        if found[0] >= guest and found[1] >= engine:
-            break
-        time.sleep(0.002)
-    return found
+        return found[0] >= guest and found[1] >= engine
+
+    eventually(is_used, pause=0.002)
+    return used(machine)
 
 
 @pytest.mark.parametrize("name", sorted(PROGRAMS))

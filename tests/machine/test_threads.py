@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tests.engine.hosts import key_of
@@ -28,7 +26,8 @@ from tests.machine.guests import (
     text,
     words,
 )
-from tests.machine.test_commands import eventually, living, run
+from tests.machine.test_commands import living, run, soon_living
+from tests.waiting import wait_until
 from wasmsand.engine.wasmtime import shared_memory
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
@@ -82,7 +81,7 @@ def result_of(engine: WasmtimeEngine, wat: str, limits: Limits | None = None) ->
     machine = new_machine(engine, limits, tried=wat_to_wasm(wat))
     try:
         result = run(machine, "tried")
-        assert eventually(machine, [])
+        assert soon_living(machine, [])
         return result
     finally:
         machine.close()
@@ -188,11 +187,8 @@ def test_a_time_limit_ends_all_threads(engine: WasmtimeEngine, thread: str) -> N
     before = len(shared_memory._memories)
     result = run(machine, "tried", timeout=0.3)
     assert result.timed_out
-    assert eventually(machine, [])
-    deadline = time.monotonic() + 10
-    while len(shared_memory._memories) > before and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert len(shared_memory._memories) == before
+    assert soon_living(machine, [])
+    wait_until(lambda: len(shared_memory._memories) == before)
     machine.close()
 
 
@@ -330,6 +326,6 @@ def test_a_killed_process_leaves_no_thread(engine: WasmtimeEngine) -> None:
     )
     machine = new_machine(engine, tried=wat_to_wasm(wat))
     assert run(machine, "tried").exit_code == 128 + 9
-    assert eventually(machine, [])
+    assert soon_living(machine, [])
     assert living(machine) == []
     machine.close()

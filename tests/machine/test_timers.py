@@ -23,6 +23,7 @@ from tests.machine.guests import (
     sleep_for_ever,
     words,
 )
+from tests.waiting import PATIENCE, eventually
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.limits import TIMER_GAP_NS
@@ -32,7 +33,6 @@ from wasmsand.machine.timers import TimerService
 
 pytestmark = pytest.mark.no_userland
 HOUR = 3600 * 10**9
-PATIENCE = 30.0
 
 
 class Owner:
@@ -51,15 +51,6 @@ class Owner:
 
 def start_thread(target: Callable[[], None]) -> None:
     threading.Thread(target=target, daemon=True).start()
-
-
-def eventually(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.002)
-    return False
 
 
 @pytest.mark.parametrize("step", [1, -1], ids=["ever later", "ever earlier"])

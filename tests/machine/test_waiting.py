@@ -6,6 +6,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -96,6 +97,11 @@ def start_thread(target: Callable[[], None]) -> None:
     threading.Thread(target=target, daemon=True).start()
 
 
+def start_and_keep(started: list[threading.Thread], target: Callable[[], None]) -> None:
+    started.append(threading.Thread(target=target, daemon=True))
+    started[-1].start()
+
+
 def test_owners_are_called_when_due_and_again_if_they_ask() -> None:
     service = TimerService(start_thread)
     late, early = Owner(), Owner(again=2)
@@ -111,12 +117,7 @@ def test_owners_are_called_when_due_and_again_if_they_ask() -> None:
 
 def test_the_thread_ends_when_nothing_is_armed() -> None:
     started: list[threading.Thread] = []
-
-    def start(target: Callable[[], None]) -> None:
-        started.append(threading.Thread(target=target, daemon=True))
-        started[-1].start()
-
-    service = TimerService(start)
+    service = TimerService(partial(start_and_keep, started))
     for _ in range(3):
         owner = Owner()
         service.arm(owner, time.monotonic_ns())
@@ -128,12 +129,7 @@ def test_the_thread_ends_when_nothing_is_armed() -> None:
 
 def test_an_owner_that_is_gone_is_forgotten() -> None:
     threads: list[threading.Thread] = []
-
-    def start(target: Callable[[], None]) -> None:
-        threads.append(threading.Thread(target=target, daemon=True))
-        threads[-1].start()
-
-    service = TimerService(start)
+    service = TimerService(partial(start_and_keep, threads))
     owner: Owner | None = Owner()
     assert owner is not None
     service.arm(owner, time.monotonic_ns() + 3600 * 1000 * MILLISECOND)

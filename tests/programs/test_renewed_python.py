@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import wait_until
 from userland.builder.preinitialise import _ENVIRONMENT
 from userland.builder.wasm_module import MAGIC, Reader
 from wasmsand import Sandbox
@@ -49,11 +50,12 @@ def image_mappings() -> int:
 
 def require_no_mappings() -> None:
     """A process frees its memory on a thread of its own, which may end after the sandbox."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while image_mappings():
-        assert time.monotonic() < deadline, "memory of an image is still mapped"
-        time.sleep(0.01)
+
+    def are_gone() -> bool:
         gc.collect()
+        return image_mappings() == 0
+
+    wait_until(are_gone, "memory of an image is still mapped", PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -90,11 +92,12 @@ def test_the_host_gives_later_starts_other_seeds() -> None:
 @pytest.mark.usefixtures("renewed")
 def test_the_plain_program_is_not_kept_in_memory() -> None:
     (plain,) = prepared_programs().values()
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while plain.sha256 in Path("/proc/self/maps").read_text():  # another one may be under way
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+
+    def is_unmapped() -> bool:
         gc.collect()
+        return plain.sha256 not in Path("/proc/self/maps").read_text()
+
+    wait_until(is_unmapped, seconds=PATIENCE_SECONDS)  # another preparation may be under way
 
 
 @pytest.mark.usefixtures("renewed")

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.rpc.test_process_isolation import exists, outcome_of, wait_for
+from tests.rpc.test_process_isolation import exists, outcome_of
+from tests.waiting import wait_until
 from wasmsand import Sandbox, SandboxCrashedError, SandboxOptions
 from wasmsand.confinement import landlock, system_calls
 from wasmsand.engine import default_engine
@@ -152,7 +153,7 @@ def test_a_process_that_neither_reads_nor_answers_is_ended_in_time(
         outcomes += [
             outcome_of(lambda: sandbox.commands.run(f": {big}", timeout_ms=500)) for _ in range(3)
         ]
-    wait_for(lambda: all(outcomes))
+    wait_until(lambda: all(outcomes))
     for (outcome,) in outcomes:
         assert isinstance(outcome, SandboxCrashedError)
         assert "did not answer for" in str(outcome)
@@ -167,7 +168,7 @@ def test_a_process_that_floods_its_standard_error_holds_up_nobody(
     for _ in range(3):
         other = open_process_backend(SandboxOptions())
         other.close()
-    wait_for(lambda: threading.active_count() <= before)
+    wait_until(lambda: threading.active_count() <= before)
 
 
 def test_the_process_is_killed_with_a_parent_whose_forks_live_on() -> None:
@@ -187,7 +188,7 @@ def test_the_process_is_killed_with_a_parent_whose_forks_live_on() -> None:
         pid, child = map(int, parent.stdout.readline().split())
         parent.kill()
     try:
-        wait_for(lambda: not exists(pid) or status_of(pid)["State"].startswith("Z"))
+        wait_until(lambda: not exists(pid) or status_of(pid)["State"].startswith("Z"))
     finally:
         os.kill(child, signal.SIGKILL)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import wait_until
 from wasmsand import (
     NoSpaceError,
     Sandbox,
@@ -54,13 +55,6 @@ def outcome_of(act: Callable[[], object]) -> list[object]:
     return outcome
 
 
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
-
-
 def exists(pid: int) -> bool:
     """Whether there is such a process, if only as a zombie."""
     return Path(f"/proc/{pid}").exists()
@@ -83,7 +77,7 @@ def test_a_process_that_dies_ends_every_call_with_a_crash(
     ]
     time.sleep(0.5)
     os.kill(backend.pid, number)
-    wait_for(lambda: all(waiting))
+    wait_until(lambda: all(waiting))
     for (outcome,) in waiting:
         assert isinstance(outcome, SandboxCrashedError)
         assert outcome.exit_status == -number
@@ -109,7 +103,7 @@ def test_a_process_that_says_nothing_can_still_be_killed(
     began = time.monotonic()
     sandbox.kill()
     assert time.monotonic() - began < SECONDS
-    wait_for(lambda: outcome)
+    wait_until(lambda: outcome)
     assert isinstance(outcome[0], SandboxClosedError)
     assert not exists(backend.pid)
 
@@ -128,7 +122,7 @@ def test_kill_leaves_no_process_thread_or_descriptor() -> None:
         sandbox.kill()
         assert not exists(backend.pid)
     gc.collect()
-    wait_for(lambda: (descriptors(), threading.active_count()) <= before)
+    wait_until(lambda: (descriptors(), threading.active_count()) <= before)
 
 
 def test_a_sandbox_that_nobody_holds_is_ended() -> None:
@@ -138,7 +132,7 @@ def test_a_sandbox_that_nobody_holds_is_ended() -> None:
     sandbox.commands.run("true")
     del sandbox, backend
     gc.collect()
-    wait_for(lambda: not exists(pid))
+    wait_until(lambda: not exists(pid))
 
 
 def test_a_command_that_nobody_holds_is_released(backend: ProcessBackend, sandbox: Sandbox) -> None:
@@ -164,7 +158,7 @@ def test_many_threads_share_one_sandbox(sandbox: Sandbox) -> None:
         return "done"
 
     outcomes = [outcome_of(lambda number=number: work(number)) for number in range(16)]  # type: ignore[misc]
-    wait_for(lambda: all(outcomes))
+    wait_until(lambda: all(outcomes))
     assert [outcome[0] for outcome in outcomes] == ["done"] * 16
 
 
@@ -175,7 +169,7 @@ def test_a_long_command_does_not_hold_up_other_calls(sandbox: Sandbox) -> None:
         assert sandbox.commands.run("echo on").stdout == "on\n"
     assert not outcome
     sandbox.kill()
-    wait_for(lambda: outcome)
+    wait_until(lambda: outcome)
     assert isinstance(outcome[0], SandboxClosedError)
 
 
@@ -221,7 +215,7 @@ def test_the_process_ends_with_its_parent() -> None:
         pid = int(parent.stdout.readline())
         assert exists(pid)
         parent.kill()
-    wait_for(lambda: not exists(pid))
+    wait_until(lambda: not exists(pid))
 
 
 def test_last_words_are_in_the_message(monkeypatch: pytest.MonkeyPatch) -> None:

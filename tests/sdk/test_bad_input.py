@@ -148,6 +148,15 @@ def bad_callbacks(call: Callable[..., object]) -> list[Bad]:
     ]
 
 
+def bad_sessions(open_session: Callable[..., object]) -> list[Bad]:
+    """Options with which no session is opened."""
+    return [
+        (lambda s: open_session(s, env=5), TypeError, "env must be a mapping"),
+        (lambda s: open_session(s, cwd=5), TypeError, f"cwd {NOT_A_PATH}int"),
+        (lambda s: open_session(s, cwd="/nowhere"), CommandError, "^ENOENT: .*/nowhere"),
+    ]
+
+
 HERE = str(Path(__file__).parent)
 
 CALLS: dict[str, list[Bad]] = {
@@ -247,11 +256,7 @@ CALLS: dict[str, list[Bad]] = {
     ],
     "env.get": [(lambda s: s.env.get(None), TypeError, "name must be a str, not None")],
     "env.unset": [(lambda s: s.env.unset(1), TypeError, "name must be a str, not int")],
-    "shell": [
-        (lambda s: s.shell(env=5), TypeError, "env must be a mapping"),
-        (lambda s: s.shell(cwd=5), TypeError, f"cwd {NOT_A_PATH}int"),
-        (lambda s: s.shell(cwd="/nowhere"), CommandError, "^ENOENT: .*/nowhere"),
-    ],
+    "shell": bad_sessions(lambda s, **options: s.shell(**options)),
     "Shell.run": [
         (lambda s: s.shell().run(None), TypeError, "command must be a str, not None"),
         (lambda s: s.shell().run(["ls"]), TypeError, "command must be a str, not list"),
@@ -260,11 +265,7 @@ CALLS: dict[str, list[Bad]] = {
         (lambda s: s.shell().run("a", timeout_ms=-1), ValueError, "timeout_ms must be a positive"),
         *bad_callbacks(lambda s, **sinks: s.shell().run("true", **sinks)),
     ],
-    "python": [
-        (lambda s: s.python(env=5), TypeError, "env must be a mapping"),
-        (lambda s: s.python(cwd=5), TypeError, f"cwd {NOT_A_PATH}int"),
-        (lambda s: s.python(cwd="/nowhere"), CommandError, "^ENOENT: .*/nowhere"),
-    ],
+    "python": bad_sessions(lambda s, **options: s.python(**options)),
     "PythonSession.run": [
         (lambda s: s.python().run(None), TypeError, "code must be a str, not None"),
         (lambda s: s.python().run(b"1"), TypeError, "code must be a str, not bytes"),

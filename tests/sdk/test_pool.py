@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
+from tests.waiting import wait_until
 from wasmsand import Sandbox, SandboxClosedError, SandboxPool
 
 
 def wait_until_full(pool: SandboxPool) -> None:
-    deadline = time.monotonic() + 20
-    while pool.ready < pool.size and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert pool.ready == pool.size
+    wait_until(lambda: pool.ready == pool.size)
 
 
 def test_every_sandbox_is_fresh_and_set_up() -> None:
@@ -73,9 +70,7 @@ def test_closing_kills_what_was_not_taken() -> None:
 def test_an_idle_pool_has_no_thread() -> None:
     with SandboxPool(2) as pool:
         wait_until_full(pool)
-        deadline = time.monotonic() + 5
-        while time.monotonic() < deadline and any(
-            thread.name == "wasmsand-pool" for thread in threading.enumerate()
-        ):
-            time.sleep(0.01)
-        assert not any(thread.name == "wasmsand-pool" for thread in threading.enumerate())
+        wait_until(
+            lambda: all(thread.name != "wasmsand-pool" for thread in threading.enumerate()),
+            seconds=5,
+        )

@@ -6,9 +6,10 @@ import contextlib
 import resource
 import select
 import socket
-import time
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
+
+from tests.waiting import wait_until
 
 
 def allow_files(count: int) -> None:
@@ -62,8 +63,10 @@ def count_closed(connections: Sequence[socket.socket]) -> int:
 
 
 def wait_until_closed(connections: Sequence[socket.socket], seconds: float) -> None:
-    """Until the server has ended all of them."""
-    deadline = time.monotonic() + seconds
-    while (left := len(connections) - count_closed(connections)) > 0:
-        assert time.monotonic() < deadline, f"{left} connections are still open"
-        time.sleep(0.2)
+    """Wait until the server has closed all of them."""
+    wait_until(
+        lambda: count_closed(connections) == len(connections),
+        "the server has not closed all connections",
+        seconds,
+        pause=0.2,
+    )

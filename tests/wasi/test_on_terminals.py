@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
 
+from tests.waiting import PATIENCE, eventually
 from tests.wasi.zig import compiled
 from wasmsand.machine import HostTerminal, Machine
 
-PATIENCE = 30.0
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin", "PS1": "> ", "TERM": "dumb", "PWD": "/tmp"}
 
 
@@ -38,11 +37,9 @@ class Screen:
             self._shown += data
 
     def shows(self, wanted: bytes, times: int = 1) -> bool:
-        """Wait until `wanted` was shown so often; then forget all that was shown."""
-        deadline = time.monotonic() + PATIENCE
-        while self._shown.count(wanted) < times:
-            assert time.monotonic() < deadline, f"{wanted!r} is not in {bytes(self._shown)!r}"
-            time.sleep(0.005)
+        """Wait until `wanted` was shown that often; then forget all that was shown."""
+        found = eventually(lambda: self._shown.count(wanted) >= times)
+        assert found, f"{wanted!r} is not in {bytes(self._shown)!r}"
         self._shown.clear()
         return True
 

@@ -90,8 +90,8 @@ class _Row:
             self.spent.append((self.text, now - self.step_began))
 
 
-class PlainProgress:
-    """One line per event."""
+class _Rows:
+    """What both displays keep: a row for each recipe, under a lock."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -99,30 +99,11 @@ class PlainProgress:
         self._guard = threading.Lock()
 
     def add(self, name: str, version: str) -> None:
-        self._rows[name] = _Row(version)
-
-    def step(self, name: str, step: str) -> None:
         with self._guard:
-            row = self._rows[name]
-            row.step(step, time.monotonic())
-            before = (
-                f"  ({row.spent[-1][0]}: {seconds_text(row.spent[-1][1])})" if row.spent else ""
-            )
-        self._line(f"{name} {row.version}".strip() + f": {step}{before}")
-
-    def end(self, name: str, state: State, note: str) -> None:
-        with self._guard:
-            row = self._rows[name]
-            row.end(state, note, time.monotonic())
-        title = f"{name} {row.version}".strip()
-        elapsed = f"  ({seconds_text(row.ended - row.began)})" if state != "cached" else ""
-        self._line(f"{title}: {state}{', ' if note else ''}{note}{elapsed}")
+            self._rows[name] = _Row(version)
 
     def say(self, message: str) -> None:
-        self._line(message)
-
-    def _line(self, text: str) -> None:
-        self._console.print(Text(text), soft_wrap=True)
+        self._console.print(Text(message), soft_wrap=True)
 
     def __enter__(self) -> Self:
         return self
@@ -136,20 +117,35 @@ class PlainProgress:
         pass
 
 
-class LiveProgress:
+class PlainProgress(_Rows):
+    """One line per event."""
+
+    def step(self, name: str, step: str) -> None:
+        with self._guard:
+            row = self._rows[name]
+            row.step(step, time.monotonic())
+            before = (
+                f"  ({row.spent[-1][0]}: {seconds_text(row.spent[-1][1])})" if row.spent else ""
+            )
+        self.say(f"{name} {row.version}".strip() + f": {step}{before}")
+
+    def end(self, name: str, state: State, note: str) -> None:
+        with self._guard:
+            row = self._rows[name]
+            row.end(state, note, time.monotonic())
+        title = f"{name} {row.version}".strip()
+        elapsed = f"  ({seconds_text(row.ended - row.began)})" if state != "cached" else ""
+        self.say(f"{title}: {state}{', ' if note else ''}{note}{elapsed}")
+
+
+class LiveProgress(_Rows):
     """A table on a terminal, redrawn while steps run."""
 
     def __init__(self, console: Console) -> None:
-        self._console = console
-        self._rows: dict[str, _Row] = {}
-        self._guard = threading.Lock()
+        super().__init__(console)
         self._live = Live(
             console=console, get_renderable=self._table, refresh_per_second=5, transient=False
         )
-
-    def add(self, name: str, version: str) -> None:
-        with self._guard:
-            self._rows[name] = _Row(version)
 
     def step(self, name: str, step: str) -> None:
         with self._guard:
@@ -158,9 +154,6 @@ class LiveProgress:
     def end(self, name: str, state: State, note: str) -> None:
         with self._guard:
             self._rows[name].end(state, note, time.monotonic())
-
-    def say(self, message: str) -> None:
-        self._console.print(Text(message), soft_wrap=True)
 
     def _table(self) -> Table:
         now = time.monotonic()

@@ -63,23 +63,22 @@ class Reader:
 
     def number(self) -> int:
         """A LEB128 number. Those of 64 bits are only skipped, so signs do not matter."""
-        value = shift = 0
-        while True:
-            byte = self.byte()
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
+        return self._leb128()[0]
 
     def signed_number(self) -> int:
         """A signed LEB128 number."""
+        value, bits, negative = self._leb128()
+        return value - (1 << bits) if negative else value
+
+    def _leb128(self) -> tuple[int, int, bool]:
+        """The value, how many bits it has, and whether its sign bit is set."""
         value = shift = 0
         while True:
             byte = self.byte()
             value |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
-                return value - (1 << shift) if byte & 0x40 else value
+                return value, shift, bool(byte & 0x40)
 
     def name(self) -> str:
         """A length and so many bytes of UTF-8."""

@@ -7,19 +7,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.abi.fuzz import hostile_runs as runs
 from tests.abi.fuzz.arguments import DATA_OF_GUEST, PROGRAM, SWEEP_SEEDS, sequence
 from tests.abi.fuzz.guest import ALIVE, OPS_PATH, encode, fuzz_guest
-from tests.abi.fuzz.hostile_runs import (
-    Run,
-    both_runs,
-    both_users,
-    check_nothing_is_left,
-    host_bugs,
-    image_with,
-    seed_count,
-    seeds,
-    small_machine,
-)
 from tests.abi.fuzz.watching import CALL_NAMES, LinuxWatch
 from wasmsand.abi.linux.table import HANDLERS
 from wasmsand.engine.protocol import Arguments
@@ -51,32 +41,32 @@ def record(monkeypatch: pytest.MonkeyPatch) -> LinuxWatch:
 @pytest.fixture(scope="module")
 def image() -> Snapshot:
     guest = fuzz_guest(bytes(DATA_OF_GUEST.content))
-    return image_with({PROGRAM: wat_to_wasm(guest), ALIVE_PROGRAM: wat_to_wasm(ALIVE)})
+    return runs.image_with({PROGRAM: wat_to_wasm(guest), ALIVE_PROGRAM: wat_to_wasm(ALIVE)})
 
 
 def run_alive(machine: Machine) -> bytes:
     return machine.run([ALIVE_PROGRAM], environ={}, cwd="/tmp", timeout_seconds=30).stdout
 
 
-@both_users
-@both_runs
+@runs.both_users
+@runs.both_runs
 def test_hostile_calls_harm_neither_host_nor_sandbox(
     image: Snapshot,
     engine: WasmtimeEngine,
     record: LinuxWatch,
     caplog: pytest.LogCaptureFixture,
-    run: Run,
+    run: runs.Run,
     uid: int,
 ) -> None:
-    for record.seed in seeds(SWEEP_SEEDS):
-        machine = small_machine(image, engine, uid)
+    for record.seed in runs.seeds(SWEEP_SEEDS):
+        machine = runs.small_machine(image, engine, uid)
         machine.files.write(OPS_PATH.decode(), encode(sequence(record.seed, CALLS_PER_SEED)))
         run(machine, PROGRAM, SECONDS_PER_SEED)
-        check_nothing_is_left(machine)
+        runs.check_nothing_is_left(machine)
         if uid:  # root may have destroyed the program
             assert run_alive(machine) == b"alive"
         machine.close()
         assert not record.wrong
-        assert not host_bugs(caplog), f"seed {record.seed}"
-    if seed_count(SWEEP_SEEDS) >= SWEEP_SEEDS:
+        assert not runs.host_bugs(caplog), f"seed {record.seed}"
+    if runs.seed_count(SWEEP_SEEDS) >= SWEEP_SEEDS:
         assert not [CALL_NAMES[number] for number in HANDLERS if not record.calls[number]]

@@ -7,7 +7,6 @@ about where the saved frames are.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from random import Random
 
@@ -15,6 +14,7 @@ import pytest
 
 from tests.abi.fuzz.guest import ALIVE
 from tests.abi.fuzz.hostile_runs import host_bugs, image_with, seed_count
+from tests.waiting import eventually
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.hostcalls import any_running
@@ -121,10 +121,7 @@ def new_machine(engine: WasmtimeEngine) -> Callable[[bytes], Machine]:
 
 def threads_end() -> bool:
     """Wait until no thread of an ended process runs a guest; False if one still does."""
-    deadline = time.monotonic() + 10
-    while any_running() and time.monotonic() < deadline:
-        time.sleep(0.001)
-    return not any_running()
+    return eventually(lambda: not any_running(), pause=0.001)
 
 
 def test_hostile_forks_harm_neither_host_nor_sandbox(

@@ -10,17 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.abi.fuzz.hostile_runs import (
-    Run,
-    both_runs,
-    both_users,
-    check_nothing_is_left,
-    host_bugs,
-    image_with,
-    seed_count,
-    seeds,
-    small_machine,
-)
+from tests.abi.fuzz import hostile_runs as runs
 from tests.abi.fuzz.wasi_calls import SWEEP_SEEDS, WASI_DATA, wasi_sequence
 from tests.abi.fuzz.wasi_guest import OPS_NAME, encode, wasi_fuzz_guest
 from tests.abi.fuzz.watching import WasiWatch
@@ -52,29 +42,29 @@ def record(monkeypatch: pytest.MonkeyPatch) -> WasiWatch:
 
 @pytest.fixture(scope="module")
 def image() -> Snapshot:
-    return image_with({PROGRAM: wat_to_wasm(wasi_fuzz_guest(bytes(WASI_DATA.content)))})
+    return runs.image_with({PROGRAM: wat_to_wasm(wasi_fuzz_guest(bytes(WASI_DATA.content)))})
 
 
-@both_users
-@both_runs
+@runs.both_users
+@runs.both_runs
 def test_hostile_calls_harm_neither_host_nor_sandbox(
     image: Snapshot,
     engine: WasmtimeEngine,
     record: WasiWatch,
     caplog: pytest.LogCaptureFixture,
-    run: Run,
+    run: runs.Run,
     uid: int,
 ) -> None:
-    for record.seed in seeds(SWEEP_SEEDS):
-        machine = small_machine(image, engine, uid)
+    for record.seed in runs.seeds(SWEEP_SEEDS):
+        machine = runs.small_machine(image, engine, uid)
         calls = encode(wasi_sequence(record.seed, CALLS_PER_SEED))
         machine.files.write("/" + OPS_NAME.decode(), calls)
         run(machine, PROGRAM, SECONDS_PER_SEED)
-        check_nothing_is_left(machine)
+        runs.check_nothing_is_left(machine)
         machine.close()
         assert not record.wrong
-        assert not host_bugs(caplog), f"seed {record.seed}"
-    if seed_count(SWEEP_SEEDS) >= SWEEP_SEEDS:
+        assert not runs.host_bugs(caplog), f"seed {record.seed}"
+    if runs.seed_count(SWEEP_SEEDS) >= SWEEP_SEEDS:
         names = {row.name for row in FUNCTIONS}
         assert names - set(record.calls) == set()
         assert names - set(record.succeeded) - NEED_NOT_SUCCEED == set()

@@ -85,29 +85,26 @@ class TreeRunner:
         if slot in self.files:
             self.namespace.release(self.files.pop(slot)[0])
 
-    def _open_file(self, slot: int) -> tuple[Node, int] | None:
+    def _open_file(self, slot: int, refused: int = -1) -> tuple[Node, int] | None:
+        """The regular file of a slot, and its access mode; EBADF if that is the refused one."""
         if slot not in self.files:
             return None
         node, flags = self.files[slot]
         if self.namespace.stat(node).mode & numbers.S_IFMT != numbers.S_IFREG:
             return None
+        if flags & numbers.O_ACCMODE == refused:
+            raise KernelError(Errno.EBADF)
         return node, flags & numbers.O_ACCMODE
 
     def fwrite(self, slot: int, offset: int, size: int) -> int | None:
-        file = self._open_file(slot)
+        file = self._open_file(slot, refused=numbers.O_RDONLY)
         if file is None:
             return None
-        if file[1] == numbers.O_RDONLY:
-            raise KernelError(Errno.EBADF)
         return self.namespace.write(self.cred, file[0], offset, pattern(offset, size))
 
     def fread(self, slot: int, offset: int, size: int) -> str | None:
-        file = self._open_file(slot)
-        if file is None:
-            return None
-        if file[1] == numbers.O_WRONLY:
-            raise KernelError(Errno.EBADF)
-        return self.namespace.read(file[0], offset, size).hex()
+        file = self._open_file(slot, refused=numbers.O_WRONLY)
+        return None if file is None else self.namespace.read(file[0], offset, size).hex()
 
     def ftruncate(self, slot: int, size: int) -> None:
         file = self._open_file(slot)

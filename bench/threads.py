@@ -1,7 +1,8 @@
-"""The cost of threads of a guest: `python -m bench.threads`.
+"""The cost of threads in a guest: `python -m bench.threads`.
 
-A small program in WebAssembly text, as the libc makes the calls. Rules: as in `bench.calls`,
-a cost is the difference between 2N and N, and time is CPU time of this whole process.
+The programs are small, in WebAssembly text, and make the calls that the libc makes. Rules: as in
+`bench.calls`, a cost is the difference between 2N repetitions and N, and times are CPU time of
+this whole process.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from bench.report import duration
 _TURNS = 300
 _GONE, _STACK = 1024, 32768
 _FLAGS = 0x10000 | 0x800 | 0x400 | 0x200 | 0x100 | 0x100000 | 0x200000
-"""A thread, whose number is written to a word and cleared at its end."""
+"""The flags of a thread; the kernel writes its ID to a word, and clears the word at its end."""
 _CLONE, _EXIT, _YIELD, _FUTEX = 220, 93, 124, 422
 
 
@@ -50,7 +51,7 @@ def _module(start: str, thread: str) -> str:
 
 
 def programs(turns: int) -> dict[str, str]:
-    """What is measured, done this many times."""
+    """The programs to measure, each of which repeats its action `turns` times."""
     yields = _repeated(_call(_YIELD), turns)
     return {
         "create a thread and wait for its end": _module(_repeated(_CREATE + _JOIN, turns), ""),
@@ -61,7 +62,7 @@ def programs(turns: int) -> dict[str, str]:
 
 
 def measure(rounds: int) -> dict[str, float]:
-    """Seconds by what was done once."""
+    """Seconds of one repetition, by action."""
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
         for times in (1, 2):
@@ -81,9 +82,9 @@ def measure(rounds: int) -> dict[str, float]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Measure, and print the table."""
     parser = argparse.ArgumentParser(prog="bench.threads", description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=9, help="medians of this many runs")
+    parser.add_argument("--rounds", type=int, default=9, help="print the median of this many runs")
     chosen = parser.parse_args(arguments)
     for name, seconds in measure(chosen.rounds).items():
         print(f"{duration(seconds):>10}  {name}")

@@ -95,7 +95,7 @@ _XZ = AutomakeTests(
     helpers=("tests/create_compress_files", *_XZ_PROGRAMS),
     helpers_make=("check", "TESTS="),
     built_files=("src/scripts/xzdiff", "src/scripts/xzgrep"),
-    # Most tests are programs, and no shell is to read them.
+    # Most tests are programs: run them directly, not as shell scripts.
     setup="""case $test in
         *.sh | test_compress_*) ;;
         *) "./$test"; exit ;;
@@ -111,7 +111,7 @@ _COREUTILS_SETUP = """
 
 def _coreutils(supplies: Supplies) -> AutomakeTests:
     (program,) = supplies.recipe("coreutils").programs
-    # Before it is installed, install is called ginstall.
+    # In the build tree, install is called ginstall.
     names = sorted({*program.names, "ginstall"} - {"coreutils", "install"})
     return AutomakeTests(
         recipe="coreutils",

@@ -1,8 +1,8 @@
 """GNU bash's own test suite: its run-* scripts.
 
-Owns how a run-* script is run and judged. Rule: the driver keeps what the script compares,
-and both sides are judged here, by the host's diff with the options that the run-* script
-gave: a sandbox need not have diff for its bash to be judged.
+Owns how a run-* script is run and judged. Rule: the driver keeps the files that the script
+compares, and both sides are judged here, by the host's diff with the options of the run-* script.
+So the sandbox needs no diff to have its bash judged.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from conformance.supplies import Supplies, Workplace
 
 _TIMEOUT_SECONDS = 120.0
 _HELPERS = ("recho", "zecho", "printenv", "xcase")
-"""Small programs of the suite, which it finds in its own directory."""
+"""Small programs of the suite, which it expects in its own directory."""
 _BUILD_FILES = ("config.h", "version.h", "y.tab.c", "examples/loadables/Makefile")
 """Files of a build tree that tests read."""
 _NOT_TESTS = ("run-all", "run-minimal", "run-gprof")
-"""As in run-all: these run other scripts."""
+"""Scripts that run other scripts; run-all skips them too."""
 _DRIVER = Path(__file__).with_name("bash_driver.sh")
 
 Comparisons = Mapping[str, bytes]
@@ -42,7 +42,7 @@ class BashSuite(ProgramSuite):
         super().__init__(supplies, "bash", "GNU bash")
 
     def prepare(self) -> None:
-        """The trees, and what judging needs."""
+        """Make the trees; require the programs that judging needs."""
         self.supplies.require("diff", "grep")
         super().prepare()
 
@@ -69,7 +69,7 @@ class BashSuite(ProgramSuite):
         return [self._built[side].folder.name, self.reference(side)]
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """build/ with bash, tests/ with the suite and its helpers, the driver."""
+        """Make build/ with bash, tests/ with the suite and its helpers, and the driver."""
         source = self.supplies.unpack(self.recipe, place)
         shutil.copytree(source / "tests", tree / "tests")
         built = self._built[side].folder
@@ -110,7 +110,7 @@ class BashSuite(ProgramSuite):
 
 
 def judge(kept: Comparisons, seconds: float, *, timed_out: bool) -> Outcome:
-    """The verdict that the run-* script's own comparisons would have come to."""
+    """The verdict that the run-* script's own comparisons would give."""
     found = []
     numbers = sorted(int(name.removesuffix(".right")) for name in kept if name.endswith(".right"))
     for number in numbers:
@@ -127,7 +127,7 @@ def judge(kept: Comparisons, seconds: float, *, timed_out: bool) -> Outcome:
 
 
 def _difference(left: bytes, right: bytes, kept: Comparisons, number: int) -> str:
-    """What the host's diff prints, after the filter that the script used."""
+    """What the host's diff prints, after applying the filter that the script used."""
     with tempfile.TemporaryDirectory(prefix="wasmsand-judge-") as folder:
         expected, actual = Path(folder, "expected"), Path(folder, "actual")
         expected.write_bytes(right)

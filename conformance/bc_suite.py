@@ -1,7 +1,7 @@
-"""GNU bc's own test suite: programs for bc, without what they should print.
+"""GNU bc's own test suite: programs for bc, without the expected output.
 
-Owns how one is run and judged. Rule: upstream compares two bc with each other, and so do
-we: what the reference build prints is what both sides should.
+Owns how a program is run and judged. Rule: upstream compares two builds of bc with each other,
+and so do we: the output of the reference build is the expected output of both sides.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class BcSuite(ProgramSuite):
         return [self.recipe.source.sha256, reference_key(self.supplies, self.recipe)]
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """Test/ with what the reference prints, and bc."""
+        """Make Test/ with the output of the reference build, and bc."""
         source = self.supplies.unpack(self.recipe, place)
         folder = tree / "Test"
         shutil.copytree(source / "Test", folder)

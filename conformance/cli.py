@@ -1,7 +1,7 @@
 """The command `python -m conformance`.
 
-Rules: arguments are read here and nowhere else; the exit status is 1 if a difference
-has no explanation, 2 for wrong arguments.
+Rules: only this module reads arguments; the exit status is 1 if a difference has no explanation,
+and 2 if the arguments are wrong.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ _SUITES: dict[str, Callable[[Supplies], Suite]] = {
 
 _DESCRIPTION = """\
 Run the programs' own test suites in the sandbox and natively, side by side, and write
-the tables of docs/conformance.md. Outcomes are kept, by the content of all that decides
-them, in the build cache: a second run of the same code takes no time.
+the tables of docs/conformance.md. The build cache keeps every outcome under a key of
+everything that decides it, so a second run of the same code takes no time.
 """
 _EPILOG = """\
 examples:
   python -m conformance                          all suites; writes docs/conformance.md
   python -m conformance bash                     one suite
-  python -m conformance bash run-trap 'run-s*'   some tests; shows differences, writes nothing
+  python -m conformance bash run-trap 'run-s*'   some tests; prints differences, writes no document
   python -m conformance coreutils '*/mv/*'       likewise
 """
 
@@ -75,23 +75,27 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "suite", nargs="?", choices=sorted(_SUITES), help="the suite to run (default: all)"
     )
-    parser.add_argument("tests", nargs="*", metavar="TEST", help="only these; may be patterns")
+    parser.add_argument(
+        "tests", nargs="*", metavar="TEST", help="run only these tests; patterns are allowed"
+    )
     parser.add_argument(
         "--fresh",
         choices=["native", "sandbox", "both"],
-        help="run this side even where an outcome is kept",
+        help="run this side again, even if outcomes are kept",
     )
     parser.add_argument(
-        "--workers", type=int, default=2, help="tests at once (default: %(default)s)"
+        "--workers", type=int, default=2, help="how many tests run at once (default: %(default)s)"
     )
     parser.add_argument(
         "--patience",
         type=float,
         default=1.0,
         metavar="TIMES",
-        help="multiply the tests' time limits, on a busy machine (default: %(default)s)",
+        help="multiply all time limits by this, for a busy machine (default: %(default)s)",
     )
-    parser.add_argument("--document", type=Path, default=DOCUMENT, help="where the tables go")
+    parser.add_argument(
+        "--document", type=Path, default=DOCUMENT, help="the document that gets the tables"
+    )
     return parser
 
 
@@ -120,7 +124,7 @@ def _suite(suite: Suite, options: argparse.Namespace, console: Console) -> int:
         if not options.tests or any(fnmatch(test, pattern) for pattern in options.tests)
     ]
     if not tests:
-        print(f"conformance: {suite.name} has no such test", file=sys.stderr)
+        print(f"conformance: {suite.name} has no test of that name", file=sys.stderr)
         return 2
     fresh: frozenset[Side] = frozenset(side for side in SIDES if options.fresh in (side, "both"))
     comparisons = _run(suite, tests, fresh, options.workers, console)
@@ -134,9 +138,11 @@ def _suite(suite: Suite, options: argparse.Namespace, console: Console) -> int:
         console.print(Text(f"{test} passes now: remove it from explanations.toml"))
     unexplained = [c.test for c in different if not explanations_of(c.test, explanations)]
     alike = len(comparisons) - len(different)
-    console.print(Text(f"{suite.title}: {alike} of {len(comparisons)} as native"))
+    console.print(
+        Text(f"{suite.title}: {alike} of {len(comparisons)} tests do as well as natively")
+    )
     if unexplained:
-        console.print(Text(f"unexplained: {' '.join(unexplained)}"))
+        console.print(Text(f"differ without an explanation: {' '.join(unexplained)}"))
     return 1 if unexplained else 0
 
 

@@ -1,8 +1,8 @@
-"""file's own test suite: data files with what is to be said of them.
+"""file's own test suite: data files, each with the description that `file` must print.
 
-Owns how one is run and judged. Rules: the suite's own little program, which calls the
-library, is not needed: `file` says the same; both sides use the rules (magic.mgc) that the
-recipe compiled, where the suite brings none of its own.
+Owns how a test is run and judged. Rules: `file` itself takes the place of the suite's small
+program that calls the library; both sides use the magic rules (magic.mgc) that the recipe
+compiled, unless the test brings its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from conformance.supplies import Supplies, Workplace
 
 _DRIVER = Path(__file__).with_name("file_driver.sh")
 _RULES = "share/misc/magic.mgc"
-"""Below /usr."""
+"""The path of the magic rules below /usr."""
 _TIMEOUT_SECONDS = 60.0
 
 
@@ -33,7 +33,7 @@ class FileSuite(ProgramSuite):
         super().__init__(supplies, "file", "file")
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """tests/, and file with its rules."""
+        """Make tests/, and file with its magic rules."""
         source = self.supplies.unpack(self.recipe, place)
         shutil.copytree(source / "tests", tree / "tests")
         put_program(self.supplies, self.recipe, side, tree / "file")

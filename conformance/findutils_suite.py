@@ -1,8 +1,8 @@
-"""GNU findutils' own test suite: newer tests in automake's manner, older ones for DejaGnu.
+"""GNU findutils' own test suite: newer tests follow automake's conventions, older ones DejaGnu's.
 
-Owns how the older ones are run: by a small Tcl, the same on both sides, with the few commands
-of DejaGnu that they use (`dejagnu_driver.tcl`). Left out are the tests of locate, which the
-image has not.
+Owns how the older ones are run: in a small Tcl interpreter, the same on both sides, with the few
+DejaGnu commands that they use (`dejagnu_driver.tcl`). The tests of locate do not run, because the
+image has no locate.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TESTS = AutomakeTests(
     without="all_root_tests",
     extensions=(".sh", ""),
     helpers=("tests/xargs/test-sigusr",),
-    # It needs error.h, which glibc has and elsewhere gnulib makes, and forks only to exec.
+    # It needs error.h, which glibc has and gnulib makes elsewhere. It forks only to exec.
     helpers_after=(
         "make -C gl && make -C lib && "
         "make tests/xargs/test-sigusr CPPFLAGS='-Igl/lib -Dfork=vfork' LDADD=gl/lib/libgnulib.a",
@@ -41,7 +41,7 @@ _TESTS = AutomakeTests(
 
 
 class FindutilsSuite(AutomakeSuite):
-    """Both parts."""
+    """The newer and the older tests."""
 
     code = (*AutomakeSuite.code, "findutils_suite.py", _DRIVER.name)
 
@@ -58,12 +58,12 @@ class FindutilsSuite(AutomakeSuite):
         return find(self.supplies, recipe, recipe.programs[0])
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """The tree of the newer part, with the Tcl."""
+        """Make the tree of the newer tests, and add the Tcl interpreter."""
         super().make_tree(side, tree, place)
         shutil.copy2(self._tcl(side), tree / _TCL)
         (tree / _TCL).chmod(0o755)
         shutil.copy2(_DRIVER, tree / _DRIVER.name)
-        # The suite looks for it to know that it is in a build tree.
+        # If this file exists, the suite assumes that it is in a build tree.
         (tree / "xargs/xargs.o").touch()
 
     @cached_property
@@ -77,7 +77,7 @@ class FindutilsSuite(AutomakeSuite):
         return [str(path) for path in found]
 
     def tests(self) -> Sequence[str]:
-        """The newer ones, then the older."""
+        """The newer tests, then the older ones."""
         return [*super().tests(), *self._dejagnu_tests]
 
     def run_in(self, area: Area, test: str, side: Side) -> Outcome:

@@ -1,9 +1,9 @@
 """GNU awk's own test suite: a Makefile with one target per test.
 
-Owns how such a target is run without make, which a sandbox need not have for its awk to be
-judged: `make -n` tells the commands when the suite is built, and both sides run those. Left
-out are the tests of what the recipe leaves out (MPFR, loadable extensions, persistent
-memory) and of the network.
+Owns how such a target is run without make, so that the sandbox needs no make to have its awk
+judged: `make -n` prints the commands when the suite is built, and both sides run those. The
+tests of features that the recipe omits (MPFR, loadable extensions, persistent memory) and of the
+network do not run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TIMEOUT_SECONDS = 60.0
 _DRIVER = Path(__file__).with_name("gawk_driver.sh")
 _COMMANDS = "test/commands"
 _MAKEFILE = "test/Makefile"
-"""Some tests read it, for want of a better text."""
+"""Some tests use the Makefile as input text."""
 _TELL_COMMANDS = f"""
     mkdir {_COMMANDS} && cd test &&
     for test in $(make -s --eval='tell: ; @echo {" ".join(f"$({name})" for name in _LISTS)}' tell)
@@ -51,7 +51,7 @@ class GawkSuite(ProgramSuite):
 
     @cached_property
     def _built(self) -> Built:
-        """For both sides: only the list of tests and their commands are needed of it."""
+        """The native build, for both sides: only its list of tests and commands is used."""
         request = BuildRequest(
             recipe=self.recipe,
             helpers=(),
@@ -68,7 +68,7 @@ class GawkSuite(ProgramSuite):
         return [self._built.folder.name, self.reference(side)]
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """test/ with the tests, and gawk where a build has it."""
+        """Make test/, and gawk where a build has it."""
         source = self.supplies.unpack(self.recipe, place)
         shutil.copytree(source / "test", tree / "test")
         shutil.copy2(self._built.folder / _MAKEFILE, tree / _MAKEFILE)

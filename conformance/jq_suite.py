@@ -1,9 +1,9 @@
 """jq's own test suite: files of programs with their input and output, and shell scripts.
 
-Owns how they are run and judged. Rules: jq itself compares, by --run-tests; each program of
-a file is a case, named after its line, and has passed if jq has nothing to say against it.
-What a jq that is built with threads tries after its programs, as the native one does, is no
-part of the verdict.
+Owns how they are run and judged. Rules: jq itself compares, with --run-tests; each program of a
+file is a case, named after its line, and passes if jq prints no objection. A jq that is built
+with threads, as the native one is, runs another test after these programs; that test does not
+count.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class JqSuite(ProgramSuite):
         super().__init__(supplies, "jq", "jq")
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """tests/, and jq where a build has it."""
+        """Make tests/, and jq where a build has it."""
         source = self.supplies.unpack(self.recipe, place)
         shutil.copytree(source / "tests", tree / "tests")
         put_program(self.supplies, self.recipe, side, tree / "jq")
@@ -64,7 +64,7 @@ class JqSuite(ProgramSuite):
 
 
 def judge_programs(printed: bytes, seconds: float) -> Outcome:
-    """The outcome of a file of programs, from what jq says about each."""
+    """The outcome of a file of programs, from what jq prints about each."""
     cases: dict[str, Verdict] = {}
     objections = []
     line, ended = "", False

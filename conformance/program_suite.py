@@ -1,8 +1,8 @@
-"""What all suites of programs do alike: trees, keys, areas.
+"""The base class of all suites: it makes trees, keys and areas.
 
-Owns `ProgramSuite`. A suite says how its tree is made for a side, which tests there are and
-how one is run in an area; the rest is here. Rules: a side's tree is made once and kept in
-the build cache; each test gets a fresh copy of it.
+Owns `ProgramSuite`. A suite defines how the tree of a side is made, which tests there are and
+how one is run in an area; everything else is here. Rules: the tree of a side is made once and
+kept in the build cache; each test gets a fresh copy of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TREE = "tree"
 
 
 class _PatientArea:
-    """An area in which every time limit is some times as long."""
+    """An area that multiplies every time limit."""
 
     def __init__(self, area: Area, patience: float) -> None:
         self._area = area
@@ -53,7 +53,7 @@ class ProgramSuite(ABC):
     """The test suite of the tarball that a recipe pins."""
 
     code: Sequence[str]
-    """The files of this package, besides the ones of all suites, that decide outcomes."""
+    """The files of this package that decide outcomes, besides those of all suites."""
     patience: float = 1.0
     """See `Suite.patience`."""
 
@@ -67,7 +67,7 @@ class ProgramSuite(ABC):
         self._template: NativeTemplate | None = None
         self._image: Snapshot | None = None
 
-    # What a suite says.
+    # What a suite defines.
 
     def ingredients(self, side: Side) -> Sequence[str]:
         """What a side's tree is made from, besides `code`."""
@@ -85,7 +85,7 @@ class ProgramSuite(ABC):
     def run_in(self, area: Area, test: str, side: Side) -> Outcome:
         """Run one test in an area of its own."""
 
-    # What follows from it.
+    # What follows from that.
 
     def reference(self, side: Side) -> str:
         """An ingredient: the key of the reference build, on which only the native tree depends."""
@@ -98,7 +98,7 @@ class ProgramSuite(ABC):
             self.tree(side)
 
     def tree(self, side: Side) -> Path:
-        """The side's tree, as tests see it."""
+        """The tree of a side, as its tests see it."""
         if side not in self._trees:
             folder = self.supplies.made(
                 f"conformance-{self.name}-{side}",

@@ -1,7 +1,7 @@
-"""QuickJS's own tests: scripts that throw when something is not as it should be.
+"""QuickJS's own tests: scripts that throw an exception when a check fails.
 
-Owns which they are, as the Makefile's target `test` lists them, and how one is run. Left
-out are the two that load a shared library (L007). Rule: a script passes if it ends with
+Owns the list of scripts, which it reads from the Makefile's target `test`, and how one is run. The
+two scripts that load a shared library do not run (L007). Rule: a script passes if it exits with
 status 0.
 """
 
@@ -32,7 +32,7 @@ class QuickjsSuite(ProgramSuite):
         super().__init__(supplies, "quickjs", "QuickJS")
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """tests/, the Makefile, and qjs where a build has it."""
+        """Make tests/, the Makefile, and qjs where a build has it."""
         source = self.supplies.unpack(self.recipe, place)
         shutil.copytree(source / "tests", tree / "tests")
         shutil.copy2(source / "Makefile", tree / "Makefile")
@@ -54,7 +54,7 @@ class QuickjsSuite(ProgramSuite):
 
 
 def listed_tests(makefile: str) -> dict[str, list[str]]:
-    """The scripts of the target `test`, each with the arguments of its qjs."""
+    """The scripts of the target `test`, each with its arguments for qjs."""
     rule = re.search(r"^test: qjs\n((?:\t.*\n)+)", makefile, re.MULTILINE)
     if rule is None:
         raise ValueError("the Makefile has no rule 'test: qjs'")

@@ -148,7 +148,7 @@ def test_an_explanation_of_a_passing_test_is_needless() -> None:
     [
         ("[[sh]]\ntests = []\nbecause = 'x'", "tests must be"),
         ("[[sh]]\ntests = ['a']\nbecause = ' '", "because must"),
-        ("[[sh]]\ntests = ['a']\nbecause = 'x'\nwhy = 'y'", "'why' is not a field"),
+        ("[[sh]]\ntests = ['a']\nbecause = 'x'\nwhy = 'y'", "'why' is an unknown field"),
     ],
 )
 def test_a_bad_explanation_names_the_entry(tmp_path: Path, text: str, complaint: str) -> None:

@@ -47,7 +47,7 @@ def test_unknown_recipe_is_told_with_those_there_are(
     command.add("tool")
     assert main(["wool"]) == 1
     error = capsys.readouterr().err
-    assert "there is no recipe 'wool'" in error
+    assert "unknown recipe: 'wool'" in error
     assert "Recipes: tool." in error
 
 

@@ -1,8 +1,8 @@
-"""What a build shows while it runs.
+"""The display of a running build.
 
-On a terminal: one line per recipe with its step and elapsed times, kept up to date.
-Elsewhere: one plain line per event, fit for a log. Rule: the same events feed both,
-and they may come from any thread.
+On a terminal, it shows one line per recipe with its step and elapsed times. Elsewhere, it prints
+one plain line per event, for a log. Rule: both get the same events, which may come from any
+thread.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MARKS: dict[State, tuple[str, str]] = {
 
 
 class Progress(Protocol):
-    """Where a build reports to."""
+    """Receives the events of a build."""
 
     def add(self, name: str, version: str) -> None:
         """A recipe takes part in this build."""
@@ -38,10 +38,10 @@ class Progress(Protocol):
         """The recipe begins a step."""
 
     def end(self, name: str, state: State, note: str) -> None:
-        """The recipe is done."""
+        """The recipe ends."""
 
     def say(self, message: str) -> None:
-        """Something about the whole build."""
+        """A message about the whole build."""
 
     def __enter__(self) -> Self: ...
 
@@ -54,12 +54,12 @@ class Progress(Protocol):
 
 
 def progress_on(console: Console) -> Progress:
-    """The display that fits the console."""
+    """The display that suits the console."""
     return LiveProgress(console) if console.is_terminal else PlainProgress(console)
 
 
 def seconds_text(seconds: float) -> str:
-    """4.2 s, 1 min 05 s."""
+    """The time as text: 4.2 s, 1 min 05 s."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
@@ -91,7 +91,7 @@ class _Row:
 
 
 class _Rows:
-    """What both displays keep: a row for each recipe, under a lock."""
+    """What both displays have: a row for each recipe, and a lock."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -33,7 +33,7 @@ def send(caller: Caller, signo: int) -> None:
 
 
 @pytest.mark.syscalls("rt_sigaction")
-def test_actions_are_set_and_told(caller: Caller) -> None:
+def test_signal_actions_are_set_and_read_back(caller: Caller) -> None:
     caller.handle(Signal.SIGUSR1, 77, SA_RESTART, USR2)
     old = caller.room(20)
     caller.ok("rt_sigaction", Signal.SIGUSR1, 0, old, 8)

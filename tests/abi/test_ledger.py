@@ -51,7 +51,7 @@ def end_all(sandbox: Sandbox) -> None:
         sandbox.kernel.kill_all()
 
 
-def test_all_is_given_back_when_the_processes_end(sandbox: Sandbox) -> None:
+def test_everything_is_given_back_when_the_processes_end(sandbox: Sandbox) -> None:
     before = kernel_bytes(sandbox)
     caller = sandbox.process()
     one_of_each(caller)
@@ -72,7 +72,7 @@ def test_all_is_given_back_when_the_processes_end(sandbox: Sandbox) -> None:
     assert sandbox.kernel.pipes.in_use == 0
 
 
-def test_all_is_given_back_when_it_is_closed(sandbox: Sandbox, caller: Caller) -> None:
+def test_everything_is_given_back_when_it_is_closed(sandbox: Sandbox, caller: Caller) -> None:
     before = kernel_bytes(sandbox)
     one_of_each(caller)
     for child in list(caller.process.children.values()):
@@ -240,7 +240,9 @@ def test_udp_queues_are_held_by_the_limit(small: Sandbox) -> None:
     assert small.kernel.ledger.used <= 4 * MIB + KERNEL_UNCHARGED_MAX
 
 
-def test_most_of_a_piece_that_was_read_is_freed(sandbox: Sandbox, caller: Caller) -> None:
+def test_data_that_was_read_is_freed_even_if_a_byte_is_left(
+    sandbox: Sandbox, caller: Caller
+) -> None:
     """A byte that is left does not keep the 64 KiB that came with it."""
     tracemalloc.start()
     try:
@@ -265,7 +267,7 @@ def wide() -> Caller:
     return Sandbox(Limits(max_open_files=40_000)).process()
 
 
-def test_sockets_are_counted_also_those_that_nobody_accepted(wide: Caller) -> None:
+def test_sockets_are_counted_even_if_nobody_accepts_them(wide: Caller) -> None:
     listener(wide, 5000, backlog=BACKLOG_MAX)
     for _ in range(BACKLOG_MAX):
         wide.ok("close", connection(wide, 5000))
@@ -277,7 +279,7 @@ def test_sockets_are_counted_also_those_that_nobody_accepted(wide: Caller) -> No
         wide.ok("socket", AF_UNIX, STREAM, 0)
 
 
-def test_those_who_wait_outside_of_a_full_listener_are_bounded(wide: Caller) -> None:
+def test_clients_that_wait_for_a_full_listener_are_bounded(wide: Caller) -> None:
     listening = listener(wide, 5000, backlog=0)
 
     def knock() -> int:

@@ -96,7 +96,7 @@ def test_the_driver_keeps_filters_for_the_harness(tmp_path: Path) -> None:
     assert judge(kept, 0.1, timed_out=False).verdict is Verdict.PASS
 
 
-def test_trying_out_an_option_of_diff_is_no_comparison(tmp_path: Path) -> None:
+def test_probing_an_option_of_diff_is_not_a_comparison(tmp_path: Path) -> None:
     script = "( diff -a it.right it.right >/dev/null 2>&1 ) && echo AFLAG\n"
     kept = drive(tmp_path, script, right="1\n")
     assert kept["log"] == b"AFLAG\n"

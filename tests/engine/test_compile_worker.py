@@ -205,7 +205,7 @@ def test_a_compilation_is_ended_at_once(engine: WasmtimeEngine, pool: CompilePoo
     engine.compile_apart(order(WASM))
 
 
-def test_one_that_waits_or_is_already_cancelled_never_begins(engine: WasmtimeEngine) -> None:
+def test_a_cancelled_compilation_never_begins(engine: WasmtimeEngine) -> None:
     running, _ = start_slow(engine)
     waiting = Compiling(engine, order(slow(1), shape=NO_LIMITS))
     cancelled = order(WASM)
@@ -220,7 +220,7 @@ def test_one_that_waits_or_is_already_cancelled_never_begins(engine: WasmtimeEng
     running.result()
 
 
-def test_who_has_used_least_goes_first(engine: WasmtimeEngine, pool: CompilePool) -> None:
+def test_the_sandbox_that_used_least_goes_first(engine: WasmtimeEngine, pool: CompilePool) -> None:
     running, _ = start_slow(engine)
     begun: list[float] = []
 
@@ -252,7 +252,9 @@ def test_a_small_module_does_not_wait_for_a_large_one(engine: WasmtimeEngine) ->
     running.result()
 
 
-def test_no_more_wait_than_the_queue_holds(engine: WasmtimeEngine, pool: CompilePool) -> None:
+def test_a_full_queue_refuses_further_compilations(
+    engine: WasmtimeEngine, pool: CompilePool
+) -> None:
     running, _ = start_slow(engine)
     waiting = Compiling(engine, order(variant(1), queue=1))
     wait_until(lambda: pool.waiting() == 1)
@@ -263,7 +265,7 @@ def test_no_more_wait_than_the_queue_holds(engine: WasmtimeEngine, pool: Compile
         each.result()
 
 
-def test_who_waits_for_a_module_that_another_compiles_gets_that(
+def test_a_module_that_is_being_compiled_serves_all_who_wait_for_it(
     engine: WasmtimeEngine, pool: CompilePool
 ) -> None:
     running, _ = start_slow(engine)
@@ -362,7 +364,7 @@ def test_a_forked_host_has_workers_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("interpreter", ["/bin/true", "/bin/cat", "/no/such/python", "/bin/sh"])
-def test_an_interpreter_that_is_none_is_told(
+def test_an_unusable_interpreter_is_reported(
     engine: WasmtimeEngine, monkeypatch: pytest.MonkeyPatch, interpreter: str
 ) -> None:
     monkeypatch.setenv("WASMSAND_PYTHON", interpreter)

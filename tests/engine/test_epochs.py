@@ -196,7 +196,7 @@ def test_recursion_in_a_signal_handler_is_a_stack_overflow(engine: WasmtimeEngin
     assert raised.kind is TrapKind.STACK
 
 
-def test_calling_what_is_not_there_is_a_bug_of_the_host(engine: WasmtimeEngine) -> None:
+def test_calling_a_missing_function_is_a_bug_of_the_host(engine: WasmtimeEngine) -> None:
     def tick() -> None:
         assert host.instance is not None
         host.instance.call("memory")

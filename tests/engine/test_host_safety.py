@@ -66,7 +66,7 @@ class _Counting(list[tuple[int, ...]]):
         pass
 
 
-def test_exceptions_without_end_are_collected_or_refused(engine: WasmtimeEngine) -> None:
+def test_endless_exceptions_are_collected_or_refused(engine: WasmtimeEngine) -> None:
     start = """(local $i i32) (loop $again
       (block $caught (try_table (catch_all $caught) (throw $oops (i64.const 1))))
       (local.set $i (i32.add (local.get $i) (i32.const 1)))

@@ -134,7 +134,7 @@ def test_an_image_of_more_memory_makes_the_instance_grow(engine: WasmtimeEngine)
     instance.close()
 
 
-def test_where_an_image_of_less_memory_ends_there_are_zeros(engine: WasmtimeEngine) -> None:
+def test_memory_beyond_a_smaller_image_is_zero(engine: WasmtimeEngine) -> None:
     image = captured(engine, program("", pages=2), {DATA: b"image"})
     data = f'(data (i32.const {5 * PAGE - 6}) "module")'
     instance = load(engine, program("", pages=5, more=data)).instantiate(MIB, image)
@@ -213,7 +213,7 @@ def test_variables_are_part_of_an_image(engine: WasmtimeEngine) -> None:
     again.close()
 
 
-def test_an_image_with_variables_that_the_module_has_not_is_refused(engine: WasmtimeEngine) -> None:
+def test_an_image_with_variables_that_the_module_lacks_is_refused(engine: WasmtimeEngine) -> None:
     image = captured(engine, program("", more=VARIABLE), {})
     with pytest.raises(ModuleRejected, match="another program"):
         load(engine, program("")).instantiate(MIB, image)

@@ -86,7 +86,9 @@ def test_without_tokens_sandboxes_are_in_the_servers_process(open_server: Server
 
 
 @pytest.mark.parametrize(("isolation", "processes"), [("process", 1), ("none", 0)])
-def test_the_option_has_the_last_word(tokens: Path, isolation: str, processes: int) -> None:
+def test_the_isolation_option_overrides_the_tokens(
+    tokens: Path, isolation: str, processes: int
+) -> None:
     options = ("--isolation", isolation, "--spare-processes", "1")
     with serving("--tokens-file", str(tokens), *options) as server:
         before = sandbox_processes(server)

@@ -73,7 +73,7 @@ def test_a_header_that_is_too_long_is_refused() -> None:
         assert received == b"" or b'"code":"bad_request"' in received
 
 
-def test_what_is_no_http_is_refused_in_our_shape() -> None:
+def test_a_request_that_is_not_http_gets_a_json_error() -> None:
     with server_in_this_process(SHORT) as client, raw_connection(client) as connection:
         connection.sendall(b"hello\r\n\r\n")
         _, received = seconds_until_closed(connection)

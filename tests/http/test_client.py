@@ -103,7 +103,7 @@ def test_an_expired_sandbox_says_so() -> None:
         sandbox.kill()
 
 
-def test_the_token(client: Client) -> None:
+def test_a_token_is_required_if_the_server_has_one(client: Client) -> None:
     with serving(environ={"WASMSAND_TOKENS": TOKEN}) as server:
         with Sandbox.connect(server.url, token=TOKEN) as sandbox:
             assert sandbox.commands.run("echo in").stdout == "in\n"
@@ -133,7 +133,7 @@ def test_a_quota_is_a_server_error() -> None:
         "http://h:99999",
     ],
 )
-def test_urls_that_are_none(url: str) -> None:
+def test_invalid_urls_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match="url"):
         Sandbox.connect(url)
 
@@ -143,13 +143,13 @@ def test_a_directory_of_tools_cannot_be_sent(client: Client) -> None:
         Sandbox.connect(client.url, options=SandboxOptions(wasm_dir="/tmp"))
 
 
-def test_a_server_that_is_not_there() -> None:
+def test_an_unreachable_server_is_reported() -> None:
     port = free_port()
     with pytest.raises(ConnectionLostError, match=rf"127\.0\.0\.1:{port}.*Connection refused"):
         Sandbox.connect(f"http://127.0.0.1:{port}")
 
 
-def test_something_else_than_our_server() -> None:
+def test_another_kind_of_server_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:
@@ -163,7 +163,7 @@ def test_something_else_than_our_server() -> None:
             Sandbox.connect(f"http://127.0.0.1:{listener.getsockname()[1]}")
 
 
-def test_a_server_that_is_killed_and_started_again() -> None:
+def test_a_restarted_server_has_lost_its_sandboxes() -> None:
     server = ServerProcess()
     sandbox = Sandbox.connect(server.url)
     idle = Sandbox.connect(server.url)
@@ -221,7 +221,7 @@ def test_connections_are_kept_and_closed_ones_replaced(client: Client) -> None:
         assert sandbox.commands.run("echo again").stdout == "again\n"
 
 
-def test_a_file_larger_than_the_server_takes() -> None:
+def test_a_file_beyond_the_upload_limit_is_refused() -> None:
     with serving("--max-upload-bytes", "1000000") as server, Sandbox.connect(server.url) as sandbox:
         with pytest.raises(ServerError, match="--max-upload-bytes") as caught:
             sandbox.files.write("big", b"x" * 8_000_000)

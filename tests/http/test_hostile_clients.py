@@ -191,7 +191,7 @@ def test_headers_that_never_end_keep_nobody_out() -> None:
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     ],
 )
-def test_whoever_shows_no_token_is_cut_off_soon(server: ServerProcess, data: bytes) -> None:
+def test_clients_without_a_token_are_cut_off_soon(server: ServerProcess, data: bytes) -> None:
     with flood(server.url, 20, data) as connections:
         wait_until_closed(connections, 60)
 

@@ -103,7 +103,7 @@ def test_a_circle_is_refused_through_many_paths(computer: Computer) -> None:
     assert errno_of(watch, made[0][0], made[0][0]) is Errno.ELOOP
 
 
-def test_ways_from_a_file_to_the_top_are_counted(computer: Computer) -> None:
+def test_paths_from_a_file_to_the_top_are_counted(computer: Computer) -> None:
     inner, source = new(computer), event(computer)
     watch(inner, source)
     tops = [new(computer) for _ in range(501)]
@@ -129,7 +129,7 @@ def test_any_number_of_epoll_files_may_watch_a_file_themselves(computer: Compute
     assert all(ready(epoll) for epoll in watchers)
 
 
-def test_a_call_asks_each_file_once_however_many_ways_lead_to_it(computer: Computer) -> None:
+def test_a_call_polls_each_file_once_however_many_paths_lead_to_it(computer: Computer) -> None:
     """Epoll files in fan-out, in five layers: there are 40^4 ways through them."""
     made = layers(computer, 5, 40)
     top = new(computer)
@@ -200,7 +200,7 @@ def test_a_file_that_is_closed_is_no_longer_watched(computer: Computer) -> None:
     assert computer.kernel.watches.count == 0
 
 
-def test_a_one_shot_that_was_shot_is_ready_again_after_a_change(computer: Computer) -> None:
+def test_a_used_one_shot_watch_is_ready_again_when_modified(computer: Computer) -> None:
     epoll, source = new(computer), event(computer, 1)
     watch(epoll, source, events=POLLIN | EPOLLONESHOT)
     assert len(ready(epoll)) == 1

@@ -80,7 +80,7 @@ def test_opening_for_both_never_waits(computer: Computer, process: Process) -> N
     assert both.read(10) == b"self"
 
 
-def test_an_access_mode_that_is_none_is_refused(computer: Computer, process: Process) -> None:
+def test_an_invalid_access_mode_is_refused(computer: Computer, process: Process) -> None:
     assert errno_of(lambda: computer.open(process, PATH, O_ACCMODE)) is Errno.EINVAL
     assert not computer.kernel.fifos
 

@@ -402,7 +402,7 @@ def test_strangers_cannot_change_the_foreground(computer: Computer, slave: Termi
     )
 
 
-def test_tostop_is_asked_of_the_settings(slave: TerminalFile) -> None:
+def test_tostop_is_read_from_the_settings(slave: TerminalFile) -> None:
     assert not slave.stops_background_writers
     slave.terminal.discipline.termios.lflag |= TOSTOP
     assert slave.stops_background_writers

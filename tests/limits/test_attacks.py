@@ -33,7 +33,7 @@ def test_names_are_unique_and_each_says_what_to_run() -> None:
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
-def test_an_attack_is_held(attack: Attack) -> None:
+def test_an_attack_is_contained(attack: Attack) -> None:
     child = subprocess.run(
         [sys.executable, "-m", "tests.limits.attack", attack.name],
         capture_output=True,

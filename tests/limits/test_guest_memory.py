@@ -35,7 +35,7 @@ NEVER_REST = frozenset(
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_the_ledger_has_what_the_host_lost_and_the_limit_holds(name: str) -> None:
+def test_the_ledger_matches_the_hosts_memory_and_the_limit_holds(name: str) -> None:
     measured = measure(name)
     assert measured.started >= 1
     stacks = ATTACKS[name].copies * STACK if "stack" in name or "recursion" in name else 0

@@ -73,7 +73,7 @@ print("done", sorted(refused))
 """
 
 
-def test_epoll_files_in_fan_out(sandbox: Sandbox) -> None:
+def test_epolls_that_fan_out_are_refused_beyond_a_number_of_paths(sandbox: Sandbox) -> None:
     assert attack(sandbox, FAN_OUT) == "done ['EINVAL']\n"
 
 
@@ -99,11 +99,11 @@ print(refused_above, refused_below)
 """
 
 
-def test_a_chain_of_epoll_files(sandbox: Sandbox) -> None:
+def test_a_chain_of_epolls_is_refused_beyond_a_length(sandbox: Sandbox) -> None:
     assert attack(sandbox, CHAIN) == "180 20\n"
 
 
-def test_watches_without_end(sandbox: Sandbox) -> None:
+def test_endless_epoll_watches_are_refused(sandbox: Sandbox) -> None:
     script = """
 import errno, os, select
 source, sink = os.pipe()
@@ -124,7 +124,7 @@ os.write(sink, b"x")
     assert attack(sandbox, script) == "ENOSPC 8192\n"
 
 
-def test_connections_that_nobody_accepts(sandbox: Sandbox) -> None:
+def test_connections_that_nobody_accepts_are_limited(sandbox: Sandbox) -> None:
     script = """
 import errno, socket
 listeners = []
@@ -147,7 +147,7 @@ except OSError as error:
     assert attack(sandbox, script, 30_000) == "ENOBUFS True\n"
 
 
-def test_datagrams_that_nobody_reads(sandbox: Sandbox) -> None:
+def test_datagrams_that_nobody_reads_are_limited(sandbox: Sandbox) -> None:
     script = """
 import errno, socket
 receivers = []
@@ -167,7 +167,7 @@ except OSError as error:
     assert attack(sandbox, script, 30_000) == "ENOBUFS\n"
 
 
-def test_what_is_queued_is_told(sandbox: Sandbox) -> None:
+def test_queued_data_is_reported(sandbox: Sandbox) -> None:
     script = """
 import os, sys
 pipes = [os.pipe() for _ in range(100)]

@@ -88,7 +88,7 @@ def test_objects_that_hold_each_other_a_million_deep_can_be_freed(sandbox: Sandb
         ("1 / 0", 1, None),
     ],
 )
-def test_how_a_program_ends(
+def test_a_python_program_ends_with_its_exit_code(
     sandbox: Sandbox, code: str, exit_code: int, stderr: str | None
 ) -> None:
     result = run(sandbox, code)
@@ -110,7 +110,7 @@ def test_a_writer_that_is_killed_leaves_what_it_had_written(sandbox: Sandbox) ->
     assert size % 1000 == 0
 
 
-def test_threads_are_held_by_max_processes() -> None:
+def test_threads_are_limited_by_max_processes() -> None:
     code = (
         "import threading, time\n"
         "try:\n"

@@ -134,7 +134,7 @@ def test_a_bad_request_is_answered_in_its_shape(
     assert shared.shell("echo on", time_limit_ms=30_000)["stdout"] == "on\n"
 
 
-def test_fields_that_nobody_knows_and_empty_lines_are_ignored(shared: Peer) -> None:
+def test_unknown_fields_and_empty_lines_are_ignored(shared: Peer) -> None:
     shared.send("\n \r\n")
     assert shared.shell("echo on", path=None, trace=["x"])["stdout"] == "on\n"
 

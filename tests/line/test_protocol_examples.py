@@ -92,13 +92,13 @@ def test_a_command_that_takes_too_long(shared: Peer) -> None:
     }
 
 
-def test_what_was_printed_before_the_timeout_is_there(shared: Peer) -> None:
+def test_output_from_before_the_timeout_is_returned(shared: Peer) -> None:
     answer = shared.shell("echo out; echo err >&2; sleep 60", time_limit_ms=5000)
     assert (answer["stdout"], answer["stderr"]) == ("out\n", "err\n")
     assert answer["timed_out"] is True
 
 
-def test_the_time_limit_is_five_seconds_unless_told_otherwise(shared: Peer) -> None:
+def test_the_default_time_limit_is_five_seconds(shared: Peer) -> None:
     began = time.monotonic()
     answer = shared.ask({"type": "shell", "command": "sleep 60", "id": "1"})
     assert answer["timed_out"] is True
@@ -148,7 +148,7 @@ def test_files_with_a_mode_and_in_base64(shared: Peer) -> None:
     }
 
 
-def test_the_mode_is_0644_unless_told_otherwise(shared: Peer) -> None:
+def test_the_default_mode_is_0644(shared: Peer) -> None:
     for mode, expected in (("0600", "600"), ("755", "755"), (None, "644")):
         request = {"type": "write_file", "path": "/tmp/m", "content": "x", "id": "w"}
         assert shared.ask({**request, "mode": mode})["success"]

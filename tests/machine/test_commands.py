@@ -90,7 +90,7 @@ def test_a_command_that_prints_too_much_is_ended(engine: WasmtimeEngine) -> None
     assert living(machine) == []
 
 
-def test_what_is_left_in_the_background_goes_on_silently(machine: Machine) -> None:
+def test_a_background_process_continues_silently(machine: Machine) -> None:
     result = run(machine, "background")
     assert (result.stdout, result.exit_code) == (b"started", 0)
     assert living(machine) == [b"sleep"]
@@ -137,7 +137,7 @@ def test_signals_reach_a_guest_that_computes_and_one_that_waits(
         (["nonsense"], Errno.ENOEXEC),
     ],
 )
-def test_what_cannot_be_started_leaves_no_process(
+def test_a_program_that_cannot_be_started_leaves_no_process(
     engine: WasmtimeEngine, argv: list[str], errno: Errno
 ) -> None:
     machine = new_machine(

@@ -91,7 +91,7 @@ def test_files_are_the_same_after_saving_and_loading(change: Callable[[Machine],
     assert tree(loaded(saved(twin))) == tree(machine)
 
 
-def test_what_is_loaded_is_charged_as_it_was() -> None:
+def test_loaded_files_are_charged_as_before() -> None:
     machine = Machine()
     by_commands(machine)
     usage, twins = machine.kernel.root.space, loaded(saved(machine)).kernel.root.space
@@ -107,7 +107,7 @@ def test_links_and_holes_stay_links_and_holes() -> None:
     assert shell(twin, "stat -c %h a/two; tail -c 4 a/sparse; stat -c %U a/two") == "2\nend\nuser\n"
 
 
-def test_what_was_not_changed_is_not_saved() -> None:
+def test_unchanged_files_are_not_saved() -> None:
     machine = Machine()
     shell(machine, "cat /etc/passwd /bin/bash > /dev/null; echo x > x; rm x")
     with tarfile.open(fileobj=io.BytesIO(saved(machine))) as archive:

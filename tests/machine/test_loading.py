@@ -181,7 +181,7 @@ def test_the_hash_of_a_written_program_is_remembered_until_it_changes(
         run(machine, "/tmp/p")
 
 
-def test_what_guests_write_is_cached_apart_from_the_image(
+def test_programs_of_guests_are_cached_apart_from_the_image(
     machine: Machine, engine: GatedEngine, tmp_path: Path
 ) -> None:
     engine.gate.set()

@@ -10,7 +10,7 @@ from wasmsand.machine.lock import SandboxLock
 PATIENCE = 20.0
 
 
-def test_a_guest_that_gives_way_lets_a_waiting_host_in() -> None:
+def test_a_guest_that_yields_lets_a_waiting_host_in() -> None:
     lock = SandboxLock()
     rounds = 0
     stop = threading.Event()
@@ -40,7 +40,7 @@ def test_a_guest_that_gives_way_lets_a_waiting_host_in() -> None:
     assert rounds > 100
 
 
-def test_a_guest_goes_on_when_nobody_waits() -> None:
+def test_a_guest_continues_when_nobody_waits() -> None:
     lock = SandboxLock()
     lock.acquire()
     for _ in range(1000):

@@ -99,13 +99,13 @@ def test_one_preparation_is_under_way_at_a_time(host: Host) -> None:
     assert len(host.begun) == 1
 
 
-def test_a_host_where_nothing_starts_does_nothing(host: Host) -> None:
+def test_an_idle_host_prepares_nothing(host: Host) -> None:
     host.first()
     host.now += 100 * RENEWED_AFTER_SECONDS
     assert host.begun == []
 
 
-def test_images_that_processes_live_in_are_few(host: Host) -> None:
+def test_few_images_are_in_use_at_once(host: Host) -> None:
     held = [host.first()]
     while len(held) < IMAGES_MAX:
         host.start_after(RENEWED_AFTER_SECONDS)
@@ -121,7 +121,7 @@ def test_images_that_processes_live_in_are_few(host: Host) -> None:
 
 
 @pytest.mark.parametrize("failure", [OSError("no such files here"), ValueError("a bug")])
-def test_after_a_failure_starts_go_on_with_what_there_is(host: Host, failure: Exception) -> None:
+def test_after_a_failure_programs_start_from_the_old_image(host: Host, failure: Exception) -> None:
     first = host.first()
     host.failure = failure
     host.start_after(RENEWED_AFTER_SECONDS)
@@ -130,7 +130,7 @@ def test_after_a_failure_starts_go_on_with_what_there_is(host: Host, failure: Ex
     assert host.begun == []
 
 
-def test_the_environment_can_forbid_it(
+def test_the_environment_can_turn_renewal_off(
     engine: WasmtimeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []

@@ -285,7 +285,7 @@ def test_growth_by_one_thread_is_seen_by_the_others(engine: WasmtimeEngine) -> N
     assert result_of(engine, wat).exit_code in (18, 16)
 
 
-def test_thread_local_places_keep_what_each_thread_left_there(engine: WasmtimeEngine) -> None:
+def test_thread_local_places_keep_the_values_of_each_thread(engine: WasmtimeEngine) -> None:
     place = 640
     wat = threaded(
         f"(i32.store (i32.const {place}) (i32.const 100))",
@@ -304,7 +304,7 @@ def test_thread_local_places_keep_what_each_thread_left_there(engine: WasmtimeEn
     assert result_of(engine, wat).exit_code == 103
 
 
-def test_places_outside_of_the_memory_are_no_places(engine: WasmtimeEngine) -> None:
+def test_thread_local_places_outside_the_memory_are_efault(engine: WasmtimeEngine) -> None:
     wat = threaded(
         f"(i32.store (i32.const {SAID}) (i32.sub (i32.const 0) {start(1)}))",
         exit_with(),

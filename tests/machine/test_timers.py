@@ -80,7 +80,7 @@ def test_owners_that_are_cancelled_or_collected_leave_nothing() -> None:
     assert eventually(lambda: not service._running)
 
 
-def test_an_owner_that_asks_all_the_time_is_called_now_and_then() -> None:
+def test_an_owner_that_keeps_asking_is_called_at_a_bounded_rate() -> None:
     service, greedy = TimerService(start_thread), Owner(again=0)
     began = time.monotonic_ns()
     service.arm(greedy, 0)
@@ -114,7 +114,7 @@ REARMING = program(
 )
 
 
-def test_an_alarm_set_again_and_again_is_one_entry(engine: WasmtimeEngine) -> None:
+def test_an_alarm_that_is_set_repeatedly_is_one_entry(engine: WasmtimeEngine) -> None:
     machine = new_machine(engine, tried=wat_to_wasm(REARMING))
     service = _timer_service(engine)
     process = machine.start([b"tried"], environ={}, cwd="/tmp")

@@ -54,7 +54,7 @@ def test_a_deadline_ends_the_wait_and_a_late_wake_does_not_end_the_next_one() ->
             parker.park((queue,), time.monotonic_ns() - 1)
 
 
-def test_two_wakes_are_one() -> None:
+def test_two_wakes_count_as_one() -> None:
     lock = SandboxLock()
     first, second = WaitQueue(), WaitQueue()
     parker = Parker(lock)
@@ -127,7 +127,7 @@ def test_the_thread_ends_when_nothing_is_armed() -> None:
     assert len(started) == 3
 
 
-def test_an_owner_that_is_gone_is_forgotten() -> None:
+def test_an_owner_that_was_collected_is_forgotten() -> None:
     threads: list[threading.Thread] = []
     service = TimerService(partial(start_and_keep, threads))
     owner: Owner | None = Owner()

@@ -121,7 +121,7 @@ def test_headers_that_never_end_keep_nobody_out() -> None:
         b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
     ],
 )
-def test_whoever_shows_no_token_is_cut_off_soon(url: str, data: bytes) -> None:
+def test_clients_without_a_token_are_cut_off_soon(url: str, data: bytes) -> None:
     with flood(url, 20, data) as connections:
         wait_until_closed(connections, 60)
 

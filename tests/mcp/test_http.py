@@ -183,13 +183,13 @@ def test_a_token_that_can_be_guessed_is_refused() -> None:
     assert "a token must have at least 16 characters" in ended.stderr
 
 
-def test_a_page_of_another_site_cannot_use_it() -> None:
+def test_a_page_of_another_site_cannot_use_the_server() -> None:
     with http_server() as url:
         assert hello(url, Origin="http://evil.example")[0] == 403
         assert hello(url, Host="evil.example")[0] == 421
 
 
-def test_a_client_without_sessions_is_told_what_to_speak() -> None:
+def test_a_client_without_sessions_is_told_which_protocol_to_use() -> None:
     async def test() -> None:
         with http_server() as url:
             async with Client(url, mode="auto") as client:

@@ -111,7 +111,7 @@ def test_the_image_of_the_host_is_used() -> None:
 
 
 @pytest.mark.usefixtures("renewed")
-def test_what_is_random_or_of_the_start_is_of_the_start() -> None:
+def test_random_values_and_start_values_are_new_at_each_start() -> None:
     code = "import random, uuid; print(random.random(), uuid.uuid4())"
     with Sandbox() as sandbox:
         assert run(sandbox, f"python3 -c '{code}'") != run(sandbox, f"python3 -c '{code}'")

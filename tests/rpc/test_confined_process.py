@@ -63,7 +63,9 @@ def test_every_barrier_that_the_system_has_is_in_force(backend: ProcessBackend) 
     assert "unlimited" not in rows["Max data size"]
 
 
-def test_it_gets_no_descriptor_terminal_or_secret_of_its_parent(backend: ProcessBackend) -> None:
+def test_the_process_gets_no_descriptor_terminal_or_secret_of_its_parent(
+    backend: ProcessBackend,
+) -> None:
     assert os.getsid(backend.pid) == backend.pid
     environ = Path(f"/proc/{backend.pid}/environ").read_bytes()
     assert b"SOME_SECRET" not in environ
@@ -73,7 +75,7 @@ def test_it_gets_no_descriptor_terminal_or_secret_of_its_parent(backend: Process
     assert os.readlink(f"/proc/{backend.pid}/cwd") == "/"
 
 
-def test_what_it_did_before_it_does_still(tmp_path: Path) -> None:
+def test_a_confined_process_does_what_an_unconfined_one_does(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a").write_text("a")
     with Sandbox(isolation="process") as sandbox:

@@ -173,7 +173,7 @@ def test_a_long_command_does_not_hold_up_other_calls(sandbox: Sandbox) -> None:
     assert isinstance(outcome[0], SandboxClosedError)
 
 
-def test_more_than_fits_is_no_space_and_changes_nothing() -> None:
+def test_a_write_that_does_not_fit_is_no_space_and_changes_nothing() -> None:
     with Sandbox(isolation="process", fs_limit_bytes=100_000) as sandbox:
         sandbox.files.write("a", "old")
         for size in (99_999, 100_001, 5_000_000):
@@ -192,7 +192,7 @@ def test_a_failed_creation_leaves_no_process(tmp_path: Path) -> None:
     assert "wasmsand rpc" not in children
 
 
-def test_the_working_directory_is_no_place_to_load_code_from(
+def test_no_code_is_loaded_from_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("wasmsand", "json", "cffi"):
@@ -218,7 +218,7 @@ def test_the_process_ends_with_its_parent() -> None:
     wait_until(lambda: not exists(pid))
 
 
-def test_last_words_are_in_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_contains_the_last_output_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONHOME", "/nowhere")
     with pytest.raises(SandboxCrashedError, match=r"(?s)ended unexpectedly .*Its last words: .*"):
         Sandbox(isolation="process")

@@ -78,7 +78,7 @@ def test_a_spare_that_hangs_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None
         assert sandbox.commands.run("echo hi").stdout == "hi\n"
 
 
-def test_spares_end_when_they_are_wanted_no_longer() -> None:
+def test_spares_end_when_no_longer_wanted() -> None:
     keep_spare_processes(2)
     connections = [connection for _, connection in _spares._ready] if ready(2) else []
     keep_spare_processes(0)

@@ -39,7 +39,7 @@ async def processes(sandbox: AsyncSandbox) -> int:
     return len(await sandbox.commands.list())
 
 
-def test_the_loop_goes_on_while_a_command_runs() -> None:
+def test_the_event_loop_runs_while_a_command_runs() -> None:
     async def main() -> None:
         async with AsyncSandbox() as sandbox:
             command = asyncio.create_task(sandbox.commands.run("sleep 0.5; echo done"))
@@ -266,7 +266,7 @@ def test_errors_are_those_of_the_blocking_api() -> None:
     run(main())
 
 
-def test_the_program_ends_although_a_thread_still_waits() -> None:
+def test_the_program_can_end_while_a_thread_still_waits() -> None:
     async def main() -> None:
         sandbox = await AsyncSandbox.create()
         command = await sandbox.commands.start("sleep 60")

@@ -59,7 +59,7 @@ def run_host(script: str, *, expect: int | None = 0) -> str:
 
 
 @pytest.mark.parametrize("isolation", ["none", "process"])
-def test_what_was_inherited_is_refused_and_left_alone(isolation: str) -> None:
+def test_a_child_cannot_use_inherited_sandboxes_and_leaves_them_alone(isolation: str) -> None:
     output = run_host(
         f"""
         def make(): return Sandbox(isolation={isolation!r})

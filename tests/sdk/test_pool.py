@@ -52,7 +52,7 @@ def test_a_failing_setup_is_raised_where_a_sandbox_is_taken() -> None:
     assert all(repr(sandbox) == "<Sandbox killed>" for sandbox in made)
 
 
-def test_closing_kills_what_was_not_taken() -> None:
+def test_closing_kills_the_sandboxes_that_were_not_taken() -> None:
     pool = SandboxPool(2)
     wait_until_full(pool)
     ready = list(pool._ready)

@@ -57,7 +57,7 @@ def test_poll_and_exit_code(sandbox: Sandbox) -> None:
     assert "exit_code=7" in repr(command)
 
 
-def test_given_stdin_is_all_there_is(sandbox: Sandbox) -> None:
+def test_after_a_given_stdin_nothing_can_be_written(sandbox: Sandbox) -> None:
     command = sandbox.commands.start("wc -c", stdin="four")
     with pytest.raises(CommandError, match=r"^(EBADF|EPIPE): "):
         command.write_stdin("more")
@@ -177,7 +177,7 @@ def test_a_program_that_does_not_exist_cannot_be_started(sandbox: Sandbox) -> No
         sandbox.commands.start(["no-such-program"])
 
 
-def test_killing_the_sandbox_releases_who_waits(make_sandbox: MakeSandbox) -> None:
+def test_killing_the_sandbox_releases_waiting_calls(make_sandbox: MakeSandbox) -> None:
     sandbox = make_sandbox()
     command = sandbox.commands.start("sleep 60")
     threading.Timer(0.3, sandbox.kill).start()
@@ -199,7 +199,7 @@ def test_the_list_of_processes(sandbox: Sandbox) -> None:
     assert process.memory_bytes > 0
 
 
-def test_usage_tells_what_is_used(sandbox: Sandbox) -> None:
+def test_usage_reports_what_is_used(sandbox: Sandbox) -> None:
     before = sandbox.usage()
     sandbox.files.write("a", b"x" * 100_000)
     command = sandbox.commands.start("sleep 60")

@@ -51,7 +51,7 @@ def test_a_single_file_goes_in_and_comes_out(sandbox: Sandbox, tmp_path: Path) -
     assert (tmp_path / "new" / "copy").read_text() == "echo hi\n"
 
 
-def test_uploading_what_is_not_there(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_uploading_a_missing_file_is_an_error(sandbox: Sandbox, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         sandbox.files.upload(tmp_path / "nothing", "x")
     with pytest.raises(NotFoundError):
@@ -71,7 +71,7 @@ def test_links_that_lead_outside_are_not_downloaded(sandbox: Sandbox, tmp_path: 
     assert sorted(os.listdir(tmp_path / "t")) == ["d", "f", "here"]
 
 
-def test_nothing_is_written_through_a_link_that_is_there(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_nothing_is_written_through_an_existing_link(sandbox: Sandbox, tmp_path: Path) -> None:
     outside, target = tmp_path / "outside", tmp_path / "target"
     outside.mkdir()
     target.mkdir()
@@ -168,7 +168,7 @@ def test_an_absolute_name_is_taken_as_relative(sandbox: Sandbox) -> None:
     [b"no archive", b"\x1f\x8bno gzip", b"x" * 5000, gzip.compress(b"x" * 5000)[:30]],
     ids=["text", "gzip", "long", "cut"],
 )
-def test_what_is_no_archive_is_refused(sandbox: Sandbox, data: bytes) -> None:
+def test_data_that_is_not_an_archive_is_refused(sandbox: Sandbox, data: bytes) -> None:
     with pytest.raises(ArchiveError, match=r"^EINVAL: .*not a tar archive"):
         sandbox.files.import_tar(data)
 

@@ -41,7 +41,7 @@ def test_list_shows_version_licence_and_what_is_not_built(
     assert lines[1].split() == ["tool", "1.0", "no", "MIT", "a", "test"]
 
 
-def test_unknown_recipe_is_told_with_those_there_are(
+def test_an_unknown_recipe_is_reported_with_the_known_ones(
     command: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command.add("tool")
@@ -99,7 +99,7 @@ def test_clean_removes_what_was_built_and_keeps_sources(
 
 @needs_tools
 @pytest.mark.slow
-def test_terminated_command_stops_tidily(command: World, tmp_path: Path) -> None:
+def test_a_terminated_build_stops_without_a_traceback(command: World, tmp_path: Path) -> None:
     command.add("tool", script='#!/bin/sh\nmkdir -p "$2"; sleep 600 & wait\n')
     program = (
         "import sys; from pathlib import Path; from userland.builder import cli\n"

@@ -91,7 +91,7 @@ def test_names_left_in_a_module_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\x7fELF", MAGIC + b"\2\x05\x01\x09"])
-def test_what_is_no_module_is_refused(tmp_path: Path, data: bytes) -> None:
+def test_a_file_that_is_not_a_module_is_refused(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(BadModule):
         check(tmp_path, data)
 

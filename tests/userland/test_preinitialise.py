@@ -72,7 +72,9 @@ def exit_code(image: Path, program: str) -> int:
         machine.close()
 
 
-def test_names_start_prepared_and_the_plain_path_from_nothing(world: World, tmp_path: Path) -> None:
+def test_names_start_prepared_and_the_plain_path_from_the_beginning(
+    world: World, tmp_path: Path
+) -> None:
     pair = built(world, tool())
     stored = store_programs([pair], world.cache, lambda step: None)
     image = tmp_path / "image"

@@ -54,13 +54,13 @@ def open_shell(machine: Machine) -> Screen:
     return screen
 
 
-def test_a_terminal_is_one_to_the_c_library(machine: Machine) -> None:
+def test_the_c_library_recognises_a_terminal(machine: Machine) -> None:
     screen = Screen(machine.open_terminal([b"libc"], environ=ENVIRONMENT, cwd="/tmp"))
     assert screen.shows(b"a terminal: 1 1")
     assert screen.terminal.wait(PATIENCE) == 0
 
 
-def test_keys_stop_continue_and_end_it(machine: Machine) -> None:
+def test_keys_stop_continue_and_end_a_wasi_program(machine: Machine) -> None:
     screen = open_shell(machine)
     screen.type(b"copy\n")
     screen.type(b"hello\n")
@@ -77,7 +77,7 @@ def test_keys_stop_continue_and_end_it(machine: Machine) -> None:
     assert screen.terminal.wait(PATIENCE) == 7
 
 
-def test_in_the_background_it_is_stopped_when_it_reads(machine: Machine) -> None:
+def test_a_wasi_program_in_the_background_stops_when_it_reads(machine: Machine) -> None:
     screen = open_shell(machine)
     screen.type(b"copy & sleep 1; jobs\n")
     assert screen.shows(b"Stopped")

@@ -58,7 +58,7 @@ def read_all(source: LineReader) -> list[bytes | None]:
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_any_bytes_in_any_pieces(seed: int) -> None:
+def test_lines_arrive_whole_from_any_pieces(seed: int) -> None:
     chance = random.Random(seed)
     limit = chance.choice((1, 10, 511, 512, 513, 2000))
     lines = [

@@ -52,7 +52,7 @@ def base(world: World) -> Beneath:
         (b"dir/deep/../back", b"/base/file"),
     ],
 )
-def test_what_stays_inside_is_found(world: World, path: bytes, same_as: bytes) -> None:
+def test_a_path_that_stays_inside_is_found(world: World, path: bytes, same_as: bytes) -> None:
     assert world.ns.resolve(ROOT, base(world), path) == world.find(same_as)
 
 
@@ -63,7 +63,7 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
-def test_what_leads_out_is_refused_by_every_way_in(world: World, path: bytes) -> None:
+def test_a_path_that_leads_out_is_refused_by_every_operation(world: World, path: bytes) -> None:
     ns, start, inside = world.ns, base(world), world.find(b"/base/file")
     for attempt in (
         lambda: ns.resolve(ROOT, start, path),

@@ -65,7 +65,7 @@ def test_chunks_written_in_any_order_are_found_in_order(order: str) -> None:
     assert [offset for offset, _ in content.extents()] == [n * STRIDE for n in range(4_000)]
 
 
-def test_cutting_and_punching_cost_what_goes_away() -> None:
+def test_truncating_and_punching_cost_what_they_remove() -> None:
     space = Space(1 << 40, 0)
     content = interleaved(space=space)
 
@@ -81,7 +81,7 @@ def test_cutting_and_punching_cost_what_goes_away() -> None:
     assert (content.chunks, space.used_blocks) == ({}, 0)
 
 
-def test_the_memory_of_a_large_file_is_freed_step_by_step_and_counts_till_then() -> None:
+def test_the_memory_of_a_large_file_is_freed_in_steps_and_counts_until_then() -> None:
     world = World(limits=Limits(fs_limit_bytes=8_000 * BLOCK_SIZE))
     space = world.tree.space
     tracemalloc.start()

@@ -268,7 +268,7 @@ def test_a_directory_that_was_closed_to_others_stays_closed(deep: World) -> None
     assert deep.find(DEEP) == deep.find(b"/dir/sub/leaf/file")
 
 
-def test_what_is_mounted_on_the_way_covers_what_was_there(deep: World) -> None:
+def test_a_mount_along_a_path_covers_what_was_there(deep: World) -> None:
     mounted = World()
     mounted.mkdir(b"/leaf")
     mounted.write(b"/leaf/file", b"mounted")

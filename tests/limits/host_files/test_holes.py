@@ -51,7 +51,7 @@ print(host.machine.kernel.root.space.used_blocks, files.stat("/tmp/f").size)
         ("files.write('/tmp/f', b'new', mode=0o600)", "1 3"),
     ],
 )
-def test_what_holes_seem_to_hold_is_never_read(work: str, told: str, repository: Path) -> None:
+def test_holes_are_never_read_as_data(work: str, told: str, repository: Path) -> None:
     """In a process of its own that may have 1 GiB."""
     child = subprocess.run(
         [sys.executable, "-c", CHILD.format(work=work)],
@@ -63,7 +63,7 @@ def test_what_holes_seem_to_hold_is_never_read(work: str, told: str, repository:
     assert (child.stdout, child.stderr[-2000:]) == (told + "\n", "")
 
 
-def test_a_file_of_holes_is_read_in_parts_only(host: Host) -> None:
+def test_a_file_of_holes_is_read_only_in_parts(host: Host) -> None:
     host.files.write("/tmp/f", b"x")
     host.truncate("/tmp/f", HUGE)
     with pytest.raises(KernelError, match=r"^EFBIG: /tmp/f has .* holes; read it in parts"):

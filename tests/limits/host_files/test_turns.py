@@ -109,7 +109,9 @@ def test_entries_that_vanish_are_left_out(host: Host) -> None:
     assert host.files.exists("/home/copy/da/f2")
 
 
-def test_a_walk_that_is_led_in_circles_ends(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_walk_through_directories_that_keep_moving_ends(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("wasmsand.machine.host_access._ENTRIES_OF_IMAGES", 0)
     host = Host(Limits(max_inodes=100))
     host.files.mkdir("/tmp/d/a0")

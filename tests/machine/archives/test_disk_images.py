@@ -14,7 +14,7 @@ from wasmsand.machine import Machine, read_disk_image, write_disk_image
 pytestmark = pytest.mark.no_userland
 
 
-def test_a_disk_image_leaves_out_what_no_path_leads_to(machine: Machine) -> None:
+def test_a_disk_image_omits_what_no_path_reaches(machine: Machine) -> None:
     """It would grow with the square of the depth, and could not be loaded."""
     namespace = machine.kernel.namespace
     node = namespace.resolve(ROOT, namespace.root, b"/tmp")
@@ -31,7 +31,7 @@ def test_a_disk_image_leaves_out_what_no_path_leads_to(machine: Machine) -> None
     assert len(twin.files.tree("/tmp")) == 4094 // 201 + 1
 
 
-def test_a_name_that_the_image_and_a_new_name_share_stays_one_file() -> None:
+def test_a_new_link_to_a_file_of_the_image_stays_one_file() -> None:
     builder = ImageBuilder()
     standard_tree(builder)
     builder.add_file(b"/opt/z", b"content")

@@ -115,7 +115,7 @@ def test_hard_links_are_exported_once_and_downloaded_as_links(
     assert machine.kernel.root.space.used_bytes <= 10 * MIB + 65536
 
 
-def test_a_downloaded_link_leads_to_nothing_but_files_of_the_archive(tmp_path: Path) -> None:
+def test_a_downloaded_link_leads_only_to_files_of_the_archive(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (tmp_path / "secret").write_text("mine")
@@ -136,7 +136,7 @@ def test_a_downloaded_link_leads_to_nothing_but_files_of_the_archive(tmp_path: P
     assert (tmp_path / "secret").stat().st_nlink == 1
 
 
-def test_a_downloaded_file_of_holes_takes_no_room(machine: Machine, tmp_path: Path) -> None:
+def test_a_downloaded_file_of_holes_takes_no_space(machine: Machine, tmp_path: Path) -> None:
     machine.files.write("/tmp/t/f", b"x")
     node = machine.kernel.namespace.resolve(ROOT, machine.kernel.namespace.root, b"/tmp/t/f")
     machine.kernel.namespace.resize(ROOT, node, 200 * MIB)
@@ -146,7 +146,7 @@ def test_a_downloaded_file_of_holes_takes_no_room(machine: Machine, tmp_path: Pa
     assert status.st_blocks * 512 < 10 * MIB
 
 
-def test_one_downloaded_file_of_holes_takes_no_room(machine: Machine, tmp_path: Path) -> None:
+def test_a_single_downloaded_file_of_holes_takes_no_space(machine: Machine, tmp_path: Path) -> None:
     machine.files.write("/tmp/f", b"x")
     node = machine.kernel.namespace.resolve(ROOT, machine.kernel.namespace.root, b"/tmp/f")
     machine.kernel.namespace.resize(ROOT, node, 200 * MIB)

@@ -60,7 +60,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("packed", BOMBS.values(), ids=BOMBS)
-def test_what_unpacks_to_much_takes_no_memory(packed: str, repository: Path) -> None:
+def test_an_archive_that_unpacks_to_much_takes_little_memory(packed: str, repository: Path) -> None:
     """In a process of its own, whose peak of memory is the kernel's word."""
     child = subprocess.run(
         [sys.executable, "-c", CHILD.format(packed=f"iter({packed})")],
@@ -112,7 +112,7 @@ def test_a_chain_of_extended_headers_is_refused(machine: Machine) -> None:
     ],
     ids=lambda records: next(f"{k}={v}"[:40] for k, v in records.items()),
 )
-def test_records_that_are_absurd_are_refused(machine: Machine, records: dict[str, str]) -> None:
+def test_absurd_records_are_refused(machine: Machine, records: dict[str, str]) -> None:
     info = member("a/b")
     info.pax_headers = records
     data = tar_archive((info, b""))
@@ -143,7 +143,7 @@ def disk_image_header() -> bytes:
 @pytest.mark.parametrize(
     "number", [b"\xff" * 12, b"\x80" + b"\xff" * 11, b"99999999999", b"-1", b"0x7", b"  \0 8"]
 )
-def test_numbers_of_a_header_that_are_absurd_are_refused_or_taken(
+def test_absurd_numbers_in_a_header_are_refused_or_accepted(
     machine: Machine, field: tuple[int, int], number: bytes
 ) -> None:
     start, length = field
@@ -173,7 +173,7 @@ def test_an_archive_that_is_cut_short_is_refused_wherever_it_is_cut(machine: Mac
     import_tar(machine, "/tmp/t", [data[:end]])
 
 
-def test_content_that_is_said_to_be_endless_is_not_skipped_for_ever(machine: Machine) -> None:
+def test_content_of_an_absurd_size_is_not_skipped_for_ever(machine: Machine) -> None:
     info = tarfile.TarInfo("volume")
     info.type = b"V"  # `tarfile` skips the content of types that it does not know
     info.size = 1 << 62

@@ -131,7 +131,7 @@ def test_mutated_archives_are_unpacked_or_refused_and_nothing_else(
     assert machine.kernel.root.space.used_blocks == 0
 
 
-def test_random_bytes_are_no_archive(machine: Machine) -> None:
+def test_random_bytes_are_refused(machine: Machine) -> None:
     choose = random.Random(11)
     for _ in range(300):
         data = choose.randbytes(choose.choice([1, 511, 512, 513, 5000]))

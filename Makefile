@@ -13,7 +13,7 @@ STAMP := $(VENV)/installed
 EXTRAS := $(VENV)/installed-extras
 
 # Directories that are ours to check; those of them that exist.
-TYPED := $(wildcard src tools bench userland conformance fuzz tests)
+TYPED := $(wildcard src scripts bench userland conformance fuzz tests)
 PYTEST := $(BIN)/python -m pytest
 # The recipes of a first impression; the others take longer to build.
 DEMO := bash coreutils grep sed gawk findutils diffutils
@@ -44,8 +44,8 @@ help:
 	@echo
 	@echo 'Then: .venv/bin/wasmsand --help'
 
-$(STAMP): pyproject.toml tools/make_venv
-	@tools/make_venv "$(PYTHON)" "$(VENV)"
+$(STAMP): pyproject.toml scripts/make_venv
+	@scripts/make_venv "$(PYTHON)" "$(VENV)"
 	@touch $@
 
 # What only tests and the site need, beyond a first impression: agent frameworks, mkdocs.
@@ -70,8 +70,9 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(TYPED)
-	$(BIN)/python tools/check_layers.py
-	$(BIN)/python tools/make_async.py --check
+	$(BIN)/python scripts/check_layers.py
+	$(BIN)/python scripts/make_async.py --check
+	$(BIN)/python scripts/option_table.py --check
 
 check: lint
 	$(PYTEST) -q -n auto -m 'not userland' $(ARGS)
@@ -100,4 +101,4 @@ wheel: build
 
 clean:
 	rm -rf $(VENV) dist build src/wasmsand/_image .mypy_cache .pytest_cache .ruff_cache
-	find src tests tools bench userland conformance fuzz -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests scripts bench userland conformance fuzz -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

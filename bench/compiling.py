@@ -21,11 +21,12 @@ from tests.engine.bombs import BLOCK, BOMBS, END, IF, LOOP, increments, module, 
 from tests.engine.orders import NO_LIMITS, order
 from wasmsand.engine.protocol import ModuleRejected
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
-from wasmsand.engine.wasmtime.compile_pool import MODE_VARIABLE, shared_pool
+from wasmsand.engine.wasmtime.compile_pool import shared_pool
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
+from wasmsand.engine.wasmtime.worker_process import MODE_VARIABLE
 from wasmsand.kernel.limits import MIB
 from wasmsand.kernel.vfs import ImageBuilder, standard_tree
-from wasmsand.machine import Machine
+from wasmsand.machine import CommandRequest, Machine
 
 _RUNS = 20
 _SHAPES = {
@@ -68,7 +69,7 @@ def _first_runs(machine: Machine, before: Callable[[], None], numbers: range) ->
         machine.files.write("/tmp/p", _program(number), mode=0o755)
         before()
         began = time.perf_counter()
-        completed = machine.run([b"/tmp/p"], environ={}, cwd="/")
+        completed = machine.run(CommandRequest(("/tmp/p",), {}, "/"))
         seconds.append(time.perf_counter() - began)
         assert completed.exit_code == 0
     print(f"{statistics.median(seconds) * 1e3:.1f} ms (best {min(seconds) * 1e3:.1f})")

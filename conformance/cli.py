@@ -53,15 +53,15 @@ _SUITES: dict[str, Callable[[Supplies], Suite]] = {
 
 _DESCRIPTION = """\
 Run the programs' own test suites in the sandbox and natively, side by side, and write
-the tables of docs/conformance.md. The build cache keeps every outcome under a key of
-everything that decides it, so a second run of the same code takes no time.
+the tables of docs/conformance.md. Outcomes are stored in the build cache, keyed by the content
+of everything that affects them, so a second run of the same code takes no time.
 """
 _EPILOG = """\
 examples:
   python -m conformance                          all suites; writes docs/conformance.md
   python -m conformance bash                     one suite
-  python -m conformance bash run-trap 'run-s*'   some tests; prints differences, writes no document
-  python -m conformance coreutils '*/mv/*'       likewise
+  python -m conformance bash run-trap 'run-s*'   some tests; shows differences, writes nothing
+  python -m conformance coreutils '*/mv/*'       some tests of another suite
 """
 
 
@@ -81,20 +81,23 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--fresh",
         choices=["native", "sandbox", "both"],
-        help="run this side again, even if outcomes are kept",
+        help="run this side again even if its outcome is cached",
     )
     parser.add_argument(
-        "--workers", type=int, default=2, help="how many tests run at once (default: %(default)s)"
+        "--workers",
+        type=int,
+        default=2,
+        help="number of tests to run at once (default: %(default)s)",
     )
     parser.add_argument(
         "--patience",
         type=float,
         default=1.0,
         metavar="TIMES",
-        help="multiply all time limits by this, for a busy machine (default: %(default)s)",
+        help="factor for the tests' time limits, for a busy machine (default: %(default)s)",
     )
     parser.add_argument(
-        "--document", type=Path, default=DOCUMENT, help="the document that gets the tables"
+        "--document", type=Path, default=DOCUMENT, help="file to write the tables to"
     )
     return parser
 

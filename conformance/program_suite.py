@@ -19,7 +19,7 @@ from conformance.native import NativeTemplate
 from conformance.sandboxed import image_with, sandbox_area
 from conformance.suite import SIDES, Outcome, Side
 from conformance.supplies import Supplies, Workplace, code_digest, product_digest
-from wasmsand.kernel.vfs import Snapshot
+from wasmsand.kernel.vfs import FrozenTree
 
 _CODE: Mapping[Side, Sequence[str]] = {
     "native": ("area.py", "native.py"),
@@ -65,7 +65,7 @@ class ProgramSuite(ABC):
         self._trees: dict[Side, Path] = {}
         self._lock = threading.Lock()
         self._template: NativeTemplate | None = None
-        self._image: Snapshot | None = None
+        self._image: FrozenTree | None = None
 
     # What a suite defines.
 

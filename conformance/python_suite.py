@@ -22,7 +22,7 @@ from conformance.program_suite import ProgramSuite
 from conformance.sandboxed import SandboxArea, image_with
 from conformance.suite import Outcome, Side, Verdict
 from conformance.supplies import Supplies, Workplace
-from wasmsand.kernel.vfs import ROOT, Snapshot
+from wasmsand.kernel.vfs import ROOT, FrozenTree
 from wasmsand.machine import Machine
 
 _DRIVER = Path(__file__).with_name("python_driver.sh")
@@ -121,7 +121,7 @@ def _ask_for_semaphores_without_fork(tests: Path) -> None:
     support.write_text(text.replace(asked, instead), encoding="utf-8")
 
 
-def _with_tests_in_library(image: Snapshot) -> Snapshot:
+def _with_tests_in_library(image: FrozenTree) -> FrozenTree:
     machine = Machine(image=image)
     namespace = machine.kernel.namespace
     target, link = f"{SandboxArea.tree}/{_TESTS}", f"/usr/{_LIBRARY}/test"

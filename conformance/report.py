@@ -128,10 +128,10 @@ def section(
     different = [c for c in comparisons if not c.as_native]
     if different:
         parts += [_by_limitation(different, explanations)]
-        parts += ["Differences and why:", _causes(different, explanations)]
+        parts += ["Differences and their causes:", _causes(different, explanations)]
     both = [c for c in comparisons if c.native.verdict is c.sandbox.verdict is Verdict.FAIL]
     if both:
-        parts += ["Fail natively as well:", _causes(both, explanations, needed=False)]
+        parts += ["Tests that fail on both sides:", _causes(both, explanations, needed=False)]
     return "\n\n".join(parts)
 
 
@@ -167,7 +167,7 @@ def _causes(
     comparisons: Sequence[Comparison], explanations: Sequence[Explanation], *, needed: bool = True
 ) -> str:
     """One row per cause, with the tests that it explains; then the tests without a cause."""
-    lines = ["| tests | limitation | why |", "|---|---|---|"]
+    lines = ["| tests | limitation | cause |", "|---|---|---|"]
     names = [comparison.test for comparison in comparisons]
     for entry in explanations:
         if concerned := [name for name in names if name in entry.tests]:

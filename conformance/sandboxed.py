@@ -16,9 +16,9 @@ from typing import ClassVar
 from conformance.area import Ended
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import Limits
-from wasmsand.kernel.vfs import ROOT, ImageBuilder, Snapshot, TreeFs
-from wasmsand.machine import Machine, MachineOptions
-from wasmsand.machine.terminal import HostTerminal
+from wasmsand.kernel.vfs import ROOT, FrozenTree, ImageBuilder, TreeFs
+from wasmsand.machine import CommandRequest, Machine, MachineOptions
+from wasmsand.machine.terminal import SandboxTerminal
 
 _FOLDER = "/tmp/suite"
 _OPTIONS = MachineOptions(limits=Limits(fs_limit_bytes=1 << 30))
@@ -43,8 +43,7 @@ class SandboxArea:
     ) -> Ended:
         """See `Area.run`; processes that a test leaves behind end with the machine."""
         began = time.monotonic()
-        words = [word.encode() for word in argv]
-        terminal = self._machine.open_terminal(words, cwd=cwd, environ=env)
+        terminal = self._machine.open_terminal(CommandRequest(tuple(argv), env, cwd))
         threading.Thread(target=_discard, args=(terminal,), daemon=True).start()
         exit_code = terminal.wait(timeout)
         seconds = time.monotonic() - began
@@ -62,7 +61,7 @@ class SandboxArea:
 
 
 @contextmanager
-def sandbox_area(image: Snapshot) -> Iterator[SandboxArea]:
+def sandbox_area(image: FrozenTree) -> Iterator[SandboxArea]:
     """An area in a new machine with the image of `image_with`."""
     machine = Machine(_OPTIONS, image=image)
     try:
@@ -72,7 +71,7 @@ def sandbox_area(image: Snapshot) -> Iterator[SandboxArea]:
         machine.close()
 
 
-def image_with(tree: Path) -> Snapshot:
+def image_with(tree: Path) -> FrozenTree:
     """The user space with a copy of `tree` at `SandboxArea.tree`."""
     machine = Machine()
     namespace = machine.kernel.namespace
@@ -101,6 +100,6 @@ def _mount_second_file_system(machine: Machine) -> None:
     namespace.mount(place, tree, source=b"tmpfs")
 
 
-def _discard(terminal: HostTerminal) -> None:
+def _discard(terminal: SandboxTerminal) -> None:
     while terminal.read():
         pass

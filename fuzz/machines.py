@@ -21,8 +21,8 @@ from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.compile_cache import VARIABLE
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.identity import Identity
-from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
-from wasmsand.machine import Machine, MachineOptions
+from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
+from wasmsand.machine import CommandRequest, Machine, MachineOptions
 from wasmsand.machine import image as image_module
 
 LINUX_PROGRAM: Final = PROGRAM
@@ -39,7 +39,7 @@ SMALL: Final = Limits(
 
 
 @cache
-def small_image() -> Snapshot:
+def small_image() -> FrozenTree:
     """The image of all machines."""
     builder = ImageBuilder()
     standard_tree(builder)
@@ -70,6 +70,6 @@ def new_machine(limits: Limits = SMALL, uid: int = 1000) -> Machine:
 
 def check_alive(machine: Machine) -> None:
     """Raise `Finding` unless a program still runs."""
-    done = machine.run([ALIVE_PROGRAM], environ={}, cwd="/", timeout_seconds=15)
+    done = machine.run(CommandRequest((ALIVE_PROGRAM.decode(),), {}, "/", timeout_seconds=15))
     if done.stdout != b"alive":
         raise Finding("unusable", f"a program returned {done!r}")

@@ -21,7 +21,7 @@ from tests.abi.fuzz.arguments import SWEEP_SEEDS, sequence
 from tests.abi.fuzz.wasi_calls import wasi_sequence
 from tests.abi.fuzz.watching import LinuxWatch, WasiWatch
 from wasmsand.engine.protocol import Arguments
-from wasmsand.machine import Machine
+from wasmsand.machine import CommandRequest, Machine
 from wasmsand.machine.guest import Guest
 
 _SECONDS: Final = 0.3
@@ -80,8 +80,9 @@ class _Calls(Target):
             if flags & _TERMINAL:
                 self._on_a_terminal(machine)
             else:
-                machine.run([self.program], environ={"A": "1"}, cwd="/tmp",
-                            timeout_seconds=_SECONDS, stdin=b"some input\n" * 100)  # fmt: skip
+                stdin = b"some input\n" * 100
+                words = (self.program.decode(),)
+                machine.run(CommandRequest(words, {"A": "1"}, "/tmp", _SECONDS, stdin))
             check_given_back(machine, base)
             if uid:
                 check_alive(machine)
@@ -94,7 +95,7 @@ class _Calls(Target):
         """Raise `Finding` for a call that did what it must not do."""
 
     def _on_a_terminal(self, machine: Machine) -> None:
-        terminal = machine.open_terminal([self.program, b"x"], environ={}, cwd="/tmp")
+        terminal = machine.open_terminal(CommandRequest((self.program.decode(), "x"), {}, "/tmp"))
         terminal.write(b"some input\nhalf a line")
         terminal.wait(_SECONDS)
         terminal.resize(10, 20)

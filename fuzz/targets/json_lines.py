@@ -22,16 +22,16 @@ from fuzz.machines import prepare_process
 from fuzz.mutation import mutated
 from fuzz.target import MIB, Finding, Target
 from wasmsand.confinement import Barriers
-from wasmsand.line.computer import Computer
-from wasmsand.line.server import Server as LineServer
+from wasmsand.line.sandbox import LineSandbox
+from wasmsand.line.server import LineServer
 from wasmsand.mcp.sessions import Sessions
 from wasmsand.mcp.stdio import serve_stdio
 from wasmsand.rpc.methods import METHODS
-from wasmsand.rpc.server import Server as RpcServer
+from wasmsand.rpc.server import RpcServer
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.tools.definitions import TOOLS
-from wasmsand.wire.channel import Channel
+from wasmsand.wire.channel import LineChannel
 
 _LINE_BYTES: Final = 1 * MIB
 _PATIENCE: Final = 40
@@ -152,7 +152,7 @@ class RpcLines(_Lines):
 
     def run(self, data: bytes) -> None:
         sink = _Sink()
-        channel = Channel(io.BytesIO(_without_wasm_dir(data)), sink, _LINE_BYTES)  # type: ignore[arg-type]
+        channel = LineChannel(io.BytesIO(_without_wasm_dir(data)), sink, _LINE_BYTES)  # type: ignore[arg-type]
         server = RpcServer(channel, Barriers())
         try:
             server.serve()
@@ -194,11 +194,11 @@ class LineProtocol(_Lines):
 
     def run(self, data: bytes) -> None:
         sink = _Sink()
-        computer = Computer(SandboxOptions(fs_limit_bytes=4 * MIB, max_inodes=500), None)
+        sandbox = LineSandbox(SandboxOptions(fs_limit_bytes=4 * MIB, max_inodes=500), None)
         try:
-            LineServer(Channel(io.BytesIO(data), sink, _LINE_BYTES), computer).serve()  # type: ignore[arg-type]
+            LineServer(LineChannel(io.BytesIO(data), sink, _LINE_BYTES), sandbox).serve()  # type: ignore[arg-type]
         finally:
-            computer.close()
+            sandbox.close()
         self.check(bytes(sink.content))
 
 

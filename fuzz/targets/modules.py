@@ -18,6 +18,7 @@ from tests.abi.fuzz.guest import ALIVE
 from tests.engine.guests import forking
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.kernel.errno import KernelError
+from wasmsand.machine import CommandRequest
 
 _SECONDS: Final = 0.3
 _LINUX: Final = (
@@ -86,7 +87,7 @@ class Modules(Target):
         try:
             machine.files.write("/tmp/module", data, mode=0o755)
             try:
-                machine.run([b"/tmp/module"], environ={}, cwd="/tmp", timeout_seconds=_SECONDS)
+                machine.run(CommandRequest(("/tmp/module",), {}, "/tmp", timeout_seconds=_SECONDS))
             except KernelError:
                 pass
             check_given_back(machine, base)

@@ -14,6 +14,8 @@ from typing import Any, Final
 from fuzz.machines import prepare_process
 from fuzz.target import MIB, Finding, Source, Target
 from wasmsand import CommandError, FileWatch, Sandbox, SandboxError
+from wasmsand.sdk.option_table import OptionKind
+from wasmsand.sdk.options import SETTINGS
 
 _TEXTS: Final = (
     "", "a", "b", "d/e", ".", "..", "/", "/tmp", "/etc/passwd", "/proc/self/fd/0", "/dev/zero",
@@ -41,10 +43,9 @@ _KEYWORDS: Final = (
     "recursive", "parents", "mode", "follow", "cwd", "env", "timeout_ms", "stdin", "encoding",
     "errors", "missing_ok", "exist_ok", "chunk_size", "on_stdout", "pattern",
 )  # fmt: skip
-_OPTIONS: Final = (
-    "timeout_ms", "fs_limit_bytes", "max_inodes", "memory_limit_bytes", "max_processes",
-    "max_open_files", "max_output_bytes", "env", "cwd",
-)  # fmt: skip
+_OPTIONS: Final = tuple(
+    option.name for option in SETTINGS if option.kind is not OptionKind.HOST_DIRECTORY
+)
 _MOST_CALLS: Final = 40
 _TAKEN_AWAY: Final = frozenset({"EACCES", "ENOENT", "ENOTDIR", "ELOOP", "ENOEXEC"})
 """Errors of running a shell whose file was removed, replaced or made unreadable."""

@@ -17,13 +17,8 @@ from typing import Any, NamedTuple
 from tests.waiting import wait_until
 from wasmsand.abi.context import ProcessEnded
 from wasmsand.abi.linux.table import SYSTEM_CALLS
-from wasmsand.engine.protocol import (
-    CompileOrder,
-    HostCalls,
-    HostFunction,
-    MemoryImage,
-    ModuleRejected,
-)
+from wasmsand.engine.abilities import Abilities, CompileHere
+from wasmsand.engine.protocol import HostCalls, HostFunction, Instance, ModuleRejected
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.kernel import Kernel
@@ -77,31 +72,22 @@ class PythonInstance:
     def run(self) -> None:
         """A program started by exec does nothing, and so ends at once."""
 
-    def memory(self) -> memoryview:
+    def memory_view(self) -> memoryview | None:
         return memoryview(self.space)
 
     def memory_size(self) -> int:
         return len(self.space)
 
-    def stack_reserve(self) -> int:
-        return 0
+    def read(self, address: int, count: int) -> bytes:
+        return bytes(self._require(address, count)[address : address + count])
 
-    def limit_memory(self, limit: int) -> None:
-        pass
+    def write(self, address: int, data: bytes | bytearray | memoryview) -> None:
+        self._require(address, len(data))[address : address + len(data)] = data
 
-    def held_bytes(self) -> int:
-        return 0
-
-    def stacks_in_use(self, c_stack: int) -> tuple[int, int]:
-        return 0, 0
-
-    def new_thread(self, stack_pointer: int, argument: int) -> PythonInstance:
-        thread = PythonInstance(0)
-        thread.space = self.space
-        return thread
-
-    def catch_up(self) -> None:
-        pass
+    def _require(self, address: int, count: int) -> bytearray:
+        if not 0 <= address <= address + count <= len(self.space):
+            raise IndexError(f"{count} bytes at {address}")
+        return self.space
 
     def exported_address(self, name: str) -> int | None:
         return _FLAG if name == "__signal_flag" else None
@@ -111,9 +97,6 @@ class PythonInstance:
 
     def exported_variables(self) -> dict[str, int]:
         return {}
-
-    def capture(self, *, stack: bool) -> MemoryImage:
-        raise OSError("a test has no memory images")
 
     def call(self, name: str) -> None:
         raise AssertionError("a test computes nothing, so it is never interrupted")
@@ -125,20 +108,50 @@ class PythonInstance:
         self.closed = True
 
 
+class CopyingInstance(PythonInstance):
+    """The same, but its memory is reached by copies only, as that of a browser is."""
+
+    def memory_view(self) -> None:
+        return None
+
+
+class PythonThreads:
+    """Threads that are tests, in one memory."""
+
+    def new_thread(self, program: Instance, stack_pointer: int, argument: int) -> PythonInstance:
+        assert isinstance(program, PythonInstance)
+        thread = type(program)(0)
+        thread.space = program.space
+        return thread
+
+    def catch_up(self, thread: Instance) -> None:
+        pass
+
+
 class PythonModule:
     """A `Module` of any content."""
 
     key = ""
     imports: tuple[tuple[str, str], ...] = ()
 
-    def instantiate(self, memory_limit: int, image: MemoryImage | None = None) -> PythonInstance:
-        return PythonInstance()
+    def __init__(self, kind: type[PythonInstance]) -> None:
+        self._kind = kind
+
+    def instantiate(self, memory_limit: int) -> PythonInstance:
+        return self._kind()
 
 
 class PythonEngine:
     """An `Engine` that runs nothing; content that is not just the magic is refused."""
 
-    tick_seconds = 0.01
+    def __init__(
+        self, kind: type[PythonInstance] = PythonInstance, *, threads: bool = True
+    ) -> None:
+        self._kind = kind
+        compiler = CompileHere(self.load)
+        self.abilities = (
+            Abilities(compiler, program_threads=PythonThreads()) if threads else Abilities(compiler)
+        )
 
     def offer(self, functions: Sequence[HostFunction]) -> None:
         pass
@@ -146,13 +159,10 @@ class PythonEngine:
     def load(self, key: str, read: Callable[[], bytes]) -> PythonModule:
         if read() != WASM:
             raise ModuleRejected("not a module that tests use")
-        return PythonModule()
+        return PythonModule(self._kind)
 
     def find(self, key: str) -> PythonModule | None:
         return self.load(key, lambda: WASM) if key == _KEY else None
-
-    def compile_apart(self, order: CompileOrder) -> PythonModule:
-        return self.load(order.key, lambda: b"".join(order.pieces()))
 
     def is_compiled(self, key: str) -> bool:
         return True
@@ -169,23 +179,28 @@ class PythonEngine:
     def interrupt(self) -> None:
         pass
 
-    def give_memory_back(self) -> None:
-        pass
-
 
 class Sandbox:
     """A kernel and its lock, with processes that are tests."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        kind: type[PythonInstance] = PythonInstance,
+        *,
+        threads: bool = True,
+        clock: Clock | None = None,
+    ) -> None:
         self.limits = limits or Limits()
+        self._kind = kind
         builder = ImageBuilder()
         standard_tree(builder)
         builder.add_file(b"/usr/bin/prog", WASM, 0o755)
-        clock = Clock()
+        clock = clock or Clock()
         self.kernel = Kernel(TreeFs(builder.build(), self.limits, clock.realtime), self.limits,
                              clock=clock)  # fmt: skip
         self.lock = SandboxLock()
-        self.loader = ModuleLoader(PythonEngine(), self.lock)
+        self.loader = ModuleLoader(PythonEngine(kind, threads=threads), self.lock)
 
     def process(self, uid: int = 1000, argv: tuple[bytes, ...] = (b"test",)) -> Caller:
         """A process in /tmp, as the host starts one."""
@@ -194,7 +209,7 @@ class Sandbox:
         identity = Identity.of(uid, uid, frozenset({uid}))
         process = self.kernel.new_process(identity, home, (b"HOME=/tmp",))
         process.argv = argv
-        return Caller(self.kernel, self.lock, self.loader, process, PythonInstance())
+        return Caller(self.kernel, self.lock, self.loader, process, self._kind())
 
     def fire_timers(self) -> None:
         with self.lock:
@@ -260,11 +275,15 @@ class Caller(Guest):
         self._next = _HEAP
 
     @property
-    def space(self) -> bytearray:
-        """The guest's memory."""
+    def _python(self) -> PythonInstance:
         instance = self._instance
         assert isinstance(instance, PythonInstance)
-        return instance.space
+        return instance
+
+    @property
+    def space(self) -> bytearray:
+        """The guest's memory."""
+        return self._python.space
 
     # Memory.
 
@@ -346,7 +365,7 @@ class Caller(Guest):
 
     def fork(self) -> Caller:
         """What the fork import does, with the memory copied by Python."""
-        instance = PythonInstance(len(self.space))
+        instance = type(self._python)(len(self.space))
         instance.space[:] = self.space
         with self._lock:
             child = fork(self.kernel, self.process)

@@ -51,7 +51,7 @@ def test_only_the_maker_of_an_image_can_store_a_process(caller: Caller) -> None:
     assert caller.errno("checkpoint", 2) is Errno.EINVAL
     stored: list[bytes] = []
     caller.kernel.checkpoint_reached = lambda process, instance: stored.append(
-        bytes(instance.memory())
+        instance.read(0, instance.memory_size())
     )
     assert caller.ok("checkpoint", 0) == 1
     with pytest.raises(ProcessEnded):

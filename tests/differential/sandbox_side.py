@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tests.differential.outcome import TIME_LIMIT, Left, Outcome, environment, left
 from wasmsand.kernel.flags import S_IFDIR, S_IFLNK, S_IFMT, S_IFREG
 from wasmsand.kernel.vfs import ROOT, Node
-from wasmsand.machine import Machine
+from wasmsand.machine import CommandRequest, Machine
 
 
 def run_sandboxed(script: str, directory: str) -> Outcome:
@@ -17,10 +17,12 @@ def run_sandboxed(script: str, directory: str) -> Outcome:
     try:
         machine.files.mkdir(directory)
         completed = machine.run(
-            [b"bash", b"-c", script.encode("utf-8")],
-            environ=environment(directory),
-            cwd=directory,
-            timeout_seconds=TIME_LIMIT,
+            CommandRequest(
+                ("bash", "-c", script),
+                environment(directory),
+                directory,
+                timeout_seconds=TIME_LIMIT,
+            )
         )
         with machine.lock:
             namespace = machine.kernel.namespace

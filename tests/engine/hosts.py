@@ -25,8 +25,9 @@ def key_of(wasm: bytes) -> str:
     return hashlib.sha256(wasm).hexdigest()
 
 
-def load(engine: WasmtimeEngine, wat: str) -> WasmtimeModule:
-    wasm = wat_to_wasm(wat)
+def load(engine: WasmtimeEngine, program: str | bytes) -> WasmtimeModule:
+    """The module of a program, given as text or as bytes."""
+    wasm = program if isinstance(program, bytes) else wat_to_wasm(program)
     return engine.load(key_of(wasm), lambda: wasm)
 
 

@@ -20,13 +20,13 @@ from tests.engine.hosts import Host
 from tests.engine.orders import NO_LIMITS, order
 from tests.engine.processes import alive, compilers, descendants
 from tests.waiting import wait_until
-from wasmsand.engine.protocol import (
+from wasmsand.engine.compile_orders import (
     CompileCancelled,
     CompileOrder,
     CompileTooCostly,
     CompileUnavailable,
-    ModuleRejected,
 )
+from wasmsand.engine.protocol import ModuleRejected
 from wasmsand.engine.wasmtime import apart, compile_pool
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.compile_pool import CompilePool

@@ -191,7 +191,7 @@ def test_frames_that_are_not_written_are_counted_too(engine: WasmtimeEngine) -> 
 def test_only_what_was_touched_of_the_c_stack_is_counted(engine: WasmtimeEngine) -> None:
     instance = load(engine, program("", pages=200)).instantiate(LIMIT)
     assert instance.stacks_in_use(8 * MIB) == (0, 0)
-    memory = instance.memory()
+    memory = instance.memory_view()
     for page in range(100):
         memory[page * 65536] = 1
     assert instance.stacks_in_use(8 * MIB)[0] == 100 * 4096

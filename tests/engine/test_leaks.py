@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.guests import call_host, forking, program
-from tests.engine.hosts import Host, key_of, load, on_guest_thread, run_and_close
+from tests.engine.hosts import Host, load, on_guest_thread, run_and_close
 from tests.host_process import mappings, open_descriptors, resident_bytes
 from wasmsand.engine.protocol import Arguments, GuestTrap, GuestUnwind, Instance, ModuleRejected
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
@@ -43,7 +43,7 @@ def test_ten_thousand_instances_leave_nothing(engine: WasmtimeEngine) -> None:
     def cycle(times: int) -> None:
         for _ in range(times):
             instance = module.instantiate(8 * MIB)
-            instance.memory()[100_000] = 1
+            instance.memory_view()[100_000] = 1
             instance.close()
 
     cycle(500)
@@ -122,7 +122,7 @@ def test_modules_that_are_rejected_leave_nothing(engine: WasmtimeEngine) -> None
         for number in range(times):
             content = b"\0asm\1\0\0\0\xff" + number.to_bytes(4, "little")
             with pytest.raises(ModuleRejected):
-                engine.precompile(key_of(content), content)
+                load(engine, content)
 
     cycle(100)
     growth = Growth()

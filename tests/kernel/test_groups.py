@@ -6,11 +6,10 @@ import pytest
 
 from tests.kernel.computer import Computer, errno_of
 from wasmsand.kernel.errno import Errno
-from wasmsand.kernel.limits import Limits
+from wasmsand.kernel.limits import PID_MAX, Limits
 from wasmsand.kernel.process.groups import set_group, set_session
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.rlimits import NPROC, Limit
-from wasmsand.kernel.process.table import PID_MAX
 
 
 @pytest.fixture

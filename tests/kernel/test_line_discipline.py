@@ -13,7 +13,6 @@ from wasmsand.kernel.files.line_discipline import (
     ICRNL,
     IGNCR,
     INLCR,
-    INPUT_MAX,
     ISIG,
     ISTRIP,
     IUTF8,
@@ -31,6 +30,7 @@ from wasmsand.kernel.files.line_discipline import (
     LineDiscipline,
     Termios,
 )
+from wasmsand.kernel.limits import TERMINAL_INPUT_MAX
 
 
 class Keyboard(LineDiscipline):
@@ -300,7 +300,7 @@ def test_a_line_holds_4095_bytes_and_its_end(keyboard: Keyboard) -> None:
 def test_complete_lines_that_nobody_reads_hold_further_input_back(keyboard: Keyboard) -> None:
     data = b"0123456789\n" * 1000
     taken, _, _ = keyboard.receive(data)
-    assert taken < INPUT_MAX + 11
+    assert taken < TERMINAL_INPUT_MAX + 11
     line = keyboard.take(100)
     assert line == b"0123456789\n"
     assert keyboard.receive(data[taken:])[0] == len(line)
@@ -311,7 +311,7 @@ def test_raw_input_that_nobody_reads_holds_further_input_back(raw: Keyboard) -> 
 
 
 def test_ends_of_file_that_nobody_reads_are_bounded(keyboard: Keyboard) -> None:
-    assert keyboard.receive(b"\x04" * 10_000)[0] <= INPUT_MAX
+    assert keyboard.receive(b"\x04" * 10_000)[0] <= TERMINAL_INPUT_MAX
 
 
 # Settings.

@@ -7,7 +7,6 @@ ledger says. `measure` does that for a test.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import subprocess
@@ -18,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.engine.guests import forking
+from tests.engine.hosts import load
 from tests.host_process import resident_bytes, watched_peak
 from tests.machine.guests import (
     CLONE,
@@ -44,7 +44,7 @@ from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.process import ProcessState
-from wasmsand.machine import Machine
+from wasmsand.machine import CommandRequest, Machine
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MIB = 1 << 20
@@ -264,16 +264,16 @@ def run_attack(attack: Attack, seconds: float = 2.5) -> Measured:
         programs = {"attack": wat_to_wasm(attack.wat)}
         programs |= {name: wat_to_wasm(wat) for name, wat in attack.others}
         for wasm in programs.values():
-            engine.precompile(hashlib.sha256(wasm).hexdigest(), wasm)
+            load(engine, wasm)
         machine = new_machine(engine, Limits(memory_limit_bytes=LIMIT), **programs)
         ledger = machine.kernel.ledger
-        machine.run([b"ok"], environ={}, cwd="/")
+        machine.run(CommandRequest(("ok",), {}, "/"))
         before = resident_bytes()
         with watched_peak() as peak:
             started = 0
             for _ in range(attack.copies):
                 try:
-                    machine.start([b"attack"], environ={}, cwd="/", stdin=b"")
+                    machine.start(CommandRequest(("attack",), {}, "/"))
                     started += 1
                 except KernelError:
                     pass  # no room

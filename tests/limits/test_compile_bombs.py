@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import threading
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.bombs import BOMBS, FAT, harmless, slow
+from tests.engine.hosts import load
 from tests.engine.orders import NO_LIMITS
 from tests.engine.processes import compilers, descendants
 from tests.host_process import resident_bytes, watched_peak
@@ -41,7 +41,7 @@ from wasmsand.kernel.limits import (
     MIB,
     MODULE_SHAPE_MAX,
 )
-from wasmsand.machine import Completed, Machine, compile_budget
+from wasmsand.machine import CommandRequest, Completed, Machine, compile_budget
 from wasmsand.machine.compile_budget import BudgetSpent, CompileBudget, seconds_for
 
 pytestmark = [
@@ -65,7 +65,7 @@ STARTER = wat_to_wasm(
 def engine(tmp_path_factory: pytest.TempPathFactory) -> WasmtimeEngine:
     engine = WasmtimeEngine(cache_directory=tmp_path_factory.mktemp("modules"))
     for wasm in (STARTER, wat_to_wasm(PROGRAMS["ok"])):
-        engine.precompile(hashlib.sha256(wasm).hexdigest(), wasm)
+        load(engine, wasm)
     return engine
 
 
@@ -106,7 +106,7 @@ def any_shape(engine: WasmtimeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(machine: Machine, name: str, timeout: float | None = 60.0) -> Completed:
-    return machine.run([name.encode()], environ={}, cwd="/", timeout_seconds=timeout)
+    return machine.run(CommandRequest((name,), {}, "/", timeout_seconds=timeout))
 
 
 def put(machine: Machine, wasm: bytes, path: str = "/tmp/p") -> None:
@@ -198,10 +198,10 @@ def test_a_timeout_ends_the_compilation(machine: Machine) -> None:
 @pytest.mark.usefixtures("any_shape")
 def test_a_compilation_goes_on_for_another_process_that_waits(machine: Machine) -> None:
     put(machine, slow(30))
-    first = machine.start([b"starter"], environ={}, cwd="/", stdin=b"")
+    first = machine.start(CommandRequest(("starter",), {}, "/"))
     wait_until(compilers)
     compiler = compilers()
-    second = machine.start([b"starter"], environ={}, cwd="/", stdin=b"")
+    second = machine.start(CommandRequest(("starter",), {}, "/"))
     loader = machine._loader
     wait_until(lambda: any(load.key for load in loader._compiling.waiting))
     first.kill()
@@ -217,7 +217,7 @@ def test_children_that_are_killed_while_they_wait_leave_no_threads(machine: Mach
     start(machine)
     before = threading.active_count()
     for _ in range(20):
-        child = machine.start([b"starter"], environ={}, cwd="/", stdin=b"")
+        child = machine.start(CommandRequest(("starter",), {}, "/"))
         child.kill()
     wait_until(lambda: threading.active_count() <= before + 3)
     assert len(machine._loader._compiling.waiting) <= 21

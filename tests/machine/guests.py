@@ -12,7 +12,7 @@ from tests.engine.guests import forking
 from wasmsand.engine.protocol import Engine
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.kernel.limits import Limits
-from wasmsand.kernel.vfs import ImageBuilder, standard_tree
+from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
 from wasmsand.machine import Machine, MachineOptions
 
 SIGNAL_FLAG = 16
@@ -154,13 +154,18 @@ PROGRAMS: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def new_machine(engine: Engine, limits: Limits | None = None, **files: bytes) -> Machine:
-    """A machine with `PROGRAMS` in /usr/bin and executable `files` beside them."""
+def image(**files: bytes) -> FrozenTree:
+    """An image with `PROGRAMS` in /usr/bin and executable `files` beside them."""
     builder = ImageBuilder()
     standard_tree(builder)
     for name, source in PROGRAMS.items():
         builder.add_file(b"/usr/bin/" + name.encode(), wat_to_wasm(source), 0o755)
     for name, content in files.items():
         builder.add_file(b"/usr/bin/" + name.encode(), content, 0o755)
+    return builder.build()
+
+
+def new_machine(engine: Engine, limits: Limits | None = None, **files: bytes) -> Machine:
+    """A machine with these programs."""
     options = MachineOptions(limits=limits or Limits())
-    return Machine(options, image=builder.build(), engine=engine)
+    return Machine(options, image=image(**files), engine=engine)

@@ -10,6 +10,7 @@ import pytest
 
 from wasmsand.kernel.limits import Limits
 from wasmsand.machine import (
+    CommandRequest,
     DiskImageRejected,
     Machine,
     MachineOptions,
@@ -33,7 +34,7 @@ def loaded(image: bytes, limits: Limits | None = None) -> Machine:
 
 
 def shell(machine: Machine, script: str) -> str:
-    completed = machine.run([b"/bin/bash", b"-c", script.encode()], environ=ENVIRON, cwd="/tmp")
+    completed = machine.run(CommandRequest(("/bin/bash", "-c", script), ENVIRON, "/tmp"))
     assert (completed.stderr, completed.exit_code) == (b"", 0)
     return completed.stdout.decode("utf-8", "surrogateescape")
 

@@ -34,14 +34,14 @@ from tests.machine.test_threads import STACKS, THREAD_FLAGS, threaded
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.limits import Limits
-from wasmsand.machine import Completed, Machine
+from wasmsand.machine import CommandRequest, Completed, Machine
 from wasmsand.machine.bug_log import PER_MINUTE, log_bug
 
 pytestmark = pytest.mark.no_userland
 
 
 def run(machine: Machine, name: str, timeout: float = 20.0) -> Completed:
-    return machine.run([name.encode()], environ={}, cwd="/tmp", timeout_seconds=timeout)
+    return machine.run(CommandRequest((name,), {}, "/tmp", timeout_seconds=timeout))
 
 
 def wrong(wat: str, which: str) -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
-from wasmsand.machine import Machine, image_at
+from wasmsand.machine import CommandRequest, Machine, image_at
 from wasmsand.machine.image import MANIFEST_FORMAT, image_programs, prepared_programs
 
 pytestmark = pytest.mark.no_userland
@@ -81,7 +81,8 @@ def test_the_file_of_a_program_can_be_read(machine: Machine) -> None:
 
 
 def test_starting_a_program_does_not_keep_its_file_in_memory(machine: Machine) -> None:
-    run = partial(machine.run, [b"/usr/bin/large"], environ={}, cwd="/", timeout_seconds=30)
+    request = CommandRequest(("/usr/bin/large",), {}, "/", timeout_seconds=30)
+    run = partial(machine.run, request)
     run()  # compiles it
     tracemalloc.start()
     try:

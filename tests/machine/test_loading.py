@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine.hosts import load
 from tests.machine.background import Running
 from tests.machine.guests import (
     EXECVE,
@@ -23,14 +24,14 @@ from tests.machine.guests import (
     text,
 )
 from tests.waiting import PATIENCE, wait_until
-from wasmsand.engine.protocol import CompileOrder
+from wasmsand.engine.compile_orders import CompileOrder
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import IO_CHUNK
 from wasmsand.kernel.vfs import ImageBuilder, Node, standard_tree
-from wasmsand.machine import Completed, Machine, MachineOptions
+from wasmsand.machine import CommandRequest, Completed, Machine, MachineOptions
 
 pytestmark = pytest.mark.no_userland
 SLOW = wat_to_wasm(program(do(EXIT_GROUP, 5), more="(global i32 (i32.const 4711))"))
@@ -88,14 +89,14 @@ def machine(engine: GatedEngine) -> Iterator[Machine]:
     builder.add_file(b"/usr/bin/keyed", KEYED, 0o755, content_key=hashlib.sha256(KEYED).hexdigest())
     machine = Machine(MachineOptions(), image=builder.build(), engine=engine)
     for name in ("ok", "become", "spawn"):  # only `slow` is still to be compiled
-        engine.precompile(hashlib.sha256(programs[name]).hexdigest(), programs[name])
+        load(engine, programs[name])
     yield machine
     engine.gate.set()
     machine.close()
 
 
 def run(machine: Machine, name: str, timeout: float | None = None) -> Completed:
-    return machine.run([name.encode()], environ={}, cwd="/", timeout_seconds=timeout)
+    return machine.run(CommandRequest((name,), {}, "/", timeout_seconds=timeout))
 
 
 def run_beside(machine: Machine, name: str) -> Running:
@@ -201,7 +202,7 @@ def test_programs_of_guests_are_cached_apart_from_the_image(
 
 def test_a_refused_program_says_why_on_standard_error(machine: Machine) -> None:
     completed = run(machine, "try")
-    reason = b"/usr/bin/missing: imports what there is not: env.teleport"
+    reason = b"/usr/bin/missing: unknown import: env.teleport"
     assert (completed.stderr, completed.exit_code) == (b"wasmsand: " + reason + b"\n", 3)
     with pytest.raises(KernelError, match=reason.decode()) as raised:
         run(machine, "missing")

@@ -31,7 +31,7 @@ from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import PROCESS_BYTES, Limits
-from wasmsand.machine import Machine
+from wasmsand.machine import CommandRequest, Machine
 
 MIB = 1 << 20
 PAGES = 16
@@ -107,7 +107,7 @@ def test_processes_that_are_killed_leave_nothing_in_the_ledger(
 
 def test_growth_is_entered_before_the_process_waits(engine: WasmtimeEngine) -> None:
     machine = machine_with(engine, program(grow(40), SLEEP, more=LONG_TIME))
-    machine.start([b"tried"], environ={}, cwd="/", stdin=b"")
+    machine.start(CommandRequest(("tried",), {}, "/"))
     guest, _ = eventually_used(machine, 40 * MIB)
     assert 40 * MIB <= guest < 42 * MIB
     machine.close()
@@ -133,7 +133,7 @@ def test_threads_share_one_memory_and_cost_something_each(engine: WasmtimeEngine
         grow(20), *(f"(drop {start(n)})" for n in (1, 2, 3)), SLEEP, thread=SLEEP, more=LONG_TIME
     )
     machine = machine_with(engine, wat)
-    machine.start([b"tried"], environ={}, cwd="/", stdin=b"")
+    machine.start(CommandRequest(("tried",), {}, "/"))
     guest, engine_bytes = eventually_used(machine, 20 * MIB, 4 * PROCESS_BYTES)
     assert 20 * MIB <= guest < 21 * MIB
     assert 4 * PROCESS_BYTES <= engine_bytes < 5 * PROCESS_BYTES
@@ -144,9 +144,9 @@ def test_threads_share_one_memory_and_cost_something_each(engine: WasmtimeEngine
 def test_a_program_is_not_started_without_room_beside_the_others(engine: WasmtimeEngine) -> None:
     machine = machine_with(engine, program(SLEEP, more=LONG_TIME, pages=25 * PAGES))
     for _ in range(2):
-        machine.start([b"tried"], environ={}, cwd="/", stdin=b"")
+        machine.start(CommandRequest(("tried",), {}, "/"))
     with pytest.raises(KernelError, match="memory_limit_bytes") as refused:
-        machine.start([b"tried"], environ={}, cwd="/", stdin=b"")
+        machine.start(CommandRequest(("tried",), {}, "/"))
     assert refused.value.errno is Errno.ENOMEM
     assert used(machine)[0] < 51 * MIB
     machine.close()
@@ -222,16 +222,16 @@ def test_a_parent_that_computes_leaves_its_child_all_the_room(engine: WasmtimeEn
 def test_arguments_that_the_host_keeps_are_entered(engine: WasmtimeEngine) -> None:
     """300,000 strings of one letter take 15 MB of the host's memory for each process."""
     machine = machine_with(engine, program(SLEEP, more=LONG_TIME))
-    machine.start([b"tried"], environ={}, cwd="/", stdin=b"")
+    machine.start(CommandRequest(("tried",), {}, "/"))
     few = machine.kernel.ledger.objects
-    arguments = [b"tried", *[b"x"] * 300_000]
-    machine.start(arguments, environ={}, cwd="/", stdin=b"")
+    request = CommandRequest(("tried", *["x"] * 300_000), {}, "/")
+    machine.start(request)
     many = machine.kernel.ledger.objects
     assert 300_000 * 40 <= many - 2 * few <= 300_000 * 80
     for _ in range(3):
-        machine.start(arguments, environ={}, cwd="/", stdin=b"")
+        machine.start(request)
     with pytest.raises(KernelError, match="memory_limit_bytes"):
-        machine.start(arguments, environ={}, cwd="/", stdin=b"")
+        machine.start(request)
     machine.close()
     assert memory_is_freed(machine)
 
@@ -247,7 +247,7 @@ def test_thread_local_variables_that_the_host_keeps_are_entered(engine: Wasmtime
         + '(global (export "__thread_locals") i32 (i32.const 240))',
     ).replace('(memory (export "memory") 2)', '(memory (export "memory") 10)')
     machine = machine_with(engine, wat)
-    machine.start([b"tried"], environ={}, cwd="/", stdin=b"")
+    machine.start(CommandRequest(("tried",), {}, "/"))
     _, engine_bytes = eventually_used(machine, 0, 2 * PROCESS_BYTES + 2 * size)
     assert 2 * PROCESS_BYTES + 2 * size <= engine_bytes
     machine.close()

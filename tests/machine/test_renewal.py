@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.guests import program
 from tests.engine.hosts import load
-from wasmsand.engine.protocol import MemoryImage
+from wasmsand.engine.abilities import MemoryImage
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.machine import renewal
 from wasmsand.machine.renewal import (

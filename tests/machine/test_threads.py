@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.engine.hosts import key_of
+from tests.engine.hosts import load
 from tests.machine.guests import (
     ACTION,
     CLONE,
@@ -182,7 +182,7 @@ def test_a_time_limit_ends_all_threads(engine: WasmtimeEngine, thread: str) -> N
         thread=thread,
     )
     wasm = wat_to_wasm(wat)
-    engine.precompile(key_of(wasm), wasm)
+    load(engine, wasm)
     machine = new_machine(engine, tried=wasm)
     before = len(shared_memory._memories)
     result = run(machine, "tried", timeout=0.3)

@@ -26,9 +26,10 @@ from tests.machine.guests import (
 from tests.waiting import PATIENCE, eventually
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
+from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.limits import TIMER_GAP_NS
-from wasmsand.machine import Machine
-from wasmsand.machine.machine import _timer_service
+from wasmsand.machine import CommandRequest, Machine
+from wasmsand.machine.machine import timer_service
 from wasmsand.machine.timers import TimerService
 
 pytestmark = pytest.mark.no_userland
@@ -116,8 +117,8 @@ REARMING = program(
 
 def test_an_alarm_that_is_set_repeatedly_is_one_entry(engine: WasmtimeEngine) -> None:
     machine = new_machine(engine, tried=wat_to_wasm(REARMING))
-    service = _timer_service(engine)
-    process = machine.start([b"tried"], environ={}, cwd="/tmp")
+    service = timer_service(engine, Clock())
+    process = machine.start(CommandRequest(("tried",), {}, "/tmp", stdin=None))
     assert process.read(PATIENCE) == ((1, b"armed"),)
     assert service.entries < 100
     machine.close()
@@ -131,9 +132,11 @@ def machine_entries(service: TimerService, machine: Machine) -> int:
 
 
 def test_a_command_that_has_ended_has_no_deadline(machine: Machine) -> None:
-    service = _timer_service(machine.engine)
+    service = machine.timers
     for _ in range(20):
-        process = machine.start([b"ok"], environ={}, cwd="/tmp", timeout_seconds=3600)
+        process = machine.start(
+            CommandRequest(("ok",), {}, "/tmp", timeout_seconds=3600, stdin=None)
+        )
         assert process.wait(PATIENCE) is not None
     with service._changed:
         lives = [key() for key in service._due._times if type(key()).__name__ == "_Life"]

@@ -10,6 +10,7 @@ from functools import partial
 
 import pytest
 
+from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.wait import WaitQueue
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
@@ -23,7 +24,7 @@ MILLISECOND = 1_000_000
 def test_a_parked_thread_is_woken_by_any_of_its_queues() -> None:
     lock = SandboxLock()
     first, second = WaitQueue(), WaitQueue()
-    parker, woken = Parker(lock), threading.Event()
+    parker, woken = Parker(lock, Clock()), threading.Event()
 
     def wait() -> None:
         with lock:
@@ -44,7 +45,7 @@ def test_a_parked_thread_is_woken_by_any_of_its_queues() -> None:
 def test_a_deadline_ends_the_wait_and_a_late_wake_does_not_end_the_next_one() -> None:
     lock = SandboxLock()
     queue = WaitQueue()
-    parker = Parker(lock)
+    parker = Parker(lock, Clock())
     with lock:
         for _ in range(3):
             began = time.monotonic()
@@ -57,7 +58,7 @@ def test_a_deadline_ends_the_wait_and_a_late_wake_does_not_end_the_next_one() ->
 def test_two_wakes_count_as_one() -> None:
     lock = SandboxLock()
     first, second = WaitQueue(), WaitQueue()
-    parker = Parker(lock)
+    parker = Parker(lock, Clock())
     with lock:
         timer = threading.Timer(0.01, lambda: _wake_both(lock, first, second))
         timer.start()

@@ -154,7 +154,7 @@ def test_ending_a_sandbox_whose_lock_is_held_holds_up_nobody() -> None:
         sessions, _ = make()
         held = await sessions.get("bad")
         held.sandbox.commands.start("sleep 1000")  # which must be ended under the lock
-        lock = held.sandbox._attachment.backend.machine.lock  # type: ignore[attr-defined]
+        lock = held.sandbox._attachment.backend._machine.lock  # type: ignore[attr-defined]
         lock.acquire()
         try:
             sessions.end("bad")

@@ -12,8 +12,8 @@ from conformance.supplies import ROOT
 from tests.programs.compiling import compiled
 from userland.builder.stored_module import stored_module, with_variables_exported
 from wasmsand import Sandbox
-from wasmsand.engine.protocol import MemoryImage
-from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
+from wasmsand.engine.abilities import MemoryImage
+from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
 from wasmsand.machine import CheckpointFailed, capture_at_checkpoint, run_to_checkpoint
 
 CHECKPOINT = ROOT / "userland/libc/checkpoint"
@@ -21,7 +21,7 @@ SOURCES = [Path(__file__).with_name("stored.c"), CHECKPOINT / "checkpoint.c"]
 TABLE_SUM = sum(range(300))
 
 
-def image(program: bytes | None = None) -> Snapshot:
+def image(program: bytes | None = None) -> FrozenTree:
     """A tree, with this program as `/usr/bin/plain`."""
     builder = ImageBuilder()
     standard_tree(builder)

@@ -111,15 +111,15 @@ def test_programs_are_prepared_again_in_files_without_names(
 
 
 def test_tools_of_a_directory_that_is_given_are_commands(tmp_path: Path) -> None:
-    tools = tmp_path / "tools"
-    tools.mkdir()
+    programs = tmp_path / "programs"
+    programs.mkdir()
     text = """(module (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
       (memory (export "memory") 1) (func (export "_start") (call $exit (i32.const 7))))"""
-    (tools / "seven.wasm").write_bytes(wat_to_wasm(text))
-    with Sandbox(isolation="process", wasm_dir=tools) as sandbox:
+    (programs / "seven.wasm").write_bytes(wat_to_wasm(text))
+    with Sandbox(isolation="process", wasm_dir=programs) as sandbox:
         assert sandbox.commands.run("seven").exit_code == 7
     # A process that is not confined has compiled it, for this one and for those to come.
-    key = hashlib.sha256((tools / "seven.wasm").read_bytes()).hexdigest()
+    key = hashlib.sha256((programs / "seven.wasm").read_bytes()).hexdigest()
     assert default_engine().is_compiled(key)
 
 

@@ -21,7 +21,7 @@ from wasmsand import (
     SandboxClosedError,
     SandboxCrashedError,
     SandboxOptions,
-    ToolError,
+    WasmDirError,
 )
 from wasmsand.rpc.backend import ProcessBackend, open_process_backend
 from wasmsand.sdk.backend import CommandRequest
@@ -184,7 +184,7 @@ def test_a_write_that_does_not_fit_is_no_space_and_changes_nothing() -> None:
 
 def test_a_failed_creation_leaves_no_process(tmp_path: Path) -> None:
     (tmp_path / "bad.wasm").write_bytes(b"nonsense")
-    with pytest.raises(ToolError, match=r"bad\.wasm"):
+    with pytest.raises(WasmDirError, match=r"bad\.wasm"):
         Sandbox(isolation="process", wasm_dir=tmp_path)
     children = subprocess.run(
         ["ps", "--ppid", str(os.getpid()), "-o", "args="], capture_output=True, text=True

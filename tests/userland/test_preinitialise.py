@@ -14,7 +14,7 @@ from userland.builder.image import write_image
 from userland.builder.preinitialise import store_programs
 from userland.builder.recipe import Build, Program, Recipe, Source
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
-from wasmsand.machine import Machine, image_at
+from wasmsand.machine import CommandRequest, Machine, image_at
 
 PLAIN = "/usr/libexec/tool-plain"
 
@@ -67,7 +67,7 @@ def built(world: World, module: bytes) -> tuple[Recipe, Entry]:
 def exit_code(image: Path, program: str) -> int:
     machine = Machine(image=image_at(image))
     try:
-        return machine.run([program.encode()], environ={}, cwd="/").exit_code
+        return machine.run(CommandRequest((program,), {}, "/")).exit_code
     finally:
         machine.close()
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.waiting import PATIENCE, eventually
 from tests.wasi.zig import compiled
-from wasmsand.machine import HostTerminal, Machine
+from wasmsand.machine import CommandRequest, Machine, SandboxTerminal
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin", "PS1": "> ", "TERM": "dumb", "PWD": "/tmp"}
 
@@ -27,7 +27,7 @@ def machine() -> Iterator[Machine]:
 class Screen:
     """What a terminal has shown; read by a thread of its own, so that a test can give up."""
 
-    def __init__(self, terminal: HostTerminal) -> None:
+    def __init__(self, terminal: SandboxTerminal) -> None:
         self.terminal = terminal
         self._shown = bytearray()
         threading.Thread(target=self._watch, daemon=True).start()
@@ -48,14 +48,14 @@ class Screen:
 
 
 def open_shell(machine: Machine) -> Screen:
-    shell = [b"/bin/bash", b"--norc", b"--noediting", b"-i"]
-    screen = Screen(machine.open_terminal(shell, environ=ENVIRONMENT, cwd="/tmp"))
+    shell = ("/bin/bash", "--norc", "--noediting", "-i")
+    screen = Screen(machine.open_terminal(CommandRequest(shell, ENVIRONMENT, "/tmp")))
     assert screen.shows(b"> ")
     return screen
 
 
 def test_the_c_library_recognises_a_terminal(machine: Machine) -> None:
-    screen = Screen(machine.open_terminal([b"libc"], environ=ENVIRONMENT, cwd="/tmp"))
+    screen = Screen(machine.open_terminal(CommandRequest(("libc",), ENVIRONMENT, "/tmp")))
     assert screen.shows(b"a terminal: 1 1")
     assert screen.terminal.wait(PATIENCE) == 0
 

@@ -70,7 +70,7 @@ def read_pieces(
         if done:
             return done
         raise
-    scatter(context, parts, data)
+    context.memory.scatter(parts, data)
     done += len(data)
     if len(data) < size or done >= total:
         return done
@@ -158,12 +158,7 @@ def parts_of(vectors: list[tuple[int, int]], skip: int, limit: int) -> list[tupl
 
 def scatter(context: ProcessContext, parts: list[tuple[int, int]], data: bytes) -> None:
     """Store `data` in these parts of memory, as far as it goes."""
-    position = 0
-    for start, length in parts:
-        if position >= len(data):
-            break
-        context.memory.write(start, data[position : position + length])
-        position += length
+    context.memory.scatter(parts, data)
 
 
 def gather(
@@ -173,8 +168,7 @@ def gather(
     limit: int = IO_CHUNK,
 ) -> bytes:
     """Up to `limit` bytes of what the vectors name, after the first `skip`."""
-    parts = [context.memory.read(start, length) for start, length in parts_of(vectors, skip, limit)]
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    return context.memory.gather(parts_of(vectors, skip, limit))
 
 
 def write_all_at(

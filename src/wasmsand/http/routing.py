@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from starlette.requests import Request
 
-from wasmsand.http.quotas import Place
+from wasmsand.http.quotas import CommandPlace
 from wasmsand.http.registry import Entry
 from wasmsand.http.service import Service
 from wasmsand.http.tokens import Token
@@ -47,7 +47,7 @@ class Call(Generic[Query, Body]):
     def _sandbox(self) -> str:
         return "-" if self.found is None else self.found.id
 
-    def running_command(self) -> AbstractContextManager[Place]:
+    def running_command(self) -> AbstractContextManager[CommandPlace]:
         """While a command of this sandbox runs. Raises `quota_exceeded`."""
         return self.service.quotas.running_command(self.owner, self._sandbox)
 

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
+from wasmsand.engine.freed_memory import FreedMemory, c_library
 from wasmsand.http.failures import ApiFailure
 from wasmsand.http.metrics import Metrics
 from wasmsand.http.quotas import Quotas
@@ -51,6 +52,7 @@ class Service:
         self._commands = Lane("command", settings.command_lane(), tenants, self._daemons)
         self._files = Lane("file", settings.file_lane(), tenants, self._daemons)
         self.endings = Endings(self._daemons)
+        self._freed_memory = FreedMemory(self._daemons.start, c_library())
         self._buffered = Shares(settings.max_buffered_bytes, tenants)
         self.metrics = Metrics()
         gauge = self.metrics.gauge
@@ -163,9 +165,10 @@ class Service:
                 self.quotas.count_hanging(entry.owner, -1)
             else:
                 self.quotas.release_sandbox(entry.owner, entry.reserved_bytes)
+            self._freed_memory.give_back_soon()
 
         timer = asyncio.get_running_loop().call_later(_END_SECONDS, is_overdue)
-        done = self.endings.run(entry.computer.kill)
+        done = self.endings.run(entry.sandbox.kill)
         done.add_done_callback(ended)
         return done
 

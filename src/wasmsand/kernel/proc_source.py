@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.files.regular import NodeFile
+from wasmsand.kernel.limits import PID_MAX
 from wasmsand.kernel.process.process import CPU_COUNT, Process, ProcessState
 from wasmsand.kernel.process.rlimits import COUNT
-from wasmsand.kernel.process.table import PID_MAX
 from wasmsand.kernel.vfs import FdInfo, ProcessInfo, Stat, SystemInfo
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ _OCTAL: Final = re.compile(r"(0o)?[0-7]{1,5}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Shell:
+class ShellRequest:
     """Run a command."""
 
     id: str
@@ -32,7 +32,7 @@ class Shell:
 
 
 @dataclass(frozen=True, slots=True)
-class WriteFile:
+class WriteFileRequest:
     """Make or replace a file."""
 
     id: str
@@ -42,7 +42,7 @@ class WriteFile:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadFile:
+class ReadFileRequest:
     """Read a file, as text or as base64."""
 
     id: str
@@ -51,26 +51,26 @@ class ReadFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Reset:
+class ResetRequest:
     """Go back to the beginning."""
 
     id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class StatusRequest:
     """Say how things are."""
 
     id: str
 
 
-Request = Shell | WriteFile | ReadFile | Reset | Status
-TYPE_OF: Final[dict[type[Request], str]] = {
-    Shell: "shell",
-    WriteFile: "write_file",
-    ReadFile: "read_file",
-    Reset: "reset",
-    Status: "status",
+LineRequest = ShellRequest | WriteFileRequest | ReadFileRequest | ResetRequest | StatusRequest
+TYPE_OF: Final[dict[type[LineRequest], str]] = {
+    ShellRequest: "shell",
+    WriteFileRequest: "write_file",
+    ReadFileRequest: "read_file",
+    ResetRequest: "reset",
+    StatusRequest: "status",
 }
 
 
@@ -83,7 +83,7 @@ class BadRequest(Exception):
         self.id = id_
 
 
-def request_of(line: bytes) -> Request:
+def request_of(line: bytes) -> LineRequest:
     """The request that a line holds."""
     try:
         value = strict_json.decode(line)
@@ -95,15 +95,15 @@ def request_of(line: bytes) -> Request:
     fields.id = fields.text("id")
     match fields.text("type"):
         case "shell":
-            return Shell(fields.id, fields.guest_text("command"), fields.time_limit())
+            return ShellRequest(fields.id, fields.guest_text("command"), fields.time_limit())
         case "write_file":
-            return WriteFile(fields.id, fields.path(), fields.content(), fields.mode())
+            return WriteFileRequest(fields.id, fields.path(), fields.content(), fields.mode())
         case "read_file":
-            return ReadFile(fields.id, fields.path(), fields.is_text())
+            return ReadFileRequest(fields.id, fields.path(), fields.is_text())
         case "reset":
-            return Reset(fields.id)
+            return ResetRequest(fields.id)
         case "status":
-            return Status(fields.id)
+            return StatusRequest(fields.id)
         case unknown:
             raise fields.bad(
                 f"type {unknown[:80]!r} is unknown; there are {', '.join(TYPE_OF.values())}"

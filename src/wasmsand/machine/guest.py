@@ -52,7 +52,7 @@ from wasmsand.kernel.process.thread import only_thread
 from wasmsand.kernel.process.timers import enforce_cpu_limit
 from wasmsand.kernel.wait import WouldBlock, Yield
 from wasmsand.machine.bug_log import log_bug
-from wasmsand.machine.charging import Charge, account_of_copy, make_program
+from wasmsand.machine.charging import Charge, make_program
 from wasmsand.machine.guest_threads import ThreadRunner
 from wasmsand.machine.loading import ModuleLoader, ProgramRejected
 from wasmsand.machine.lock import SandboxLock
@@ -117,7 +117,7 @@ class Guest(ThreadRunner):
         self.process = process
         self._lock = lock
         self._loader = loader
-        self._parker = Parker(lock)
+        self._parker = Parker(lock, kernel.clock)
         self._embryo_parent: Process | None = None
         self._copy: MemoryAccount | None = None
         """Of the child that is about to be made."""
@@ -136,7 +136,7 @@ class Guest(ThreadRunner):
         )
         self._told_by_call = False
         self._wasi: WasiContext | None = None
-        self.memory = GuestMemory(instance, self._look)
+        self.memory = GuestMemory.of(instance, self._look)
         self._flag_address = _signal_flag(instance)
         instance.bind(self)
         self._show_memory()
@@ -497,11 +497,7 @@ class Guest(ThreadRunner):
                 require_room_for_child(self.kernel, self.process)
                 self._look()
                 self.fork_failed()  # an earlier one, which the guest never went through with
-                self._copy = with_room(
-                    self.kernel,
-                    self.process,
-                    partial(account_of_copy, self.kernel, self._instance, self._charge.account),
-                )
+                self._copy = with_room(self.kernel, self.process, self._charge.account_of_copy)
             except KernelError as error:
                 return -error.errno
             return 0

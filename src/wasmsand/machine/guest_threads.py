@@ -19,7 +19,8 @@ from wasmsand.kernel.process import futex
 from wasmsand.kernel.process.life import require_room_for_child
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.thread import Thread, end_thread, first_thread, new_thread
-from wasmsand.machine.charging import Charge, require_thread
+from wasmsand.machine.charging import Charge
+from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.turns import Turn
 
@@ -28,6 +29,7 @@ class ThreadRunner(CallContext):
     """A guest that may be one of several threads of its process."""
 
     _lock: SandboxLock
+    _loader: ModuleLoader
     _instance: Instance
     _charge: Charge
     _embryo_parent: Process | None
@@ -89,9 +91,10 @@ class ThreadRunner(CallContext):
             raise KernelError(Errno.EAGAIN, "a thread inside a vfork child")
         require_room_for_child(self.kernel, self.process)
         turn = self._turn or Turn(self._lock, self.kernel.interrupt, self, self._instance)
-        require_thread(self.kernel, self._instance, turn.kept_bytes)
+        self._charge.require_thread(turn.kept_bytes)
+        threads = self._loader.engine.abilities.program_threads
         try:
-            instance = self._instance.new_thread(stack, stack)
+            instance = threads.new_thread(self._instance, stack, stack)
         except ModuleRejected as error:
             raise KernelError(Errno.ENOSYS, str(error)) from error
         except MemoryError as error:
@@ -159,7 +162,7 @@ class ThreadRunner(CallContext):
             self._see_changes()
 
     def _see_changes(self) -> None:
-        self._instance.catch_up()
+        self._loader.engine.abilities.program_threads.catch_up(self._instance)
         self._charge.catch_up()
         self._go_on()
         # The flag is the program's, the signals are the thread's: it is set again on return.

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.process.process import Process
 from wasmsand.machine.parking import OneShot
 
@@ -29,15 +28,9 @@ if TYPE_CHECKING:
 class Launch:
     """A process on its way."""
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        make: Callable[[], Guest],
-        settled: Callable[[Launch], None],
-    ) -> None:
+    def __init__(self, make: Callable[[], Guest], settled: Callable[[Launch], None]) -> None:
         """`make` makes the process, not running yet. `settled` is called when it is made, or
         cannot be, on the thread that will run it."""
-        self._kernel = kernel
         self._make: Callable[[], Guest] | None = make
         self._settled: Callable[[Launch], None] | None = settled
         self.process: Process | None = None

@@ -17,18 +17,15 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from wasmsand.abi.wasi.table import MODULE, UNSTABLE_MODULE
-from wasmsand.engine.protocol import (
-    Cancellation,
+from wasmsand.engine.abilities import MemoryImage
+from wasmsand.engine.compile_orders import (
+    CompileCancellation,
     CompileCancelled,
     CompileOrder,
     CompileTooCostly,
     CompileUnavailable,
-    Engine,
-    Instance,
-    MemoryImage,
-    Module,
-    ModuleRejected,
 )
+from wasmsand.engine.protocol import Engine, Instance, Module, ModuleRejected
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import GUEST_MODULE_BYTES_MAX, IO_CHUNK, MODULE_BYTES_MAX
 from wasmsand.kernel.process.process import Process
@@ -62,7 +59,7 @@ class _Load:
         self.process = process
         self.program = program
         self.key = program.content_key
-        self.cancellation = Cancellation()
+        self.cancellation = CompileCancellation()
         self.ended = WaitQueue()
         self.done = False
         self.module: Module | None = None
@@ -147,8 +144,12 @@ class ModuleLoader:
             current.cancellation.cancel()
 
     def instantiate(self, module: Module, memory_limit: int) -> Instance:
-        """A fresh instance of a module, see `protocol.Module`, with what it is to begin with."""
-        return module.instantiate(memory_limit, self._newest_image(module.key))
+        """A fresh instance of a module, which begins with its newest image, if it has one. Raises
+        as `protocol.Module`."""
+        image = self._newest_image(module.key)
+        if image is None:
+            return module.instantiate(memory_limit)
+        return self.engine.abilities.memory_images.instantiate(module, memory_limit, image)
 
     def _find(self, program: Program, key: str) -> Module | None:
         """The module, if it need not be compiled."""
@@ -262,7 +263,7 @@ class ModuleLoader:
             limited_by_module=limits.cpu_seconds == seconds_for(program.size),
         )
         try:
-            return self.engine.compile_apart(order)
+            return self.engine.abilities.compile_workers.compile_apart(order)
         except CompileTooCostly as costly:
             if costly.of_time and not order.limited_by_module:
                 reason = f"{costly}, all that this sandbox has left for compiling"

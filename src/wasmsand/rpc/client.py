@@ -70,7 +70,7 @@ _WINDOWS_VARIABLES: Final = (
 """Without which Windows finds neither its libraries nor the user's directories."""
 
 
-class Call:
+class PendingCall:
     """One request, until it is answered."""
 
     def __init__(self, connection: Connection, number: int) -> None:
@@ -133,7 +133,7 @@ class Connection:
         self._lock = threading.Lock()
         # Guarded by the lock:
         self._last_number = 0
-        self._calls: dict[int, Call] = {}
+        self._calls: dict[int, PendingCall] = {}
         self._closing = False
         self._problem: str | None = None
         self._end: _End | None = None
@@ -167,7 +167,7 @@ class Connection:
         with self._lock:
             return self._end is None and not self._closing
 
-    def begin(self, method: str, params: dict[str, object], seconds: float | None) -> Call:
+    def begin(self, method: str, params: dict[str, object], seconds: float | None) -> PendingCall:
         """Send a request, for at most `seconds`. Raises `SandboxClosedError` if the process has
         ended."""
         if os.getpid() != self._owner:
@@ -176,7 +176,7 @@ class Connection:
             if self._end is not None:
                 raise self._end.exception()
             self._last_number += 1
-            call = self._calls[self._last_number] = Call(self, self._last_number)
+            call = self._calls[self._last_number] = PendingCall(self, self._last_number)
         request = {"jsonrpc": "2.0", "id": call.number, "method": method, "params": params}
         self._send(strict_json.encode(request), seconds)
         return call

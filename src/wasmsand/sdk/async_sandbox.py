@@ -1,6 +1,6 @@
 """`AsyncSandbox` and its parts: the SDK for asynchronous programs.
 
-Made from the blocking classes by tools/make_async.py: change those, and run it.
+Made from the blocking classes by scripts/make_async.py: change those, and run it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.files import CHUNK, Files, GuestPath
-from wasmsand.sdk.opening import Isolation
-from wasmsand.sdk.options import HOME, SandboxOptions
+from wasmsand.sdk.options import HOME, Isolation, SandboxOptions
 from wasmsand.sdk.pool import SandboxPool
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import CommandResult, FileInfo, ProcessInfo, PythonResult, Usage

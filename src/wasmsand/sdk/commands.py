@@ -10,17 +10,14 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
-from wasmsand.sdk.backend import CANCELLATION, CommandRequest
+from wasmsand.sdk.backend import CANCELLATION
+from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder
 from wasmsand.sdk.command_handle import CommandHandle
-from wasmsand.sdk.environment import Environment, command_environment
 from wasmsand.sdk.output import Collector, TextSink, command_result
 from wasmsand.sdk.results import CommandResult, ProcessInfo
-
-SHELL: Final = ("/bin/bash", "-c")
 
 
 class Commands:
@@ -30,12 +27,9 @@ class Commands:
         sandbox.commands.run("echo hello | tr a-z A-Z").stdout
     """
 
-    def __init__(self, attachment: Attachment, environment: Environment) -> None:
+    def __init__(self, attachment: Attachment, builder: CommandBuilder) -> None:
         self._attachment = attachment
-        self._environment = environment
-        self._timeout_seconds = arguments.timeout_seconds(
-            "timeout_ms", attachment.options.timeout_ms
-        )
+        self._builder = builder
 
     def run(
         self,
@@ -68,10 +62,13 @@ class Commands:
         The sandbox goes on working.
         """
         backend = self._attachment.backend
-        timeout = self._timeout_seconds
-        if timeout_ms is not None:
-            timeout = arguments.timeout_seconds("timeout_ms", timeout_ms)
-        request = self._request(command, b"" if stdin is None else stdin, env, cwd, timeout)
+        request = self._builder.request(
+            command,
+            stdin=b"" if stdin is None else stdin,
+            env=env,
+            cwd=cwd,
+            timeout_ms=SANDBOX_TIMEOUT if timeout_ms is None else timeout_ms,
+        )
         arguments.callback("on_stdout", on_stdout)
         arguments.callback("on_stderr", on_stderr)
         cancellation = CANCELLATION.get()
@@ -116,8 +113,10 @@ class Commands:
         pipe.
         """
         backend = self._attachment.backend
-        timeout = arguments.timeout_seconds("timeout_ms", timeout_ms)
-        process = backend.start(self._request(command, stdin, env, cwd, timeout))
+        request = self._builder.request(
+            command, stdin=stdin, env=env, cwd=cwd, timeout_ms=timeout_ms
+        )
+        process = backend.start(request)
         return CommandHandle(self._attachment, process, command)
 
     def list(self) -> builtins.list[ProcessInfo]:
@@ -128,18 +127,6 @@ class Commands:
             [process.argv for process in sandbox.commands.list()]
         """
         return self._attachment.backend.processes()
-
-    def _request(
-        self, command: object, stdin: object, env: object, cwd: object, timeout: float | None
-    ) -> CommandRequest:
-        argv = arguments.command_line(command, SHELL)
-        payload = None if stdin is None else arguments.content("stdin", stdin)
-        extra = arguments.variables("env", env)
-        directory = self._attachment.cwd
-        if cwd is not None:
-            directory = arguments.guest_path("cwd", cwd, directory)
-        environ = command_environment(self._environment.chosen(), extra, cwd=directory)
-        return CommandRequest(argv, environ, directory, timeout, payload)
 
     def __repr__(self) -> str:
         return f"<Commands of {self._attachment!r}>"

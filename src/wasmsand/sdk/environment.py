@@ -43,9 +43,9 @@ class Environment:
         sandbox.commands.run("echo $TOKEN")
     """
 
-    def __init__(self, attachment: Attachment, initial: Mapping[str, str]) -> None:
+    def __init__(self, attachment: Attachment) -> None:
         self._attachment = attachment
-        self._variables = dict(initial)
+        self._variables = attachment.backend.variables
 
     def set(self, name: str, value: str) -> None:
         """Give every later command the variable `name`.

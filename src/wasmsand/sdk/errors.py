@@ -7,8 +7,10 @@ a public exception of a kernel error.
     │   ├── ConnectionLostError         the server of a sandbox does not answer any more
     │   └── SandboxCrashedError         .exit_status: the process of a sandbox is gone
     ├── ServerError                     .code, .status: a server refuses a request
+    ├── UnsupportedError                the backend of a sandbox does not offer an operation
+    ├── DiskImageError                  what was given is no disk image, or does not fit
     ├── ImageMissingError               the user space is not built or not installed
-    ├── ToolError                       .path: a file of wasm_dir that cannot be a tool
+    ├── WasmDirError                    .path: a file of wasm_dir that cannot be a program
     ├── CommandError                    .errno_name: a command cannot be started or written to
     ├── InputTimeoutError               .written: a command does not read; also a TimeoutError
     └── FileError                       .errno_name, .path, .errno
@@ -105,14 +107,23 @@ class ServerError(SandboxError):
         return str(self.args[0])
 
 
+class UnsupportedError(SandboxError):
+    """The sandbox does not offer this operation because of where it runs. The message says what
+    to use instead."""
+
+
+class DiskImageError(SandboxError):
+    """What was given is not a disk image, or does not fit into the sandbox."""
+
+
 class ImageMissingError(SandboxError):
     """The programs of the user space are not there: build them, or install a wheel."""
 
 
-class ToolError(SandboxError):
-    """A file of `wasm_dir` cannot be a tool, or the directory cannot be read. `path` is it; the
-    message says why, and names the imports that there are not. `errno_name` is the cause:
-    `"ENOEXEC"` for a file that is no program, else what reading it met."""
+class WasmDirError(SandboxError):
+    """A file of `wasm_dir` cannot be a program, or the directory cannot be read. `path` names
+    the file or the directory; the message gives the reason, with all unknown imports.
+    `errno_name` is `"ENOEXEC"` for a file that is not a program, else the errno of reading it."""
 
     def __init__(self, message: str, path: str, errno_name: str = "ENOEXEC") -> None:
         super().__init__(message, path, errno_name)
@@ -262,10 +273,15 @@ def file_errors(path: str) -> Iterator[None]:
         raise file_error(_message(error, path), error.errno.name, path) from None
 
 
+def command_error(error: KernelError, program: str) -> CommandError:
+    """The public exception for what the kernel raises when `program` is started or used."""
+    return CommandError(_message(error, program), error.errno.name)
+
+
 @contextmanager
 def command_errors(program: str) -> Iterator[None]:
-    """Make public exceptions of what the kernel raises when `program` is started."""
+    """Make public exceptions of what the kernel raises about `program`."""
     try:
         yield
     except KernelError as error:
-        raise CommandError(_message(error, program), error.errno.name) from None
+        raise command_error(error, program) from None

@@ -19,9 +19,8 @@ from typing import Any, Final
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
-from wasmsand.sdk.backend import CommandRequest
-from wasmsand.sdk.conversation import Conversation, Exchange
-from wasmsand.sdk.environment import Environment, command_environment
+from wasmsand.sdk.command_builder import CommandBuilder
+from wasmsand.sdk.conversation import Conversation, SessionRequest
 from wasmsand.sdk.output import TextSink
 from wasmsand.sdk.results import PythonError, PythonResult
 
@@ -43,22 +42,19 @@ class PythonSession:
     def __init__(
         self,
         attachment: Attachment,
-        environment: Environment,
+        builder: CommandBuilder,
         *,
         env: Mapping[str, str] | None,
         cwd: str | os.PathLike[str] | None,
     ) -> None:
         self._attachment = attachment
-        extra = arguments.variables("env", env)
-        directory = attachment.cwd
-        if cwd is not None:
-            directory = arguments.guest_path("cwd", cwd, directory)
-        request = CommandRequest(
+        request = builder.request(
             (_PROGRAM, "-c", _driver()),
-            command_environment(environment.chosen(), extra, cwd=directory),
-            directory,
-            extra_inputs=(_REQUESTS,),
-            extra_outputs=(_ANSWERS,),
+            env=env,
+            cwd=cwd,
+            timeout_ms=None,
+            inputs=(_REQUESTS,),
+            outputs=(_ANSWERS,),
         )
         self._conversation: Conversation[_Run] = Conversation(
             attachment,
@@ -138,7 +134,7 @@ class PythonSession:
         return f"<PythonSession pid={self.pid}{' ended' if self.closed else ''}>"
 
 
-class _Run(Exchange):
+class _Run(SessionRequest):
     """What one call has done so far."""
 
     repr: str | None = None
@@ -148,7 +144,7 @@ class _Run(Exchange):
 
     def result(self, exit_code: int | None) -> PythonResult:
         """What `run` returns."""
-        stdout, stderr = self.finish()
+        completed = self.completed()
         error = self.error
         if not self.has_answer:
             message = "the interpreter was ended"
@@ -156,14 +152,14 @@ class _Run(Exchange):
                 message = f"the interpreter ended with exit code {exit_code}"
             error = PythonError("InterpreterEnded", message, "")
         return PythonResult(
-            stdout=stdout.decode("utf-8", "replace"),
-            stderr=stderr.decode("utf-8", "replace"),
+            stdout=completed.stdout.decode("utf-8", "replace"),
+            stderr=completed.stderr.decode("utf-8", "replace"),
             value=self.value,
             repr=self.repr,
             error=error,
-            execution_time_ms=self.seconds * 1000,
-            timed_out=self.timed_out and not self.truncated,
-            truncated=self.truncated,
+            execution_time_ms=completed.seconds * 1000,
+            timed_out=completed.timed_out,
+            truncated=completed.truncated,
         )
 
 

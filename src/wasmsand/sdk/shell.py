@@ -14,13 +14,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Final
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
-from wasmsand.sdk.backend import CommandRequest, Completed, Ended
-from wasmsand.sdk.conversation import Conversation, Exchange
-from wasmsand.sdk.environment import Environment, command_environment
+from wasmsand.sdk.command_builder import CommandBuilder
+from wasmsand.sdk.conversation import Conversation, SessionRequest
 from wasmsand.sdk.errors import CommandError, FileError
 from wasmsand.sdk.output import TextSink, command_result
 from wasmsand.sdk.results import CommandResult
@@ -37,7 +37,6 @@ _INLINE_MAX: Final = 2048
 """Bytes of a script that are part of the line."""
 _STATUS_LINE: Final = re.compile(rb"([0-9a-f]{16}) (\d{1,3})")
 _STATUS_LINE_MAX: Final = 20
-_KILLED_EXIT_CODE: Final = 137
 _ENDED: Final = "ESRCH: the shell has ended; open another one with sandbox.shell()"
 
 
@@ -53,25 +52,17 @@ class Shell:
     def __init__(
         self,
         attachment: Attachment,
-        environment: Environment,
+        builder: CommandBuilder,
         *,
         env: Mapping[str, str] | None,
         cwd: object,
     ) -> None:
         self._attachment = attachment
-        extra = arguments.variables("env", env)
-        directory = attachment.cwd
-        if cwd is not None:
-            directory = arguments.guest_path("cwd", cwd, directory)
-        environ = command_environment(environment.chosen(), extra, cwd=directory)
-        request = CommandRequest(
-            _ARGV,
-            # Prompts would be part of the output.
-            {**environ, "PS1": "", "PS2": ""},
-            directory,
-            stdin=None,
-            extra_outputs=(_STATUS,),
+        request = builder.request(
+            _ARGV, stdin=None, env=env, cwd=cwd, timeout_ms=None, outputs=(_STATUS,)
         )
+        # Prompts would be part of the output.
+        request = replace(request, environ={**request.environ, "PS1": "", "PS2": ""})
         self._conversation: Conversation[_Command] = Conversation(
             attachment,
             request,
@@ -197,17 +188,14 @@ class Shell:
             command.exit_code = self._conversation.exit_code
 
 
-class _Command(Exchange):
+class _Command(SessionRequest):
     """What one command of a shell has done so far."""
 
     exit_code: int | None = None
 
     def result(self) -> CommandResult:
         """What `run` returns."""
-        stdout, stderr = self.finish()
-        exit_code = _KILLED_EXIT_CODE if self.truncated else self.exit_code or 0
-        ended = Ended(exit_code, self.timed_out and not self.truncated, self.seconds)
-        return command_result(Completed(ended, stdout, stderr, self.truncated))
+        return command_result(self.completed(self.exit_code or 0))
 
 
 def _hear_status(line: bytes, command: _Command) -> None:

@@ -15,8 +15,8 @@ import pytest
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.identity import Identity
-from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
-from wasmsand.machine import Machine, MachineOptions
+from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
+from wasmsand.machine import CommandRequest, Machine, MachineOptions
 
 _LIMITS = Limits(fs_limit_bytes=8 << 20, max_inodes=2000, max_processes=24, max_open_files=64)
 _FIRST = int(os.environ.get("WASMSAND_FUZZ_FIRST", "0"))
@@ -35,7 +35,7 @@ def seeds(default: int) -> Iterator[int]:
     return iter(range(_FIRST, _FIRST + seed_count(default)))
 
 
-def image_with(programs: dict[bytes, bytes]) -> Snapshot:
+def image_with(programs: dict[bytes, bytes]) -> FrozenTree:
     """A standard tree with these programs, by path."""
     builder = ImageBuilder()
     standard_tree(builder)
@@ -44,7 +44,7 @@ def image_with(programs: dict[bytes, bytes]) -> Snapshot:
     return builder.build()
 
 
-def small_machine(image: Snapshot, engine: WasmtimeEngine, uid: int) -> Machine:
+def small_machine(image: FrozenTree, engine: WasmtimeEngine, uid: int) -> Machine:
     """A machine with tight limits, whose programs run as the given user."""
     machine = Machine(MachineOptions(limits=_LIMITS), image=image, engine=engine)
     machine.identity = Identity.of(uid, uid)
@@ -52,12 +52,12 @@ def small_machine(image: Snapshot, engine: WasmtimeEngine, uid: int) -> Machine:
 
 
 def run_with_pipes(machine: Machine, program: bytes, seconds: float) -> None:
-    machine.run([program], environ={"A": "1"}, cwd="/tmp", timeout_seconds=seconds,
-                stdin=b"some input\n" * 100)  # fmt: skip
+    stdin = b"some input\n" * 100
+    machine.run(CommandRequest((program.decode(),), {"A": "1"}, "/tmp", seconds, stdin))
 
 
 def run_on_a_terminal(machine: Machine, program: bytes, seconds: float) -> None:
-    terminal = machine.open_terminal([program, b"x"], environ={}, cwd="/tmp")
+    terminal = machine.open_terminal(CommandRequest((program.decode(), "x"), {}, "/tmp"))
     terminal.write(b"some input\nhalf a line")
     terminal.wait(seconds)
     terminal.resize(10, 20)

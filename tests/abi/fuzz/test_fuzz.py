@@ -15,14 +15,14 @@ from wasmsand.abi.linux.table import HANDLERS
 from wasmsand.engine.protocol import Arguments
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
-from wasmsand.kernel.vfs import Snapshot
-from wasmsand.machine import Machine
+from wasmsand.kernel.vfs import FrozenTree
+from wasmsand.machine import CommandRequest, Machine
 from wasmsand.machine.guest import Guest
 
 CALLS_PER_SEED = 150
 SECONDS_PER_SEED = 0.3
 """Ends a sequence that stops itself, or that blocks its alarm and sleeps."""
-ALIVE_PROGRAM = b"/usr/bin/alive"
+ALIVE_PROGRAM = "/usr/bin/alive"
 
 
 @pytest.fixture
@@ -39,19 +39,21 @@ def record(monkeypatch: pytest.MonkeyPatch) -> LinuxWatch:
 
 
 @pytest.fixture(scope="module")
-def image() -> Snapshot:
+def image() -> FrozenTree:
     guest = fuzz_guest(bytes(DATA_OF_GUEST.content))
-    return runs.image_with({PROGRAM: wat_to_wasm(guest), ALIVE_PROGRAM: wat_to_wasm(ALIVE)})
+    return runs.image_with(
+        {PROGRAM: wat_to_wasm(guest), ALIVE_PROGRAM.encode(): wat_to_wasm(ALIVE)}
+    )
 
 
 def run_alive(machine: Machine) -> bytes:
-    return machine.run([ALIVE_PROGRAM], environ={}, cwd="/tmp", timeout_seconds=30).stdout
+    return machine.run(CommandRequest((ALIVE_PROGRAM,), {}, "/tmp", timeout_seconds=30)).stdout
 
 
 @runs.both_users
 @runs.both_runs
 def test_hostile_calls_harm_neither_host_nor_sandbox(
-    image: Snapshot,
+    image: FrozenTree,
     engine: WasmtimeEngine,
     record: LinuxWatch,
     caplog: pytest.LogCaptureFixture,

@@ -19,7 +19,7 @@ from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.hostcalls import any_running
 from wasmsand.kernel.limits import Limits
-from wasmsand.machine import Machine, MachineOptions
+from wasmsand.machine import CommandRequest, Machine, MachineOptions
 
 SEEDS = 32
 BUFFER = 4096
@@ -129,11 +129,11 @@ def test_hostile_forks_harm_neither_host_nor_sandbox(
 ) -> None:
     for seed in range(seed_count(SEEDS)):
         machine = new_machine(wat_to_wasm(hostile_guest(Random(seed))))
-        machine.run([b"hostile"], environ={}, cwd="/tmp", timeout_seconds=SECONDS)
+        machine.run(CommandRequest(("hostile",), {}, "/tmp", timeout_seconds=SECONDS))
         with machine.lock:
             machine.kernel.kill_all()
             assert [p.pid for p in machine.kernel.processes] == [1], f"seed {seed}"
-        result = machine.run([b"other"], environ={}, cwd="/tmp", timeout_seconds=30)
+        result = machine.run(CommandRequest(("other",), {}, "/tmp", timeout_seconds=30))
         assert (result.exit_code, result.stdout) == (0, b"alive"), f"seed {seed}"
         machine.close()
         assert not host_bugs(caplog), f"seed {seed}"

@@ -17,7 +17,7 @@ from tests.abi.fuzz.watching import WasiWatch
 from wasmsand.abi.wasi.table import FUNCTIONS
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
-from wasmsand.kernel.vfs import Snapshot
+from wasmsand.kernel.vfs import FrozenTree
 from wasmsand.machine.guest import Guest
 
 CALLS_PER_SEED = 300
@@ -41,14 +41,14 @@ def record(monkeypatch: pytest.MonkeyPatch) -> WasiWatch:
 
 
 @pytest.fixture(scope="module")
-def image() -> Snapshot:
+def image() -> FrozenTree:
     return runs.image_with({PROGRAM: wat_to_wasm(wasi_fuzz_guest(bytes(WASI_DATA.content)))})
 
 
 @runs.both_users
 @runs.both_runs
 def test_hostile_calls_harm_neither_host_nor_sandbox(
-    image: Snapshot,
+    image: FrozenTree,
     engine: WasmtimeEngine,
     record: WasiWatch,
     caplog: pytest.LogCaptureFixture,

@@ -52,7 +52,7 @@ class LinuxWatch(_Watch[int]):
         name = CALL_NAMES.get(number, str(number))
         self.calls[number] += 1
         instance = guest._instance
-        before = bytes(instance.memory())
+        before = instance.read(0, instance.memory_size())
         result = call(guest, number, arguments)
         lowest = -0x8000_0000 if name in _GIVES_AN_ID else -4095
         if not isinstance(result, int) or not lowest <= result <= 0x7FFF_FFFF:
@@ -60,8 +60,7 @@ class LinuxWatch(_Watch[int]):
         if result >= 0:
             self.succeeded[number] += 1
         if guest._instance is instance:
-            # Comparing bytes is many times faster than comparing a memoryview.
-            after = bytes(instance.memory())
+            after = instance.read(0, instance.memory_size())
             changed = unexplained_changes(number, words, before, after, result)
             if changed:
                 self._complain(name, words, f"result {result}, wrote at {changed}")
@@ -77,12 +76,13 @@ class WasiWatch(_Watch[str]):
         """Make a call and look at what it did."""
         name = FUNCTION_NAMES[handler]
         self.calls[name] += 1
-        before = bytes(guest._instance.memory())
+        instance = guest._instance
+        before = instance.read(0, instance.memory_size())
         result: int = call(guest, handler, *words)
         if not isinstance(result, int) or not 0 <= result < _WASI_ERRORS:
             self._complain(name, words, f"the result is {result!r}")
         self.succeeded[name] += not result
-        after = bytes(guest._instance.memory())
+        after = instance.read(0, instance.memory_size())
         if after != before:
             changed = changes_outside(wasi_footprint(name, words, before, result), before, after)
             if changed:

@@ -8,7 +8,9 @@ import pytest
 
 from tests.kernel.vfs.world import fails
 from wasmsand.kernel.errno import Errno
-from wasmsand.kernel.vfs.content import CHUNK_SIZE, FileContent, ImageData
+from wasmsand.kernel.vfs.chunks import CHUNK_SIZE
+from wasmsand.kernel.vfs.content import FileContent
+from wasmsand.kernel.vfs.image_data import ImageData
 from wasmsand.kernel.vfs.model import BLOCK_SIZE
 from wasmsand.kernel.vfs.space import Space, blocks_of
 

@@ -16,7 +16,9 @@ from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.flags import O_CREAT, O_WRONLY
 from wasmsand.kernel.limits import FREED_PER_CALL, MIB, PATH_MAX, Limits
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, Node
-from wasmsand.kernel.vfs.content import CHUNK_SIZE, FileContent, ImageData
+from wasmsand.kernel.vfs.chunks import CHUNK_SIZE
+from wasmsand.kernel.vfs.content import FileContent
+from wasmsand.kernel.vfs.image_data import ImageData
 from wasmsand.kernel.vfs.model import BLOCK_SIZE
 from wasmsand.kernel.vfs.space import Space
 
@@ -211,7 +213,7 @@ def test_an_emptied_directory_gives_its_table_back() -> None:
 
 
 def test_removed_names_are_not_kept_by_old_listings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wasmsand.kernel.vfs.tree._SCANNED_NAMES_KEPT", 2_000)
+    monkeypatch.setattr("wasmsand.kernel.vfs.tree.SCANNED_NAMES_KEPT", 2_000)
     world = World()
     tracemalloc.start()
     for number in range(12):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from wasmsand.kernel import flags as numbers
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import Limits
-from wasmsand.kernel.vfs import ROOT, Credentials, ImageBuilder, Namespace, Node, Snapshot, TreeFs
+from wasmsand.kernel.vfs import ROOT, Credentials, FrozenTree, ImageBuilder, Namespace, Node, TreeFs
 
 USER = Credentials(1000, 1000, frozenset({2000}))
 OTHER = Credentials(1001, 1001)
@@ -33,7 +33,7 @@ class World:
 
     def __init__(
         self,
-        base: Snapshot | None = None,
+        base: FrozenTree | None = None,
         limits: Limits | None = None,
         clock: Clock | None = None,
         tree: TreeFs | None = None,
@@ -44,7 +44,7 @@ class World:
         self.root = self.ns.root
 
     def fork(self) -> World:
-        return World(tree=self.tree.fork(), clock=self.clock)
+        return World(self.tree.freeze(), self.tree.limits, self.clock)
 
     def find(self, path: bytes, cred: Credentials = ROOT, *, follow: bool = True) -> Node:
         return self.ns.resolve(cred, self.root, path, follow=follow)
@@ -89,7 +89,7 @@ class World:
         return self.tree.space.used_bytes, self.tree.space.used_inodes
 
 
-def image(fill: Callable[[ImageBuilder], None]) -> Snapshot:
+def image(fill: Callable[[ImageBuilder], None]) -> FrozenTree:
     builder = ImageBuilder()
     fill(builder)
     return builder.build()

@@ -15,7 +15,7 @@ from wasmsand import Sandbox
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import MIB
 from wasmsand.kernel.vfs import ROOT
-from wasmsand.kernel.vfs.content import CHUNK_SIZE
+from wasmsand.kernel.vfs.chunks import CHUNK_SIZE
 from wasmsand.machine import export_tar
 from wasmsand.sdk.local import LocalBackend
 
@@ -97,7 +97,7 @@ def test_copying_an_interleaved_file_is_not_quadratic(host: Host) -> None:
 def test_a_sandbox_of_this_host_is_not_hurt_by_a_write_to_holes() -> None:
     """The row as it was reported, by the public API."""
     with Sandbox() as sandbox:
-        machine = cast("LocalBackend", sandbox._attachment.backend).machine
+        machine = cast("LocalBackend", sandbox._attachment.backend)._machine
         sandbox.files.write("f", b"x")
         node = machine.kernel.namespace.resolve(
             ROOT, machine.kernel.namespace.root, b"/home/user/f"

@@ -8,7 +8,7 @@ from tests.limits.host_files.turns import Host
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import MIB, Limits
 from wasmsand.kernel.vfs import ROOT
-from wasmsand.kernel.vfs.content import CHUNK_SIZE
+from wasmsand.kernel.vfs.chunks import CHUNK_SIZE
 
 pytestmark = pytest.mark.no_userland
 

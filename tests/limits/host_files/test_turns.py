@@ -70,7 +70,7 @@ def test_reading_sees_one_moment_of_a_file(host: Host) -> None:
 
 def test_an_operation_ends_when_the_machine_is_closed() -> None:
     backend = LocalBackend(SandboxOptions())
-    machine = backend.machine
+    machine = backend._machine
     machine.lock = cast("SandboxLock", Turns())
     turns = cast("Turns", machine.lock)
     for number in range(10):
@@ -112,7 +112,7 @@ def test_entries_that_vanish_are_left_out(host: Host) -> None:
 def test_a_walk_through_directories_that_keep_moving_ends(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wasmsand.machine.host_access._ENTRIES_OF_IMAGES", 0)
+    monkeypatch.setattr("wasmsand.machine.host_access.IMAGE_ENTRIES_MAX", 0)
     host = Host(Limits(max_inodes=100))
     host.files.mkdir("/tmp/d/a0")
     turn = 0

@@ -33,7 +33,7 @@ _EVENT: Final = Struct("<I4xQ")
 _ADD, _DELETE, _MODIFY = 1, 2, 3
 _EFD_SEMAPHORE: Final = 1
 _PRIVATE: Final = 0o600
-"""The mode of what these calls make."""
+"""The mode that fstat shows for these files."""
 _MILLISECOND: Final = SECOND // 1000
 _REALTIME, _MONOTONIC, _BOOTTIME = 0, 1, 7
 _TIMER_ABSTIME: Final = 1
@@ -186,7 +186,7 @@ def _write_setting(context: CallContext, timer: TimerFile, address: int) -> None
 
 
 def signalfd4(context: CallContext, fd: int, mask: int, size: int, flags: int) -> int:
-    """signalfd4(2); with an fd, another set for the file that it is."""
+    """signalfd4(2). If an fd is given, replace that signalfd's mask."""
     if size != _MASK_BYTES or flags & ~(O_CLOEXEC | O_NONBLOCK):
         raise KernelError(Errno.EINVAL)
     wanted = context.memory.read_u64(mask) & ~UNBLOCKABLE

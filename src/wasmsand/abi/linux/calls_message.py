@@ -11,10 +11,9 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final, NamedTuple
 
-from wasmsand.abi.linux.calls_socket import find_unix, is_connected, socket_at, timed, with_deadline
+from wasmsand.abi.linux.calls_socket import socket_at, timed, with_deadline
 from wasmsand.abi.linux.context import CallContext
 from wasmsand.abi.linux.control_messages import (
-    CONTROL_MAX,
     NOTHING,
     Control,
     give_header,
@@ -30,9 +29,10 @@ from wasmsand.abi.linux.socket_address import (
 from wasmsand.abi.transfers import gather, parts_of, scatter, vectors_at
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
-from wasmsand.kernel.limits import IO_CHUNK, PIPE_CAPACITY, SOCKET_QUEUE_BYTES
+from wasmsand.kernel.limits import CONTROL_BYTES_MAX, IO_CHUNK, PIPE_CAPACITY, SOCKET_QUEUE_BYTES
 from wasmsand.kernel.process.delivery import SI_KERNEL, post
 from wasmsand.kernel.process.signals import Signal, SignalInfo
+from wasmsand.kernel.sockets import naming
 from wasmsand.kernel.sockets.address import Address, UnixAddress
 from wasmsand.kernel.sockets.base import Socket
 from wasmsand.kernel.sockets.datagram import DatagramSocket, Header
@@ -105,7 +105,7 @@ def _send(
     try:
         if isinstance(found, StreamSocket):
             if to is not None and found.is_unix:
-                raise KernelError(Errno.EISCONN if is_connected(found) else Errno.EOPNOTSUPP)
+                raise KernelError(Errno.EISCONN if found.is_connected else Errno.EOPNOTSUPP)
             sent = _send_stream(context, found, vectors, flags, control.files)
         else:
             assert isinstance(found, DatagramSocket)
@@ -161,7 +161,7 @@ def _send_datagram(
 ) -> int:
     if sum(length for _, length in vectors) > SOCKET_QUEUE_BYTES:
         raise KernelError(Errno.EMSGSIZE)
-    target = find_unix(context, to) if isinstance(to, UnixAddress) else None
+    target = naming.find(context.process, found, to) if to is not None else None
     data = gather(context, vectors)
     rights = _rights(context, control.files)
     nonblocking = bool(flags & _MSG_DONTWAIT)
@@ -212,7 +212,7 @@ def recvmsg(context: CallContext, fd: int, header: int, flags: int) -> int:
     if name:
         memory.require(name, min(name_room, 128))
     if control:
-        memory.require(control, min(control_room, CONTROL_MAX))
+        memory.require(control, min(control_room, CONTROL_BYTES_MAX))
     got = _receive(context, found, vectors_at(context, vectors, count), flags)
     raw = pack_address(got.source) if _is_named(got.source) and got.source is not None else b""
     if name:

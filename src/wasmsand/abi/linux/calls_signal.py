@@ -47,7 +47,8 @@ def rt_sigaction(context: CallContext, signo: int, new: int, old: int, size: int
         if old:
             context.memory.require(old, SIGACTION.size)
         signals.set_action(signo, SignalAction(handler, flags, mask))
-        act_on_pending(context.kernel, context.process)
+        if signals.pending:
+            act_on_pending(context.kernel, context.process)
     if old:
         context.memory.pack(SIGACTION, old, previous.handler, previous.flags, 0, previous.mask)
     return 0

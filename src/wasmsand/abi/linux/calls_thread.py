@@ -102,8 +102,8 @@ def _wait(
     *,
     absolute: bool | None,
 ) -> int:
-    """`absolute` says whether the time limit is of the real-time clock, or (False) of the
-    monotonic one; None: it is a length of time."""
+    """`absolute` says what the time limit is: True a time of the real-time clock, False a time
+    of the monotonic clock, None a length of time."""
     process, clock = context.process, context.kernel.clock
     now = clock.monotonic()
     if process.futex_wait is None:

@@ -48,7 +48,7 @@ _REALTIME_COARSE, _MONOTONIC_COARSE, _BOOTTIME = 5, 6, 7
 _TIMER_ABSTIME: Final = 1
 _ITIMER_REAL: Final = 0
 _ITIMER_SIGNALS: Final = (Signal.SIGALRM, Signal.SIGVTALRM, Signal.SIGPROF)
-"""By which timer; the second and third count CPU time, all of which is the user's."""
+"""The signal of each timer. The second and third count CPU time, all of which is user time."""
 _TICKS_PER_SECOND: Final = 100
 _TICK: Final = SECOND // _TICKS_PER_SECOND
 _READ_BITS: Final = POLLIN | POLLRDNORM | POLLHUP | POLLERR

@@ -150,14 +150,14 @@ def _flush_by_master(context: CallContext, terminal: Terminal, which: int) -> in
 
 
 def _flushes_input(which: int) -> bool:
-    """Of a pseudo-terminal there is no output to flush: it is the other side's input at once."""
+    """Output of a pseudo-terminal is never flushed: it is the other side's input at once."""
     if which not in (_TCIFLUSH, _TCOFLUSH, _TCIOFLUSH):
         raise KernelError(Errno.EINVAL)
     return which != _TCOFLUSH
 
 
 def _output_waiting(context: CallContext, terminal: Terminal, address: int) -> int:
-    """Never any, as in `_flushes_input`."""
+    """Output that waits to be sent: always 0 (see `_flushes_input`)."""
     context.memory.write_u32(address, 0)
     return 0
 
@@ -173,7 +173,7 @@ def _flow(context: CallContext, terminal: Terminal, action: int) -> int:
 
 
 def _accept(context: CallContext, terminal: Terminal, argument: int) -> int:
-    """Draining and breaks have nothing to do on a pseudo-terminal."""
+    """tcdrain and tcsendbreak: a pseudo-terminal has nothing to do."""
     return 0
 
 

@@ -41,7 +41,7 @@ class CallContext(ProcessContext):
         return file
 
     def file_or_path(self, fd: int) -> OpenFile:
-        """What an fd refers to, for the few calls that take O_PATH fds."""
+        """The open file behind an fd, for the few calls that take O_PATH fds."""
         return self.process.fds.get(fd)
 
     def timespec(self, address: int) -> int:

@@ -1,7 +1,7 @@
 """The one table of system calls.
 
 Owns which number is which call, its handler, its arity and its status in words.
-`docs/syscalls.md` is generated from it (`python tools/syscall_table.py`). Rules: a
+`docs/syscalls.md` is generated from it (`python scripts/syscall_table.py`). Rules: a
 call that is not here is ENOSYS; a call done by the libc is listed so that nobody
 looks for its handler.
 """
@@ -38,7 +38,7 @@ Handler = Callable[[CallContext, Arguments], int]
 
 
 class Status(Enum):
-    """How much of a call there is."""
+    """How far a call is supported."""
 
     FULL = "full"
     PARTIAL = "partial"

@@ -121,7 +121,7 @@ def fd_filestat_set_times(
 
 
 def set_times(context: WasiContext, node: Node, access: int, modified: int, flags: int) -> None:
-    """Set those times of a file that the flags say, to the given ones or the present."""
+    """Set the times of a file that the flags name, each to the given time or to now."""
     chosen: list[FileTime | None] = []
     for given, present, value in (
         (_TIMES_ACCESS, _TIMES_ACCESS_NOW, access),

@@ -1,7 +1,7 @@
 """What a program is given at its start: arguments, environment, directories.
 
-Owns args_*, environ_* and fd_prestat_*. Rules: a program cannot ask for its working
-directory, so that PWD, if the environment has it, is made to say the truth.
+Owns args_*, environ_* and fd_prestat_*. Rules: a program cannot ask for its working directory, so
+PWD, if it is in the environment, is set to that directory.
 """
 
 from __future__ import annotations

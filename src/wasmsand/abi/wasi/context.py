@@ -52,7 +52,7 @@ class WasiContext(ProcessContext):
         return path
 
     def path_text(self, address: int, length: int) -> bytes:
-        """A string that may be what a symbolic link says. Any bytes but NUL: a program that
+        """A string that may be the target of a symbolic link. Any bytes but NUL: a program that
         is given the name of a file must be able to open it."""
         if length >= PATH_MAX:
             raise KernelError(Errno.ENAMETOOLONG)
@@ -62,5 +62,5 @@ class WasiContext(ProcessContext):
         return text
 
     def credentials(self) -> Credentials:
-        """Who asks."""
+        """The credentials of the caller."""
         return self.process.identity.credentials()

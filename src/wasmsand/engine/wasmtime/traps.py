@@ -6,9 +6,9 @@ freed here, whatever they are.
 
 from __future__ import annotations
 
+from wasmsand.engine.freed_memory import give_back_now
 from wasmsand.engine.protocol import GuestTrap, TrapKind
 from wasmsand.engine.wasmtime.bindings import CData, ffi, lib, take_bytes, take_error
-from wasmsand.engine.wasmtime.freed_memory import give_back_now
 
 _KIND_OF_CODE = {
     0: TrapKind.STACK,  # stack overflow
@@ -45,12 +45,12 @@ def take_failure(context: CData, error: CData, trap: CData) -> GuestTrap:
     if kind is TrapKind.STACK:
         # wasmtime lists all frames of a stack that overflowed, up to two million: 48 MB, which
         # the C library would keep.
-        give_back_now()
+        give_back_now(lib)
     return GuestTrap(kind, take_bytes(message).rstrip(b"\0").decode("utf-8", "replace"))
 
 
 def discard_failure(error: CData, trap: CData) -> None:
-    """Free what a call returned when its cause is known already."""
+    """Free the C error and trap of a call whose exception is known already."""
     if error:
         lib.wasmtime_error_delete(error)
     if trap:

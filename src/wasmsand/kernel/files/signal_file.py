@@ -36,7 +36,7 @@ class SignalFile(OpenFile):
         super().__init__(O_RDWR | flags)
         self._process = process
         self.wanted = wanted
-        """The set of signals, as a mask has it."""
+        """The signals that a read takes, as a bit mask."""
         self._stat = stat
 
     def read(self, count: int) -> bytes:

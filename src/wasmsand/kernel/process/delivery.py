@@ -103,8 +103,8 @@ def retarget(kernel: Kernel, process: Process) -> None:
 
 
 def hand_back(thread: Process, signals: int) -> None:
-    """Let others have those of these signals that are pending for a thread but were sent to
-    its process."""
+    """Give signals that were sent to the process, and are pending for one of its threads, back
+    to the process, for other threads to take."""
     own = thread.signals
     assert isinstance(own, ThreadSignals)
     for info in own.own_signals():
@@ -222,7 +222,8 @@ def deliverable_handler(process: Process) -> int:
 
 
 def give_up_handlers(kernel: Kernel, process: Process) -> None:
-    """The program cannot run handlers: signals that wait for one have their default actions."""
+    """The program cannot run handlers: signals that wait for a handler take their default
+    actions."""
     while not process.dead and not process.stopped and (signo := deliverable_handler(process)):
         process.signals.set_action(signo, SignalAction())
         act_on_pending(kernel, process)

@@ -1,9 +1,8 @@
-"""futex: sleeping until another thread says so.
+"""futex: sleeping until another thread wakes the sleeper.
 
-Owns the queues of those who wait for an address. Rules: addresses are of one process (no
-memory is shared between processes); who waits was asked whether the word is still what the
-caller saw, under the sandbox's lock, so no wake-up is lost; a waiter is in exactly one queue
-until it is woken or gives up.
+Owns the queues of those who wait for an address. Rules: addresses are of one process (no memory is
+shared between processes); the word is compared with what the caller saw under the sandbox's lock,
+so no wake-up is lost; a waiter is in exactly one queue until it is woken or gives up.
 """
 
 from __future__ import annotations

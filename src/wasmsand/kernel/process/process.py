@@ -1,8 +1,8 @@
 """The process record.
 
-Owns `Process`: everything the kernel knows of one process. Rules: data and small
-questions only; what happens to processes is in `fork`, `exec`, `exit`, `wait` and
-`delivery`. All fields are guarded by the sandbox's lock.
+Owns `Process`: everything the kernel knows of one process. Rules: data and small questions only;
+what happens to processes is in `life` (fork, exit, wait), `program` (exec), `groups`, `delivery`
+(signals) and `timers`. All fields are guarded by the sandbox's lock.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CPU_COUNT: Final = 2
 ALL_PROCESSORS: Final = (1 << CPU_COUNT) - 1
-"""As a mask, a bit for each."""
+"""All processors as a mask, one bit each."""
 
 
 class ProcessState(Enum):
@@ -142,7 +142,8 @@ class Process:
         self.session = pid
         self.terminal: Terminal | None = None
         self.job = pid
-        """The command this belongs to: the pid of the process the host started."""
+        """The command that this process belongs to: the pid of the process that the host
+        started."""
 
         self.fds = fds
         self.cwd = cwd
@@ -151,7 +152,8 @@ class Process:
         self.rlimits = rlimits
         self.nice = 0
         self.processors = ALL_PROCESSORS
-        """Those it asked to run on, as a mask: kept and shown, the host schedules."""
+        """The processors that it asked to run on, as a mask: kept and shown; the host
+        schedules."""
         self.dumpable = True
 
         self.signals = SignalState()
@@ -166,7 +168,7 @@ class Process:
 
         self.state = ProcessState.RUNNING
         self.dead = False
-        """Exit has happened; its thread, if it still computes, must stop."""
+        """The process has exited; its thread must stop if it still computes."""
         self.exit_status = 0
         self.state_change = 0
         """The last stop or continue (a wait status) if nobody has waited for it yet."""
@@ -176,22 +178,22 @@ class Process:
         self.argv: tuple[bytes, ...] = ()
         self.environ: tuple[bytes, ...] = ()
         self.argument_cost = 0
-        """Bytes of these two on the ledger."""
+        """Bytes that `argv` and `environ` take on the ledger."""
         self.executable = b""
         self.start_ns = start_ns
         self.usage = Usage()
         self.children_usage = Usage()
         self.memory: MemoryAccount | None = None
-        """The account of the program it is in."""
+        """The account of the program that it runs."""
         self.memory_bytes = 0
-        """What ps shows of that."""
+        """The size that ps shows."""
 
         self.threads: Sequence[Process] = ()
-        """All of them, once there was more than one."""
+        """Its threads, once there was more than one."""
         self.clear_tid = 0
         """The address of a word to be cleared when the thread ends."""
         self.futexes: dict[int, list[FutexWait]] = {}
-        """Who sleeps on which address."""
+        """The threads that sleep, by address."""
         self.futex_wait: FutexWait | None = None
         """The sleep of the call being retried."""
 
@@ -215,7 +217,7 @@ class Process:
         return self.state is ProcessState.STOPPED
 
     def leave_memory(self, new: MemoryAccount | None = None) -> None:
-        """It has ended, or is in another program now."""
+        """The process has ended, or runs another program now."""
         if self.memory is not None:
             self.memory.owner_left()
         self.memory = new

@@ -1,12 +1,15 @@
 """Resource limits of a process.
 
 Owns the RLIMIT_ table. Rules: soft <= hard; only uid 0 raises a hard limit, and
-never above what the sandbox itself allows; which limits are enforced is said here.
+never above what the sandbox itself allows. CPU, FSIZE, NPROC, NOFILE and AS are enforced, the
+others are only kept and shown. AS applies to the program that the process executes next: its
+memory never grows past that limit.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from wasmsand.kernel.errno import Errno, KernelError
@@ -17,8 +20,6 @@ INFINITY: Final = (1 << 64) - 1
 CPU, FSIZE, DATA, STACK, CORE, RSS, NPROC, NOFILE, MEMLOCK, AS = range(10)
 LOCKS, SIGPENDING, MSGQUEUE, NICE, RTPRIO, RTTIME = range(10, 16)
 COUNT: Final = 16
-ENFORCED: Final = frozenset({CPU, FSIZE, NPROC, NOFILE, AS})
-"""AS binds the program that the process executes next; its memory never grows past it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +36,7 @@ class ResourceLimits:
     __slots__ = ("_ceilings", "_limits")
 
     def __init__(self, limits: Limits) -> None:
-        unlimited = Limit(INFINITY, INFINITY)
-        self._limits = [unlimited] * COUNT
-        self._limits[STACK] = Limit(8 << 20, INFINITY)
-        self._limits[CORE] = Limit(0, INFINITY)
-        self._limits[NPROC] = Limit(limits.max_processes, limits.max_processes)
-        self._limits[NOFILE] = Limit(limits.max_open_files, limits.max_open_files)
-        self._limits[MEMLOCK] = Limit(8 << 20, 8 << 20)
-        self._limits[SIGPENDING] = Limit(64, 64)
-        self._limits[MSGQUEUE] = Limit(819200, 819200)
-        self._limits[NICE] = Limit(0, 0)
-        self._limits[RTPRIO] = Limit(0, 0)
+        self._limits = list(_defaults(limits.max_processes, limits.max_open_files))
         self._ceilings = {NPROC: limits.max_processes, NOFILE: limits.max_open_files}
 
     def get(self, resource: int) -> Limit:
@@ -80,14 +71,25 @@ class ResourceLimits:
         """RLIMIT_NPROC, soft."""
         return self._limits[NPROC].soft
 
-    @property
-    def open_files(self) -> int:
-        """RLIMIT_NOFILE, soft."""
-        return self._limits[NOFILE].soft
-
     def copy(self) -> ResourceLimits:
         """For a forked child."""
         child = object.__new__(ResourceLimits)
         child._limits = list(self._limits)
         child._ceilings = self._ceilings
         return child
+
+
+@lru_cache(maxsize=64)
+def _defaults(processes: int, open_files: int) -> tuple[Limit, ...]:
+    """The limits that a process has at first, in a sandbox that allows so many of both."""
+    limits = [Limit(INFINITY, INFINITY)] * COUNT
+    limits[STACK] = Limit(8 << 20, INFINITY)
+    limits[CORE] = Limit(0, INFINITY)
+    limits[NPROC] = Limit(processes, processes)
+    limits[NOFILE] = Limit(open_files, open_files)
+    limits[MEMLOCK] = Limit(8 << 20, 8 << 20)
+    limits[SIGPENDING] = Limit(64, 64)
+    limits[MSGQUEUE] = Limit(819200, 819200)
+    limits[NICE] = Limit(0, 0)
+    limits[RTPRIO] = Limit(0, 0)
+    return tuple(limits)

@@ -22,8 +22,7 @@ Result = TypeVar("Result")
 
 
 def is_detached(kernel: Kernel, process: Process) -> bool:
-    """Whether the process, and its parents up to init, were started by none that the host did
-    start and that is still there."""
+    """Whether the host started neither the process nor any of its living ancestors below init."""
     init = kernel.init
     root = process.leader
     while root.parent is not None and root.parent is not init:
@@ -32,8 +31,8 @@ def is_detached(kernel: Kernel, process: Process) -> bool:
 
 
 def end_largest_detached(kernel: Kernel) -> int:
-    """End the detached processes of the command that has most of them, threads counted; how
-    many processes that was."""
+    """End the detached processes of the command that has most of them, threads counted; the
+    number of processes ended."""
     found: dict[int, list[Process]] = {}
     for process in kernel.processes:
         if process is not kernel.init and not process.dead and is_detached(kernel, process):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from wasmsand.kernel.errno import Errno, KernelError
 
@@ -19,7 +19,6 @@ SIG_DFL: Final = 0
 SIG_IGN: Final = 1
 SA_NOCLDSTOP: Final = 0x1
 SA_NOCLDWAIT: Final = 0x2
-SA_SIGINFO: Final = 0x4
 SA_RESTART: Final = 0x10000000
 SA_NODEFER: Final = 0x40000000
 SA_RESETHAND: Final = 0x80000000
@@ -112,9 +111,8 @@ def require_signal(signo: int) -> int:
     return signo
 
 
-@dataclass(frozen=True, slots=True)
-class SignalAction:
-    """What rt_sigaction sets."""
+class SignalAction(NamedTuple):
+    """What rt_sigaction sets. A named tuple, because a shell sets dozens when it starts."""
 
     handler: int = SIG_DFL
     flags: int = 0
@@ -155,7 +153,7 @@ class SignalState:
         self.pending = 0
         self.pending_info: dict[int, SignalInfo] = {}
         self.saved_mask: int | None = None
-        """While sigsuspend or ppoll has replaced the mask: the one to go back to."""
+        """The mask to go back to, while sigsuspend or ppoll has replaced it."""
 
     def action(self, signo: int) -> SignalAction:
         """The action set for `signo`."""
@@ -163,10 +161,10 @@ class SignalState:
 
     def set_action(self, signo: int, action: SignalAction) -> None:
         """Set it; a signal that is now ignored is no longer pending."""
-        if signo in (Signal.SIGKILL, Signal.SIGSTOP):
+        if UNBLOCKABLE >> (signo - 1) & 1:
             raise KernelError(Errno.EINVAL, f"signal {signo} cannot be caught")
         self._actions[signo] = action
-        if self.ignores(signo):
+        if self.pending and self.ignores(signo):
             self.discard(mask_of(signo))
 
     def ignores(self, signo: int) -> bool:

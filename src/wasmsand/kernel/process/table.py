@@ -13,10 +13,9 @@ from typing import Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.ledger import Ledger
-from wasmsand.kernel.limits import PROCESS_COST, THREAD_COST
+from wasmsand.kernel.limits import PID_MAX, PROCESS_COST, THREAD_COST
 from wasmsand.kernel.process.process import Process
 
-PID_MAX: Final = 32768
 INIT_PID: Final = 1
 
 
@@ -38,7 +37,7 @@ class ProcessTable:
         self._ledger = ledger or Ledger()
         self._processes: dict[int, Process] = {}
         self._threads: dict[int, Process] = {}
-        """Of processes that have several, by their numbers."""
+        """Threads of processes that have several, by their numbers."""
         self.last_pid = 0
         self.created = 0
         """Processes entered so far."""

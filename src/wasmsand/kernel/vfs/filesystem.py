@@ -75,7 +75,8 @@ class FileSystem:
     """st_dev of every object; given by the mount table."""
 
     moves: int = 0
-    """How often a directory has got another parent: unchanged, what was nested still is."""
+    """How often a directory was moved to another parent. While this number stays the same, what
+    was nested still is."""
 
     has_descriptors: ClassVar[bool] = False
     """Whether there are inodes for which `fd_reference` says something."""
@@ -123,7 +124,7 @@ class FileSystem:
         return None
 
     def mounts_changed(self) -> None:
-        """What is mounted on this file system is not what it was."""
+        """Something was mounted on this file system, or unmounted from it."""
 
     def parent(self, ino: int) -> int:
         """The directory that holds a directory; the root is its own parent."""
@@ -202,7 +203,7 @@ class FileSystem:
         """Count one more user (an open description, a working directory)."""
 
     def release(self, ino: int) -> None:
-        """Count one user less."""
+        """Count one user less; the last one of an object without a name frees it."""
 
     # Changing.
 

@@ -24,7 +24,7 @@ from wasmsand.kernel.vfs.inode import (
     SpecialInode,
     SymlinkInode,
 )
-from wasmsand.kernel.vfs.layers import ROOT_INO, InodeTable, Snapshot
+from wasmsand.kernel.vfs.layers import ROOT_INO, FrozenTree, InodeTable
 from wasmsand.kernel.vfs.model import (
     BLOCK_SIZE,
     NOW,
@@ -45,14 +45,14 @@ INLINE_TARGET_MAX = 60
 
 
 class TreeStore(FileSystem):
-    """Inodes over a snapshot."""
+    """Inodes over a frozen tree."""
 
     type_name = "tmpfs"
     root_ino = ROOT_INO
 
     def __init__(
         self,
-        base: Snapshot,
+        base: FrozenTree,
         limits: Limits | None = None,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
@@ -69,13 +69,13 @@ class TreeStore(FileSystem):
         self._users: dict[int, int] = {}
         self._orphans: set[int] = set()
         self._unreleased: list[int] = []
-        """Removed directories that are kept by one user too many."""
+        """Removed directories of which one user too many is counted."""
         for ino in base.orphans:
             self._free(ino, self._get(ino))
 
-    def freeze(self) -> Snapshot:
+    def freeze(self) -> FrozenTree:
         """The tree as it is now. Both go on independently."""
-        return Snapshot(
+        return FrozenTree(
             self._table.freeze(),
             self._table.next_ino,
             self._table.image_end,
@@ -83,6 +83,10 @@ class TreeStore(FileSystem):
             self.space.used_inodes,
             frozenset(self._orphans),
         )
+
+    def stand_on(self, merged: FrozenTree, instead_of: FrozenTree) -> None:
+        """Use the layers of `merged`, which is `instead_of.merged()`, from now on."""
+        self._table.stand_on(merged.layers, instead_of.layers)
 
     def statfs(self) -> StatFs:
         space = self.space

@@ -1,6 +1,6 @@
-"""docs/threat-model.md names barriers and tests that are there.
+"""docs/threat-model.md names barriers and tests that exist.
 
-Rules for the document: an ID stands once, at the beginning of a row; "tried by" holds tests
+Rules for the document: an ID occurs once, at the beginning of a row; "tried by" holds tests
 (`tests/FILE.py` or `tests/FILE.py::NAME`), names of attacks after "attacks" and of targets after
 "fuzz".
 """
@@ -32,7 +32,7 @@ def quoted(text: str) -> list[str]:
 
 
 def listed(cell: str, word: str) -> list[str]:
-    """What stands between `word` and the next semicolon."""
+    """The names between `word` and the next semicolon."""
     parts = [part for part in cell.split(";") if part.strip().startswith(word)]
     return [name for part in parts for name in quoted(part)]
 
@@ -86,5 +86,5 @@ def test_every_threat_has_a_test() -> None:
 
 
 def test_every_row_names_what_tries_it() -> None:
-    """But for what SECURITY.md does not promise."""
+    """Except for what SECURITY.md does not promise."""
     assert [name for name, cells in rows() if not quoted(cells[-1])] == ["T134"]

@@ -1,9 +1,9 @@
 """System calls made by a test instead of by a WebAssembly program.
 
 `Caller` is the machine's own `Guest` (its waiting, its signals, its vfork), over the real
-kernel and the real table of calls; only the engine below it is Python: `PythonInstance`
-is a memory that a test fills and reads. So a test can make one call, look at the result,
-and go on. A call that blocks is made on a thread of its own (`Caller.begin`).
+kernel and the real table of calls. Only the engine below is Python: `PythonInstance` is a memory
+that a test fills and reads. So a test can make one call, look at the result, and continue. A call
+that blocks runs on a thread of its own (`Caller.begin`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ NUMBERS = {call.name: call.number for call in SYSTEM_CALLS}
 AT_FDCWD = -100
 
 calls_made: set[str] = set()
-"""Names of the calls made since the last `clear`: what a test really covers."""
+"""The names of the calls made since the last `clear`: what a test really covers."""
 
 
 class CallArguments(NamedTuple):
@@ -109,14 +109,14 @@ class PythonInstance:
 
 
 class CopyingInstance(PythonInstance):
-    """The same, but its memory is reached by copies only, as that of a browser is."""
+    """The same, but its memory can only be copied, as in a browser."""
 
     def memory_view(self) -> None:
         return None
 
 
 class PythonThreads:
-    """Threads that are tests, in one memory."""
+    """Threads in one memory, whose programs are tests."""
 
     def new_thread(self, program: Instance, stack_pointer: int, argument: int) -> PythonInstance:
         assert isinstance(program, PythonInstance)
@@ -142,7 +142,7 @@ class PythonModule:
 
 
 class PythonEngine:
-    """An `Engine` that runs nothing; content that is not just the magic is refused."""
+    """An `Engine` that runs nothing; it refuses modules that are more than the magic."""
 
     def __init__(
         self, kind: type[PythonInstance] = PythonInstance, *, threads: bool = True
@@ -181,7 +181,7 @@ class PythonEngine:
 
 
 class Sandbox:
-    """A kernel and its lock, with processes that are tests."""
+    """A kernel and its lock, with processes whose programs are tests."""
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class Sandbox:
 
 
 class Pending:
-    """A call that was made on a thread of its own."""
+    """A call that runs on a thread of its own."""
 
     def __init__(self, caller: Caller, name: str, arguments: tuple[int | bytes, ...]) -> None:
         self._caller = caller
@@ -357,14 +357,14 @@ class Caller(Guest):
         return Pending(self, name, arguments)
 
     def exit(self, code: int = 0) -> None:
-        """exit_group, and what the thread would do then."""
+        """Call exit_group, and do what the thread would do afterwards."""
         try:
             self.call("exit_group", code)
         except ProcessEnded:
             self._instance.close()
 
     def fork(self) -> Caller:
-        """What the fork import does, with the memory copied by Python."""
+        """Fork as the `fork` import does; Python copies the memory."""
         instance = type(self._python)(len(self.space))
         instance.space[:] = self.space
         with self._lock:
@@ -373,7 +373,7 @@ class Caller(Guest):
         caller._next = self._next
         return caller
 
-    # Short forms of what most tests need.
+    # Shortcuts for most tests.
 
     def open(self, path: bytes, flags: int, mode: int = 0o644) -> int:
         return self.ok("openat", AT_FDCWD, path, flags, mode)
@@ -392,7 +392,7 @@ class Caller(Guest):
         return self.get(address, self.ok("read", fd, address, count))
 
     def make_file(self, path: bytes, content: bytes = b"", mode: int = 0o644) -> bytes:
-        """Make a file; its path."""
+        """Make a file; returns its path."""
         fd = self.open(path, 0o101 | 0o1000, mode)
         self.write(fd, content)
         self.ok("close", fd)

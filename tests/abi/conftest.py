@@ -1,8 +1,7 @@
-"""A sandbox per test; the marker by which a test says which system calls it covers.
+"""A sandbox per test, and the marker that names the system calls a test covers.
 
-`@pytest.mark.syscalls("read", "write")` is a promise: it is checked that the test really
-makes these calls, and `test_coverage.py` checks that every call of the table is promised
-by some test.
+`@pytest.mark.syscalls("read", "write")` is a promise: a fixture checks that the test really makes
+these calls, and `test_table.py` checks that some test promises every call of the table.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ def sandbox() -> Iterator[Sandbox]:
 
 @pytest.fixture
 def caller(sandbox: Sandbox) -> Caller:
-    """A process of the user's."""
+    """A process of the ordinary user."""
     return sandbox.process()
 
 
 @pytest.fixture
 def root(sandbox: Sandbox) -> Caller:
-    """A process of root's."""
+    """A process of root."""
     return sandbox.process(uid=0)
 
 

@@ -263,7 +263,7 @@ def test_processes_are_limited_for_vfork_too() -> None:
     caller.ok("clone", VFORK)
 
 
-# Who is who.
+# Groups, names and priorities.
 
 
 @pytest.mark.syscalls("getpid", "getppid", "setpgid", "getpgid", "setsid", "getsid")

@@ -1,4 +1,4 @@
-"""Sockets: what each call refuses, and what the C program of the libc's tests cannot see."""
+"""Sockets: what each call refuses, and what the C program in the libc's tests cannot see."""
 
 from __future__ import annotations
 
@@ -306,7 +306,7 @@ def note(kind: tuple[int, int], value: int, size: int = 16) -> bytes:
 
 
 def six(caller: Caller) -> tuple[int, int]:
-    """A UDP socket that sends to another one, which wants to know of the headers."""
+    """A UDP socket that sends to another one, which asks for header fields."""
     receiver = caller.ok("socket", AF_INET6, DATAGRAM, 0)
     name = pack("<HHI16sI", AF_INET6, 7002 >> 8 | (7002 & 255) << 8, 0, bytes(15) + b"\x01", 0)
     bind(caller, receiver, name)
@@ -324,7 +324,7 @@ def send_with(caller: Caller, fd: int, control: bytes) -> int:
 
 
 def received_with(caller: Caller, fd: int, room: int) -> tuple[bytes, int]:
-    """The control data of the next message, and the flags that are told."""
+    """The control data of the next message, and the flags that recvmsg reports."""
     vector, at = caller.vectors((caller.room(8), 8)), caller.room(64)
     header = caller.pack("7I", 0, 0, vector, 1, at, room, 0)
     assert caller.ok("recvmsg", fd, header, 0) == 2

@@ -268,7 +268,7 @@ def test_after_a_hang_up_terminals_answer_eio(console: Console) -> None:
 
 
 def test_a_terminal_is_known_by_its_name(console: Console) -> None:
-    """What ttyname does: the link of the fd leads to the same device."""
+    """As ttyname does: the link of the fd leads to the same device."""
     caller = console.caller
     link = caller.room(100)
     size = caller.ok("readlinkat", AT_FDCWD, b"/proc/self/fd/%d" % console.slave, link, 100)

@@ -99,7 +99,7 @@ def test_calls_that_fail_leave_nothing_on_the_ledger(sandbox: Sandbox, caller: C
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_costs_are_close_to_what_objects_take(kind: str) -> None:
-    """By tracemalloc: what Python allocates for 300 more of them."""
+    """Compares with tracemalloc: what Python allocates for 300 more of them."""
     sandbox = Sandbox(Limits(max_open_files=20_000, max_processes=1000))
     caller = sandbox.process()
     prepare(caller)
@@ -160,7 +160,7 @@ def test_opening_is_enomem_when_memory_is_used_up(small: Sandbox) -> None:
     assert small.kernel.ledger.used == used
     caller.ok("close", sink)
     assert caller.read(source) == b"x"
-    # What was closed made room; the calls that failed truncated and made nothing.
+    # Closed objects made room; failed calls truncated nothing and created nothing.
     assert caller.content(b"/tmp/file") == b"content"
     assert caller.errno("openat", -100, b"/tmp/new", 0, 0) is Errno.ENOENT
 
@@ -243,7 +243,7 @@ def test_udp_queues_are_held_by_the_limit(small: Sandbox) -> None:
 def test_data_that_was_read_is_freed_even_if_a_byte_is_left(
     sandbox: Sandbox, caller: Caller
 ) -> None:
-    """A byte that is left does not keep the 64 KiB that came with it."""
+    """One byte that is left does not keep the 64 KiB that came with it."""
     tracemalloc.start()
     try:
         pipes = [caller.pipe() for _ in range(100)]
@@ -263,7 +263,7 @@ def test_data_that_was_read_is_freed_even_if_a_byte_is_left(
 
 @pytest.fixture
 def wide() -> Caller:
-    """A process that may have very many files."""
+    """A process that may open very many files."""
     return Sandbox(Limits(max_open_files=40_000)).process()
 
 
@@ -324,7 +324,7 @@ def test_a_port_is_in_use_while_connections_at_it_are(caller: Caller) -> None:
     caller.ok("close", client)
 
 
-# Descriptors on their way.
+# Descriptors in flight.
 
 
 def test_a_chain_of_sockets_in_messages_is_closed_without_recursion(sandbox: Sandbox) -> None:
@@ -358,7 +358,7 @@ def test_sockets_that_only_messages_keep_are_closed_when_more_are_sent(
 def test_sockets_in_messages_that_can_be_received_stay_open(
     sandbox: Sandbox, caller: Caller
 ) -> None:
-    """Through a listener on its way, and a connection at it that was not accepted."""
+    """Through a listener in flight, and through one of its connections that was not accepted."""
     server = caller.ok("socket", AF_UNIX, STREAM, 0)
     caller.ok("bind", server, *unix(caller, b"\0name"))
     caller.ok("listen", server, 4)

@@ -1,4 +1,4 @@
-"""Calls that are too long for one hold of the lock: they go on in shares, and can be ended."""
+"""Calls that are too long for one hold of the lock: they continue in parts, and can be ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a guest is told of network interfaces: by netlink, as getifaddrs asks, and by ioctl."""
+"""What a guest learns about network interfaces: by netlink, as getifaddrs does, and by ioctl."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.errno import Errno, KernelError, PathEscapes
 
-# The types of the specification, written down independently of the table: i is i32, I is i64.
+# The types in the specification, independent of the table: i is i32, I is i64.
 PREVIEW_1 = {
     "args_get": "ii", "args_sizes_get": "ii", "environ_get": "ii", "environ_sizes_get": "ii",
     "clock_res_get": "ii", "clock_time_get": "iIi", "fd_advise": "iIIi", "fd_allocate": "iII",

@@ -1,4 +1,4 @@
-"""`wasmsand python`: the sandbox's Python, as if it were a local one."""
+"""`wasmsand python` runs the sandbox's Python as if it were a local one."""
 
 from __future__ import annotations
 

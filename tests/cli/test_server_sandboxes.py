@@ -37,7 +37,7 @@ def wasmsand(url: str, *words: str, token: str = TOKEN) -> subprocess.CompletedP
 
 
 def kept(url: str, script: str) -> str:
-    """The ID of a sandbox in which `script` has run."""
+    """Run `script` in a sandbox that is kept; returns its ID."""
     result = wasmsand(url, "run", "--keep", script)
     found = re.search("wasmsand: sandbox (sbx-[^\\s]+)\n", result.stderr)
     assert found, result.stderr

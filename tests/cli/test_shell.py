@@ -114,7 +114,7 @@ def test_the_guest_sees_the_size_of_the_window(session: Session) -> None:
     session.expect("\r24 80\r\n")
     session.resize(50, 132)
     os.kill(session.process.pid, signal.SIGWINCH)
-    # The host hears of it in its own time.
+    # The host is told with a delay.
     session.type("until [ \"$(stty size)\" = '50 132' ]; do sleep 0.05; done; echo it grew\r")
     session.expect("\rit grew\r\n")
 

@@ -1,4 +1,4 @@
-"""What a confined process can still do, tried from inside; and that the server is one."""
+"""What a confined process can still do, tried from inside, and that the server is confined."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from wasmsand.confinement import landlock, seccomp, system_calls
 from wasmsand.engine.wasmtime.compile_cache import default_directory
 
 linux = pytest.mark.skipif(
-    not system_calls.has_them(), reason="barriers but resource limits are for Linux"
+    not system_calls.has_them(), reason="only Linux has barriers besides resource limits"
 )
 with_landlock = pytest.mark.skipif(
     landlock.version() == 0, reason="the running kernel has no landlock"
 )
 with_tcp_rules = pytest.mark.skipif(
-    landlock.version() < 4, reason="the landlock of the running kernel knows no network"
+    landlock.version() < 4, reason="the landlock of the running kernel does not cover networks"
 )
 with_scopes = pytest.mark.skipif(
-    landlock.version() < 6, reason="the landlock of the running kernel knows no signals"
+    landlock.version() < 6, reason="the landlock of the running kernel does not cover signals"
 )
 
 PRELUDE = """\
@@ -43,7 +43,7 @@ def attempt(act, *arguments):
 
 
 def inside(script: str, *readable: Path, cache: Path | None = None) -> str:
-    """Run a script in a confined process; what it printed."""
+    """Run a script in a confined process; returns what it printed."""
     paths = ", ".join(repr(str(path)) for path in readable)
     environ = dict(os.environ)
     if cache is not None:
@@ -123,10 +123,10 @@ def test_no_file_of_the_user_can_be_read_or_written(tmp_path: Path) -> None:
 
 @with_landlock
 def test_compiled_modules_can_be_read_and_never_written(tmp_path: Path) -> None:
-    """They are code that other processes run."""
+    """Other processes run their code."""
     modules = tmp_path / "modules"
     modules.mkdir(mode=0o700)
-    for compiled in default_directory().glob("*.cwasm"):  # so that none is compiled for this test
+    for compiled in default_directory().glob("*.cwasm"):  # so that this test compiles none
         (modules / compiled.name).symlink_to(compiled)
     (modules / "entry.cwasm").write_bytes(b"code")
     before = {path.name for path in modules.iterdir()}
@@ -200,7 +200,7 @@ def test_the_network_is_out_of_reach() -> None:
 
 @with_tcp_rules
 def test_tcp_is_denied_by_landlock_as_well() -> None:
-    """With a socket that the process has from before."""
+    """Even with a socket that was made before the confinement."""
     script = """
         import os, socket, sys
         made = socket.socket()

@@ -25,7 +25,7 @@ def area(side: Side, tree: Path) -> Iterator[Area]:
 
 
 def run(side: Side, tree: Path, script: str, timeout: float = 30) -> tuple[int, bool, str]:
-    """Exit status, whether it took too long, and what was written to the results' `out`."""
+    """Returns the exit status, whether it took too long, and the file `out` of the results."""
     with area(side, tree) as place:
         ended = place.run(
             ["bash", "-c", f"exec >{place.results}/out 2>&1; {script}"],

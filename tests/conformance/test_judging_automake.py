@@ -1,4 +1,4 @@
-"""The verdict on a test in automake's manner."""
+"""The verdict on a test by automake's rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the output of a script of git's suite means, and how its cases are compared."""
+"""Verdicts from the output of scripts of git's suite, and the comparison of their cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What jq prints about its programs becomes verdicts."""
+"""Verdicts from what jq prints about its programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The document and the explanations."""
+"""The conformance document, and the explanations of differences."""
 
 from __future__ import annotations
 

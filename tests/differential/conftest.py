@@ -26,6 +26,6 @@ def tree() -> Path:
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """Empty, the ordinary user's; its path is also where the sandbox's script runs."""
+    """An empty directory of the ordinary user; the sandbox's script runs at the same path."""
     with native_directory() as made:
         yield made

@@ -1,4 +1,4 @@
-"""The other side of a guest in the engine's tests: who answers its calls.
+"""The hosts in the engine's tests, which answer the calls of guests.
 
 `Host` records what happens; a test gives it behaviour by passing functions.
 """
@@ -32,7 +32,7 @@ def load(engine: WasmtimeEngine, program: str | bytes) -> WasmtimeModule:
 
 
 def on_guest_thread(engine: WasmtimeEngine, job: Callable[[], None]) -> BaseException | None:
-    """Run `job` on a thread of the pool and wait; what it raised."""
+    """Run `job` on a thread of the pool and wait; returns what it raised."""
     ended = threading.Event()
     raised: list[BaseException] = []
 
@@ -99,7 +99,7 @@ class Host:
         return pid
 
     def run(self, instance: WasmtimeInstance) -> BaseException | None:
-        """Run the guest to its end and that of its children, and close it; what `run` raised."""
+        """Run the guest and its children to their ends, and close it; returns what `run` raised."""
         self.instance = instance
         instance.bind(self)
         self.raised = on_guest_thread(self.engine, instance.run)
@@ -113,7 +113,7 @@ class Host:
         return self.run(load(self.engine, wat).instantiate(memory_limit))
 
     def family(self) -> list[Host]:
-        """This host and those of all children ever forked."""
+        """This host, and the hosts of all children that were ever forked."""
         found = [self]
         for host in found:
             if host is not self:

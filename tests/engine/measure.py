@@ -33,7 +33,7 @@ def timed(action: Callable[[], object]) -> float:
 
 
 class Answering(Host):
-    """Answers at once and records nothing."""
+    """Answers at once, and records nothing."""
 
     def syscall(self, nr: int, arguments: Arguments) -> int:
         return 0
@@ -46,7 +46,7 @@ def repeated(body: str, times: int) -> str:
 
 
 def per_turn(engine: WasmtimeEngine, host: Host, body: str, times: int) -> list[float]:
-    """Seconds per turn of a guest's loop, of some runs."""
+    """Seconds per turn of a guest's loop, for several runs."""
     module, taken = load(engine, repeated(body, times)), []
     for _ in range(7):
         instance = module.instantiate(MIB)

@@ -1,4 +1,4 @@
-"""Which processes there are below this one, by Linux' /proc."""
+"""The descendants of this process, from Linux' /proc."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _parents() -> dict[int, int]:
 
 
 def descendants(pid: int | None = None) -> set[int]:
-    """The living processes below one; this one, if none is given."""
+    """The living descendants of a process, by default of this one."""
     parents, found = _parents(), {pid or os.getpid()}
     while more := {child for child, parent in parents.items() if parent in found} - found:
         found |= more
@@ -28,7 +28,7 @@ def descendants(pid: int | None = None) -> set[int]:
 
 
 def compilers() -> set[int]:
-    """The living processes that compile: grandchildren, whose parents wait for them."""
+    """The living processes that compile: grandchildren, for which their parents wait."""
     parents, own = _parents(), os.getpid()
     return {pid for pid, parent in parents.items() if parents.get(parent) == own}
 

@@ -1,4 +1,4 @@
-"""Compiled modules on disk: found, replaced when damaged, done without when impossible."""
+"""Compiled modules on disk: found, replaced if damaged, and dispensed with if impossible."""
 
 from __future__ import annotations
 

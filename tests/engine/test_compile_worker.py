@@ -1,4 +1,4 @@
-"""Modules that guests made are compiled by another process: limited, cancelled, cached."""
+"""Another process compiles the modules of guests: limited, cancellable, cached."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PATIENCE = 60.0
 
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[CompilePool]:
-    """A pool of one worker, that of the test's engines; it leaves no process behind."""
+    """The pool of the test's engines, with one worker; it leaves no process behind."""
     pool = CompilePool(1)
     monkeypatch.setattr(apart, "shared_pool", lambda: pool)
     before = descendants()
@@ -79,7 +79,7 @@ class Compiling:
 
 
 def start_slow(engine: WasmtimeEngine, number: int = 0, **more: object) -> tuple[Compiling, int]:
-    """A compilation that takes long, and the process that does it."""
+    """A compilation that takes long, and the process that compiles."""
     before = compilers()
     compiling = Compiling(engine, order(slow(number), shape=NO_LIMITS, **more))  # type: ignore[arg-type]
     wait_until(lambda: compilers() - before or compiling.results)

@@ -115,7 +115,7 @@ def signalling(engine: WasmtimeEngine, *, swallow: bool = False) -> Host:
 
 
 def test_a_guest_that_goes_on_after_a_long_wait_soon_ticks(engine: WasmtimeEngine) -> None:
-    """While it waits ticks are far apart: after 30 of them there is one in 80 ms."""
+    """While a guest waits, ticks become rare: after 30 of them, one every 80 ms."""
 
     def wait(*_: int) -> int:
         time.sleep(0.5)
@@ -124,7 +124,7 @@ def test_a_guest_that_goes_on_after_a_long_wait_soon_ticks(engine: WasmtimeEngin
         return 0
 
     def tick() -> None:
-        # The first is for the ticks that it missed.
+        # The first tick stands for the ones that it missed.
         ticked.append(time.monotonic())
         if len(ticked) == 2:
             raise Killed

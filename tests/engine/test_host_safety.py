@@ -1,4 +1,4 @@
-"""What a guest does must not hurt the host: bombs of every kind, and the host's own exit."""
+"""A guest cannot harm the host: bombs of every kind, and the host's own exit."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_host_calls_work_at_the_deepest_point_of_a_recursion(engine: WasmtimeEng
 
 
 class _Counting(list[tuple[int, ...]]):
-    """A record of calls that keeps none, for guests that make very many."""
+    """A list of calls that only counts them, for guests that make very many."""
 
     def append(self, call: tuple[int, ...]) -> None:
         pass
@@ -121,7 +121,7 @@ def test_ten_guests_computing_at_once_can_all_be_stopped(engine: WasmtimeEngine)
 
 
 def run_script(script: str, cache: Path) -> subprocess.CompletedProcess[str]:
-    """A host process of its own."""
+    """Run a script in a host process of its own."""
     prelude = f"""
         import os, sys, threading, time
         sys.path[:0] = [{str(REPOSITORY / "src")!r}, {str(REPOSITORY)!r}]

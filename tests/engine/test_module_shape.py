@@ -1,4 +1,4 @@
-"""What is looked at before a module is compiled."""
+"""The checks of a module before it is compiled."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_loops_in_a_row_are_not_nested() -> None:
 @pytest.mark.parametrize(
     "hidden",
     [
-        # v128.const with its number in two bytes: its operand would be read as instructions.
+        # v128.const with its opcode in two bytes: its operand would be read as instructions.
         b"\xfd\x8c\0" + bytes(16) + b"\x1a",
         # i32.trunc_sat_f32_s in two bytes
         b"\x43\0\0\0\0\xfc\x80\0\x1a",

@@ -1,4 +1,4 @@
-"""What is accepted as a program, and how the refusal reads."""
+"""Which modules are accepted as programs, and the messages of refusals."""
 
 from __future__ import annotations
 

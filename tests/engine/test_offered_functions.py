@@ -1,4 +1,4 @@
-"""Functions that are offered to guests: their types, their arguments, their way back."""
+"""Functions that the host offers to guests: types, arguments and results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WAT_TYPES = {"i": "i32", "I": "i64"}
 
 @pytest.fixture
 def engine(tmp_path: Path) -> WasmtimeEngine:
-    """One of its own: what is offered stays."""
+    """An engine of the test's own, because offered functions stay."""
     return WasmtimeEngine(cache_directory=tmp_path)
 
 

@@ -15,7 +15,7 @@ PATIENCE = 20.0
 
 
 def run_all(pool: ThreadPool, count: int) -> set[int]:
-    """Run `count` jobs one after another; the threads that ran them."""
+    """Run `count` jobs one after another; returns the threads that ran them."""
     threads = set()
     for _ in range(count):
         ended = threading.Event()

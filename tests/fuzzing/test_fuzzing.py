@@ -1,4 +1,4 @@
-"""The fuzzer finds what is wrong, writes it down so that it can be repeated, and goes on."""
+"""The fuzzer finds defects, writes repeatable findings, and continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands between tokens: processes of their own, figures of their own; and who is refused."""
+"""Barriers between tokens: separate processes, separate metrics; and which clients are refused."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def open_server() -> Iterator[ServerProcess]:
 
 
 def sandbox_processes(server: ServerProcess) -> int:
-    """Processes of sandboxes, and spares, when no more are being started."""
+    """The number of sandbox and spare processes, once no more are being started."""
     count, since = -1, time.monotonic()
     while time.monotonic() - since < 3:
         found = 0

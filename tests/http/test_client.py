@@ -1,4 +1,4 @@
-"""`Sandbox.connect`: what only a sandbox elsewhere can do. Everything else is in tests/sdk."""
+"""`Sandbox.connect`: what is particular to a remote sandbox. The rest is in tests/sdk."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def free_port() -> int:
 
 
 def sandboxes(client: Client) -> int:
-    """How many the server has."""
+    """How many sandboxes the server has."""
     return len(client.ask("GET", "/v1/sandboxes").json["sandboxes"])
 
 
 def wait_for_sandboxes(client: Client, count: int) -> None:
-    """Until the server has so many."""
+    """Wait until the server has that many sandboxes."""
     began = time.monotonic()
     while sandboxes(client) != count:
         assert time.monotonic() - began < 60
@@ -180,11 +180,11 @@ def test_a_restarted_server_has_lost_its_sandboxes() -> None:
     while not sandbox.files.exists("begun"):
         time.sleep(0.02)
     server.terminate(signal.SIGKILL)
-    # Whoever waits hears of it at once.
+    # A waiting call fails at once.
     thread.join(timeout=30)
     assert [type(error) for error in outcome] == [ConnectionLostError]
     assert "create a new one" in str(outcome[0])
-    # Whoever asks, too; also for what was started.
+    # So does a new call, even on a started command.
     began = time.monotonic()
     with pytest.raises(ConnectionLostError, match="Connection refused"):
         idle.files.read("/etc/passwd")

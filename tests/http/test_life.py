@@ -16,7 +16,7 @@ GRACEFUL = ("--grace-seconds", "2")
 
 
 def wait_until_gone(client: Client, sandbox: str, seconds: float) -> float:
-    """How long it took until the list did not show it any more."""
+    """Wait until the list no longer shows the sandbox; returns how long that took."""
     began = time.monotonic()
     identity = sandbox.rpartition("/")[2]
     while time.monotonic() - began < seconds:
@@ -24,7 +24,7 @@ def wait_until_gone(client: Client, sandbox: str, seconds: float) -> float:
         if identity not in [item["id"] for item in listed]:
             return time.monotonic() - began
         time.sleep(0.1)
-    pytest.fail(f"{sandbox} is still there after {seconds} seconds")
+    pytest.fail(f"{sandbox} still exists after {seconds} seconds")
 
 
 def test_a_sandbox_that_nobody_uses_expires(client: Client) -> None:
@@ -114,7 +114,7 @@ def test_after_the_grace_period_running_commands_are_ended_and_answered(accept: 
 
 
 def test_a_kept_connection_is_told_that_the_server_ends() -> None:
-    """It is closed if it is idle, and no new request is taken."""
+    """An idle connection is closed, and no new request is accepted."""
     with serving(*GRACEFUL) as server:
         client = Client(server.url)
         sandbox = client.create()
@@ -128,7 +128,7 @@ def test_a_kept_connection_is_told_that_the_server_ends() -> None:
 
 
 def wait_for_file(client: Client, sandbox: str, name: str) -> None:
-    """Until a command has made a file."""
+    """Wait until a command has made a file."""
     while client.ask("GET", f"{sandbox}/files/stat?path={name}").status != 200:
         time.sleep(0.02)
 

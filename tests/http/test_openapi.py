@@ -1,4 +1,4 @@
-"""The document says what the server does."""
+"""The OpenAPI document describes what the server does."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_fields_are_described_as_in_the_source(found: Any) -> None:
     assert schemas["RunCommand"]["properties"]["env"]["description"] == (
         "Added to the sandbox's variables."
     )
-    # Of the class that it is derived from, and of the SDK.
+    # Fields of the base class, and of the SDK.
     assert "environment instead" in schemas["StartCommand"]["properties"]["environ"]["description"]
     assert "Permission bits" in schemas["FileInfo"]["properties"]["mode"]["description"]
     assert not [name for name, schema in schemas.items() if "description" not in schema]

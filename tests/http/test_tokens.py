@@ -1,4 +1,4 @@
-"""Who may come in, and how much each may take."""
+"""Which clients are admitted, and how much each may use."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_an_unusual_path_cannot_bypass_the_checks(alice: Client) -> None:
 
 @pytest.mark.no_userland
 class TestReadingTokens:
-    """From a file and from the environment."""
+    """Tokens are read from a file and from the environment."""
 
     def test_quotas_are_read_from_a_file(self, tmp_path: Path) -> None:
         path = tmp_path / "tokens.toml"
@@ -233,7 +233,7 @@ class TestReadingTokens:
 
 @pytest.mark.no_userland
 class TestQuotas:
-    """By a clock of the test's own."""
+    """Quotas, with a clock that the test moves."""
 
     def test_the_rate_recovers_with_time(self) -> None:
         now = 100.0

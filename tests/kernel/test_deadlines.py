@@ -1,4 +1,4 @@
-"""What is due when: one entry per key, and nothing left behind."""
+"""Deadlines: one entry per key, and none left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FIFOs: who waits for whom at open."""
+"""FIFOs: opening one end waits for the other."""
 
 from __future__ import annotations
 

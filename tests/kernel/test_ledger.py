@@ -1,4 +1,4 @@
-"""The account of a sandbox's memory: shares, programs that end, what was freed."""
+"""The ledger of a sandbox's memory: shares, ended programs, freed memory."""
 
 from __future__ import annotations
 

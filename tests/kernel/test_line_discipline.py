@@ -1,4 +1,4 @@
-"""The line discipline, byte for byte as Linux's (each expectation was taken from a pty)."""
+"""The line discipline is the same as Linux's, byte for byte; expectations come from a real pty."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from wasmsand.kernel.limits import TERMINAL_INPUT_MAX
 
 
 class Keyboard(LineDiscipline):
-    """A discipline with the questions tests ask."""
+    """A line discipline with shortcuts for tests."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Keyboard(LineDiscipline):
         self.sent: list[int] = []
 
     def types(self, data: bytes) -> bytes:
-        """Type; what is echoed."""
+        """Type keys; returns what is echoed."""
         taken, echo, signals = self.receive(data)
         assert taken == len(data)
         self.sent += signals
@@ -58,7 +58,7 @@ class Keyboard(LineDiscipline):
         self.termios.cc = bytes(cc)
 
     def set_flags(self, *, lflag_off: int = 0, lflag_on: int = 0) -> None:
-        """As tcsetattr does."""
+        """Set flags, as tcsetattr does."""
         wanted = Termios()
         wanted.unpack(self.termios.pack())
         wanted.lflag = wanted.lflag & ~lflag_off | lflag_on

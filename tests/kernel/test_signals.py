@@ -1,4 +1,4 @@
-"""Signals: default actions, masks, handlers, who may send, stop and continue."""
+"""Signals: default actions, masks, handlers, permissions, stop and continue."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def test_a_stopped_process_can_be_stopped_again_without_a_second_report(
     assert not process.state_change
 
 
-# Who may send to whom.
+# Permission to send.
 
 
 def test_kill_reaches_one_process_the_group_or_everybody(

@@ -1,4 +1,4 @@
-"""wait4 and waitid: what is reported, once, in which order; SIGCHLD; orphans."""
+"""wait4 and waitid report each change once and in order; SIGCHLD; orphans."""
 
 from __future__ import annotations
 

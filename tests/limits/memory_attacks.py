@@ -1,8 +1,8 @@
 """Guests that try to hold more memory than they may, each in a host process of its own.
 
-`python -m tests.limits.memory_attacks NAME` runs one of `ATTACKS` and prints, as JSON, what the
-host's process really took (resident memory, above what it had before) beside what the sandbox's
-ledger says. `measure` does that for a test.
+`python -m tests.limits.memory_attacks NAME` runs one of `ATTACKS` and prints, as JSON, by how much
+the resident memory of the host's process grew and what the sandbox's ledger says. `measure` does
+that for a test.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 MIB = 1 << 20
 LIMIT = 64 * MIB
 PAGES = 16
-"""Of WebAssembly, in a MiB."""
+"""How many WebAssembly pages are in a MiB."""
 SIGSTOP, SIGKILL = 19, 9
 OPENAT = 56
 SLEEP = sleep_for_ever()
@@ -60,11 +60,11 @@ TWELVE_THREADS = f"""(loop $again
   {do(CLONE, THREAD_FLAGS, 4096)}
   (local.set $n (i32.add (local.get $n) (i32.const 1)))
   (br_if $again (i32.lt_u (local.get $n) (i32.const 12))))"""
-"""Statements that start them; each begins in `__thread_start`."""
+"""Statements that start twelve threads; each begins in `__thread_start`."""
 
 
 def fill(start: int, size: int) -> str:
-    """Fills as much as there is of it."""
+    """Fill a range, as far as the memory reaches."""
     return f"""(memory.fill (i32.const {start}) (i32.const 1)
       (select (i32.const {size})
         (i32.sub (i32.shl (memory.size) (i32.const 16)) (i32.const {start}))
@@ -95,7 +95,7 @@ def recursion(levels: int, bottom: str) -> str:
 
 
 def throwing(times: int) -> str:
-    """Keeps exceptions of some 800 bytes each."""
+    """Throw exceptions of some 800 bytes each, and keep them."""
     values = " ".join("(i64.const 1)" for _ in range(100))
     return f"""(loop $again
       (table.set $kept (local.get $n) (block $caught (result exnref)
@@ -106,14 +106,14 @@ def throwing(times: int) -> str:
 
 ZERO_FILE = text(PATH, "/dev/zero")
 SOON = words(224, 0, 0, 300_000_000, 0)
-"""For a sleep of 300 ms."""
+"""The time of a sleep of 300 ms."""
 DEVICE = f"(local.set $n {call(OPENAT, -100, PATH, 0, 0)})"
 HOLD = program(grow_and_fill(40), SLEEP, more=LONG_TIME)
 
 
 @dataclass(frozen=True)
 class Attack:
-    """`copies` of a program are started; it can start `others` by their names."""
+    """Start `copies` of a program, which can start `others` by name."""
 
     wat: str
     copies: int = 24
@@ -227,21 +227,21 @@ ATTACKS: dict[str, Attack] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """Bytes: `peak_*` at the worst moment, `resident` and `used` when all wait or have ended."""
+    """In bytes: `peak_*` are the highest values; `resident` and `used` are those at rest."""
 
     peak_resident: int
     peak_used: int
     resident: int
     used: int
     left: int
-    """In the ledger after the end of the sandbox."""
+    """What the ledger holds after the end of the sandbox."""
     left_resident: int
     started: int
     """How many copies could be started."""
 
 
 def _rests(machine: Machine) -> bool:
-    """Whether all processes wait, or have ended and are freed."""
+    """Whether every process waits, or has ended and is freed."""
     with machine.lock:
         processes = [p for p in machine.kernel.processes if p is not machine.kernel.init]
         machine.kernel.memory_used()
@@ -258,7 +258,7 @@ def _rests(machine: Machine) -> bool:
 
 
 def run_attack(attack: Attack, seconds: float = 2.5) -> Measured:
-    """Run it in this process."""
+    """Run an attack in this process."""
     with tempfile.TemporaryDirectory() as cache:
         engine = WasmtimeEngine(cache_directory=Path(cache, "modules"))
         programs = {"attack": wat_to_wasm(attack.wat)}

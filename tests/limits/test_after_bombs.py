@@ -1,4 +1,4 @@
-"""The command after a bomb: what was left in the background gives way to it."""
+"""The command after a bomb: background processes make room for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wasmsand import Sandbox
 SCRIPT = "echo $(echo one | cat) $(seq 3 | wc -l); ls / | grep -c tmp"
 OUTPUT = "one 3\n1\n"
 SECONDS = 10.0
-"""What a bomb took before was the whole time limit, or every later command."""
+"""Seconds. An unhandled bomb would take the whole time limit, or block every later command."""
 
 BOMBS = {
     "classic": ":(){ :|:& };:",

@@ -49,7 +49,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
 ]
 
-# Starts /tmp/p in a child, waits for it, and says what became of it.
+# Starts /tmp/p in a child, waits for it, and exits with a status that tells how it ended.
 _EXEC = f"(if (i32.lt_s {call(EXECVE, 256, 0, 0)} (i32.const 0)) (then {do(EXIT_GROUP, 77)}))"
 STARTER = wat_to_wasm(
     program(
@@ -79,7 +79,7 @@ def nothing_left_behind() -> Iterator[None]:
 
 @pytest.fixture
 def new(engine: WasmtimeEngine) -> Iterator[Callable[[], Machine]]:
-    """Makes machines that must still work at the end, unless they are closed."""
+    """Makes machines, which must still work at the end unless they were closed."""
     made: list[Machine] = []
 
     def make() -> Machine:
@@ -100,7 +100,7 @@ def machine(new: Callable[[], Machine]) -> Machine:
 
 @pytest.fixture
 def any_shape(engine: WasmtimeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bombs that nobody foresaw."""
+    """Turn off the checks of shape, as for bombs that they do not catch."""
     engine._apart.forget_rejections()
     monkeypatch.setattr(compile_budget, "MODULE_SHAPE_MAX", NO_LIMITS)
 
@@ -114,7 +114,7 @@ def put(machine: Machine, wasm: bytes, path: str = "/tmp/p") -> None:
 
 
 def start(machine: Machine, name: str = "starter") -> Running:
-    """Start what has to be compiled; returns when a process compiles it."""
+    """Start a program that must be compiled; returns when a process compiles it."""
     before = compilers()
     running = Running(lambda: run(machine, name, None))
     wait_until(lambda: compilers() - before)
@@ -244,7 +244,7 @@ def test_an_honest_sandbox_is_served_while_others_bomb(new: Callable[[], Machine
 def test_the_memory_of_the_host_stays_flat(new: Callable[[], Machine]) -> None:
     machine = new()
     put(machine, FAT + b"\0\3\1xy")
-    run(machine, "starter")  # whatever is made once
+    run(machine, "starter")  # for what is made only once
     before = resident_bytes()
     for number in range(4):
         put(machine, FAT + b"\0\3\1x" + bytes([number]))

@@ -1,4 +1,4 @@
-"""The hostile list: each ends by its limit with a clear error, and the sandbox works on."""
+"""Hostile commands: each ends at its limit with a clear error, and the sandbox stays usable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def run_within(sandbox: Sandbox, seconds: float, command: str, timeout_ms: int) -> CommandResult:
-    """The result of a command that must return soon after its own timeout at the latest."""
+    """The result of a command that must return soon after its timeout at the latest."""
     started = time.monotonic()
     result = sandbox.commands.run(command, timeout_ms=timeout_ms)
     assert time.monotonic() - started < seconds

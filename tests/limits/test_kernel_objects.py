@@ -1,4 +1,4 @@
-"""Attacks by kernel objects: each is held, the command ends in time, the sandbox works on."""
+"""Attacks with kernel objects: each is limited, ends in time, and leaves the sandbox usable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wasmsand import Sandbox, Usage
 
 MIB = 1024 * 1024
 UNCHARGED = 4 * MIB
-"""Of kernel objects, beyond memory_limit_bytes."""
+"""Memory of kernel objects that is not charged to memory_limit_bytes."""
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def empty(sandbox: Sandbox) -> Usage:
 
 
 def attack(sandbox: Sandbox, script: str, timeout_ms: int = 10_000) -> str:
-    """Run a Python program that prints what stopped it; its output."""
+    """Run a Python program that prints what stopped it; returns its output."""
     sandbox.files.write("/tmp/attack.py", script)
     began = time.monotonic()
     result = sandbox.commands.run("python3 /tmp/attack.py", timeout_ms=timeout_ms)

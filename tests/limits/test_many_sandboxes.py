@@ -66,7 +66,7 @@ def create_and_drop(count: int) -> None:
 def test_sandboxes_that_were_killed_or_dropped_leave_nothing_behind(
     use_up: Callable[[int], None], few: int, many: int
 ) -> None:
-    use_up(few)  # what is made once stays: modules, the thread pool
+    use_up(few)  # so that modules and the thread pool, which stay, exist already
     gc.collect()
     memory, threads, descriptors = private_bytes(), threading.active_count(), open_descriptors()
     use_up(many)

@@ -1,4 +1,4 @@
-"""Python programs that go too far: each ends as natively, and the sandbox works on."""
+"""Python programs that exceed limits: each ends as natively, and the sandbox stays usable."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_a_full_disk_is_an_error_of_the_program(sandbox: Sandbox) -> None:
 def test_programs_that_start_together_each_get_the_memory_that_there_is(
     sandbox: Sandbox,
 ) -> None:
-    """Eight of 60 MiB fit in the limit of 1 GiB, at whatever moment each takes it."""
+    """Eight programs of 60 MiB fit in the limit of 1 GiB, whenever each takes its memory."""
     take = "x = bytearray(60 << 20); import time; time.sleep(0.2)"
     for _ in range(3):
         result = sandbox.commands.run(

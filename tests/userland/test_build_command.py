@@ -37,7 +37,7 @@ def test_list_shows_version_licence_and_what_is_not_built(
     command.add("tool")
     assert main(["--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["recipe", "version", "built", "size", "licence", "what", "it", "is"]
+    assert lines[0].split() == ["recipe", "version", "built", "size", "licence", "summary"]
     assert lines[1].split() == ["tool", "1.0", "no", "MIT", "a", "test"]
 
 

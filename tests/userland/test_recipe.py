@@ -119,7 +119,7 @@ def test_unknown_dependency_and_unknown_name_are_told_apart(world: World) -> Non
         with_dependencies(["bb"], world.recipes())
     assert "aa" in caught.value.advice
     world.add("cc", depends='["bb"]')
-    with pytest.raises(RecipeError, match="depends names 'bb'"):
+    with pytest.raises(RecipeError, match="depends names an unknown recipe: 'bb'"):
         world.recipes()
 
 

@@ -1,8 +1,8 @@
-"""A guest whose Asyncify functions and signal entry do what they should not.
+"""A guest whose Asyncify functions and signal entry misbehave.
 
-The functions that a forking guest exports are called by the host in the middle of a fork,
-and `__signal_run` at any time: they may trap, fork again, exit, grow the memory, or lie
-about where the saved frames are.
+The host calls the functions that a forking guest exports in the middle of a fork, and
+`__signal_run` at any time. They may trap, fork again, exit, grow the memory, or lie about where
+the saved frames are.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _some(random: Random, most: int) -> str:
 
 
 def hostile_guest(random: Random) -> str:
-    """A module of random acts."""
+    """A module whose functions do random acts."""
     depth = random.choice((1, 100, 1_000_000))
     return f"""(module
       (import "linux" "syscall"

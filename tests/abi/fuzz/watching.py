@@ -1,7 +1,7 @@
-"""Looks at every call of a fuzzing guest: its result, and where it wrote in the guest's memory.
+"""Checks every call of a fuzzing guest: its result, and where it wrote in the guest's memory.
 
-Shared by the tests beside it and by `python -m fuzz`. Rules: a result is a number that the ABI
-has; a call writes only where its arguments say.
+The tests in this folder and `python -m fuzz` share it. Rules: a result is a number that the ABI
+defines; a call writes only where its arguments say.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Call = TypeVar("Call", int, str)
 
 @dataclass
 class _Watch(Generic[Call]):
-    """What the calls of all guests were seen to do."""
+    """What the calls of all guests did."""
 
     calls: Counter[Call] = field(default_factory=Counter)
     succeeded: Counter[Call] = field(default_factory=Counter)
@@ -46,7 +46,7 @@ class LinuxWatch(_Watch[int]):
     def check(
         self, guest: Guest, number: int, arguments: Arguments, call: Callable[..., int]
     ) -> int:
-        """Make a call and look at what it did."""
+        """Make a call and check what it did."""
         v = arguments
         words = (v.a, v.b, v.c, v.d, v.e, v.f)
         name = CALL_NAMES.get(number, str(number))
@@ -73,7 +73,7 @@ class WasiWatch(_Watch[str]):
     def check(
         self, guest: Guest, handler: Callable[..., Any], words: tuple[int, ...], call: Any
     ) -> int:
-        """Make a call and look at what it did."""
+        """Make a call and check what it did."""
         name = FUNCTION_NAMES[handler]
         self.calls[name] += 1
         instance = guest._instance

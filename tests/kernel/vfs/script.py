@@ -1,4 +1,4 @@
-"""Random sequences of file operations, and what runs them on a Namespace.
+"""Random sequences of file operations, and a runner for a Namespace.
 
 `Script` makes operations for `reference.LinuxRunner` and `TreeRunner` alike.
 """
@@ -17,7 +17,7 @@ from wasmsand.kernel.vfs import NOW, ROOT, Credentials, ImageBuilder, Namespace,
 from wasmsand.kernel.vfs import model as m
 
 DEPTH = 12
-"""Directories above the one where things happen, so that '..' stays inside."""
+"""Directories above the working directory, so that '..' stays inside."""
 TOP = "/".join(f"above{i}" for i in range(DEPTH))
 PRIVILEGED = os.name == "posix" and os.geteuid() == 0
 
@@ -34,7 +34,7 @@ STICKY_PROTECTED = any(sysctl(f"protected_{what}") for what in ("symlinks", "reg
 
 
 class TreeRunner:
-    """The same operations on a Namespace."""
+    """Runs the same operations on a Namespace."""
 
     def __init__(self) -> None:
         self.namespace = Namespace(TreeFs(ImageBuilder().build()))
@@ -76,7 +76,7 @@ class TreeRunner:
             and flags & numbers.O_ACCMODE == numbers.O_WRONLY
             and node not in readers
         ):
-            raise KernelError(Errno.ENXIO)  # what the kernel's FIFO says without a reader
+            raise KernelError(Errno.ENXIO)  # the error of the kernel's FIFO without a reader
         self.namespace.retain(node)
         self.close(slot)
         self.files[slot] = (node, flags)
@@ -208,7 +208,7 @@ def summary(status: Stat) -> list[int]:
 
 
 class Script:
-    """Makes a random sequence of operations over few names, so that they meet."""
+    """Makes random operations on a few names, so that they affect each other."""
 
     NAMES = ("a", "b", "c", "dir", "sub", "ln")
     SIZES = (0, 1, 5, 4095, 4096, 65535, 65536, 70000, 131072, 200001)
@@ -252,7 +252,7 @@ class Script:
             if choose.random() < chance:
                 flags |= flag
         if flags & os.O_CREAT:
-            flags &= ~os.O_DIRECTORY  # what this means differs between versions of Linux
+            flags &= ~os.O_DIRECTORY  # the meaning differs between versions of Linux
         else:
             flags &= ~os.O_EXCL  # undefined
         return [choose.randrange(4), self.path(), flags, choose.choice(self.modes)]

@@ -1,4 +1,4 @@
-"""Paths that must stay beneath a directory: nothing leads out of it."""
+"""Paths that must stay beneath a directory: none leads out of it."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_random_paths_over_random_links_end_inside_or_are_refused() -> None:
             except PathEscapes:
                 refused += 1
             except KernelError as error:
-                # The walk without a fence fails the same way, or it is outside by then.
+                # The unrestricted walk fails with the same error, or is outside by then.
                 with fails(error.errno):
                     world.ns.resolve(ROOT, world.find(b"/base"), path)
             else:

@@ -1,4 +1,4 @@
-"""The image builder, and the tree every sandbox starts with."""
+"""The image builder, and the tree with which every sandbox starts."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_a_directory_is_read_once_when_first_looked_into() -> None:
     city = first.ns.stat(first.find(b"/share/zones/Area/City")).ino
     assert second.ns.stat(second.find(b"/share/zones/Town")).ino == city
     assert calls == ["read"]
-    # The numbers were set aside, so what was added afterwards has a greater one.
+    # The numbers were reserved, so entries that were added later have greater ones.
     assert city < after
     first.unlink(b"/share/zones/Town")
     assert second.ns.path_of(second.find(b"/share/zones/Area/City")) == b"/share/zones/Area/City"

@@ -1,4 +1,4 @@
-"""/proc over a small kernel of the test's own: names, links, formats."""
+"""/proc of a small kernel made by the test: names, links, formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files with holes: host operations take neither the memory nor the time that they seem to need."""
+"""Files with holes: host operations need neither memory nor time for the holes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ print(host.machine.kernel.root.space.used_blocks, files.stat("/tmp/f").size)
     ],
 )
 def test_holes_are_never_read_as_data(work: str, told: str, repository: Path) -> None:
-    """In a process of its own that may have 1 GiB."""
+    """Runs in a process that may use 1 GiB."""
     child = subprocess.run(
         [sys.executable, "-c", CHILD.format(work=work)],
         cwd=repository,
@@ -95,7 +95,7 @@ def test_copying_an_interleaved_file_is_not_quadratic(host: Host) -> None:
 
 
 def test_a_sandbox_of_this_host_is_not_hurt_by_a_write_to_holes() -> None:
-    """The row as it was reported, by the public API."""
+    """As first reported, through the public API."""
     with Sandbox() as sandbox:
         machine = cast("LocalBackend", sandbox._attachment.backend)._machine
         sandbox.files.write("f", b"x")

@@ -1,4 +1,4 @@
-"""Host operations let guests have the lock, and bear what guests do in between."""
+"""Host operations let guests have the lock, and cope with what guests do in between."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_an_operation_ends_when_the_machine_is_closed() -> None:
     turns.between = close
     with pytest.raises(SandboxClosedError):
         backend.list_directory("/tmp", recursive=True)
-    with pytest.raises(KernelError, match="ENOENT"):  # one that begins afterwards is let in
+    with pytest.raises(KernelError, match="ENOENT"):  # a later operation may begin
         machine.files.list("/nowhere")
 
 
@@ -118,7 +118,7 @@ def test_a_walk_through_directories_that_keep_moving_ends(
     turn = 0
 
     def rename() -> None:
-        """What was seen comes back under a later name."""
+        """Move directories that the walk has seen to names that it has not."""
         nonlocal turn
         for name in [entry.name for entry in host.files.list("/tmp/d")]:
             turn += 1

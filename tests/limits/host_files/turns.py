@@ -1,7 +1,7 @@
-"""Machines on which a test takes the guest's turns between two steps of the host.
+"""Machines on which a test acts for the guest between two steps of a host operation.
 
-`Host` makes files by the kernel directly, as a guest would, only faster. `Turns` is its lock: it
-measures how long the host holds it, and runs the guest's part whenever the host lets go.
+`Host` makes files directly in the kernel, which is faster than a guest. `Turns` is its lock: it
+measures how long the host holds it, and runs the guest's part whenever the host releases it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ HUGE = 1 << 40
 
 
 LONGEST_HOLD = 2.0
-"""Seconds; holds are of milliseconds, but the machine that tests run on may be busy."""
+"""Seconds. Holds last milliseconds, but the machine may be busy."""
 
 
 class Turns:
-    """A sandbox's lock that knows how often and how long it was held, and lets `between` run
-    when it is free, as a guest would."""
+    """A sandbox's lock that counts and times its holds, and runs `between` when it is free, as a
+    guest would run."""
 
     def __init__(self) -> None:
         self._lock = allocate_lock()
@@ -58,7 +58,7 @@ class Turns:
 
 
 class Host:
-    """A machine without programs, and short ways to make files as a guest would."""
+    """A machine without programs, with shortcuts to make files as a guest would."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         builder = ImageBuilder()
@@ -83,7 +83,7 @@ class Host:
         self.namespace.rename(ROOT, root, path.encode(), root, new.encode())
 
     def fill(self, path: str, count: int, prefix: str = "f") -> None:
-        """Empty files in a directory, which is made."""
+        """Make empty files in a directory, which is made if it is missing."""
         if not self.files.exists(path):
             self.namespace.mkdir(ROOT, self.namespace.root, path.encode(), 0o755)
         directory = self.node(path)
@@ -93,7 +93,7 @@ class Host:
 
 
 class PythonPeak:
-    """The most memory that Python had at once, within a block."""
+    """The peak of memory that Python allocated in a block."""
 
     def __enter__(self) -> PythonPeak:
         tracemalloc.start()

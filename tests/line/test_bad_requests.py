@@ -1,4 +1,4 @@
-"""What a client is told when a line is no good request; and that the process goes on."""
+"""Lines that are not valid requests: the answers to them; the process continues."""
 
 from __future__ import annotations
 

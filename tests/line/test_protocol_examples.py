@@ -1,4 +1,4 @@
-"""Every example of the protocol's specification, request and answer."""
+"""Every example in the protocol's specification: request and answer."""
 
 from __future__ import annotations
 
@@ -185,14 +185,14 @@ def test_several_commands_in_flight_are_answered_as_they_finish(sandbox: Peer) -
 
 
 def test_a_script_of_short_commands_sent_as_a_whole_runs_in_order(sandbox: Peer) -> None:
-    # A head start is a time: on a busy machine it may be too short for a command, now and then.
+    # The head start is a fixed time, which on a busy machine is sometimes too short.
     for turn in range(20):
         sandbox.send({"type": "shell", "command": f"echo one > /tmp/{turn}", "id": "1"})
         sandbox.send({"type": "read_file", "path": f"/tmp/{turn}", "id": "2"})
         answers = {answer["id"]: answer for answer in (sandbox.receive(), sandbox.receive())}
         if answers["2"]["content"] == "one\n":
             return
-    pytest.fail("not once in twenty times")
+    pytest.fail("not once in twenty attempts")
 
 
 def test_reset_waits_for_the_commands_before_it(sandbox: Peer) -> None:

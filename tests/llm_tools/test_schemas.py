@@ -1,4 +1,4 @@
-"""The forms that model APIs want, and the words that models read."""
+"""The formats that model APIs expect, and the descriptions that models read."""
 
 from __future__ import annotations
 

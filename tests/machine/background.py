@@ -1,4 +1,4 @@
-"""A command that runs while the test goes on."""
+"""A command that runs while the test continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One command of the host: output, exit codes, time and output limits, what stays."""
+"""One command of the host: output, exit codes, limits, and what stays afterwards."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_background_process_continues_silently(machine: Machine) -> None:
 def test_a_timeout_ends_children_too(machine: Machine) -> None:
     assert run(machine, "background").stdout == b"started"
     run(machine, "spin", timeout=0.05)
-    assert living(machine) == [b"sleep"], "another command's child is left alone"
+    assert living(machine) == [b"sleep"], "the child of another command is left alone"
 
 
 def test_a_parent_learns_its_childs_exit_code(machine: Machine) -> None:

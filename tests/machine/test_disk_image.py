@@ -1,4 +1,4 @@
-"""A disk image makes a fresh sandbox's files what another's were."""
+"""A disk image carries the files of one sandbox to another."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def shell(machine: Machine, script: str) -> str:
 
 
 def tree(machine: Machine) -> dict[str, object]:
-    """Every file of the sandbox, but for /proc, with all that a user can see of it."""
+    """Every file of the sandbox except /proc, with everything that a user can see."""
     found: dict[str, object] = {}
     for entry in machine.files.tree("/"):
         if entry.path.startswith("/proc"):

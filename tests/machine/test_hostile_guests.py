@@ -1,4 +1,4 @@
-"""Guests whose exports are wrong, and guests that leave no room for others."""
+"""Guests with wrong exports, and guests that leave no room for others."""
 
 from __future__ import annotations
 

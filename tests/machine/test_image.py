@@ -1,4 +1,4 @@
-"""The base image as sandboxes see it, and what it costs the host."""
+"""The base image as sandboxes see it, and the host's memory for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGE = 3_000_000
 
 
 def padded_program(padding: bytes = b"p") -> bytes:
-    """A program with a custom section that makes it large."""
+    """A program that a custom section makes large."""
     size = bytes([LARGE & 0x7F | 0x80, LARGE >> 7 & 0x7F | 0x80, LARGE >> 14 & 0x7F | 0x80])
     wat = '(module (memory (export "memory") 1) (func (export "_start")))'
     return wat_to_wasm(wat) + b"\0" + size + bytes([LARGE >> 21]) + b"\0" + padding * (LARGE - 1)
@@ -29,7 +29,7 @@ def padded_program(padding: bytes = b"p") -> bytes:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """An image of two programs, one of which starts prepared."""
+    """An image with two programs, one of which starts prepared."""
     programs = []
     for name, path in (("large", "/usr/bin/large"), ("large-plain", "/usr/libexec/large-plain")):
         content = padded_program(name[-1:].encode())

@@ -1,4 +1,4 @@
-"""Programs that must be compiled first do not hold up their sandbox."""
+"""Programs that must be compiled first do not block their sandbox."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def machine(engine: GatedEngine) -> Iterator[Machine]:
         builder.add_file(b"/usr/bin/" + name.encode(), wasm, 0o755)
     builder.add_file(b"/usr/bin/keyed", KEYED, 0o755, content_key=hashlib.sha256(KEYED).hexdigest())
     machine = Machine(MachineOptions(), image=builder.build(), engine=engine)
-    for name in ("ok", "become", "spawn"):  # only `slow` is still to be compiled
+    for name in ("ok", "become", "spawn"):  # only `slow` must still be compiled
         load(engine, programs[name])
     yield machine
     engine.gate.set()
@@ -245,7 +245,7 @@ def test_a_known_program_that_is_no_longer_cached_is_compiled_apart_again(
     engine.unload(key)
 
     def nothing_of_the_first_run_is_left() -> bool:
-        run(machine, "ok")  # a start settles the account of what has ended
+        run(machine, "ok")  # a start updates the ledger for ended processes
         gc.collect()
         return not engine.is_compiled(key)
 

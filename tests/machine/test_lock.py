@@ -1,4 +1,4 @@
-"""The sandbox's lock: the host comes before a guest that goes on with the same call."""
+"""The sandbox's lock: the host gets it before a guest that continues the same call."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_guest_that_yields_lets_a_waiting_host_in() -> None:
         for _ in range(100):
             started = rounds
             with lock:
-                # At most the share that was under way, and one that began in between.
+                # At most the part that was in progress, and one that began in between.
                 assert rounds - started <= 50
             time.sleep(0.0005)
     finally:

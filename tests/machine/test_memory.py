@@ -1,4 +1,4 @@
-"""The ledger has every program, exactly once, until it is freed."""
+"""The ledger holds every program exactly once, until it is freed."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_growth_is_entered_before_the_process_waits(engine: WasmtimeEngine) -> N
 
 
 def test_growth_is_entered_before_the_host_writes_there(engine: WasmtimeEngine) -> None:
-    """Nobody ticks and nobody waits: the read itself finds that the memory has grown."""
+    """Without a tick and without a wait, the read itself finds that the memory has grown."""
     zero, openat = text(256, "/dev/zero"), 56
     read = call(READ, "(local.get $n)", 30 * MIB, 4096)
     wat = program(
@@ -154,7 +154,7 @@ def test_a_program_is_not_started_without_room_beside_the_others(engine: Wasmtim
 
 
 def test_execve_without_room_fails_and_the_process_goes_on(engine: WasmtimeEngine) -> None:
-    """A child of vfork would be beside its parent; in the place of it there is room."""
+    """A vfork child would need room beside its parent; replacing the parent needs none."""
     enomem = -int(Errno.ENOMEM)
     path = text(256, "/usr/bin/large")
     beside = program(
@@ -187,7 +187,7 @@ def test_a_module_with_large_tables_is_refused_by_name(engine: WasmtimeEngine) -
 def test_memory_grows_no_further_than_the_limit_of_the_address_space(
     engine: WasmtimeEngine,
 ) -> None:
-    """prlimit(RLIMIT_AS) holds from the next time on that the process goes on."""
+    """prlimit(RLIMIT_AS) takes effect when the process next runs."""
     wat = program(
         do(PRLIMIT, 0, RLIMIT_AS, 128, 0),
         do(NANOSLEEP, 1, 0, 160, 0),

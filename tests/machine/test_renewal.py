@@ -1,4 +1,4 @@
-"""When a host prepares a program again, and what starts begin with meanwhile."""
+"""When a host prepares a program again, and which image programs start from meanwhile."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ A_LITTLE = 0.01
 
 
 class Host:
-    """A host whose clock is set by the test, and whose threads run when it says so."""
+    """A host whose clock the test moves, and whose threads run when the test says so."""
 
     def __init__(self, engine: WasmtimeEngine) -> None:
         self.engine = engine
@@ -43,12 +43,12 @@ class Host:
             instance.close()
 
     def start_after(self, seconds: float) -> MemoryImage | None:
-        """What a start begins with that long after the last one."""
+        """Start a program that long after the last one; returns the image it starts from."""
         self.now += seconds
         return self.renewal.newest()
 
     def finish(self) -> None:
-        """Let the preparation that is under way end."""
+        """Let the preparation in progress end."""
         (job,) = self.begun
         self.begun.clear()
         job()

@@ -1,4 +1,4 @@
-"""Threads of one process: turns, signals, ends, limits."""
+"""Threads of one process: turns, signals, endings, limits."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ EXIT, YIELD, TKILL, GETTID, FUTEX, SIGPROCMASK = 93, 124, 130, 178, 422, 135
 WAIT, WAKE = 0, 1
 THREAD_FLAGS = 0x10000 | 0x800 | 0x400 | 0x200 | 0x100 | 0x100000 | 0x200000
 STACKS = 16384
-"""Each thread has 1 KiB from here on; its first word is the thread's number, from 1."""
+"""From here on each thread has 1 KiB; its first word is the thread's number, from 1."""
 GONE = ROOM + 1024
 """Words that the kernel clears when a thread ends."""
 SAID = ROOM
-"""A word in which threads leave something."""
+"""A word to which threads write."""
 
 
 def start(number: int) -> str:
@@ -63,7 +63,7 @@ def wait_for(number: int) -> str:
 
 
 def threaded(*statements: str, thread: str, more: str = "", on_signal: str = "") -> str:
-    """A program; `thread` is what its threads do, in which `$number` tells them apart."""
+    """A program; `thread` is the code of its threads, which `$number` tells apart."""
     numbers = "".join(words(STACKS + 1024 * number, number) for number in range(1, 33))
     return program(
         *statements,
@@ -92,7 +92,7 @@ def exit_with(address: int = SAID) -> str:
 
 
 def add(value: str) -> str:
-    """A statement: add to what was said."""
+    """A statement: add to the word `SAID`."""
     said = f"(i32.const {SAID})"
     return f"(i32.store {said} (i32.add {value} (i32.load {said})))"
 
@@ -136,7 +136,7 @@ def test_yielding_passes_the_turn_in_order(engine: WasmtimeEngine) -> None:
         exit_with(),
         thread=shift + do(YIELD) + shift,
     )
-    # Both are new when the first thread waits, so 1 2 1 2 (or 2 1 2 1), never 1 1 2 2.
+    # Both exist when the first thread waits, so the order is 1 2 1 2 or 2 1 2 1, never 1 1 2 2.
     assert result_of(engine, wat).exit_code in (50, 70)
 
 
@@ -225,7 +225,7 @@ def test_a_thread_has_a_number_of_its_own_and_the_pid_of_its_process(
 def test_a_signal_to_the_process_goes_to_a_thread_that_does_not_block_it(
     engine: WasmtimeEngine,
 ) -> None:
-    """The first thread blocks it and sends it; the handler runs in the other one's sleep."""
+    """The first thread blocks and sends it; the handler runs while the other one sleeps."""
     wat = threaded(
         do(SIGACTION, SIGUSR1, 128, 0, 8),
         f"(drop {start(1)})",
@@ -281,7 +281,7 @@ def test_growth_by_one_thread_is_seen_by_the_others(engine: WasmtimeEngine) -> N
         exit_with(),
         thread="(drop (memory.grow (i32.const 2)))" + do(YIELD) + add("(memory.size)"),
     )
-    # Each of the two saw its own growth and the other's, or only its own, and the first all.
+    # Each of the two saw its own growth, and perhaps the other's; the first thread saw all.
     assert result_of(engine, wat).exit_code in (18, 16)
 
 

@@ -61,7 +61,7 @@ def test_arming_again_replaces_the_entry(step: int) -> None:
     for number in range(200_000):
         service.arm(owner, now + HOUR + step * number)
     assert service.entries < 100
-    service.arm(owner, now)  # the earliest is what counts
+    service.arm(owner, now)  # the earliest one counts
     assert owner.called.wait(PATIENCE)
 
 

@@ -51,7 +51,7 @@ def test_a_deadline_ends_the_wait_and_a_late_wake_does_not_end_the_next_one() ->
             began = time.monotonic()
             parker.park((queue,), time.monotonic_ns() + 20 * MILLISECOND)
             assert time.monotonic() - began >= 0.019
-            queue.wake()  # nobody waits: must not be kept for the next park
+            queue.wake()  # nobody waits: the wake must not be kept for the next park
             parker.park((queue,), time.monotonic_ns() - 1)
 
 
@@ -78,7 +78,7 @@ def _wake_both(lock: object, first: WaitQueue, second: WaitQueue) -> None:
 
 
 class Owner:
-    """Counts its calls; asks to be called again as often as told."""
+    """Counts its calls; asks to be called again `again` times."""
 
     def __init__(self, again: int = 0) -> None:
         self.times: list[int] = []

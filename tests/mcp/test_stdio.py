@@ -1,4 +1,4 @@
-"""One client on standard input and output: the official one, and the bytes themselves."""
+"""One client on standard input and output: the official client, and plain bytes."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_mistakes_are_answered_with_help() -> None:
 
 
 def converse(lines: bytes, wanted: set[int]) -> tuple[dict[int, Any], int]:
-    """Answers to `lines`, by the ids `wanted`, and the exit status."""
+    """Send `lines`; returns the answers with the ids `wanted`, and the exit status."""
     answers: dict[int, Any] = {}
     with subprocess.Popen(
         COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()

@@ -1,4 +1,4 @@
-"""Programs that start where they were stored, from C source to the sandbox."""
+"""Programs that start from a checkpoint, from C source to the sandbox."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_sys_shows_the_system() -> None:
         assert sandbox.files.exists("/sys/kernel")
 
 
-@pytest.mark.xfail(reason="L024: a program cannot go on after a fault", strict=True)
+@pytest.mark.xfail(reason="L024: a program cannot continue after a fault", strict=True)
 def test_a_program_can_go_on_after_its_own_fault(sysroot: Path, tmp_path: Path) -> None:
     source = tmp_path / "fault.c"
     source.write_text(_JUMPS_OUT_OF_ITS_FAULT, encoding="utf-8")

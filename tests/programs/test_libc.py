@@ -1,5 +1,5 @@
-"""The libc, from the guest's side: each program of userland/libc/tests checks one behaviour
-and exits 0."""
+"""The libc as a guest sees it: each program of userland/libc/tests checks one behaviour and
+exits with status 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python that the host has prepared again: another hash seed, and otherwise the same."""
+"""Python from a memory image that the host renewed: another hash seed, otherwise the same."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from wasmsand.machine import image_programs, renewal
 from wasmsand.machine.checkpoint import ENVIRONMENT
 from wasmsand.machine.image import prepared_programs
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="files without a name")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs unnamed files")
 
 PLAIN = "/usr/libexec/python3-plain"
 HASH = "python3 -c 'print(hash(\"text\"))'"
@@ -34,7 +34,7 @@ def run(sandbox: Sandbox, command: str) -> str:
 
 
 def other_hash(sandbox: Sandbox, known: set[str]) -> str:
-    """The hash of a start that has none of the known ones; there must be one soon."""
+    """The hash of a start that is not among the known ones; one must come soon."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         found = run(sandbox, HASH)
@@ -49,7 +49,7 @@ def image_mappings() -> int:
 
 
 def require_no_mappings() -> None:
-    """A process frees its memory on a thread of its own, which may end after the sandbox."""
+    """Wait, because a thread frees the memory of a process, and may end after the sandbox."""
 
     def are_gone() -> bool:
         gc.collect()
@@ -60,7 +60,7 @@ def require_no_mappings() -> None:
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every start has the next preparation made."""
+    """Let every start cause the next preparation."""
     monkeypatch.delenv(renewal.VARIABLE)
     monkeypatch.setattr(renewal, "FIRST_AFTER_SECONDS", 0.0)
     monkeypatch.setattr(renewal, "RENEWED_AFTER_SECONDS", 0.0)
@@ -69,7 +69,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def renewed() -> Iterator[None]:
-    """Starts begin with one preparation of this host."""
+    """Programs start from one preparation of this host."""
     key = next(key for key, plain in prepared_programs().items() if plain.names == (PLAIN,))
     image = renewal._prepare(default_engine(), prepared_programs()[key])
     made = renewal.Renewal(lambda: image, lambda job: job())
@@ -97,7 +97,7 @@ def test_the_plain_program_is_not_kept_in_memory() -> None:
         gc.collect()
         return plain.sha256 not in Path("/proc/self/maps").read_text()
 
-    wait_until(is_unmapped, seconds=PATIENCE_SECONDS)  # another preparation may be under way
+    wait_until(is_unmapped, seconds=PATIENCE_SECONDS)  # another preparation may be in progress
 
 
 @pytest.mark.usefixtures("renewed")
@@ -164,7 +164,7 @@ def test_a_variable_still_asks_for_the_plain_interpreter() -> None:
 
 
 def test_a_program_that_starts_prepared_has_the_code_of_the_plain_one() -> None:
-    """Else memory of the one would be nonsense to the other: functions are numbers in it."""
+    """Otherwise the memory of one would not suit the other: it contains numbers of functions."""
     assert [plain.names for plain in prepared_programs().values()] == [(PLAIN,)]
     programs = {program.sha256: program for program in image_programs()}
     for key, plain in prepared_programs().items():
@@ -172,7 +172,7 @@ def test_a_program_that_starts_prepared_has_the_code_of_the_plain_one() -> None:
 
 
 def _code(module: bytes) -> dict[int, bytes]:
-    """The sections that say what functions there are, and what numbers they have."""
+    """The sections that define the functions and their numbers."""
     reader = Reader(module, len(MAGIC), len(module))
     found = {}
     while not reader.done:

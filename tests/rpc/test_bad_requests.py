@@ -1,5 +1,4 @@
-"""What a client is told when a request is not right: code, message, and that the server goes
-on."""
+"""Invalid requests: the code and message of the answer; the server continues."""
 
 from __future__ import annotations
 

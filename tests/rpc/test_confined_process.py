@@ -1,4 +1,4 @@
-"""`Sandbox(isolation="process")`: its process is confined, and does what it did before."""
+"""`Sandbox(isolation="process")`: its process is confined, and everything still works."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_programs_are_prepared_again_in_files_without_names(
             if any("/unnamed/" in target for target in open_files(backend.pid)):
                 return
             time.sleep(0.2)
-    pytest.fail("no image of memory was made, or it is not on disk")
+    pytest.fail("no memory image was made, or it is not on disk")
 
 
 def test_tools_of_a_directory_that_is_given_are_commands(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_tools_of_a_directory_that_is_given_are_commands(tmp_path: Path) -> None
     (programs / "seven.wasm").write_bytes(wat_to_wasm(text))
     with Sandbox(isolation="process", wasm_dir=programs) as sandbox:
         assert sandbox.commands.run("seven").exit_code == 7
-    # A process that is not confined has compiled it, for this one and for those to come.
+    # An unconfined process compiled it, for this process and later ones.
     key = hashlib.sha256((programs / "seven.wasm").read_bytes()).hexdigest()
     assert default_engine().is_compiled(key)
 
@@ -127,7 +127,7 @@ def test_a_program_that_a_guest_made_is_compiled_and_kept_to_this_process(
     backend: ProcessBackend,
 ) -> None:
     sandbox = Sandbox.from_backend(backend)
-    status = os.getpid() % 100 + 1  # so that the content is not known from before
+    status = os.getpid() % 100 + 1  # so that the content is not in the cache
     text = f"""(module (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
       (memory (export "memory") 1) (func (export "_start") (call $exit (i32.const {status})))
       (data (i32.const 0) "{time.time_ns()}"))"""
@@ -144,13 +144,13 @@ def test_a_program_that_a_guest_made_is_compiled_and_kept_to_this_process(
 def test_a_process_that_neither_reads_nor_answers_is_ended_in_time(
     backend: ProcessBackend, monkeypatch: pytest.MonkeyPatch, stopped: bool
 ) -> None:
-    """As one that a guest has taken over, or that hangs."""
+    """Like a process that a guest has taken over, or that hangs."""
     monkeypatch.setattr(client, "ANSWER_SECONDS", 1.0)
     monkeypatch.setattr("wasmsand.rpc.backend._MARGIN_SECONDS", 1.0)
     sandbox = Sandbox.from_backend(backend)
     os.kill(backend.pid, signal.SIGSTOP)
     outcomes = [outcome_of(lambda: sandbox.commands.run("echo 1", timeout_ms=500))]
-    if stopped:  # nothing is read: a pipe is full, and whoever comes next waits for his turn
+    if stopped:  # nothing is read: a pipe is full, and the next writers wait
         big = "x" * 100_000
         outcomes += [
             outcome_of(lambda: sandbox.commands.run(f": {big}", timeout_ms=500)) for _ in range(3)
@@ -174,7 +174,7 @@ def test_a_process_that_floods_its_standard_error_holds_up_nobody(
 
 
 def test_the_process_is_killed_with_a_parent_whose_forks_live_on() -> None:
-    """Their copies of the pipes would keep it alive."""
+    """Otherwise the forks' copies of the pipes would keep it alive."""
     script = (
         "import os, time, wasmsand.rpc.backend as b, wasmsand\n"
         "backend = b.open_process_backend(wasmsand.SandboxOptions())\n"
@@ -196,7 +196,7 @@ def test_the_process_is_killed_with_a_parent_whose_forks_live_on() -> None:
 
 
 def test_a_thread_that_made_a_sandbox_may_end_before_it() -> None:
-    """The system counts the end of the thread that started a process as its parent's."""
+    """To Linux, the end of the thread that started a process is the end of its parent."""
     made: list[Sandbox] = []
     thread = threading.Thread(target=lambda: made.append(Sandbox(isolation="process")))
     thread.start()

@@ -1,4 +1,4 @@
-"""How a server begins and ends, and that standard output is the protocol's alone."""
+"""How a server begins and ends, and that standard output carries only the protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The methods that are ours: commands with streams, the rest of files, archives, usage."""
+"""Methods beyond the specification: commands with streams, more of files, archives, usage."""
 
 from __future__ import annotations
 

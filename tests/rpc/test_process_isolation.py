@@ -1,4 +1,4 @@
-"""A sandbox in a process of its own: what that promises beyond the API, which tests/sdk tests."""
+"""A sandbox in a process of its own: what it promises beyond the API (tested in tests/sdk)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sandbox(backend: ProcessBackend) -> Sandbox:
 
 
 def outcome_of(act: Callable[[], object]) -> list[object]:
-    """Do it on a thread; the list gets what it returned or raised."""
+    """Call on a thread; the returned list gets the result or the exception."""
     outcome: list[object] = []
 
     def work() -> None:
@@ -56,7 +56,7 @@ def outcome_of(act: Callable[[], object]) -> list[object]:
 
 
 def exists(pid: int) -> bool:
-    """Whether there is such a process, if only as a zombie."""
+    """Whether the process exists, even as a zombie."""
     return Path(f"/proc/{pid}").exists()
 
 

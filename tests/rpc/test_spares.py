@@ -1,4 +1,4 @@
-"""Processes that wait for the next sandbox."""
+"""Spare processes, which wait for the next sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mistake in the caller's code is named where it was made, before anything happens."""
+"""A mistake in the caller's code raises an error that names it, before anything happens."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ NO_NUL = "must not contain a NUL character"
 
 
 def bad_commands(method: str) -> list[Bad]:
-    """What no method that takes a command accepts."""
+    """Arguments that no method with a command accepts."""
 
     def call(*args: object, **kwargs: object) -> Callable[[Any], object]:
         return lambda s: getattr(s.commands, method)(*args, **kwargs)
@@ -121,7 +121,7 @@ def bad_commands(method: str) -> list[Bad]:
 
 
 def bad_paths(name: str, call: Callable[[Any, Any], object]) -> list[Bad]:
-    """What no method accepts as a path in the sandbox."""
+    """Paths in the sandbox that no method accepts."""
     bad: list[tuple[object, type[Exception], str]] = [
         (None, TypeError, f"{name} {NOT_A_PATH}None"),
         (5, TypeError, f"{name} {NOT_A_PATH}int"),
@@ -141,7 +141,7 @@ def _with_path(call: Callable[[Any, Any], object], path: object, sandbox: Any) -
 
 
 def bad_callbacks(call: Callable[..., object]) -> list[Bad]:
-    """What no method accepts as a callback."""
+    """Callbacks that no method accepts."""
     return [
         (lambda s: call(s, on_stdout=1), TypeError, "on_stdout must be callable or None, not int"),
         (lambda s: call(s, on_stderr=[]), TypeError, "on_stderr must be callable or None"),

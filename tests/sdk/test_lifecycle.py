@@ -1,4 +1,4 @@
-"""From `Sandbox()` to `kill()`."""
+"""The life of a sandbox, from `Sandbox()` to `kill()`."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def gone(reference: Callable[[], object | None]) -> bool:
     ],
 )
 def test_a_sandbox_that_nobody_holds_is_ended(use: Callable[[Sandbox], object]) -> None:
-    """Of this process: a machine, with its threads and its memory."""
+    """In this process: its machine, threads and memory go."""
     sandbox = Sandbox()
     machine = cast("LocalBackend", sandbox._attachment.backend)._machine
     kernel, reference = machine.kernel, weakref.ref(machine)

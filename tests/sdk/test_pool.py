@@ -1,4 +1,4 @@
-"""`SandboxPool`: sandboxes that are ready before they are wanted."""
+"""`SandboxPool`: sandboxes that are ready before they are needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions and commands whose programs do not read: every wait of the host has its time limit."""
+"""Sessions and commands whose programs do not read: every wait of the host has a time limit."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.sdk.backends import MakeSandbox
 from wasmsand import AsyncSandbox, CommandError, InputTimeoutError, Sandbox
 
 LONG = ": " + "x" * 300_000
-"""A script that no pipe holds."""
+"""A script that fits in no pipe."""
 MARGIN = 15.0
-"""A hang would last for ever; a busy host is slow."""
+"""Seconds: a hang would last for ever, and a busy host is slow."""
 
 
 def seconds_of(act: Callable[[], object]) -> float:
@@ -63,7 +63,7 @@ def test_an_interpreter_that_is_stopped_again_and_again_is_ended_and_says_so(
         result = session.run(f"text = {'x' * 300_000!r}", timeout_ms=500)
         assert result.timed_out
         assert time.monotonic() - began < MARGIN + 6
-        if session.closed:  # or the firm rounds have ended what stopped it
+        if session.closed:  # otherwise the last, firmer attempts ended what stopped it
             assert "was ended; its state is lost" in result.stderr
             with pytest.raises(CommandError, match="ESRCH"):
                 session.run("1")

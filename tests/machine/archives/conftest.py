@@ -21,7 +21,7 @@ def machine() -> Iterator[Machine]:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """One of everything that all formats can hold."""
+    """A directory of the host with one entry of each kind that all formats can hold."""
     top = tmp_path / "tree"
     (top / "directory").mkdir(parents=True)
     (top / "directory" / "file").write_bytes(bytes(range(256)) * 300)

@@ -22,7 +22,7 @@ def new_machine(limits: Limits | None = None) -> Machine:
 
 
 def read(data: bytes, step: int = 777) -> list[tuple[Member, bytes]]:
-    """Members and contents of an archive that comes in small pieces."""
+    """The members and contents of an archive that arrives in small pieces."""
     pieces = (data[i : i + step] for i in range(0, len(data), step))
     reader = TarReader(unpacked(pieces), 1000)
     found = []

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.no_userland
 
 
 def test_a_disk_image_omits_what_no_path_reaches(machine: Machine) -> None:
-    """It would grow with the square of the depth, and could not be loaded."""
+    """Otherwise it would grow with the square of the depth, and could not be loaded."""
     namespace = machine.kernel.namespace
     node = namespace.resolve(ROOT, namespace.root, b"/tmp")
     for _ in range(3_000):

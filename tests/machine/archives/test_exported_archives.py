@@ -160,7 +160,7 @@ def test_a_single_downloaded_file_of_holes_takes_no_space(machine: Machine, tmp_
 
 
 def test_everything_can_be_exported(machine: Machine) -> None:
-    """As `tar --one-file-system /`: with /proc, but without what it holds."""
+    """Like `tar --one-file-system /`: with the directory /proc, but without its content."""
     found = names(read(b"".join(export_tar(machine, "/"))))
     assert found[b"proc"] is Kind.DIRECTORY
     assert found[b"etc/passwd"] is Kind.FILE

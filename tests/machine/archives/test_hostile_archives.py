@@ -1,4 +1,4 @@
-"""Archives that were made to harm: each is refused, in little time and memory."""
+"""Hostile archives: each is refused, in little time and memory."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ BOMBS = {
 
 @pytest.mark.parametrize("packed", BOMBS.values(), ids=BOMBS)
 def test_an_archive_that_unpacks_to_much_takes_little_memory(packed: str, repository: Path) -> None:
-    """In a process of its own, whose peak of memory is the kernel's word."""
+    """Runs in a process of its own, whose peak memory the operating system reports."""
     child = subprocess.run(
         [sys.executable, "-c", CHILD.format(packed=f"iter({packed})")],
         cwd=repository,
@@ -124,7 +124,7 @@ def test_absurd_records_are_refused(machine: Machine, records: dict[str, str]) -
 
 
 def disk(data: bytes) -> bytes:
-    """An archive as it would be a disk image."""
+    """An archive with the header of a disk image."""
     return disk_image_header() + data
 
 

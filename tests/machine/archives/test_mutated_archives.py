@@ -1,4 +1,4 @@
-"""Damaged archives and random bytes are unpacked or refused: nothing else happens."""
+"""Damaged archives and random bytes are unpacked or refused; nothing else happens."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def seeds() -> dict[str, bytes]:
 
 
 def mutated(choose: random.Random, data: bytes, *, whole: bool) -> bytes:
-    """Some bytes changed, moved, doubled or gone; checksums mostly made right again."""
+    """The data with some bytes changed, moved, doubled or removed; most checksums are corrected."""
     changed = bytearray(data)
     for _ in range(choose.choice([1, 1, 2, 4])):
         place = choose.randrange(len(changed))
@@ -126,7 +126,7 @@ def test_mutated_archives_are_unpacked_or_refused_and_nothing_else(
     assert tracemalloc.get_traced_memory()[1] < 30 * MIB
     tracemalloc.stop()
     assert os.listdir(tmp_path) == []
-    # What has been made can be removed again, whatever its names are.
+    # Everything unpacked can be removed again, whatever its names are.
     machine.files.remove("/tmp/t", recursive=True)
     assert machine.kernel.root.space.used_blocks == 0
 

@@ -1,9 +1,10 @@
 """The interfaces through which the SDK's tests reach a sandbox.
 
 Every test that takes the fixture `sandbox` or `make_sandbox` runs once for each name in
-`INTERFACES`. To add an interface, add a name and a function that takes the keyword options of `Sandbox` (all
-but `isolation`) and returns a `Sandbox`, or an object with exactly its methods. The function itself
-starts what it needs once per test run, such as a server on loopback, and ends it at exit.
+`INTERFACES`. To add an interface, add a name and a function that takes the keyword options of
+`Sandbox` (all but `isolation`) and returns a `Sandbox`, or an object with exactly its methods. The
+function itself starts what it needs once per test run, such as a server on loopback, and ends it
+at exit.
 
 A test that is only about this process (garbage collection, subclassing) uses `Sandbox` itself. A
 test that an interface cannot pass is marked with the ID of the limitation:

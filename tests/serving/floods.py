@@ -1,4 +1,4 @@
-"""Connections of clients that mean no good."""
+"""Connections of hostile clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.waiting import wait_until
 
 
 def allow_files(count: int) -> None:
-    """Have this process open so many files."""
+    """Let this process open that many files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < count:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))
@@ -27,14 +27,14 @@ def connect(url: str) -> socket.socket:
 
 @contextlib.contextmanager
 def flood(url: str, count: int, data: bytes) -> Iterator[list[socket.socket]]:
-    """So many connections, each of which has sent `data` and says no more."""
+    """That many connections, each of which has sent `data` and sends no more."""
     allow_files(count + 512)
     opened: list[socket.socket] = []
     try:
         for _ in range(count):
             connection = connect(url)
             opened.append(connection)
-            with contextlib.suppress(OSError):  # which may have been cut off already
+            with contextlib.suppress(OSError):  # the server may have closed it already
                 connection.sendall(data)
         yield opened
     finally:
@@ -43,7 +43,7 @@ def flood(url: str, count: int, data: bytes) -> Iterator[list[socket.socket]]:
 
 
 def count_closed(connections: Sequence[socket.socket]) -> int:
-    """How many the server has ended."""
+    """How many connections the server has closed."""
     poll = select.poll()
     for connection in connections:
         poll.register(connection, select.POLLIN | select.POLLHUP | select.POLLERR)

@@ -40,7 +40,7 @@ def _is_marked(machine: Any) -> bool:
 
 
 def main() -> int:
-    """As `wasmsand`."""
+    """Run the command `wasmsand`, with marked sandboxes held."""
     from wasmsand.cli import main as wasmsand
     from wasmsand.machine.machine import Machine
 
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 class Holding:
-    """What a test does with it."""
+    """A test's control of the server."""
 
     def __init__(self, directory: Path) -> None:
         self._wanted = directory / "hold"

@@ -1,4 +1,4 @@
-"""Which requests come from programs of this machine."""
+"""Which requests come from programs on this machine."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
 
 
 async def hang(where: Lane, gate: threading.Event, *names: str) -> list[asyncio.Task[bool]]:
-    """Calls of a tenant and a sandbox each ("a/1") that wait for the gate."""
+    """Make calls that wait for the gate; each name is tenant and sandbox ("a/1")."""
     tasks = []
     for name in names:
         tenant, _, sandbox = name.partition("/")
@@ -86,7 +86,7 @@ def test_a_call_that_waits_too_long_for_a_thread_is_refused() -> None:
             await used.run("a", "1", gate.wait)
         assert used.taken == 1
         gate.set()
-        assert await running  # which took longer, but had its thread
+        assert await running  # it took longer, but had a thread
 
     run(main)
 

@@ -60,13 +60,13 @@ sha256 = "{file_digest(tarball)}"
 
 
 def target_of(toolchain: str) -> WasmTarget:
-    """The sandbox as target, for tests that compile nothing."""
+    """The sandbox as the build target, for tests that compile nothing."""
     return WasmTarget(Toolchain(toolchain, "compiler 1"))
 
 
 @dataclass
 class World:
-    """A repository with recipes, and what is needed to build them."""
+    """A repository with recipes, and everything needed to build them."""
 
     root: Path
     mirror: Path
@@ -152,7 +152,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 
 @pytest.fixture
 def edit() -> Callable[[Path, str, str], None]:
-    """Replace text in a file, which must hold it."""
+    """Replace text in a file that must contain it."""
 
     def replace(file: Path, old: str, new: str) -> None:
         text = file.read_text()

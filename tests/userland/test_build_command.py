@@ -23,7 +23,7 @@ needs_tools = pytest.mark.skipif(
 
 @pytest.fixture
 def command(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    """The command works on the small world instead of this repository."""
+    """The command, on the small world instead of this repository."""
     monkeypatch.setattr(cli, "ROOT", world.root)
     monkeypatch.setattr(cli, "RECIPES", world.recipes_folder)
     monkeypatch.setenv("WASMSAND_CACHE", str(world.cache.root.parent))

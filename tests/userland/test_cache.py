@@ -1,4 +1,4 @@
-"""The cache holds whole outputs or none, whatever happens to a builder."""
+"""The cache holds only complete outputs, whatever happens to a builder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A key changes with every input that can change the output, and with nothing else."""
+"""A key changes with every input that can change the output, and only then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a recipe's program with a checkpoint to an image whose program starts there."""
+"""A program with a checkpoint becomes a program of the image that starts there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLAIN = "/usr/libexec/tool-plain"
 
 
 def tool(before_the_checkpoint: str = "") -> bytes:
-    """Exits with 42 if it was prepared, and with 7 if it starts from nothing."""
+    """A program that exits with 42 if it was prepared, and with 7 otherwise."""
     return wat_to_wasm(f"""(module
       (import "linux" "syscall"
         (func $syscall (param i32 i32 i32 i32 i32 i32 i32) (result i32)))

@@ -1,4 +1,4 @@
-"""What a recipe file may say, and how mistakes in it are told."""
+"""What a recipe file may contain, and the messages about mistakes in it."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_dependency_is_finished_before_its_user_starts(world: World) -> None:
 
 
 def test_independent_recipes_are_built_at_the_same_time(world: World) -> None:
-    # Each waits for a sign of the other: one after the other, neither would end.
+    # Each waits for a file of the other: one after the other, neither would end.
     meeting = world.root / "meeting"
     meeting.mkdir()
     script = (

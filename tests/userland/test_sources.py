@@ -1,4 +1,4 @@
-"""Fetching sources by apt from a Debian mirror (here: a directory)."""
+"""Sources are fetched by apt from a Debian mirror (here a directory)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_version_that_is_gone_is_reported_with_the_available_ones(world: World
     source = replace(world.recipes()["tool"].source, file="tool_0.9.orig.tar.gz", sha256="0" * 64)
     with pytest.raises((SourceVanished, NoNetwork)) as caught:
         fetch(source, world.cache, Commands())
-    # The directory has no signed index: apt cannot say what else there is.
+    # The directory has no signed index, so apt cannot list other versions.
     assert "WASMSAND_DEBIAN_MIRROR" in caught.value.advice
 
 

@@ -1,4 +1,4 @@
-"""Rewriting modules so that they begin with a stored memory."""
+"""Modules are rewritten so that they start with a stored memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A WASI program is an ordinary process: in pipelines, jobs, substitutions; under signals."""
+"""A WASI program is an ordinary process in pipelines, jobs, substitutions and under signals."""
 
 from __future__ import annotations
 

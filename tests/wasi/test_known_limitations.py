@@ -1,4 +1,4 @@
-"""What WASI programs cannot do yet, or by their nature: see docs/limitations.md."""
+"""What WASI programs cannot do, or cannot do yet: see docs/limitations.md."""
 
 from __future__ import annotations
 

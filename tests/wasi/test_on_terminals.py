@@ -25,7 +25,7 @@ def machine() -> Iterator[Machine]:
 
 
 class Screen:
-    """What a terminal has shown; read by a thread of its own, so that a test can give up."""
+    """What a terminal has shown; a thread reads it, so that a test can time out."""
 
     def __init__(self, terminal: SandboxTerminal) -> None:
         self.terminal = terminal
@@ -64,7 +64,7 @@ def test_keys_stop_continue_and_end_a_wasi_program(machine: Machine) -> None:
     screen = open_shell(machine)
     screen.type(b"copy\n")
     screen.type(b"hello\n")
-    assert screen.shows(b"hello", times=2)  # as it was typed, and copied
+    assert screen.shows(b"hello", times=2)  # once typed, once copied
     screen.type(b"\x1a")
     assert screen.shows(b"Stopped")
     screen.type(b"fg\n")

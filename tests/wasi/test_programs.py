@@ -1,4 +1,4 @@
-"""Functions of preview 1, each by a small C program that checks its behaviour from inside."""
+"""Functions of preview 1: for each a small C program checks the behaviour as a guest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Only JSON is JSON, and any bytes at all are either a value or `BadJson`."""
+"""Only valid JSON is accepted: all bytes give either a value or `BadJson`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_nesting_of_any_depth_does_no_harm(opening: bytes) -> None:
 
 
 LONG = " " * (1 << 18)
-"""Before a value: it is decoded as a long one."""
+"""Put before a value, so that it is decoded as a long one."""
 
 
 @pytest.mark.parametrize(

@@ -220,5 +220,7 @@ def test_the_process_ends_with_its_parent() -> None:
 
 def test_the_error_contains_the_last_output_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONHOME", "/nowhere")
-    with pytest.raises(SandboxCrashedError, match=r"(?s)ended unexpectedly .*Its last words: .*"):
+    with pytest.raises(
+        SandboxCrashedError, match=r"(?s)ended unexpectedly .*Its last output on standard error: .*"
+    ):
         Sandbox(isolation="process")

@@ -126,7 +126,7 @@ def test_a_server_bounds_the_time_of_every_command(given: object, seconds: float
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"env": {}, "environ": {}}, "env and environ exclude each other"),
+        ({"env": {}, "environ": {}}, "give either env or environ, not both"),
         ({"inputs": [2]}, "inputs and outputs must be different numbers above 2"),
         ({"inputs": [4], "outputs": [4]}, "inputs and outputs must be different numbers above 2"),
         ({"outputs": [-1]}, "inputs and outputs must be different numbers above 2"),
@@ -141,7 +141,7 @@ def test_what_cannot_be_is_refused(wrong: dict[str, Any], message: str) -> None:
 
 def test_json_rpc_refuses_in_the_same_words() -> None:
     params = Params({"command": "true", "env": {}, "environ": {}})
-    refused = "Invalid params: env and environ exclude each other"
+    refused = "Invalid params: give either env or environ, not both"
     with (
         rpc_session(SandboxOptions()) as session,
         pytest.raises(RpcError, match=refused),

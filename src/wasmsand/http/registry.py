@@ -95,7 +95,7 @@ class Registry:
                 404,
                 "sandbox_not_found",
                 f"there is no sandbox {identity[:64]!r}: it was killed, it expired, or the server "
-                "was started again; create a new one",
+                "was restarted; create a new one",
             )
         return entry
 

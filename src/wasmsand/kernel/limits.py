@@ -30,11 +30,16 @@ DATAGRAM_COST = 320
 """What a message costs besides its bytes, so that empty messages are not free."""
 DATAGRAM_MAX = 65_507
 """Longest message over UDP."""
-BACKLOG_MAX = 4096
-"""Most connections that wait to be accepted (Linux: net.core.somaxconn); as many more may wait
-for a place among them."""
-SOCKETS_MAX = 8192
-"""Sockets of one sandbox, also those of connections that nobody has accepted."""
+MESSAGES_MAX = 65_536
+"""Messages of one sandbox that wait to be received. Closing a socket frees them in one hold of
+the sandbox's lock."""
+BACKLOG_MAX = 1024
+"""Most connections that wait to be accepted (Linux: net.core.somaxconn, 4096); as many more may
+wait for a place among them. A listener breaks them all off when it is closed."""
+SOCKETS_MAX = 4096
+"""Sockets of one sandbox, with those of connections that nobody has accepted and the ends that
+the host holds. The end of a process closes all that it has in one hold of the sandbox's lock:
+5 to 7 us each (`tests/limits/test_socket_holds.py`)."""
 PORT_HOLDERS_MAX = 1024
 """Sockets that bound the same port (SO_REUSEPORT, SO_REUSEADDR)."""
 RIGHTS_PER_MESSAGE_MAX = 253

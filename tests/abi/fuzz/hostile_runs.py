@@ -86,7 +86,6 @@ def check_nothing_is_left(machine: Machine) -> None:
             "processes": [process for process in kernel.processes if process.pid != 1],
             "terminals": kernel.terminals,
             "fifos": kernel.fifos,
-            "fifo opens": kernel.pending_fifo_opens,
             "locks": kernel.locks._inodes,
         }
     assert {name: what for name, what in kept.items() if what} == {}

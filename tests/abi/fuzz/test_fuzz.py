@@ -17,7 +17,7 @@ from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.vfs import FrozenTree
 from wasmsand.machine import CommandRequest, Machine
-from wasmsand.machine.guest import Guest
+from wasmsand.machine.thread_driver import ThreadDriver
 
 CALLS_PER_SEED = 150
 SECONDS_PER_SEED = 0.3
@@ -29,12 +29,12 @@ ALIVE_PROGRAM = "/usr/bin/alive"
 def record(monkeypatch: pytest.MonkeyPatch) -> LinuxWatch:
     """Watches every system call of every guest."""
     seen = LinuxWatch()
-    original = Guest.syscall
+    original = ThreadDriver.syscall
 
-    def syscall(self: Guest, nr: int, arguments: Arguments) -> int:
+    def syscall(self: ThreadDriver, nr: int, arguments: Arguments) -> int:
         return seen.check(self, nr, arguments, original)
 
-    monkeypatch.setattr(Guest, "syscall", syscall)
+    monkeypatch.setattr(ThreadDriver, "syscall", syscall)
     return seen
 
 

@@ -18,7 +18,7 @@ from wasmsand.abi.wasi.table import FUNCTIONS
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.vfs import FrozenTree
-from wasmsand.machine.guest import Guest
+from wasmsand.machine.thread_driver import ThreadDriver
 
 CALLS_PER_SEED = 300
 SECONDS_PER_SEED = 1.0
@@ -31,12 +31,12 @@ NEED_NOT_SUCCEED = {"proc_exit", "sock_accept", "sock_recv", "sock_send", "sock_
 def record(monkeypatch: pytest.MonkeyPatch) -> WasiWatch:
     """Watches every WASI call of every guest."""
     seen = WasiWatch()
-    original = Guest.invoke
+    original = ThreadDriver.invoke
 
-    def invoke(self: Guest, handler: Callable[..., Any], *arguments: int) -> int:
+    def invoke(self: ThreadDriver, handler: Callable[..., Any], *arguments: int) -> int:
         return seen.check(self, handler, arguments, original)
 
-    monkeypatch.setattr(Guest, "invoke", invoke)
+    monkeypatch.setattr(ThreadDriver, "invoke", invoke)
     return seen
 
 

@@ -175,6 +175,8 @@ class Network:
         self.ledger = pipes.ledger
         self.sockets = 0
         """How many there are, with the ends that the host holds (`OutsideEnd`)."""
+        self.messages = 0
+        """How many wait to be received."""
         self.rights = RightsAccount(self.ledger)
         self.tcp = Ports()
         self.udp = Ports()

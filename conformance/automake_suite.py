@@ -64,7 +64,8 @@ class AutomakeSuite(ProgramSuite):
     code: Sequence[str] = ("automake_suite.py", "exit_status.py", "builds.py", _DRIVER.name)
 
     def __init__(self, supplies: Supplies, tests: AutomakeTests) -> None:
-        super().__init__(supplies, tests.recipe, tests.title)
+        self.name, self.program = tests.recipe, tests.title
+        super().__init__(supplies)
         self._about = tests
 
     # Making.

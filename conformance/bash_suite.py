@@ -18,7 +18,7 @@ from conformance.area import Area, ordinary_environment
 from conformance.builds import BuildRequest, Built, built, reference_program
 from conformance.program_suite import ProgramSuite
 from conformance.suite import SIDES, Outcome, Side, Verdict
-from conformance.supplies import Supplies, Workplace
+from conformance.supplies import Workplace
 
 _TIMEOUT_SECONDS = 120.0
 _HELPERS = ("recho", "zecho", "printenv", "xcase")
@@ -36,10 +36,9 @@ Comparisons = Mapping[str, bytes]
 class BashSuite(ProgramSuite):
     """The run-* scripts of the tarball that the bash recipe pins."""
 
+    name = "bash"
+    program = "GNU bash"
     code = ("bash_suite.py", _DRIVER.name)
-
-    def __init__(self, supplies: Supplies) -> None:
-        super().__init__(supplies, "bash", "GNU bash")
 
     def prepare(self) -> None:
         """Make the trees; require the programs that judging needs."""

@@ -15,7 +15,7 @@ from conformance.builds import put_program, reference_key, reference_program
 from conformance.exit_status import LOG, run_and_judge
 from conformance.program_suite import ProgramSuite
 from conformance.suite import Outcome, Side
-from conformance.supplies import Supplies, Workplace
+from conformance.supplies import Workplace
 
 _TIMEOUT_SECONDS = 600.0
 _NOT_TESTS = ("timetest",)
@@ -25,10 +25,9 @@ _COMPARE = 'exec >"$1" 2>&1; ../bc -l "$2" </dev/null | diff -u "$2.expected" -'
 class BcSuite(ProgramSuite):
     """The programs of the tarball that the bc recipe pins."""
 
+    name = "bc"
+    program = "GNU bc"
     code = ("bc_suite.py", "exit_status.py", "builds.py")
-
-    def __init__(self, supplies: Supplies) -> None:
-        super().__init__(supplies, "bc", "GNU bc")
 
     def ingredients(self, side: Side) -> Sequence[str]:
         """See `ProgramSuite.ingredients`."""

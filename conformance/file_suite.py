@@ -16,7 +16,7 @@ from conformance.builds import put_program, reference_program
 from conformance.exit_status import LOG, run_and_judge
 from conformance.program_suite import ProgramSuite
 from conformance.suite import Outcome, Side
-from conformance.supplies import Supplies, Workplace
+from conformance.supplies import Workplace
 
 _DRIVER = Path(__file__).with_name("file_driver.sh")
 _RULES = "share/misc/magic.mgc"
@@ -27,10 +27,9 @@ _TIMEOUT_SECONDS = 60.0
 class FileSuite(ProgramSuite):
     """The tests of the tarball that the file recipe pins."""
 
+    name = "file"
+    program = "file"
     code = ("file_suite.py", "exit_status.py", "builds.py", _DRIVER.name)
-
-    def __init__(self, supplies: Supplies) -> None:
-        super().__init__(supplies, "file", "file")
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """Make tests/, and file with its magic rules."""

@@ -19,7 +19,7 @@ from conformance.builds import BuildRequest, Built, built, put_program
 from conformance.exit_status import LOG, run_and_judge
 from conformance.program_suite import ProgramSuite
 from conformance.suite import Outcome, Side
-from conformance.supplies import Supplies, Workplace
+from conformance.supplies import Workplace
 
 _LISTS = (
     "BASIC_TESTS",
@@ -44,10 +44,9 @@ _TELL_COMMANDS = f"""
 class GawkSuite(ProgramSuite):
     """The tests of the tarball that the gawk recipe pins."""
 
+    name = "gawk"
+    program = "GNU awk"
     code = ("gawk_suite.py", "exit_status.py", "builds.py", _DRIVER.name)
-
-    def __init__(self, supplies: Supplies) -> None:
-        super().__init__(supplies, "gawk", "GNU awk")
 
     @cached_property
     def _built(self) -> Built:

@@ -21,7 +21,7 @@ from conformance.builds import BuildRequest, Built, built, reference_program
 from conformance.git_scripts import SCRIPTS
 from conformance.program_suite import ProgramSuite
 from conformance.suite import SIDES, Outcome, Side, Verdict
-from conformance.supplies import Supplies, Workplace
+from conformance.supplies import Workplace
 
 _NOT_OF_THE_TREE = ("chainlint", "interop", "perf", "unit-tests", "t9*", "Git-SVN", "lib-gitweb*")
 _SOURCE_FOLDERS = ("contrib/workdir", "mergetools")
@@ -51,10 +51,9 @@ _TAIL = 3_000
 class GitSuite(ProgramSuite):
     """Scripts of the tarball that the git recipe pins."""
 
+    name = "git"
+    program = "git"
     code = ("git_suite.py", "builds.py", _DRIVER.name, _PERL.name)
-
-    def __init__(self, supplies: Supplies) -> None:
-        super().__init__(supplies, "git", "git")
 
     @cached_property
     def _built(self) -> dict[Side, Built]:

@@ -18,7 +18,7 @@ from conformance.builds import put_program
 from conformance.exit_status import LOG, judge, run_logged
 from conformance.program_suite import ProgramSuite
 from conformance.suite import Outcome, Side, Verdict
-from conformance.supplies import Supplies, Workplace
+from conformance.supplies import Workplace
 
 _FILES = ("jq.test", "man.test", "base64.test", "optional.test", "onig.test", "manonig.test")
 _SCRIPTS = ("shtest", "utf8test", "jq-f-test.sh")
@@ -32,10 +32,9 @@ _ENDS = re.compile(r"\d+ of \d+ tests passed \(.*")
 class JqSuite(ProgramSuite):
     """The tests of the tarball that the jq recipe pins."""
 
+    name = "jq"
+    program = "jq"
     code = ("jq_suite.py", "exit_status.py", "builds.py", _DRIVER.name)
-
-    def __init__(self, supplies: Supplies) -> None:
-        super().__init__(supplies, "jq", "jq")
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """Make tests/, and jq where a build has it."""

@@ -52,16 +52,19 @@ class _PatientArea:
 class ProgramSuite(ABC):
     """The test suite of the tarball that a recipe pins."""
 
+    name: str
+    """See `Suite.name`; also the name of the recipe."""
+    program: str
+    """The name of the program, for display."""
     code: Sequence[str]
     """The files of this package that decide outcomes, besides those of all suites."""
     patience: float = 1.0
     """See `Suite.patience`."""
 
-    def __init__(self, supplies: Supplies, name: str, title: str) -> None:
+    def __init__(self, supplies: Supplies) -> None:
         self.supplies = supplies
-        self.recipe = supplies.recipe(name)
-        self.name = name
-        self.title = f"{title} {self.recipe.version}"
+        self.recipe = supplies.recipe(self.name)
+        self.title = f"{self.program} {self.recipe.version}"
         self._trees: dict[Side, Path] = {}
         self._lock = threading.Lock()
         self._template: NativeTemplate | None = None

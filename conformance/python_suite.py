@@ -21,7 +21,7 @@ from conformance.exit_status import LOG, judge, run_logged
 from conformance.program_suite import ProgramSuite
 from conformance.sandboxed import SandboxArea, image_with
 from conformance.suite import Outcome, Side, Verdict
-from conformance.supplies import Supplies, Workplace
+from conformance.supplies import Workplace
 from wasmsand.kernel.vfs import ROOT, FrozenTree
 from wasmsand.machine import Machine
 
@@ -51,10 +51,9 @@ _LIBRARY = "lib/python3.14"
 class PythonSuite(ProgramSuite):
     """The tests of the tarball that the python recipe pins."""
 
+    name = "python"
+    program = "CPython"
     code = ("python_suite.py", "exit_status.py", "builds.py", _DRIVER.name)
-
-    def __init__(self, supplies: Supplies) -> None:
-        super().__init__(supplies, "python", "CPython")
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """Copy the tests, and the reference's installation; in the sandbox, link to the image's."""

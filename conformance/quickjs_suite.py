@@ -17,7 +17,7 @@ from conformance.builds import put_program
 from conformance.exit_status import LOG, run_and_judge
 from conformance.program_suite import ProgramSuite
 from conformance.suite import Outcome, Side
-from conformance.supplies import Supplies, Workplace
+from conformance.supplies import Workplace
 
 _TIMEOUT_SECONDS = 60.0
 _RUN = 'log=$1; shift; exec >"$log" 2>&1; exec ./qjs "$@"'
@@ -26,10 +26,9 @@ _RUN = 'log=$1; shift; exec >"$log" 2>&1; exec ./qjs "$@"'
 class QuickjsSuite(ProgramSuite):
     """The tests of the tarball that the quickjs recipe pins."""
 
+    name = "quickjs"
+    program = "QuickJS"
     code = ("quickjs_suite.py", "exit_status.py", "builds.py")
-
-    def __init__(self, supplies: Supplies) -> None:
-        super().__init__(supplies, "quickjs", "QuickJS")
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """Make tests/, the Makefile, and qjs where a build has it."""

@@ -18,7 +18,7 @@ from conformance.builds import BuildRequest, Built, built, put_program
 from conformance.exit_status import LOG, run_and_judge
 from conformance.program_suite import ProgramSuite
 from conformance.suite import SIDES, Outcome, Side
-from conformance.supplies import Supplies, Workplace
+from conformance.supplies import Workplace
 
 _TIMEOUT_SECONDS = 240.0
 """Two tests compare files of 8 GB, byte by byte."""
@@ -30,10 +30,9 @@ _SOURCES = ("tests", "build-aux")
 class TarSuite(ProgramSuite):
     """The tests of the tarball that the tar recipe pins."""
 
+    name = "tar"
+    program = "GNU tar"
     code = ("tar_suite.py", "exit_status.py", "builds.py", _DRIVER.name)
-
-    def __init__(self, supplies: Supplies) -> None:
-        super().__init__(supplies, "tar", "GNU tar")
 
     @cached_property
     def _built(self) -> Mapping[Side, Built]:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.abi import caller as callers
 from tests.abi.caller import Caller, Sandbox
+from tests.abi.host_peers import ManualHost
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,3 +46,19 @@ def _promised_calls_are_made(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     missing = promised - callers.calls_made
     assert not missing, f"covers {sorted(missing)} but never calls them"
+
+
+@pytest.fixture
+def host(sandbox: Sandbox) -> Iterator[ManualHost]:
+    """The capability of the test's sandbox. Afterwards everything must have been given back."""
+    host = ManualHost()
+    sandbox.kernel.network.outside = host
+    yield host
+    with sandbox.lock:
+        sandbox.kernel.kill_all()
+        for _, end in host.asked:
+            end.close()
+    network = sandbox.kernel.network
+    assert (network.sockets, sandbox.kernel.pipes.in_use) == (0, 0)
+    assert sandbox.kernel.ledger.queued == 0
+    assert network.tcp._bound == {}

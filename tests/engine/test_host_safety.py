@@ -141,13 +141,20 @@ def run_script(script: str, cache: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def check_exit_after(script: str, cache: Path) -> None:
+    """A host that has run the script, which starts a guest, can exit."""
+    leaving = 'time.sleep(0.1)\nprint("exiting", flush=True)\n'
+    ended = run_script(textwrap.dedent(script) + leaving, cache)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "exiting\n", "")
+
+
 @pytest.mark.parametrize(
     "start",
     ["(loop $spin (br $spin))", f"(loop $spin (drop {call_host('(i32.const 1)')}) (br $spin))"],
     ids=["computing", "calling"],
 )
 def test_the_host_can_exit_while_a_guest_runs(tmp_path: Path, start: str) -> None:
-    ended = run_script(
+    check_exit_after(
         f"""
         from tests.engine.test_host_safety import _Counting
         host.calls = _Counting()
@@ -159,28 +166,22 @@ def test_the_host_can_exit_while_a_guest_runs(tmp_path: Path, start: str) -> Non
             except Exception:
                 pass
         engine.start_thread(run)
-        time.sleep(0.1)
-        print("exiting", flush=True)
         """,
         tmp_path,
     )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "exiting\n", "")
 
 
 def test_the_host_can_exit_while_a_guest_waits(tmp_path: Path) -> None:
-    ended = run_script(
+    check_exit_after(
         """
         host.on_syscall = lambda *a: time.sleep(3600)
         module = load(engine, program(f"(drop {call_host('(i32.const 1)')})"))
         instance = module.instantiate(1 << 20)
         instance.bind(host)
         engine.start_thread(instance.run)
-        time.sleep(0.1)
-        print("exiting", flush=True)
         """,
         tmp_path,
     )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "exiting\n", "")
 
 
 def test_fork_without_address_space_fails_inside_the_guest(tmp_path: Path) -> None:

@@ -24,6 +24,17 @@ _END_SECONDS = 180
 _ANSWER_SECONDS = 180
 
 
+def write_tokens(path: Path, tokens: Mapping[str, Mapping[str, object]]) -> Path:
+    """Write a file of tokens, by name; `token` is among the settings of each."""
+    lines = []
+    for name, settings in tokens.items():
+        # TOML writes strings, numbers and booleans as JSON does.
+        fields = {"name": name, **settings}
+        lines += ["[[token]]", *(f"{key} = {json.dumps(value)}" for key, value in fields.items())]
+    path.write_text("\n".join(lines))
+    return path
+
+
 class DidNotStart(Exception):
     """The server did not start; the message is what it printed."""
 

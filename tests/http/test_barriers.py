@@ -11,33 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.http.server import Client, ServerProcess, serving
+from tests.http.server import Client, ServerProcess, serving, write_tokens
 from tests.serving.floods import connect
 from tests.waiting import wait_until
 
 ALICE, TRUDY, OSCAR = "alice-has-a-token-of-her-own", "trudy-is-trusted-by-all", "oscar-operates-it"
-TOKENS = f"""
-[[token]]
-name = "alice"
-token = "{ALICE}"
-
-[[token]]
-name = "trudy"
-token = "{TRUDY}"
-trusted = true
-
-[[token]]
-name = "oscar"
-token = "{OSCAR}"
-all_metrics = true
-"""
+TOKENS: dict[str, dict[str, object]] = {
+    "alice": {"token": ALICE},
+    "trudy": {"token": TRUDY, "trusted": True},
+    "oscar": {"token": OSCAR, "all_metrics": True},
+}
 
 
 @pytest.fixture(scope="module")
 def tokens(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("tokens") / "tokens.toml"
-    path.write_text(TOKENS)
-    return path
+    return write_tokens(tmp_path_factory.mktemp("tokens") / "tokens.toml", TOKENS)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.http.server import Client, ServerProcess, serving
+from tests.http.server import Client, ServerProcess, serving, write_tokens
 from wasmsand.http.failures import ApiFailure
 from wasmsand.http.quotas import Quotas
 from wasmsand.http.serve import CannotServe, check_address
@@ -28,29 +28,21 @@ from wasmsand.http.tokens import (
 ALICE, BOB = "alice-has-a-token-of-her-own", "bob-has-another-token-here"
 DAVE = "dave-must-not-ask-too-often"
 
-TOKENS = f"""
-[[token]]
-name = "alice"
-token = "{ALICE}"
-
-[[token]]
-name = "bob"
-token = "{BOB}"
-max_sandboxes = 2
-max_memory_bytes = 3_000_000_000
-max_running_commands = 1
-
-[[token]]
-name = "dave"
-token = "{DAVE}"
-requests_per_second = 0.5
-"""
+TOKENS: dict[str, dict[str, object]] = {
+    "alice": {"token": ALICE},
+    "bob": {
+        "token": BOB,
+        "max_sandboxes": 2,
+        "max_memory_bytes": 3_000_000_000,
+        "max_running_commands": 1,
+    },
+    "dave": {"token": DAVE, "requests_per_second": 0.5},
+}
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    path = tmp_path_factory.mktemp("tokens") / "tokens.toml"
-    path.write_text(TOKENS)
+    path = write_tokens(tmp_path_factory.mktemp("tokens") / "tokens.toml", TOKENS)
     environ = {"WASMSAND_TOKENS": "carol:carol-is-in-the-environment"}
     with serving("--tokens-file", str(path), environ=environ) as server:
         yield server
@@ -182,9 +174,7 @@ class TestReadingTokens:
     """Tokens are read from a file and from the environment."""
 
     def test_quotas_are_read_from_a_file(self, tmp_path: Path) -> None:
-        path = tmp_path / "tokens.toml"
-        path.write_text(TOKENS)
-        alice, bob, dave = read_token_file(path)
+        alice, bob, dave = read_token_file(write_tokens(tmp_path / "tokens.toml", TOKENS))
         assert (alice.name, alice.quota) == ("alice", Quota())
         assert bob.quota == Quota(2, 3_000_000_000, max_running_commands=1)
         assert dave.quota == Quota(requests_per_second=0.5)

@@ -114,7 +114,10 @@ class _Rows:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        pass
+        self._close()
+
+    def _close(self) -> None:
+        """End the display."""
 
 
 class PlainProgress(_Rows):
@@ -178,10 +181,5 @@ class LiveProgress(_Rows):
         self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _close(self) -> None:
         self._live.stop()

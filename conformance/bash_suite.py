@@ -69,8 +69,7 @@ class BashSuite(ProgramSuite):
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """Make build/ with bash, tests/ with the suite and its helpers, and the driver."""
-        source = self.supplies.unpack(self.recipe, place)
-        shutil.copytree(source / "tests", tree / "tests")
+        self.unpack(place, tree, "tests")
         built = self._built[side].folder
         for name in _HELPERS:
             shutil.copy2(built / name, tree / "tests" / name)

@@ -6,7 +6,6 @@ and so do we: the output of the reference build is the expected output of both s
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -35,9 +34,8 @@ class BcSuite(ProgramSuite):
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """Make Test/ with the output of the reference build, and bc."""
-        source = self.supplies.unpack(self.recipe, place)
+        self.unpack(place, tree, "Test")
         folder = tree / "Test"
-        shutil.copytree(source / "Test", folder)
         (program,) = (program for program in self.recipe.programs if program.name == "bc")
         reference = reference_program(self.supplies, self.recipe, program)
         for test in _tests_in(folder):

@@ -33,8 +33,7 @@ class FileSuite(ProgramSuite):
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """Make tests/, and file with its magic rules."""
-        source = self.supplies.unpack(self.recipe, place)
-        shutil.copytree(source / "tests", tree / "tests")
+        self.unpack(place, tree, "tests")
         put_program(self.supplies, self.recipe, side, tree / "file")
         if side == "native":
             reference = reference_program(self.supplies, self.recipe, self.recipe.programs[0])

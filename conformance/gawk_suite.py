@@ -68,8 +68,7 @@ class GawkSuite(ProgramSuite):
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """Make test/, and gawk where a build has it."""
-        source = self.supplies.unpack(self.recipe, place)
-        shutil.copytree(source / "test", tree / "test")
+        self.unpack(place, tree, "test")
         shutil.copy2(self._built.folder / _MAKEFILE, tree / _MAKEFILE)
         put_program(self.supplies, self.recipe, side, tree / "gawk")
         shutil.copy2(_DRIVER, tree / _DRIVER.name)

@@ -38,8 +38,7 @@ class JqSuite(ProgramSuite):
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """Make tests/, and jq where a build has it."""
-        source = self.supplies.unpack(self.recipe, place)
-        shutil.copytree(source / "tests", tree / "tests")
+        self.unpack(place, tree, "tests")
         put_program(self.supplies, self.recipe, side, tree / "jq")
         shutil.copy2(_DRIVER, tree / _DRIVER.name)
 

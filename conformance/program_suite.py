@@ -7,6 +7,7 @@ kept in the build cache; each test gets a fresh copy of it.
 
 from __future__ import annotations
 
+import shutil
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -93,6 +94,13 @@ class ProgramSuite(ABC):
     def reference(self, side: Side) -> str:
         """An ingredient: the key of the reference build, on which only the native tree depends."""
         return reference_key(self.supplies, self.recipe) if side == "native" else ""
+
+    def unpack(self, place: Workplace, tree: Path, *folders: str) -> Path:
+        """Unpack the recipe's source and copy these folders to the tree; returns the source."""
+        source = self.supplies.unpack(self.recipe, place)
+        for folder in folders:
+            shutil.copytree(source / folder, tree / folder)
+        return source
 
     def prepare(self) -> None:
         """Make the trees."""

@@ -32,8 +32,7 @@ class QuickjsSuite(ProgramSuite):
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """Make tests/, the Makefile, and qjs where a build has it."""
-        source = self.supplies.unpack(self.recipe, place)
-        shutil.copytree(source / "tests", tree / "tests")
+        source = self.unpack(place, tree, "tests")
         shutil.copy2(source / "Makefile", tree / "Makefile")
         put_program(self.supplies, self.recipe, side, tree / "qjs")
 

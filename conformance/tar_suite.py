@@ -52,9 +52,7 @@ class TarSuite(ProgramSuite):
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """Make tests/ with its programs, and tar where a build has it."""
-        source = self.supplies.unpack(self.recipe, place)
-        for name in _SOURCES:
-            shutil.copytree(source / name, tree / name)
+        self.unpack(place, tree, *_SOURCES)
         for helper in _HELPERS:
             shutil.copy2(self._built[side].folder / helper, tree / helper)
         (program,) = self.recipe.programs

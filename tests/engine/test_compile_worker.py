@@ -87,6 +87,15 @@ def start_slow(engine: WasmtimeEngine, number: int = 0, **more: object) -> tuple
     return compiling, compiler
 
 
+def start_waiting(
+    engine: WasmtimeEngine, pool: CompilePool, *orders: CompileOrder
+) -> list[Compiling]:
+    """Compilations that wait for a worker."""
+    waiting = [Compiling(engine, wanted) for wanted in orders]
+    wait_until(lambda: pool.waiting() == len(waiting))
+    return waiting
+
+
 def test_a_module_compiled_apart_runs_and_is_cached(engine: WasmtimeEngine, tmp_path: Path) -> None:
     wanted = order(WASM)
     compiled = engine.compile_apart(wanted)
@@ -256,8 +265,7 @@ def test_a_full_queue_refuses_further_compilations(
     engine: WasmtimeEngine, pool: CompilePool
 ) -> None:
     running, _ = start_slow(engine)
-    waiting = Compiling(engine, order(variant(1), queue=1))
-    wait_until(lambda: pool.waiting() == 1)
+    (waiting,) = start_waiting(engine, pool, order(variant(1), queue=1))
     with pytest.raises(CompileUnavailable, match="1 programs wait"):
         engine.compile_apart(order(variant(2), queue=1))
     for each in (running, waiting):
@@ -269,8 +277,7 @@ def test_a_module_that_is_being_compiled_serves_all_who_wait_for_it(
     engine: WasmtimeEngine, pool: CompilePool
 ) -> None:
     running, _ = start_slow(engine)
-    both = [Compiling(engine, order(WASM)) for _ in range(2)]
-    wait_until(lambda: pool.waiting() == 2)
+    both = start_waiting(engine, pool, order(WASM), order(WASM))
     running.order.cancellation.cancel()
     first, second = (each.result() for each in both)
     assert first is second

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.abi.fuzz import hostile_runs as runs
@@ -14,7 +16,6 @@ from tests.abi.fuzz.watching import CALL_NAMES, LinuxWatch
 from wasmsand.abi.linux.table import HANDLERS
 from wasmsand.engine.protocol import Arguments
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
-from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.vfs import FrozenTree
 from wasmsand.machine import CommandRequest, Machine
 from wasmsand.machine.thread_driver import ThreadDriver
@@ -53,15 +54,14 @@ def run_alive(machine: Machine) -> bytes:
 @runs.both_users
 @runs.both_runs
 def test_hostile_calls_harm_neither_host_nor_sandbox(
-    image: FrozenTree,
-    engine: WasmtimeEngine,
+    new_machine: Callable[[int], Machine],
     record: LinuxWatch,
     caplog: pytest.LogCaptureFixture,
     run: runs.Run,
     uid: int,
 ) -> None:
     for record.seed in runs.seeds(SWEEP_SEEDS):
-        machine = runs.small_machine(image, engine, uid)
+        machine = new_machine(uid)
         machine.files.write(OPS_PATH.decode(), encode(sequence(record.seed, CALLS_PER_SEED)))
         run(machine, PROGRAM, SECONDS_PER_SEED)
         runs.check_nothing_is_left(machine)

@@ -16,8 +16,8 @@ from tests.abi.fuzz.wasi_guest import OPS_NAME, encode, wasi_fuzz_guest
 from tests.abi.fuzz.watching import WasiWatch
 from wasmsand.abi.wasi.table import FUNCTIONS
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
-from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.vfs import FrozenTree
+from wasmsand.machine import Machine
 from wasmsand.machine.thread_driver import ThreadDriver
 
 CALLS_PER_SEED = 300
@@ -48,15 +48,14 @@ def image() -> FrozenTree:
 @runs.both_users
 @runs.both_runs
 def test_hostile_calls_harm_neither_host_nor_sandbox(
-    image: FrozenTree,
-    engine: WasmtimeEngine,
+    new_machine: Callable[[int], Machine],
     record: WasiWatch,
     caplog: pytest.LogCaptureFixture,
     run: runs.Run,
     uid: int,
 ) -> None:
     for record.seed in runs.seeds(SWEEP_SEEDS):
-        machine = runs.small_machine(image, engine, uid)
+        machine = new_machine(uid)
         calls = encode(wasi_sequence(record.seed, CALLS_PER_SEED))
         machine.files.write("/" + OPS_NAME.decode(), calls)
         run(machine, PROGRAM, SECONDS_PER_SEED)

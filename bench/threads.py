@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench.calls import Bench
 from bench.report import duration
+from tests.machine.guests import do
 from wasmsand.abi.linux.numbers import CallNumber
 
 _TURNS = 300
@@ -30,21 +31,15 @@ _CLONE, _EXIT, _YIELD, _FUTEX = (
 )
 
 
-def _call(number: int, *words: int | str) -> str:
-    padded = [number, *words, *[0] * (6 - len(words))]
-    texts = [word if isinstance(word, str) else f"(i32.const {word})" for word in padded]
-    return f"(drop (call $syscall {' '.join(texts)}))"
-
-
 def _repeated(body: str, turns: int) -> str:
     return f"""(local.set $i (i32.const 0)) (loop $again {body}
       (local.set $i (i32.add (local.get $i) (i32.const 1)))
       (br_if $again (i32.lt_u (local.get $i) (i32.const {turns}))))"""
 
 
-_CREATE = _call(_CLONE, _FLAGS, _STACK, _GONE, 0, _GONE)
+_CREATE = do(_CLONE, _FLAGS, _STACK, _GONE, 0, _GONE)
 _JOIN = f"""(block $gone (loop $wait (br_if $gone (i32.eqz (i32.load (i32.const {_GONE}))))
-  {_call(_FUTEX, _GONE, 0, f"(i32.load (i32.const {_GONE}))")} (br $wait)))"""
+  {do(_FUTEX, _GONE, 0, f"(i32.load (i32.const {_GONE}))")} (br $wait)))"""
 
 
 def _module(start: str, thread: str) -> str:
@@ -52,13 +47,13 @@ def _module(start: str, thread: str) -> str:
       (import "linux" "syscall" (func $syscall (param i32 i32 i32 i32 i32 i32 i32) (result i32)))
       (memory (export "memory") 2)
       (global (export "__stack_pointer") (mut i32) (i32.const 512))
-      (func (export "__thread_start") (param i32) (local $i i32) {thread} {_call(_EXIT, 0)})
+      (func (export "__thread_start") (param i32) (local $i i32) {thread} {do(_EXIT, 0)})
       (func (export "_start") (local $i i32) {start}))"""
 
 
 def programs(turns: int) -> dict[str, str]:
     """The programs to measure, each of which repeats its action `turns` times."""
-    yields = _repeated(_call(_YIELD), turns)
+    yields = _repeated(do(_YIELD), turns)
     return {
         "create a thread and wait for its end": _module(_repeated(_CREATE + _JOIN, turns), ""),
         "pass the turn to another thread and get it back": _module(

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.background import Running
 from tests.engine.bombs import BOMBS, FAT, SLOW, module, section, slow
 from tests.engine.guests import program
 from tests.engine.hosts import Host
@@ -58,24 +59,17 @@ def variant(number: int) -> bytes:
     return WASM + section(0, b"\1" + bytes([number]))
 
 
-class Compiling:
+class Compiling(Running[WasmtimeModule]):
     """A compilation on a thread of its own."""
 
     def __init__(self, engine: WasmtimeEngine, wanted: CompileOrder) -> None:
         self.order = wanted
-        self.results: list[object] = []
-        self._thread = threading.Thread(target=self._run, args=(engine,))
-        self._thread.start()
+        super().__init__(lambda: engine.compile_apart(wanted))
 
-    def _run(self, engine: WasmtimeEngine) -> None:
-        try:
-            self.results.append(engine.compile_apart(self.order))
-        except BaseException as error:
-            self.results.append(error)
-
-    def result(self) -> object:
-        self._thread.join(PATIENCE)
-        return self.results[0]
+    def cancel(self) -> object:
+        """Cancel the compilation; returns its result, or what it raised."""
+        self.order.cancellation.cancel()
+        return self.wait()
 
 
 def start_slow(engine: WasmtimeEngine, number: int = 0, **more: object) -> tuple[Compiling, int]:
@@ -205,8 +199,7 @@ def test_remembered_rejections_are_bounded(
 def test_a_compilation_is_ended_at_once(engine: WasmtimeEngine, pool: CompilePool) -> None:
     compiling, compiler = start_slow(engine)
     started = time.monotonic()
-    compiling.order.cancellation.cancel()
-    assert isinstance(compiling.result(), CompileCancelled)
+    assert isinstance(compiling.cancel(), CompileCancelled)
     assert time.monotonic() - started < 10
     assert not alive(compiler)
     assert not compilers()
@@ -221,12 +214,10 @@ def test_a_cancelled_compilation_never_begins(engine: WasmtimeEngine) -> None:
     cancelled.cancellation.cancel()
     with pytest.raises(CompileCancelled):
         engine.compile_apart(cancelled)
-    waiting.order.cancellation.cancel()
-    assert isinstance(waiting.result(), CompileCancelled)
+    assert isinstance(waiting.cancel(), CompileCancelled)
     assert not waiting.order.begun
     assert not cancelled.begun
-    running.order.cancellation.cancel()
-    running.result()
+    running.cancel()
 
 
 def test_the_sandbox_that_used_least_goes_first(engine: WasmtimeEngine, pool: CompilePool) -> None:
@@ -257,8 +248,7 @@ def test_a_small_module_does_not_wait_for_a_large_one(engine: WasmtimeEngine) ->
         Host(engine).run(engine.compile_apart(order(WASM, small=True)).instantiate(1 << 20)) is None
     )
     assert not running.results
-    running.order.cancellation.cancel()
-    running.result()
+    running.cancel()
 
 
 def test_a_full_queue_refuses_further_compilations(
@@ -269,8 +259,7 @@ def test_a_full_queue_refuses_further_compilations(
     with pytest.raises(CompileUnavailable, match="1 programs wait"):
         engine.compile_apart(order(variant(2), queue=1))
     for each in (running, waiting):
-        each.order.cancellation.cancel()
-        each.result()
+        each.cancel()
 
 
 def test_a_module_that_is_being_compiled_serves_all_who_wait_for_it(
@@ -321,8 +310,7 @@ def test_the_process_that_compiles_is_confined(engine: WasmtimeEngine) -> None:
             (line,) = [line for line in limits.splitlines() if line.startswith(name)]
             assert line[26:].split()[0] == str(value), line
         assert os.getpriority(os.PRIO_PROCESS, compiler) >= 5
-        compiling.order.cancellation.cancel()
-        compiling.result()
+        compiling.cancel()
     finally:
         del os.environ["SECRET_OF_THE_HOST"]
         os.close(read_end)

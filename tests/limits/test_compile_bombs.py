@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.background import Running
 from tests.engine.bombs import BOMBS, FAT, harmless, slow
 from tests.engine.hosts import load
 from tests.engine.orders import NO_LIMITS
 from tests.engine.processes import compilers, descendants
 from tests.host_process import resident_bytes, watched_peak
-from tests.machine.background import Running
 from tests.machine.guests import (
     CLONE,
     EXECVE,
@@ -113,7 +113,7 @@ def put(machine: Machine, wasm: bytes, path: str = "/tmp/p") -> None:
     machine.files.write(path, wasm, mode=0o755)
 
 
-def start(machine: Machine, name: str = "starter") -> Running:
+def start(machine: Machine, name: str = "starter") -> Running[Completed]:
     """Start a program that must be compiled; returns when a process compiles it."""
     before = compilers()
     running = Running(lambda: run(machine, name, None))

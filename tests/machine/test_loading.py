@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.background import Running
 from tests.engine.hosts import load
-from tests.machine.background import Running
 from tests.machine.guests import (
     EXECVE,
     EXIT_GROUP,
@@ -99,7 +99,7 @@ def run(machine: Machine, name: str, timeout: float | None = None) -> Completed:
     return machine.run(CommandRequest((name,), {}, "/", timeout_seconds=timeout))
 
 
-def run_beside(machine: Machine, name: str) -> Running:
+def run_beside(machine: Machine, name: str) -> Running[Completed]:
     return Running(lambda: run(machine, name))
 
 

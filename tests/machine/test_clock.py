@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TypeVar
 
 import pytest
 
@@ -30,7 +29,6 @@ from wasmsand.machine import CommandRequest, Machine
 from wasmsand.machine.parking import OneShot
 
 pytestmark = pytest.mark.no_userland
-Result = TypeVar("Result")
 MOMENT = 0.05
 """Seconds: a wait that reads the host's clock by mistake would end within this time."""
 HOUR = 3600.0
@@ -56,9 +54,15 @@ def machine(engine: WasmtimeEngine, clock: ManualClock) -> Iterator[Machine]:
 
 
 def ends_after(call: Running[Result], clock: ManualClock, seconds: float) -> Result:
-    """The result of a call that ends when the clock has moved that far, and not before."""
+    """The result of a call that ends when the clock has moved that far, and not before. On a busy
+    machine the call may read the clock only after the first move."""
     assert not call.is_over(MOMENT)
-    clock.advance(seconds)
+
+    def is_over_after_a_move() -> bool:
+        clock.advance(seconds)
+        return call.is_over(MOMENT)
+
+    wait_until(is_over_after_a_move, "the call did not end")
     return call.result()
 
 

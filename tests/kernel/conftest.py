@@ -15,5 +15,5 @@ def computer() -> Computer:
 
 @pytest.fixture
 def process(computer: Computer) -> Process:
-    """One command of the host's."""
+    """A process that the host started."""
     return computer.command()

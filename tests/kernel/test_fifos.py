@@ -1,4 +1,4 @@
-"""FIFOs: who waits for whom at open."""
+"""FIFOs: opening one end waits for the other."""
 
 from __future__ import annotations
 
@@ -28,26 +28,21 @@ def _fifo(computer: Computer, process: Process) -> None:
     )
 
 
-def test_a_reader_waits_for_a_writer_and_the_writer_finds_it(
-    computer: Computer, process: Process
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(O_RDONLY, O_WRONLY), (O_WRONLY, O_RDONLY)],
+    ids=["the reader first", "the writer first"],
+)
+def test_an_open_waits_for_the_other_end(
+    computer: Computer, process: Process, first: int, second: int
 ) -> None:
     other = computer.fork(process)
-    woken = Woken(blocks(lambda: computer.open(process, PATH, O_RDONLY)))
-    writer = computer.open(other, PATH, O_WRONLY)
+    woken = Woken(blocks(lambda: computer.open(process, PATH, first)))
+    ends = {second: computer.open(other, PATH, second)}
     assert woken
-    reader = computer.open(process, PATH, O_RDONLY)
-    writer.write(b"hello")
-    assert reader.read(10) == b"hello"
-
-
-def test_a_writer_waits_for_a_reader(computer: Computer, process: Process) -> None:
-    other = computer.fork(process)
-    woken = Woken(blocks(lambda: computer.open(process, PATH, O_WRONLY)))
-    reader = computer.open(other, PATH, O_RDONLY)
-    assert woken
-    writer = computer.open(process, PATH, O_WRONLY)
-    writer.write(b"x")
-    assert reader.read(10) == b"x"
+    ends[first] = computer.open(process, PATH, first)
+    ends[O_WRONLY].write(b"hello")
+    assert ends[O_RDONLY].read(10) == b"hello"
 
 
 def test_an_open_ends_even_when_its_partner_came_and_went(
@@ -79,7 +74,7 @@ def test_opening_for_both_never_waits(computer: Computer, process: Process) -> N
     assert both.read(10) == b"self"
 
 
-def test_an_access_mode_that_is_none_is_refused(computer: Computer, process: Process) -> None:
+def test_an_invalid_access_mode_is_refused(computer: Computer, process: Process) -> None:
     assert errno_of(lambda: computer.open(process, PATH, O_ACCMODE)) is Errno.EINVAL
     assert not computer.kernel.fifos
 

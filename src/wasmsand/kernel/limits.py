@@ -39,7 +39,7 @@ wait for a place among them. A listener breaks them all off when it is closed.""
 SOCKETS_MAX = 4096
 """Sockets of one sandbox, with those of connections that nobody has accepted and the ends that
 the host holds. The end of a process closes all that it has in one hold of the sandbox's lock:
-5 to 7 us each (`tests/limits/test_socket_holds.py`)."""
+about 5 us each (`tests/limits/test_socket_holds.py`)."""
 PORT_HOLDERS_MAX = 1024
 """Sockets that bound the same port (SO_REUSEPORT, SO_REUSEADDR)."""
 RIGHTS_PER_MESSAGE_MAX = 253

@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.report import duration
+from wasmsand.abi.linux.numbers import CallNumber
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.files.opening import open_path
@@ -30,6 +31,14 @@ from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.vfs import ImageBuilder, standard_tree
 from wasmsand.machine import Machine, MachineOptions
 
+_NUMBERS = {
+    "yield": CallNumber.SCHED_YIELD,
+    "time": CallNumber.CLOCK_GETTIME64,
+    "write": CallNumber.WRITE,
+    "read": CallNumber.READ,
+    "open": CallNumber.OPENAT,
+    "close": CallNumber.CLOSE,
+}
 _TURNS = 20_000
 _COPIED_BYTES = 64 << 20
 _BUFFER, _BUFFER_BYTES = 131072, 65536
@@ -37,8 +46,7 @@ _PATH, _VECTOR, _RESULT = 1024, 1040, 1056
 
 
 def _linux(name: str, *words: int | str) -> str:
-    numbers = {"yield": 124, "time": 403, "write": 64, "read": 63, "open": 56, "close": 57}
-    padded = [numbers[name], *words, *[0] * (6 - len(words))]
+    padded = [_NUMBERS[name], *words, *[0] * (6 - len(words))]
     texts = [word if isinstance(word, str) else f"(i32.const {word})" for word in padded]
     return f"(call $syscall {' '.join(texts)})"
 
@@ -170,13 +178,13 @@ def run_between(machine: Machine, name: str, source: str, target: str) -> float:
     with machine.lock:
         opener = machine.kernel.new_process(machine.identity, machine.kernel.namespace.root, ())
         root = machine.kernel.namespace.root
-        given = open_path(machine.kernel, opener, root, source.encode(), O_RDONLY, 0)
+        given = open_path(machine.kernel, opener.first_thread, root, source.encode(), O_RDONLY, 0)
         flags = O_WRONLY | O_CREAT | O_TRUNC
-        taken = open_path(machine.kernel, opener, root, target.encode(), flags, 0o644)
+        taken = open_path(machine.kernel, opener.first_thread, root, target.encode(), flags, 0o644)
         machine.kernel.exit(opener, 0)
     before = time.process_time()
     files = {0: given, 1: taken, 2: taken}
-    machine.make_process((name.encode(),), (), b"/tmp", files, ended.set).start()
+    machine.make_process((name.encode(),), (), b"/tmp", files, ended.set).run_on_pool()
     ended.wait()
     return time.process_time() - before
 

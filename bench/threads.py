@@ -15,12 +15,18 @@ from pathlib import Path
 
 from bench.calls import Bench
 from bench.report import duration
+from wasmsand.abi.linux.numbers import CallNumber
 
 _TURNS = 300
 _GONE, _STACK = 1024, 32768
 _FLAGS = 0x10000 | 0x800 | 0x400 | 0x200 | 0x100 | 0x100000 | 0x200000
 """A thread, whose number is written to a word and cleared at its end."""
-_CLONE, _EXIT, _YIELD, _FUTEX = 220, 93, 124, 422
+_CLONE, _EXIT, _YIELD, _FUTEX = (
+    CallNumber.CLONE,
+    CallNumber.EXIT,
+    CallNumber.SCHED_YIELD,
+    CallNumber.FUTEX_TIME64,
+)
 
 
 def _call(number: int, *words: int | str) -> str:

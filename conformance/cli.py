@@ -59,15 +59,15 @@ _SUITES: dict[str, Callable[[Supplies], Suite]] = {
 
 _DESCRIPTION = """\
 Run the programs' own test suites in the sandbox and natively, side by side, and write
-the tables of docs/conformance.md. Outcomes are kept, by the content of all that decides
-them, in the build cache: a second run of the same code takes no time.
+the tables of docs/conformance.md. Outcomes are stored in the build cache, keyed by the content
+of everything that affects them, so a second run of the same code takes no time.
 """
 _EPILOG = """\
 examples:
   python -m conformance                          all suites; writes docs/conformance.md
   python -m conformance bash                     one suite
   python -m conformance bash run-trap 'run-s*'   some tests; shows differences, writes nothing
-  python -m conformance coreutils '*/mv/*'       likewise
+  python -m conformance coreutils '*/mv/*'       some tests of another suite
 """
 
 
@@ -81,23 +81,30 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "suite", nargs="?", choices=sorted(_SUITES), help="the suite to run (default: all)"
     )
-    parser.add_argument("tests", nargs="*", metavar="TEST", help="only these; may be patterns")
+    parser.add_argument(
+        "tests", nargs="*", metavar="TEST", help="run only these tests; patterns are allowed"
+    )
     parser.add_argument(
         "--fresh",
         choices=["native", "sandbox", "both"],
-        help="run this side even where an outcome is kept",
+        help="run this side again even if its outcome is cached",
     )
     parser.add_argument(
-        "--workers", type=int, default=2, help="tests at once (default: %(default)s)"
+        "--workers",
+        type=int,
+        default=2,
+        help="number of tests to run at once (default: %(default)s)",
     )
     parser.add_argument(
         "--patience",
         type=float,
         default=1.0,
         metavar="TIMES",
-        help="multiply the tests' time limits, on a busy machine (default: %(default)s)",
+        help="factor for the tests' time limits, for a busy machine (default: %(default)s)",
     )
-    parser.add_argument("--document", type=Path, default=DOCUMENT, help="where the tables go")
+    parser.add_argument(
+        "--document", type=Path, default=DOCUMENT, help="file to write the tables to"
+    )
     return parser
 
 
@@ -136,7 +143,7 @@ def _suite(suite: Suite, options: argparse.Namespace, console: Console) -> int:
         if not options.tests or any(fnmatch(test, pattern) for pattern in options.tests)
     ]
     if not tests:
-        print(f"conformance: {suite.name} has no such test", file=sys.stderr)
+        print(f"conformance: {suite.name} has no test of that name", file=sys.stderr)
         return 2
     fresh: frozenset[Side] = frozenset(side for side in SIDES if options.fresh in (side, "both"))
     comparisons = _run(suite, tests, fresh, options.workers, console)

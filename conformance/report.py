@@ -1,8 +1,8 @@
 """The document: `docs/conformance.md`, and one table of all tests per suite beside it.
 
 Owns the summary, each suite's section between its two markers, and the tables in
-`docs/conformance/`; the prose around them is written by hand. Rules: the text depends on
-the outcomes and the explanations alone; a suite that was not run keeps what it has.
+`docs/conformance/`; the prose around them is written by hand. Rules: the text depends
+only on the outcomes and the explanations; a suite that was not run keeps its old text.
 """
 
 from __future__ import annotations
@@ -128,10 +128,10 @@ def section(
     different = [c for c in comparisons if not c.as_native]
     if different:
         parts += [_by_limitation(different, explanations)]
-        parts += ["Differences and why:", _causes(different, explanations)]
+        parts += ["Differences and their causes:", _causes(different, explanations)]
     both = [c for c in comparisons if c.native.verdict is c.sandbox.verdict is Verdict.FAIL]
     if both:
-        parts += ["Fail natively as well:", _causes(both, explanations, needed=False)]
+        parts += ["Tests that fail on both sides:", _causes(both, explanations, needed=False)]
     return "\n\n".join(parts)
 
 
@@ -167,7 +167,7 @@ def _causes(
     comparisons: Sequence[Comparison], explanations: Sequence[Explanation], *, needed: bool = True
 ) -> str:
     """One row per cause, with the tests that it explains; then those without one."""
-    lines = ["| tests | limitation | why |", "|---|---|---|"]
+    lines = ["| tests | limitation | cause |", "|---|---|---|"]
     names = [comparison.test for comparison in comparisons]
     for entry in explanations:
         if concerned := [name for name in names if name in entry.tests]:

@@ -40,7 +40,7 @@ def main(words: Sequence[str] | None = None) -> int:
     directory.mkdir(parents=True, exist_ok=True)
     unknown = [name for name in arguments.targets if name not in TARGETS]
     if unknown:
-        parser.error(f"unknown target: {', '.join(unknown)}; there are: {', '.join(TARGETS)}")
+        parser.error(f"unknown target: {', '.join(unknown)}; use one of: {', '.join(TARGETS)}")
     with tempfile.TemporaryDirectory(prefix="wasmsand-fuzz-", ignore_cleanup_errors=True) as room:
         tempfile.tempdir = room  # children that are killed remove nothing
         if arguments.replay is not None:

@@ -131,7 +131,6 @@ def check_given_back(machine: Machine, base: int) -> None:
                 "processes": [process.pid for process in kernel.processes if process.pid != 1],
                 "terminals": list(kernel.terminals),
                 "fifos": list(kernel.fifos),
-                "fifo opens": list(kernel.pending_fifo_opens),
                 "ledger": kernel.ledger.used - base,
             }
         held = {name: what for name, what in kept.items() if what}

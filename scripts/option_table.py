@@ -1,7 +1,7 @@
 """Writes docs/reference/options.md from the table of options of a sandbox.
 
-`python scripts/option_table.py` writes the file; with `--check` it only says, by exit status 1,
-that the file is not what it would write.
+`python scripts/option_table.py` writes the file. With `--check` it writes nothing, and exits with
+status 1 if the file is out of date.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ DOCUMENT = ROOT / "docs" / "reference" / "options.md"
 _HEAD = """\
 # Options of a sandbox
 
-Made by `python scripts/option_table.py` from `src/wasmsand/sdk/options.py`; do not edit.
+Written by `python scripts/option_table.py` from `src/wasmsand/sdk/options.py`; do not edit.
 
-`Sandbox(...)`, `AsyncSandbox(...)` and `SandboxOptions(...)` take all of them by name (`isolation`
-is not part of `SandboxOptions`). The other columns say how an option is spelled where it can be
-set: in `create` of [JSON-RPC](../protocols/json-rpc.md), in `POST /v1/sandboxes` of
-[HTTP](../protocols/http.md), by `wasmsand run`, `shell`, `python` and `mcp`. `wasm-sandbox` has
-`--memory-limit` too, in megabytes.
+`Sandbox(...)`, `AsyncSandbox(...)` and `SandboxOptions(...)` take these options as keyword
+arguments (`SandboxOptions` has no `isolation`). The columns JSON-RPC, HTTP and command line give
+the name of an option in `create` of [JSON-RPC](../protocols/json-rpc.md), in
+`POST /v1/sandboxes` of [HTTP](../protocols/http.md), and in `wasmsand run`, `shell`, `python` and
+`mcp`. `-` means that the option cannot be set there. `wasm-sandbox` has only `--memory-limit`, in
+megabytes.
 
-| option | value | default | JSON-RPC | HTTP | command line | what it is |
+| option | value | default | JSON-RPC | HTTP | command line | meaning |
 |---|---|---|---|---|---|---|
 """
 
@@ -63,7 +64,7 @@ def main(arguments: list[str]) -> int:
     if DOCUMENT.exists() and DOCUMENT.read_text(encoding="utf-8") == document():
         return 0
     if arguments == ["--check"]:
-        print(f"{DOCUMENT.relative_to(ROOT)} is not current: run python scripts/option_table.py")
+        print(f"{DOCUMENT.relative_to(ROOT)} is out of date: run python scripts/option_table.py")
         return 1
     DOCUMENT.write_text(document(), encoding="utf-8")
     return 0

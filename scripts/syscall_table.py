@@ -1,7 +1,7 @@
 """Writes docs/syscalls.md and docs/wasi.md from the tables of calls of the two ABIs.
 
-`python scripts/syscall_table.py` writes the files; with `--check` it only says, by exit
-status 1, that a file is not what it would write.
+`python scripts/syscall_table.py` writes the files. With `--check` it writes nothing, and exits with
+status 1 if a file is out of date.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ WASI_DOCUMENT = ROOT / "docs" / "wasi.md"
 _HEAD = """\
 # System calls
 
-Made by `python scripts/syscall_table.py` from `src/wasmsand/abi/linux/table.py`; do not edit.
+Written by `python scripts/syscall_table.py` from `src/wasmsand/abi/linux/table.py`; do not edit.
 
-The numbers are those of the generic 32-bit Linux ABI; from 1000 on they are our own. A
-number that is not listed is answered with ENOSYS.
+The numbers are those of the generic 32-bit Linux ABI; calls from 1000 on are specific to
+wasmsand. A call with a number that is not listed returns ENOSYS.
 
 | status | calls | meaning |
 |---|---:|---|
@@ -33,38 +33,38 @@ number that is not listed is answered with ENOSYS.
 
 _MEANINGS = {
     Status.FULL: "behaves as on Linux",
-    Status.PARTIAL: "behaves as on Linux but for what the note says",
-    Status.LIBC: "done by the libc inside the guest; answered with ENOSYS if it gets here",
-    Status.ABSENT: "known, not there yet; answered with ENOSYS",
+    Status.PARTIAL: "behaves as on Linux, with the differences or limits in the note",
+    Status.LIBC: "implemented by the libc inside the guest; the kernel returns ENOSYS",
+    Status.ABSENT: "not implemented; returns ENOSYS",
 }
 
 
 _WASI_HEAD = """\
-# Functions of WASI preview 1
+# WASI programs
 
-Made by `python scripts/syscall_table.py` from `src/wasmsand/abi/wasi/table.py`; do not edit.
+Written by `python scripts/syscall_table.py` from `src/wasmsand/abi/wasi/table.py`; do not edit.
 
-A program built for wasm32-wasip1 by Rust, Go, Zig, C or Swift is a command of a sandbox:
+You can run your own programs, built for wasm32-wasip1 from Rust, Go, Zig, C or Swift, as
+commands of a sandbox. There are two ways to add one:
 
 - `Sandbox(wasm_dir="programs")`, or `wasmsand run --wasm-dir programs`: every
-  `programs/NAME.wasm` is the command `NAME`; it is compiled before the sandbox is created, once
-  per host;
-- or write the module into the sandbox (`files.write("/usr/local/bin/NAME", wasm)`), make it
-  executable, and run it; it is compiled when it is first run, in a process of its own within
-  limits of size, processor time and memory, and then cached.
+  `programs/NAME.wasm` becomes the command `NAME`. It is compiled before the sandbox is created,
+  once per host.
+- Write the module into the sandbox (`files.write("/usr/local/bin/NAME", wasm)`), make it
+  executable, and run it. It is compiled at its first run, in a separate process with limits on
+  size, CPU time and memory, and then cached.
 
-It is an ordinary process: in pipelines with bash and the image's programs, with a pid,
-arguments, environment, exit code, signals with their default actions. A trap is reported as
-the shell reports a signal.
+Such a program runs as an ordinary process. It works in pipelines with bash and the programs of
+the image, and has a pid, arguments, an environment, an exit code, and signals with their default
+actions. The shell reports a trap like a signal.
 
-All {count} functions of `wasi_snapshot_preview1` are there, and those of its predecessor
-`wasi_unstable`, with the layouts of that one. A program that imports any other function does
-not start; the error names the file and the import. Each function has a test program in
-`tests/wasi/programs`. How programs find their files is in
-[decision 0007](decisions/0007-wasi-preopens.md); what does not work is in
-[limitations](limitations.md).
+wasmsand implements all {count} functions of `wasi_snapshot_preview1`, and those of its
+predecessor `wasi_unstable` with its different struct layouts. A program that imports any other
+function does not start; the error names the file and the import. Each function has a test
+program in `tests/wasi/programs`. [Decision 0007](decisions/0007-wasi-preopens.md) explains how
+programs find their files; [limitations](limitations.md) lists what does not work.
 
-An argument's type is i32, or i64 where it is marked with an asterisk.
+An argument has the type i32, or i64 if it is marked with an asterisk.
 
 | function | arguments | wasi_unstable | note |
 |---|---|---|---|
@@ -119,7 +119,7 @@ def main(arguments: list[str]) -> int:
         if "--check" not in arguments:
             path.write_text(text, "utf-8")
         elif not path.is_file() or path.read_text("utf-8") != text:
-            print(f"{path.relative_to(ROOT)} is not current: run python scripts/syscall_table.py")
+            print(f"{path.relative_to(ROOT)} is out of date: run python scripts/syscall_table.py")
             status = 1
     return status
 

@@ -22,7 +22,7 @@ from tests.abi.fuzz.wasi_calls import wasi_sequence
 from tests.abi.fuzz.watching import LinuxWatch, WasiWatch
 from wasmsand.engine.protocol import Arguments
 from wasmsand.machine import CommandRequest, Machine
-from wasmsand.machine.guest import Guest
+from wasmsand.machine.thread_driver import ThreadDriver
 
 _SECONDS: Final = 0.3
 """A sequence that sleeps or stops itself is ended then."""
@@ -120,12 +120,12 @@ class LinuxCalls(_Calls):
 
     def __init__(self) -> None:
         self._watch = watch = LinuxWatch()
-        original = Guest.syscall
+        original = ThreadDriver.syscall
 
-        def syscall(guest: Guest, nr: int, arguments: Arguments) -> int:
-            return watch.check(guest, nr, arguments, original)
+        def syscall(driver: ThreadDriver, nr: int, arguments: Arguments) -> int:
+            return watch.check(driver, nr, arguments, original)
 
-        Guest.syscall = syscall  # type: ignore[assignment,method-assign]
+        ThreadDriver.syscall = syscall  # type: ignore[assignment,method-assign]
 
     def seeds(self) -> Iterable[bytes]:
         for seed in range(SWEEP_SEEDS):
@@ -149,12 +149,12 @@ class WasiCalls(_Calls):
 
     def __init__(self) -> None:
         self._watch = watch = WasiWatch()
-        original = Guest.invoke
+        original = ThreadDriver.invoke
 
-        def invoke(guest: Guest, handler: Callable[..., Any], *arguments: int) -> int:
-            return watch.check(guest, handler, arguments, original)
+        def invoke(driver: ThreadDriver, handler: Callable[..., Any], *arguments: int) -> int:
+            return watch.check(driver, handler, arguments, original)
 
-        Guest.invoke = invoke  # type: ignore[assignment,method-assign]
+        ThreadDriver.invoke = invoke  # type: ignore[assignment,method-assign]
 
     def seeds(self) -> Iterable[bytes]:
         for seed in range(16):

@@ -1,7 +1,7 @@
 """System calls made by a test instead of by a WebAssembly program.
 
-`Caller` is the machine's own `Guest` (its waiting, its signals, its vfork), over the real
-kernel and the real table of calls; only the engine below it is Python: `PythonInstance`
+`Caller` is the machine's own driver, dispatcher and guest (waiting, signals, vfork), over the
+real kernel and the real table of calls; only the engine below it is Python: `PythonInstance`
 is a memory that a test fills and reads. So a test can make one call, look at the result,
 and go on. A call that blocks is made on a thread of its own (`Caller.begin`).
 """
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from wasmsand.abi.context import ProcessEnded
 from wasmsand.abi.linux.table import SYSTEM_CALLS
+from wasmsand.abi.memory import GuestMemory
 from wasmsand.engine.abilities import Abilities, CompileHere
 from wasmsand.engine.protocol import HostCalls, HostFunction, Instance, ModuleRejected
 from wasmsand.kernel.clock import Clock
@@ -26,12 +27,14 @@ from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.life import fork
 from wasmsand.kernel.process.memory import MemoryAccount
-from wasmsand.kernel.process.process import Process, ProcessState
+from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.thread import ProcessState
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, TreeFs, standard_tree
-from wasmsand.machine.guest import Guest, _Execute
+from wasmsand.machine.guest import Execute, Guest
 from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.lock import SandboxLock
+from wasmsand.machine.thread_driver import ThreadDriver
 
 PATIENCE = 20.0
 MEMORY = 1 << 20
@@ -267,7 +270,7 @@ class Pending:
         return result
 
 
-class Caller(Guest):
+class Caller(ThreadDriver):
     """One process, whose calls a test makes."""
 
     def __init__(
@@ -279,12 +282,20 @@ class Caller(Guest):
         instance: PythonInstance,
     ) -> None:
         process.memory = MemoryAccount(kernel.ledger, len(instance.space), 0)
-        super().__init__(kernel, lock, loader, process, instance, process.memory)
+        thread = process.first_thread
+        super().__init__(lock, Guest(kernel, loader, thread, instance, process.memory))
+        self.kernel = kernel
+        self._loader = loader
         self._next = _HEAP
 
     @property
+    def memory(self) -> GuestMemory:
+        """What handlers read and write."""
+        return self.guest.memory
+
+    @property
     def _python(self) -> PythonInstance:
-        instance = self._instance
+        instance = self.guest.instance
         assert isinstance(instance, PythonInstance)
         return instance
 
@@ -342,9 +353,9 @@ class Caller(Guest):
         words += [0] * (6 - len(words))
         try:
             return self.syscall(NUMBERS[name], CallArguments(*words))
-        except _Execute as change:
-            self._instance.close()
-            self._load(change.instance, change.memory)
+        except Execute as change:
+            self.guest.instance.close()
+            self.load(change)
             self._next = _HEAP
             return 0
 
@@ -369,14 +380,14 @@ class Caller(Guest):
         try:
             self.call("exit_group", code)
         except ProcessEnded:
-            self._instance.close()
+            self.guest.instance.close()
 
     def fork(self) -> Caller:
         """What the fork import does, with the memory copied by Python."""
         instance = type(self._python)(len(self.space))
         instance.space[:] = self.space
         with self._lock:
-            child = fork(self.kernel, self.process)
+            child = fork(self.kernel, self.guest.thread)
         caller = Caller(self.kernel, self._lock, self._loader, child, instance)
         caller._next = self._next
         return caller

@@ -20,8 +20,8 @@ from wasmsand.kernel.flags import (
     SEEK_HOLE,
     SEEK_SET,
 )
-from wasmsand.kernel.process.process import ProcessState
 from wasmsand.kernel.process.signals import Signal
+from wasmsand.kernel.process.thread import ProcessState
 
 MINUS_ONE = 0xFFFF_FFFF
 

@@ -247,7 +247,7 @@ def test_a_trap_in_a_vfork_child_ends_both(caller: Caller) -> None:
     parent = caller.process
     caller.ok("clone", VFORK)
     child = caller.process
-    caller._finish(Signal.SIGSEGV)
+    caller.guest.finish(Signal.SIGSEGV)
     assert (parent.exit_status, child.exit_status) == (Signal.SIGSEGV, Signal.SIGSEGV)
 
 

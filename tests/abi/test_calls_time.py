@@ -186,7 +186,7 @@ def test_a_failed_poll_puts_the_mask_back_and_forgets_its_deadline(caller: Calle
     assert caller.errno("ppoll_time64", 0, 0, soon, mask, 4) is Errno.EINVAL
     assert caller.errno("ppoll_time64", 0, 0, span(caller, -1), mask, 8) is Errno.EINVAL
     assert caller.process.signals.mask == 0
-    assert caller.process.call_deadline is None
+    assert caller.guest.thread.call.deadline is None
 
 
 # select.

@@ -62,11 +62,11 @@ for number in range(2000):
 """,
     ),
     "empty datagrams": (
-        "for port in range(150): receiver(caller, 7000 + port)\n"
+        "for port in range(100): receiver(caller, 7000 + port)\n"
         "sender = caller.ok('socket', AF_INET, DATAGRAM, 0)",
         """
-for number in range(150 * 600):
-    caller.ok("sendto", sender, 0, 0, 0, *inet(caller, 7000 + number % 150))
+for number in range(100 * 600):
+    caller.ok("sendto", sender, 0, 0, 0, *inet(caller, 7000 + number % 100))
 """,
     ),
     "datagrams of 8 KiB": (

@@ -88,7 +88,7 @@ def test_a_long_list_of_arguments_is_read_whole(caller: Caller) -> None:
     caller.space[names + 4 * count : names + 4 * count + 4] = bytes(4)
     assert caller.call("execve", b"/usr/bin/prog", names, 0) == 0
     assert caller.process.argv == tuple(b"%d" % number for number in range(count))
-    assert caller.process.call_progress is None
+    assert caller.guest.thread.call.progress is None
 
 
 def test_a_walk_through_too_many_names_is_refused(caller: Caller) -> None:

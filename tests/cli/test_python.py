@@ -28,6 +28,6 @@ def test_without_python_it_says_so() -> None:
     result = wasmsand("python", "--env", "PATH=/nowhere", "-c", "print(1)")
     assert result.returncode == 125
     assert result.stderr == (
-        b"wasmsand: the programs that are installed here have no python3 among them; "
-        b"`wasmsand doctor` lists them\n"
+        b"wasmsand: python3 was not found in the sandbox; "
+        b"`wasmsand doctor` lists the installed programs\n"
     )

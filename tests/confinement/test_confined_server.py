@@ -289,4 +289,4 @@ def test_a_process_whose_parent_is_gone_does_not_begin() -> None:
     command = [sys.executable, "-m", "wasmsand", "rpc", "--confine", "--parent", "1"]
     ended = subprocess.run(command, capture_output=True, text=True, input="", check=False)
     assert ended.returncode == 125
-    assert "the process that started it is gone" in ended.stderr
+    assert "the process that started this one has ended" in ended.stderr

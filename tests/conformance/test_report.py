@@ -89,7 +89,7 @@ def test_tests_with_one_cause_share_a_row() -> None:
 
 def test_a_failure_on_both_sides_needs_no_explanation() -> None:
     text = section(SUITE, [Comparison("t2", FAIL, FAIL)], [])
-    assert "Fail natively as well:" in text
+    assert "Tests that fail on both sides:" in text
     assert "| t2 | - |  |" in text
 
 

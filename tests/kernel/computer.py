@@ -68,7 +68,7 @@ class Computer:
         return self.kernel.new_process(Identity.of(uid, uid), home, ())
 
     def fork(self, parent: Process) -> Process:
-        return life.fork(self.kernel, parent)
+        return life.fork(self.kernel, parent.first_thread)
 
     def send(self, process: Process, *signals: int) -> None:
         """Signals from nobody in particular."""
@@ -81,7 +81,7 @@ class Computer:
 
     def open(self, process: Process, path: bytes, flags: int, mode: int = 0o644) -> OpenFile:
         """open(2) without the fd."""
-        return open_path(self.kernel, process, process.cwd, path, flags, mode)
+        return open_path(self.kernel, process.first_thread, process.cwd, path, flags, mode)
 
     def make_file(self, path: bytes, content: bytes = b"", mode: int = 0o644) -> None:
         """A file of the user's."""

@@ -6,7 +6,6 @@ import pytest
 
 from tests.kernel.computer import Computer, Woken, blocks, errno_of
 from wasmsand.kernel.errno import Errno
-from wasmsand.kernel.files.opening import abandon_fifo_open
 from wasmsand.kernel.files.pipe import PipeEnd
 from wasmsand.kernel.flags import (
     O_ACCMODE,
@@ -87,9 +86,8 @@ def test_an_access_mode_that_is_none_is_refused(computer: Computer, process: Pro
 
 def test_an_abandoned_open_leaves_no_reader_behind(computer: Computer, process: Process) -> None:
     blocks(lambda: computer.open(process, PATH, O_RDONLY))
-    abandon_fifo_open(computer.kernel, process)
+    process.first_thread.call.clear()
     assert not computer.kernel.fifos
-    assert not computer.kernel.pending_fifo_opens
     assert errno_of(lambda: computer.open(process, PATH, O_WRONLY | O_NONBLOCK)) is Errno.ENXIO
 
 
@@ -98,7 +96,6 @@ def test_death_while_waiting_leaves_no_reader_behind(computer: Computer, process
     blocks(lambda: computer.open(child, PATH, O_RDONLY))
     computer.kernel.exit(child, 9)
     assert not computer.kernel.fifos
-    assert not computer.kernel.pending_fifo_opens
 
 
 def test_all_opens_of_one_fifo_share_one_pipe_until_the_last_close(

@@ -8,7 +8,7 @@ from tests.kernel.computer import Computer
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.memory import MemoryAccount
-from wasmsand.kernel.process.process import ProcessState
+from wasmsand.kernel.process.thread import ProcessState
 from wasmsand.kernel.vfs import ROOT
 
 
@@ -26,7 +26,7 @@ def test_a_process_that_computes_runs_and_one_that_waits_sleeps() -> None:
     computer = Computer()
     process = computer.command()
     assert (state(computer, process.pid), state(computer, 1)) == ("R", "S")
-    process.state = ProcessState.SLEEPING
+    process.first_thread.state = ProcessState.SLEEPING
     assert state(computer, process.pid) == "S"
     assert text(computer, b"/proc/loadavg").split()[3] == "0/2"
 

@@ -189,7 +189,7 @@ def test_a_program_that_is_executed_through_its_own_link_keeps_its_path(
     computer: Computer, process: Process
 ) -> None:
     become(computer.kernel, process, find(computer, process, b"/tmp/prog"))
-    computer.kernel.current = process
+    computer.kernel.current = process.first_thread
     computer.kernel.namespace.symlink(ROOT, b"/proc/self/exe", process.cwd, b"/tmp/link")
     for _ in range(2):
         program = find(computer, process, b"/tmp/link")

@@ -81,7 +81,7 @@ def test_a_blocked_signal_waits_until_it_is_unblocked(computer: Computer, proces
     computer.send(process, Signal.SIGTERM)
     assert not process.dead
     process.signals.set_mask(0)
-    act_on_pending(computer.kernel, process)
+    act_on_pending(computer.kernel, process.first_thread)
     assert process.exit_status == Signal.SIGTERM
 
 
@@ -93,7 +93,7 @@ def test_a_blocked_signal_is_pending_even_when_ignored_but_then_does_nothing(
     computer.send(process, Signal.SIGUSR1)
     assert process.signals.pending == mask_of(Signal.SIGUSR1)
     process.signals.set_mask(0)
-    act_on_pending(computer.kernel, process)
+    act_on_pending(computer.kernel, process.first_thread)
     assert not process.signals.pending
     assert not process.dead
 
@@ -118,20 +118,20 @@ def test_a_signal_with_a_handler_stays_for_the_guest_to_take(
 ) -> None:
     computer.handle(process, Signal.SIGUSR1, mask=mask_of(Signal.SIGUSR2))
     computer.send(process, Signal.SIGUSR1)
-    assert interrupts(process)
-    taken = take_for_handler(process)
+    assert interrupts(process.first_thread)
+    taken = take_for_handler(process.first_thread)
     assert taken is not None
     assert (taken.info.signo, taken.action.handler, taken.old_mask) == (Signal.SIGUSR1, HANDLER, 0)
     assert process.signals.mask == mask_of(Signal.SIGUSR1, Signal.SIGUSR2)
-    assert take_for_handler(process) is None
+    assert take_for_handler(process.first_thread) is None
 
 
 def test_standard_signals_do_not_queue(computer: Computer, process: Process) -> None:
     computer.handle(process, Signal.SIGUSR1)
     computer.send(process, Signal.SIGUSR1, Signal.SIGUSR1, Signal.SIGUSR1)
-    assert take_for_handler(process) is not None
+    assert take_for_handler(process.first_thread) is not None
     process.signals.set_mask(0)
-    assert take_for_handler(process) is None
+    assert take_for_handler(process.first_thread) is None
 
 
 def test_handlers_run_lowest_number_first(computer: Computer, process: Process) -> None:
@@ -139,7 +139,7 @@ def test_handlers_run_lowest_number_first(computer: Computer, process: Process) 
         computer.handle(process, signo, SA_NODEFER)
         computer.send(process, signo)
     order = []
-    while (taken := take_for_handler(process)) is not None:
+    while (taken := take_for_handler(process.first_thread)) is not None:
         order.append(taken.info.signo)
     assert order == [Signal.SIGHUP, Signal.SIGUSR1, Signal.SIGTERM]
 
@@ -147,7 +147,7 @@ def test_handlers_run_lowest_number_first(computer: Computer, process: Process) 
 def test_nodefer_leaves_the_signal_unblocked(computer: Computer, process: Process) -> None:
     computer.handle(process, Signal.SIGUSR1, SA_NODEFER)
     computer.send(process, Signal.SIGUSR1)
-    take_for_handler(process)
+    take_for_handler(process.first_thread)
     assert process.signals.mask == 0
 
 
@@ -156,7 +156,7 @@ def test_resethand_restores_the_default_before_the_handler_runs(
 ) -> None:
     computer.handle(process, Signal.SIGUSR1, SA_RESETHAND | SA_NODEFER)
     computer.send(process, Signal.SIGUSR1)
-    assert take_for_handler(process) is not None
+    assert take_for_handler(process.first_thread) is not None
     computer.send(process, Signal.SIGUSR1)
     assert process.exit_status == Signal.SIGUSR1
 
@@ -167,9 +167,9 @@ def test_restart_is_asked_of_the_signal_that_will_be_handled(
     computer.handle(process, Signal.SIGUSR1, SA_RESTART)
     computer.handle(process, Signal.SIGHUP)
     computer.send(process, Signal.SIGUSR1)
-    assert restarts(process)
+    assert restarts(process.first_thread)
     computer.send(process, Signal.SIGHUP)
-    assert not restarts(process)
+    assert not restarts(process.first_thread)
 
 
 def test_a_fatal_signal_does_not_wait_for_a_handler(computer: Computer, process: Process) -> None:
@@ -186,7 +186,7 @@ def test_a_handler_entered_from_sigsuspend_returns_to_the_mask_before_it(
     process.signals.set_mask(0)
     computer.handle(process, Signal.SIGUSR1)
     computer.send(process, Signal.SIGUSR1)
-    taken = take_for_handler(process)
+    taken = take_for_handler(process.first_thread)
     assert taken is not None
     assert taken.old_mask == mask_of(Signal.SIGUSR1)
     assert process.signals.saved_mask is None
@@ -380,6 +380,6 @@ def test_the_sender_is_told_in_siginfo(computer: Computer, process: Process) -> 
     child = computer.fork(process)
     computer.handle(child, Signal.SIGUSR1)
     kill(computer.kernel, process, child.pid, Signal.SIGUSR1)
-    assert deliverable_handler(child) == Signal.SIGUSR1
+    assert deliverable_handler(child.first_thread) == Signal.SIGUSR1
     info = child.signals.pending_info[Signal.SIGUSR1]
     assert (info.code, info.pid, info.uid) == (0, process.pid, 1000)

@@ -20,7 +20,7 @@ from wasmsand.abi.context import ProcessEnded
 from wasmsand.abi.wasi.table import WasiFunction
 from wasmsand.kernel.limits import IOV_MAX, Limits
 from wasmsand.kernel.process.life import fork, reap
-from wasmsand.kernel.process.process import ProcessState
+from wasmsand.kernel.process.thread import ProcessState
 from wasmsand.machine.lock import SandboxLock
 
 ENTRIES: Final = 30_000
@@ -258,7 +258,7 @@ class House(Sandbox):
     def _child(self) -> Caller:
         """A copy of the owner that shares its memory: what a call writes does not matter."""
         with self.lock:
-            process = fork(self.kernel, self.owner.process)
+            process = fork(self.kernel, self.owner.guest.thread)
         instance = PythonInstance(0)
         instance.space = self.owner.space
         return Caller(self.kernel, self.lock, self.loader, process, instance)

@@ -38,11 +38,12 @@ from tests.machine.guests import (
     text,
     words,
 )
+from wasmsand.abi.linux.numbers import CallNumber
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import Limits
-from wasmsand.kernel.process.process import ProcessState
+from wasmsand.kernel.process.thread import ProcessState
 from wasmsand.machine import CommandRequest, Machine
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -51,7 +52,7 @@ LIMIT = 64 * MIB
 PAGES = 16
 """Of WebAssembly, in a MiB."""
 SIGSTOP, SIGKILL = 19, 9
-OPENAT = 56
+OPENAT = CallNumber.OPENAT
 SLEEP = sleep_for_ever()
 PATH = 256
 THREAD_FLAGS = 0x10000 | 0x800 | 0x400 | 0x200 | 0x100
@@ -258,9 +259,9 @@ def _rests(machine: Machine) -> bool:
             not ledger.shared
             and not ledger.dying
             and all(
-                thread.state in (ProcessState.SLEEPING, ProcessState.STOPPED, ProcessState.ZOMBIE)
+                thread.state in (ProcessState.SLEEPING, ProcessState.STOPPED)
                 for process in processes
-                for thread in process.threads or [process]
+                for thread in process.threads
             )
         )
 

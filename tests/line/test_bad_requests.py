@@ -22,7 +22,11 @@ BAD: list[tuple[bytes, dict[str, object], str]] = [
     (b"{}", {"type": None, "id": None}, "Invalid request: id is missing"),
     (b'{"id":"1"}', {"type": None, "id": "1"}, "Invalid request: type is missing"),
     (b'{"id":"1","type":7}', {"type": None, "id": "1"}, "Invalid request: type must be a string"),
-    (b'{"id":"1","type":"exec"}', {"type": "exec", "id": "1"}, "Invalid request: type 'exec' is"),
+    (
+        b'{"id":"1","type":"exec"}',
+        {"type": "exec", "id": "1"},
+        "Invalid request: unknown type 'exec'",
+    ),
     (b'{"type":"status"}', {"type": "status", "id": None}, "Invalid request: id is missing"),
     (
         b'{"type":"reset","id":1}',

@@ -98,7 +98,7 @@ def test_long_output_is_cut_and_saved_whole(sandbox: Sandbox) -> None:
         assert len(text) < 1200
         assert text.startswith("1\n2\n3\n")
         assert text.endswith("9999\n10000\n")
-        path = text.split("all of it is in ")[1].split(" ...]")[0]
+        path = text.split("the whole output is in ")[1].split(" ...]")[0]
         assert sandbox.files.read(path) == b"".join(b"%d\n" % n for n in range(1, 10001))
 
 
@@ -114,7 +114,7 @@ def test_a_full_file_system_is_said_in_the_cut() -> None:
     with Sandbox(fs_limit_bytes=50_000) as sandbox:
         tools = SandboxTools(sandbox, output_limit=1000)
         result = tools.handle("sandbox_run", {"command": "seq 100000"})
-    assert "it was not saved: the file system is full" in result["stdout"]
+    assert "not saved: the file system is full" in result["stdout"]
 
 
 def test_write_then_read(tools: SandboxTools) -> None:

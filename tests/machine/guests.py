@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tests.engine.guests import forking
+from wasmsand.abi.linux.numbers import CallNumber
 from wasmsand.engine.protocol import Engine
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.kernel.limits import Limits
@@ -21,8 +22,23 @@ TEXT = 1024
 ROOM = 8192
 SIGALRM, SIGUSR1, SIGTERM = 14, 10, 15
 
-READ, WRITE, EXIT_GROUP, KILL, NANOSLEEP = 63, 64, 94, 129, 407
-SIGACTION, SETITIMER, GETPID, CLONE, EXECVE, WAIT4 = 134, 103, 172, 220, 221, 260
+READ, WRITE, EXIT_GROUP, KILL = (
+    CallNumber.READ,
+    CallNumber.WRITE,
+    CallNumber.EXIT_GROUP,
+    CallNumber.KILL,
+)
+NANOSLEEP, SIGACTION, SETITIMER = (
+    CallNumber.CLOCK_NANOSLEEP_TIME64,
+    CallNumber.RT_SIGACTION,
+    CallNumber.SETITIMER,
+)
+GETPID, CLONE, EXECVE, WAIT4 = (
+    CallNumber.GETPID,
+    CallNumber.CLONE,
+    CallNumber.EXECVE,
+    CallNumber.WAIT4,
+)
 
 
 def call(number: int, *words: int | str) -> str:
@@ -58,9 +74,9 @@ def program(*statements: str, more: str = "", on_signal: str = "", pages: int = 
       {more}
       (func $signals (export "__signal_run")
         (block $none (loop $next
-          (br_if $none (i32.le_s {call(1002, TAKEN)} (i32.const 0)))
+          (br_if $none (i32.le_s {call(CallNumber.SIGNAL_TAKE, TAKEN)} (i32.const 0)))
           {on_signal}
-          {do(1003, TAKEN + 16)}
+          {do(CallNumber.SIGNAL_RETURN, TAKEN + 16)}
           (br $next))))
       (func (export "_start") (local $n i32) {" ".join(statements)}))"""
 
@@ -142,7 +158,8 @@ PROGRAMS: Mapping[str, str] = {
     ),
     "become": program(do(EXECVE, 256, 0, 0), more=text(256, "/usr/bin/ok")),
     "grow": program(
-        f"(loop $again (drop (memory.grow (i32.const 16))) {do(124)} (br $again))"
+        f"""(loop $again (drop (memory.grow (i32.const 16)))
+          {do(CallNumber.SCHED_YIELD)} (br $again))"""
     ),
     "fork": forking(depth=3, forks=3),
 }  # fmt: skip

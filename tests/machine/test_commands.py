@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +14,7 @@ from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.hostcalls import any_running
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import Limits
-from wasmsand.machine import CommandRequest, Completed, Machine
+from wasmsand.machine import CapturedOutput, CommandRequest, Completed, Ended, Machine
 
 pytestmark = pytest.mark.no_userland
 PATIENCE = 30.0
@@ -206,3 +208,72 @@ def test_closing_ends_everything_and_twice_is_fine(machine: Machine) -> None:
     machine.close()
     machine.close()
     assert living(machine) == []
+
+
+def started(machine: Machine, request: CommandRequest) -> Completed:
+    """What a command with streams leaves behind, for a host that captures its output itself."""
+    process = machine.start(request)
+    captured = CapturedOutput(machine.kernel.limits.max_output_bytes)
+    while outputs := process.read(PATIENCE):
+        for output in outputs:
+            captured.keep(*output)
+        if captured.truncated:
+            process.kill()
+    ended = process.wait(PATIENCE)
+    assert ended is not None
+    return captured.completed(ended)
+
+
+@pytest.mark.parametrize("name", ["ok", "complain", "memory", "chatter", "spin", "background"])
+def test_a_command_ends_alike_whether_it_is_run_or_started(
+    engine: WasmtimeEngine, name: str
+) -> None:
+    request = CommandRequest((name,), {}, "/tmp", timeout_seconds=0.5)
+    run_one, started_one = (
+        do(new_machine(engine, Limits(max_output_bytes=100_000)), request)
+        for do in (Machine.run, started)
+    )
+    assert replace(run_one, seconds=0) == replace(started_one, seconds=0)
+    assert run_one.timed_out == (name == "spin")
+    assert run_one.truncated == (name == "chatter")
+
+
+@pytest.mark.parametrize("do", [Machine.run, started])
+def test_a_notice_is_told_once_and_shown_once(
+    engine: WasmtimeEngine, do: Callable[[Machine, CommandRequest], Completed]
+) -> None:
+    machine = new_machine(engine, Limits(max_processes=4))
+    request = CommandRequest(("background",), {}, "/tmp", timeout_seconds=PATIENCE)
+    results = [do(machine, request) for _ in range(8)]
+    told = [notice for result in results for notice in result.notices]
+    assert told
+    assert set(told) == {
+        "ended 1 background processes to make room; raise max_processes or memory_limit_bytes"
+    }
+    for result in results:
+        lines = [f"wasmsand: {notice}\n" for notice in result.notices]
+        assert result.stderr.decode() == "".join(lines)
+
+
+@pytest.mark.parametrize("do", [Machine.run, started])
+def test_output_beyond_the_limit_is_a_notice(
+    engine: WasmtimeEngine, do: Callable[[Machine, CommandRequest], Completed]
+) -> None:
+    machine = new_machine(engine, Limits(max_output_bytes=1000))
+    result = do(machine, CommandRequest(("chatter",), {}, "/tmp", timeout_seconds=PATIENCE))
+    notice = "output limit of 1000 bytes reached, command ended; raise max_output_bytes"
+    assert (result.notices, result.stderr) == ((notice,), f"wasmsand: {notice}\n".encode())
+    assert (result.stdout, result.exit_code, result.truncated) == (b"x" * 1000, 137, True)
+
+
+def test_what_captures_output_keeps_each_stream_up_to_the_limit() -> None:
+    captured = CapturedOutput(4)
+    assert captured.keep(1, b"abc") == b"abc"
+    assert captured.keep(2, b"four") == b"four"
+    assert not captured.truncated
+    assert captured.keep(1, b"de") == b"d"
+    assert captured.keep(1, b"f") == b""
+    assert captured.truncated
+    completed = captured.completed(Ended(0, True, 1.5, ("first",)))
+    assert (completed.exit_code, completed.timed_out, completed.seconds) == (137, False, 1.5)
+    assert (completed.stdout, completed.stderr[:20]) == (b"abcd", b"fourwasmsand: first\n")

@@ -18,6 +18,7 @@ from tests.machine.guests import (
     LONG_TIME,
     NANOSLEEP,
     SETITIMER,
+    SIGACTION,
     SIGALRM,
     SIGNAL_FLAG,
     SPAWN,
@@ -76,7 +77,7 @@ def test_a_guest_that_cannot_be_told_of_signals_has_default_actions(
         "computing": do(SETITIMER, 0, 160, 0) + FOR_EVER,
         "waiting": do(SETITIMER, 0, 160, 0) + sleep_for_ever(),
         "calling": do(KILL, call(GETPID), SIGALRM),
-        "at fault": do(134, 8, 128, 0, 8)
+        "at fault": do(SIGACTION, 8, 128, 0, 8)
         + "(drop (i32.div_u (i32.const 1) (i32.load (i32.const 4096))))",
     }[doing]
     wat = program(

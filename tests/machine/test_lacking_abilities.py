@@ -15,10 +15,12 @@ import pytest
 from tests.machine.guests import (
     EXIT_GROUP,
     LONG_TIME,
+    NANOSLEEP,
     do,
     new_machine,
     program,
     sleep_for_ever,
+    words,
 )
 from tests.machine.test_commands import PATIENCE, eventually, living, memory_is_freed, run
 from tests.machine.test_memory import eventually_used, grow, machine_with
@@ -107,12 +109,13 @@ def test_all_of_the_memory_is_charged_for(plain: PlainEngine, engine: WasmtimeEn
 
 
 def test_a_sandbox_that_has_grown_over_its_limit_loses_a_process(plain: PlainEngine) -> None:
-    """Each alone is within the limit, and their growth cannot be refused while they compute."""
-    wat = program(grow(40), sleep_for_ever(), more=LONG_TIME)
-    machine = machine_with(plain, wat, limit=64 * MIB)
+    """Each alone is within the limit, and its growth cannot be refused while it computes."""
+    wait = do(NANOSLEEP, 1, 0, 224, 0)
+    more = LONG_TIME + words(224, 0, 0, 200_000_000, 0)
+    machine = machine_with(plain, program(wait, grow(40), sleep_for_ever(), more=more))
     for _ in range(2):
         machine.start(CommandRequest(("tried",), {}, "/"))
-        eventually_used(machine, 40 * MIB)
+    eventually_used(machine, 40 * MIB)
     deadline = time.monotonic() + PATIENCE
     while len(living(machine)) > 1 and time.monotonic() < deadline:
         time.sleep(0.002)

@@ -9,6 +9,7 @@ import pytest
 from tests.machine.guests import (
     CLONE,
     EXECVE,
+    EXIT_GROUP,
     GETPID,
     KILL,
     LONG_TIME,
@@ -17,6 +18,7 @@ from tests.machine.guests import (
     READ,
     ROOM,
     SPAWN,
+    WAIT4,
     call,
     do,
     new_machine,
@@ -27,6 +29,7 @@ from tests.machine.guests import (
 )
 from tests.machine.test_commands import PATIENCE, memory_is_freed, run
 from tests.machine.test_threads import start, threaded
+from wasmsand.abi.linux.numbers import CallNumber
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.errno import Errno, KernelError
@@ -35,7 +38,8 @@ from wasmsand.machine import CommandRequest, Machine
 
 MIB = 1 << 20
 PAGES = 16
-SIGSTOP, PRLIMIT, RLIMIT_AS = 19, 261, 9
+SIGSTOP, RLIMIT_AS = 19, 9
+PRLIMIT = CallNumber.PRLIMIT64
 SLEEP = sleep_for_ever()
 
 
@@ -164,7 +168,7 @@ def test_execve_without_room_fails_and_the_process_goes_on(engine: WasmtimeEngin
     beside = program(
         f"""(if (i32.eqz {call(CLONE, 0x4111)}) (then
           (if (i32.ne {call(EXECVE, 256, 0, 0)} (i32.const {enomem})) (then unreachable))
-          {do(94, 0)}))""",
+          {do(EXIT_GROUP, 0)}))""",
         more=path,
         pages=40 * PAGES,
     )
@@ -174,7 +178,7 @@ def test_execve_without_room_fails_and_the_process_goes_on(engine: WasmtimeEngin
         Limits(memory_limit_bytes=64 * MIB),
         beside=wat_to_wasm(beside),
         instead=wat_to_wasm(instead),
-        large=wat_to_wasm(program(do(94, 7), pages=40 * PAGES)),
+        large=wat_to_wasm(program(do(EXIT_GROUP, 7), pages=40 * PAGES)),
     )
     assert run(machine, "beside").exit_code == 0
     assert run(machine, "instead").exit_code == 7
@@ -209,8 +213,8 @@ def test_a_parent_that_computes_leaves_its_child_all_the_room(engine: WasmtimeEn
     )
     parent = program(
         SPAWN,
-        f"(loop $again (br_if $again (i32.eqz {call(260, -1, ROOM, 1, 0)})))",
-        do(94, f"(i32.load (i32.const {ROOM}))"),
+        f"(loop $again (br_if $again (i32.eqz {call(WAIT4, -1, ROOM, 1, 0)})))",
+        do(EXIT_GROUP, f"(i32.load (i32.const {ROOM}))"),
         more=text(256, "/usr/bin/child"),
     )
     machine = new_machine(

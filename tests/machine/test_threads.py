@@ -29,6 +29,7 @@ from tests.machine.guests import (
     words,
 )
 from tests.machine.test_commands import eventually, living, run
+from wasmsand.abi.linux.numbers import CallNumber
 from wasmsand.engine.wasmtime import shared_memory
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
@@ -37,7 +38,14 @@ from wasmsand.machine import Completed
 
 pytestmark = pytest.mark.no_userland
 
-EXIT, YIELD, TKILL, GETTID, FUTEX, SIGPROCMASK = 93, 124, 130, 178, 422, 135
+EXIT, YIELD, TKILL, GETTID, FUTEX, SIGPROCMASK = (
+    CallNumber.EXIT,
+    CallNumber.SCHED_YIELD,
+    CallNumber.TKILL,
+    CallNumber.GETTID,
+    CallNumber.FUTEX_TIME64,
+    CallNumber.RT_SIGPROCMASK,
+)
 WAIT, WAKE = 0, 1
 THREAD_FLAGS = 0x10000 | 0x800 | 0x400 | 0x200 | 0x100 | 0x100000 | 0x200000
 STACKS = 16384

@@ -62,7 +62,7 @@ def test_long_output_is_cut_and_can_be_read_as_a_resource() -> None:
         async with stdio_client("--output-limit", "1000") as client:
             result = await client.call_tool("sandbox_run", {"command": "seq 10000"})
             assert len(text(result)) < 1200
-            path = text(result).split("all of it is in ")[1].split(" ...]")[0]
+            path = text(result).split("the whole output is in ")[1].split(" ...]")[0]
             whole = await client.read_resource(f"sandbox://{path}")
             (content,) = whole.contents
             assert isinstance(content, TextResourceContents)
@@ -153,7 +153,7 @@ def test_options_reach_the_sandbox() -> None:
 BAD_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("sandbox_run", {}, "command is missing: A script for bash."),
     ("sandbox_run", {"command": 5}, "command must be a string, not a number"),
-    ("sandbox_run", {"cmd": "ls"}, "there is no parameter 'cmd'; there are: command, stdin"),
+    ("sandbox_run", {"cmd": "ls"}, "unknown parameter 'cmd'; use one of: command, stdin"),
     ("sandbox_run", {"command": "a\0b"}, "command must not contain a NUL"),
     ("sandbox_run", {"command": ":", "cwd": "/nowhere"}, "ENOENT"),
     ("sandbox_run", {"command": ":", "timeout_ms": 10**12}, "timeout_ms must be at most 600000"),
@@ -161,7 +161,7 @@ BAD_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("sandbox_read_file", {"path": "../../../etc/shadow"}, "ENOENT: no such file"),
     ("sandbox_read_file", {"path": "x" * 5000}, "ENAMETOOLONG"),
     ("sandbox_write_file", {"path": "/etc", "content": ""}, "EISDIR: is a directory: /etc"),
-    ("sandbox_edit_file", {"path": "f", "old_string": "q", "new_string": "r"}, "does not stand in"),
+    ("sandbox_edit_file", {"path": "f", "old_string": "q", "new_string": "r"}, "does not occur in"),
 ]
 BAD_RESOURCES = [
     ("sandbox:///nowhere", "ENOENT: no such file or directory: /nowhere"),
@@ -169,7 +169,7 @@ BAD_RESOURCES = [
     ("sandbox://host/etc/passwd", "a resource is sandbox:///absolute/path"),
     ("file:///etc/passwd", "a resource is sandbox:///absolute/path"),
     ("sandbox:///a%00b", "path must not contain a NUL"),
-    ("sandbox:///f?x=1", "? and # of a path are written"),
+    ("sandbox:///f?x=1", "write ? and # in a path as"),
     ("sandbox:///home/user/huge", "a resource may have 16777216"),
     ("relative", "a resource is sandbox:///absolute/path"),
 ]
@@ -187,7 +187,7 @@ def test_mistakes_are_answered_with_help() -> None:
                 with pytest.raises(MCPError) as caught:
                     await client.read_resource(uri)
                 assert message in caught.value.message, uri
-            with pytest.raises(MCPError, match="there is no tool 'fly'; there are: sandbox_run"):
+            with pytest.raises(MCPError, match="unknown tool 'fly'; use one of: sandbox_run"):
                 await client.call_tool("fly", {})
             assert (await call(client, "sandbox_run", command="cat f"))["stdout"] == "x\n"
 

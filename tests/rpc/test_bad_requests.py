@@ -80,7 +80,7 @@ ENVELOPES = [
         {"jsonrpc": "2.0", "id": 5, "method": "run", "params": ["echo"]},
         5,
         -32602,
-        "Invalid params: they are passed by name, in an object",
+        "Invalid params: params must be an object; they are passed by name",
     ),
     (
         {"jsonrpc": "2.0", "id": [1], "method": "run"},

@@ -226,5 +226,7 @@ def test_the_process_ends_with_its_parent() -> None:
 
 def test_last_words_are_in_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONHOME", "/nowhere")
-    with pytest.raises(SandboxCrashedError, match=r"(?s)ended unexpectedly .*Its last words: .*"):
+    with pytest.raises(
+        SandboxCrashedError, match=r"(?s)ended unexpectedly .*Its last output on standard error: .*"
+    ):
         Sandbox(isolation="process")

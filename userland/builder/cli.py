@@ -43,24 +43,24 @@ IMAGE = ROOT / "src/wasmsand/_image"
 _DESCRIPTION = """\
 Build the user space from source: real GNU programs, compiled to WebAssembly.
 
-Without NAME every recipe is built. Toolchain and sources are fetched at the first
-build, pinned by version and hash. Results are kept in a cache by the content of all
-that they are made of, so a second build takes no time, in any clone of the repository.
+Without NAME, all recipes are built. The first build downloads the toolchain and the sources,
+which are pinned by version and hash. Results are cached, keyed by the content of everything
+that affects them, so a second build takes no time, in any clone of the repository.
 """
 _EPILOG = """\
 examples:
   wasmsand build                     build everything that is not built yet
-  wasmsand build bash                only bash and what it needs
-  wasmsand build --list              what there is: version, size, licence
-  wasmsand build --native jq         the same jq for this machine, to compare with
-  wasmsand build --rebuild bash      build again, check that the bytes are the same
-  wasmsand build --clean             forget everything built; downloads stay
+  wasmsand build bash                build bash and its dependencies
+  wasmsand build --list              list all recipes: version, size, licence
+  wasmsand build --native jq         build the same jq for this machine, for comparison
+  wasmsand build --rebuild bash      build again and check that the bytes are the same
+  wasmsand build --clean             remove everything built; downloads stay
 
 environment:
-  WASMSAND_CACHE           where the cache is (default: ~/.cache/wasmsand)
-  WASMSAND_DEBIAN_MIRROR   another Debian mirror than the one apt is configured with
+  WASMSAND_CACHE           directory of the cache (default: ~/.cache/wasmsand)
+  WASMSAND_DEBIAN_MIRROR   Debian mirror to use instead of the one in the configuration of apt
 
-A recipe is a folder in userland/recipes; its README.md tells how to write one.
+A recipe is a folder in userland/recipes; userland/recipes/README.md explains how to write one.
 """
 
 
@@ -73,15 +73,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("names", metavar="NAME", nargs="*", help="recipes to build (default: all)")
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--list", action="store_true", help="list recipes and what is built")
+    action.add_argument(
+        "--list", action="store_true", help="list all recipes, and which of them are built"
+    )
     action.add_argument("--clean", action="store_true", help="remove built outputs and logs")
     action.add_argument(
         "--rebuild",
         action="store_true",
-        help="build the named recipes (or all) again and compare with what was built",
+        help="build the named recipes (or all) again and compare with the earlier build",
     )
     parser.add_argument(
-        "--downloads", action="store_true", help="with --clean: remove sources and tools too"
+        "--downloads",
+        action="store_true",
+        help="with --clean: also remove downloaded sources and tools",
     )
     parser.add_argument(
         "--jobs",
@@ -91,21 +95,25 @@ def _parser() -> argparse.ArgumentParser:
         default=len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count(),
-        help="how much to do at once (default: the number of CPUs, %(default)s)",
+        help="number of parallel jobs (default: the number of CPUs, %(default)s)",
     )
     parser.add_argument(
         "--no-install",
         action="store_true",
-        help="say which Debian packages are missing instead of installing them",
+        help="report missing Debian packages instead of installing them",
     )
     parser.add_argument(
         "--native",
         action="store_true",
-        help="build the same programs for this machine, as a reference to compare with; "
-        "prints the directories that hold them",
+        help="build the same programs for this machine, as a reference for comparisons; "
+        "print the directories that contain them",
     )
     parser.add_argument(
-        "--image", metavar="DIR", type=Path, default=IMAGE, help="where the programs go"
+        "--image",
+        metavar="DIR",
+        type=Path,
+        default=IMAGE,
+        help="directory to install the programs in",
     )
     return parser
 

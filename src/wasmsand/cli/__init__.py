@@ -1,10 +1,9 @@
 """The `wasmsand` command.
 
-Owns the list of subcommands; each has a file of its own with `add_parser` and
-`execute`. Rules: a subcommand imports the machine only when it is executed, so that
-`--help` answers at once; what goes wrong in wasmsand itself is one line on standard
-error and exit status 125, so that it is not taken for the guest's own. A subcommand that needs an
-optional package says how to install it.
+Owns the list of subcommands; each has its own file with `add_parser` and `execute`. Rules: a
+subcommand imports the machine only when it is executed, so that `--help` is fast. A failure of
+wasmsand itself is one line on standard error and exit status 125, which distinguishes it from a
+failure of the guest. A subcommand that needs an optional package says how to install it.
 """
 
 from __future__ import annotations
@@ -33,19 +32,20 @@ from wasmsand.cli.failure import EXIT_FAILURE, CliError
 
 _DESCRIPTION = """\
 A computer for AI agents in a Python package: real GNU bash and coreutils, compiled to
-WebAssembly, on a small Unix-like kernel. No container, no root, no network."""
+WebAssembly, on a small Unix-like kernel. It needs no container and no root, and its programs
+have no access to the network."""
 
 _EXAMPLES = """\
 examples:
-  wasmsand run 'echo hello | tr a-z A-Z'      one command, in a fresh sandbox
-  wasmsand run 'sort | uniq -c' < names.txt   standard input goes in, output comes out
+  wasmsand run 'echo hello | tr a-z A-Z'      run one command in a new sandbox
+  wasmsand run 'sort | uniq -c' < names.txt   pass standard input and output through
   wasmsand run --file data.csv --out sorted.csv 'sort data.csv > sorted.csv'
-  wasmsand python -c 'print(6 * 7)'           Python, in a fresh sandbox
-  wasmsand shell                              an interactive bash; exit or Ctrl-D ends it
-  wasmsand rpc                                JSON-RPC on standard input and output
-  wasmsand serve                              sandboxes over HTTP, on http://127.0.0.1:8750
-  wasmsand mcp                                tools for a client of the Model Context Protocol
-  wasmsand doctor                             is everything in place? what to do if not
+  wasmsand python -c 'print(6 * 7)'           run Python in a new sandbox
+  wasmsand shell                              open an interactive bash; exit or Ctrl-D ends it
+  wasmsand rpc                                serve JSON-RPC on standard input and output
+  wasmsand serve                              serve sandboxes over HTTP, on http://127.0.0.1:8750
+  wasmsand mcp                                serve tools to a client of the Model Context Protocol
+  wasmsand doctor                             check the installation and say how to fix it
 
 'wasmsand COMMAND --help' explains one command. From Python:
   from wasmsand import Sandbox

@@ -1,6 +1,6 @@
 """The source checkout, for the subcommands that need more than the installed package.
 
-Rules: the only place of the package that looks outside of it.
+Rules: no other file of the package looks outside the package.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main_of(module: str, purpose: str) -> Callable[[Sequence[str]], int]:
     root = repository_root()
     if root is None:
         raise CliError(
-            f"{purpose} needs a source checkout, and this is an installed package: "
+            f"{purpose} needs a source checkout, but this is an installed package: "
             "clone the repository and run `make build` there"
         )
     if str(root) not in sys.path:

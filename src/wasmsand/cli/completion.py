@@ -1,7 +1,7 @@
-"""`wasmsand completion`: what a shell needs to complete the command's words.
+"""`wasmsand completion`: prints a script for tab completion in a shell.
 
-Rules: everything comes from the parser, so nothing can be forgotten; the script that is
-printed is static, so that a TAB starts no Python.
+Rules: all words come from the parser, so none can be forgotten; the printed script is static,
+so a TAB does not start Python.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `completion`."""
     parser = subparsers.add_parser(
         "completion",
-        help="print a script that completes wasmsand's words in bash, zsh or fish",
-        description="Print a script for a shell.",
+        help="print a tab completion script for bash, zsh or fish",
+        description="Print a tab completion script for a shell.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

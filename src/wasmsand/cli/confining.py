@@ -1,9 +1,9 @@
-"""What `wasmsand rpc --confine` keeps: Python, the package, its image, compiled modules.
+"""What `wasmsand rpc --confine` can still read: Python, the package, its image, compiled modules.
 
-Rules: nothing of the user's own is readable, not even the list of users; the cache of compiled
-modules is code that other processes run, so it is only read: what is compiled here stays in
-memory, and what the user gives is compiled before, by a process of its own. Only the interpreter
-itself can be executed, which is confined in turn.
+Rules: no file of the user is readable, not even the list of users. Other processes execute the
+cache of compiled modules, so this process only reads it: it keeps the modules that it compiles in
+memory, and another process compiles the user's programs beforehand. Only the interpreter itself
+can be executed, and it is then confined too.
 """
 
 from __future__ import annotations

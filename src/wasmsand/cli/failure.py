@@ -1,4 +1,4 @@
-"""How a subcommand says that wasmsand itself (not the guest) failed."""
+"""The exception with which a subcommand reports a failure of wasmsand itself, not of the guest."""
 
 from __future__ import annotations
 

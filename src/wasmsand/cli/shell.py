@@ -1,8 +1,8 @@
 """`wasmsand shell`: an interactive bash on a pseudo-terminal of the sandbox.
 
-Rules: while it runs the host's terminal is raw and every byte goes both ways unread,
-so that editing, job control and Ctrl-C are the guest's; the terminal is always given
-back as it was. A signal handler only wakes the loop: it takes no lock.
+Rules: while the shell runs, the host's terminal is in raw mode and every byte passes through
+unchanged in both directions, so that the guest handles editing, job control and Ctrl-C; the
+terminal's settings are always restored. A signal handler only wakes the loop and takes no lock.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `shell`."""
     parser = subparsers.add_parser(
         "shell",
-        help="an interactive bash in a fresh sandbox",
-        description="An interactive bash in a fresh sandbox; its files are gone when it ends. "
-        "If standard input is not a terminal, bash runs what it reads there.",
+        help="open an interactive bash in a new sandbox",
+        description="Open an interactive bash in a new sandbox. The sandbox's files are lost when "
+        "bash ends. If standard input is not a terminal, bash runs the script that it reads there.",
     )
     options.add_sandbox_options(parser)
     options.add_copy_options(parser)
@@ -44,7 +44,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the shell; its exit status is ours."""
+    """Run the shell and return its exit status."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return run.execute(arguments)
     from wasmsand.sdk.opening import open_backend
@@ -61,7 +61,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _interactive(backend: Backend, sandbox: Sandbox) -> int:
-    """Bash on a pseudo-terminal, joined to ours."""
+    """Run bash on a pseudo-terminal that is connected to ours."""
     from wasmsand.sdk.backend import CommandRequest
 
     columns, rows = os.get_terminal_size(sys.stdout.fileno())
@@ -124,7 +124,7 @@ def _wake(wake_write: int) -> None:
 
 @contextmanager
 def _window_changes_wake(wake_write: int) -> Iterator[None]:
-    """Wake the loop whenever the host's window changes its size."""
+    """Wake the loop whenever the size of the host's window changes."""
     before = signal.signal(signal.SIGWINCH, lambda _signal, _frame: _wake(wake_write))
     try:
         yield
@@ -134,7 +134,7 @@ def _window_changes_wake(wake_write: int) -> Iterator[None]:
 
 @contextmanager
 def _raw_mode(descriptor: int) -> Iterator[None]:
-    """The terminal in raw mode, and as it was afterwards."""
+    """Put the terminal into raw mode, and restore it afterwards."""
     import termios
     import tty
 

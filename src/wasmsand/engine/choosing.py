@@ -1,7 +1,7 @@
 """Which engine this host process uses.
 
 Owns the choice, and the engine that all sandboxes of the process share. Rules: nothing outside of
-`wasmsand.engine` imports an engine's own package (`tools/check_layers.py` sees to it): whoever
+`wasmsand.engine` imports an engine's own package (`scripts/check_layers.py` sees to it): whoever
 needs one asks here, and gets what `protocol` says. An engine's package is imported when it is
 first asked for, since it loads native code.
 """

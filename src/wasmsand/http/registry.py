@@ -29,9 +29,9 @@ class Entry:
     reserved_bytes: int
     idle_seconds: float
     created: float
-    """By the clock on the wall, for people."""
+    """Wall-clock time, for people."""
     ends: float
-    """When it is killed for its age, by the monotonic clock."""
+    """Monotonic time at which it is killed for its age."""
     last_used: float
     uses: int = 0
     """Requests that use it now."""
@@ -95,7 +95,7 @@ class Registry:
                 404,
                 "sandbox_not_found",
                 f"there is no sandbox {identity[:64]!r}: it was killed, it expired, or the server "
-                "was started again; create a new one",
+                "was restarted; create a new one",
             )
         return entry
 

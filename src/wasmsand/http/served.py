@@ -72,13 +72,13 @@ class ServedSandbox:
     def command_request(self, wanted: RunCommand) -> CommandRequest:
         """What a client wants to run, complete and checked."""
         if wanted.stdin is not None and wanted.stdin_base64 is not None:
-            raise ValueError("stdin and stdin_base64 exclude each other")
+            raise ValueError("give either stdin or stdin_base64, not both")
         stdin = wanted.stdin_base64 if wanted.stdin is None else wanted.stdin
         inputs, outputs, open_stdin = [], [], False
         if isinstance(wanted, StartCommand):
             inputs, outputs, open_stdin = wanted.inputs, wanted.outputs, wanted.open_stdin
         if open_stdin and stdin:
-            raise ValueError("open_stdin and stdin exclude each other")
+            raise ValueError("give either open_stdin or stdin, not both")
         timeout_ms = wanted.timeout_ms
         return self._builder.request(
             wanted.command,
@@ -119,7 +119,7 @@ class ServedSandbox:
             raise ApiFailure(
                 404,
                 "command_not_found",
-                f"there is no started command {identity[:64]!r}: it was forgotten, or never was",
+                f"there is no started command {identity[:64]!r}: it was deleted, or never existed",
             )
         return started
 

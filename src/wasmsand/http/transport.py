@@ -183,8 +183,8 @@ class Transport:
         else:
             cause = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return ConnectionLostError(
-            f"the server at {self.url} is gone or cannot be reached ({cause}); if it was started "
-            "again, its sandboxes are lost: create a new one"
+            f"the server at {self.url} has ended or cannot be reached ({cause}); if it was "
+            "restarted, its sandboxes are lost: create a new one"
         )
 
     def close(self) -> None:

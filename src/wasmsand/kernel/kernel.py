@@ -19,7 +19,6 @@ from wasmsand.kernel.files.anonymous import AnonymousInodes
 from wasmsand.kernel.files.device import PTY_MAJOR, device_number
 from wasmsand.kernel.files.epoll import WatchAccount
 from wasmsand.kernel.files.locks import FileLocks
-from wasmsand.kernel.files.opening import FifoOpen
 from wasmsand.kernel.files.pipe import Pipe, PipeAccount
 from wasmsand.kernel.files.table import FdTable
 from wasmsand.kernel.files.terminal import Terminal
@@ -32,12 +31,13 @@ from wasmsand.kernel.process.delivery import SI_KERNEL, post, signal_group
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.life import exit_process
 from wasmsand.kernel.process.load import LoadAverages
-from wasmsand.kernel.process.process import Process, ProcessState, Usage
+from wasmsand.kernel.process.process import Process, Usage
 from wasmsand.kernel.process.program import argument_cost
 from wasmsand.kernel.process.rlimits import ResourceLimits
 from wasmsand.kernel.process.room import require_room
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.process.table import INIT_PID, ProcessTable
+from wasmsand.kernel.process.thread import ProcessState, Thread
 from wasmsand.kernel.sockets.network import Network
 from wasmsand.kernel.sockets.outside import Outside
 from wasmsand.kernel.vfs import ROOT, Namespace, Node, ProcFs, TreeFs
@@ -85,7 +85,6 @@ class Kernel:
         self.timer_files: Deadlines[TimerFile] = Deadlines()
         """Timers of timerfd_create that are armed."""
         self.fifos: dict[Node, Pipe] = {}
-        self.pending_fifo_opens: dict[int, FifoOpen] = {}
         self.usage_of_ended = Usage()
         """What all processes have used that have left the table."""
         self._load = LoadAverages()
@@ -94,8 +93,8 @@ class Kernel:
         self.ended_for_room = 0
         """How many processes were ended to make room for others; the host tells its user, and
         sets this to 0."""
-        self.current: Process | None = None
-        """The process whose system call is being served (for /proc/self)."""
+        self.current: Thread | None = None
+        """The thread whose system call is being served (for /proc/self)."""
 
         self.interrupt: Callable[[], None] = _nothing
         """Hook: interrupt guests that compute, so that they soon see what became of their
@@ -127,7 +126,7 @@ class Kernel:
         )
         assert init.pid == INIT_PID
         init.name = b"init"
-        init.state = ProcessState.SLEEPING
+        init.first_thread.state = ProcessState.SLEEPING
         init.argv = (b"init",)
         self.processes.add(init)
         return init
@@ -159,9 +158,9 @@ class Kernel:
         """End a process (see `life.exit_process`)."""
         exit_process(self, process, status)
 
-    def interrupt_if_computing(self, process: Process) -> None:
+    def interrupt_if_computing(self, thread: Thread) -> None:
         """A guest that waits is woken by its queue; one that computes needs the engine."""
-        if process.state is ProcessState.RUNNING and process is not self.current:
+        if thread.state is ProcessState.RUNNING and thread is not self.current:
             self.interrupt()
 
     def kill_job(self, job: int) -> None:

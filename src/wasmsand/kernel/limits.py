@@ -30,11 +30,16 @@ DATAGRAM_COST = 320
 """What a message costs besides its bytes, so that empty messages are not free."""
 DATAGRAM_MAX = 65_507
 """Longest message over UDP."""
-BACKLOG_MAX = 4096
-"""Most connections that wait to be accepted (Linux: net.core.somaxconn); as many more may wait
-for a place among them."""
-SOCKETS_MAX = 8192
-"""Sockets of one sandbox, also those of connections that nobody has accepted."""
+MESSAGES_MAX = 65_536
+"""Messages of one sandbox that wait to be received. Closing a socket frees them in one hold of
+the sandbox's lock."""
+BACKLOG_MAX = 1024
+"""Most connections that wait to be accepted (Linux: net.core.somaxconn, 4096); as many more may
+wait for a place among them. A listener breaks them all off when it is closed."""
+SOCKETS_MAX = 4096
+"""Sockets of one sandbox, with those of connections that nobody has accepted and the ends that
+the host holds. The end of a process closes all that it has in one hold of the sandbox's lock:
+5 to 7 us each (`tests/limits/test_socket_holds.py`)."""
 PORT_HOLDERS_MAX = 1024
 """Sockets that bound the same port (SO_REUSEPORT, SO_REUSEADDR)."""
 RIGHTS_PER_MESSAGE_MAX = 253
@@ -103,6 +108,8 @@ ARGUMENTS_PER_HOLD = 4096
 STACK_UNCHARGED_MAX = 16 * MIB
 """Of a C stack up to this size, only what was touched is charged to memory_limit_bytes: that is
 hardly any of it, and charging all of it would make a shell look ten times its size."""
+THREAD_LOCALS_BYTES_MAX = 1 * MIB
+"""Thread-local variables of one thread, which are copied when another thread runs."""
 PROCESS_BYTES = 192 * KIB
 """What a process takes of the host's memory besides what is counted: a thread with the part of
 its stack that is always in use, the engine's store, the host's own objects."""

@@ -106,7 +106,7 @@ def request_of(line: bytes) -> LineRequest:
             return StatusRequest(fields.id)
         case unknown:
             raise fields.bad(
-                f"type {unknown[:80]!r} is unknown; there are {', '.join(TYPE_OF.values())}"
+                f"unknown type {unknown[:80]!r}; use one of: {', '.join(TYPE_OF.values())}"
             )
 
 

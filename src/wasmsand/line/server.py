@@ -1,9 +1,9 @@
 """The loop of `wasm-sandbox`: a line, an answer, several commands at a time.
 
-Rules: requests begin in the order in which they came, and are answered as they finish. Commands
-run side by side; what comes after a command begins when that has ended or has had a head start,
-so that a script that is sent as a whole does what it would do step by step, as long as its
-commands are short; a client that depends on the order waits for the answer. `reset` waits until
+Rules: requests begin in the order of arrival and are answered as they finish. Commands run
+concurrently. A request begins when the command before it has ended or has run for a moment alone
+(`HEAD_START_SECONDS`), so a client may send several short commands at once; a client that depends
+on their order waits for each answer. `reset` waits until
 every command before it has ended. At the end of its input the server ends when all is answered.
 """
 

@@ -23,7 +23,7 @@ from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.limits import PROCESS_BYTES, STACK_UNCHARGED_MAX
 from wasmsand.kernel.process.memory import MemoryAccount
 from wasmsand.kernel.process.process import Process
-from wasmsand.machine.loading import ModuleLoader
+from wasmsand.machine.module_source import ModuleSource
 
 _FRESH_NS: Final = 4_000_000
 """How long the last look at stacks is good enough for: a guest touches some 8 MB in that time."""
@@ -38,7 +38,7 @@ def _c_stack(control: MemoryControl, instance: Instance, size: int) -> int:
 
 def make_program(
     kernel: Kernel,
-    loader: ModuleLoader,
+    modules: ModuleSource,
     module: Module,
     address_space: int,
     replaced: MemoryAccount | None = None,
@@ -53,10 +53,10 @@ def make_program(
     # What it needs at once is refused before it is made, the rest after.
     most = max(0, ledger.room + freed) + STACK_UNCHARGED_MAX
     try:
-        instance = loader.instantiate(module, min(most, ledger.limit, address_space))
+        instance = modules.instantiate(module, min(most, ledger.limit, address_space))
     except (NeedsMemory, MemoryError) as error:
         raise KernelError(Errno.ENOMEM, str(error)) from error
-    control = loader.engine.abilities.memory_control
+    control = modules.engine.abilities.memory_control
     size = instance.memory_size()
     guest = size - _c_stack(control, instance, size)
     engine = PROCESS_BYTES + control.held_bytes(instance)

@@ -189,7 +189,7 @@ def _obstacles(machine: Machine, process: Process) -> list[str]:
         found.append(f"pending signals: {_signal_names(signals.pending)}")
     if process.children or process.parent is not kernel.init:
         found.append("child processes")
-    if process.threads:
+    if len(process.threads) > 1:
         found.append("threads")
     if process.real_timer_deadline:
         found.append("a timer")

@@ -36,6 +36,7 @@ from wasmsand.kernel.process.program import (
 )
 from wasmsand.kernel.process.room import with_room
 from wasmsand.kernel.process.signals import Signal
+from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import FrozenTree, TreeFs
 from wasmsand.kernel.wait import WouldBlock
@@ -49,13 +50,15 @@ from wasmsand.machine.files import SandboxFiles
 from wasmsand.machine.guest import Guest
 from wasmsand.machine.image import base_image, image_with_wasm_programs
 from wasmsand.machine.launch import steadily
-from wasmsand.machine.loading import ModuleLoader, ProgramRejected
+from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.lock import SandboxLock
+from wasmsand.machine.module_source import ProgramRejected
 from wasmsand.machine.parking import Parker
 from wasmsand.machine.renewal import newest_image
 from wasmsand.machine.running import run_command
 from wasmsand.machine.streamed import StreamedProcess
 from wasmsand.machine.terminal import SandboxTerminal
+from wasmsand.machine.thread_driver import ThreadDriver
 from wasmsand.machine.timers import TimerOwner, TimerService
 from wasmsand.machine.wasm_programs import find_wasm_programs
 
@@ -199,9 +202,9 @@ class Machine:
         *,
         terminal: Terminal | None = None,
         deadline_ns: int | None = None,
-    ) -> Guest:
-        """A process of a program with these files, by descriptor; nothing runs yet (see `Guest`).
-        `on_end` is called under the lock.
+    ) -> ThreadDriver:
+        """A process of a program with these files, by descriptor; nothing runs yet (see
+        `ThreadDriver.run`). `on_end` is called under the lock.
 
         Raises `TimeoutError` if the program is still being compiled at `deadline_ns`.
         """
@@ -217,9 +220,10 @@ class Machine:
             if kernel.namespace.stat(directory).mode & S_IFMT != S_IFDIR:
                 raise KernelError(Errno.ENOTDIR, cwd.decode("utf-8", "replace"))
             process = kernel.new_process(self.identity, directory, environ)
+            thread = process.first_thread
             try:
                 program = self._find(process, argv, environ)
-                module = self._load(process, program, deadline_ns)
+                module = self._load(thread, program, deadline_ns)
                 kernel.ledger.require(sum(FD_COST + file.cost for file in files.values()))
                 limit = process.rlimits.address_space
                 make = partial(make_program, kernel, self._loader, module, limit)
@@ -229,7 +233,7 @@ class Machine:
                 raise ProgramRejected(program, str(error)) from error
             except BaseException:  # of ours, or of the caller: Ctrl-C
                 kernel.exit(process, Signal.SIGKILL)
-                self._loader.abandon(process)
+                self._loader.abandon(thread)
                 raise
             for number, file in files.items():
                 process.fds.replace(number, file)
@@ -238,17 +242,18 @@ class Machine:
             become(kernel, process, program)
             process.leave_memory(memory)
             self._watchers[process.pid] = on_end
-            return Guest(kernel, self.lock, self._loader, process, instance, memory)
+            guest = Guest(kernel, self._loader, thread, instance, memory)
+            return ThreadDriver(self.lock, guest)
 
-    def _load(self, process: Process, program: Program, deadline_ns: int | None) -> Module:
+    def _load(self, thread: Thread, program: Program, deadline_ns: int | None) -> Module:
         """The program's module. The lock is free while that is compiled."""
         parker = Parker(self.lock, self.kernel.clock)
         while True:
             try:
-                return self._loader.module(process, program)
+                return self._loader.module(thread, program)
             except WouldBlock as block:
-                parker.park((*block.queues, process.signal_queue), deadline_ns)
-            if process.dead:
+                parker.park((*block.queues, thread.signal_queue), deadline_ns)
+            if thread.dead:
                 raise KernelError(Errno.EINTR, "the machine was closed")
             if deadline_ns is not None and self.kernel.clock.monotonic() >= deadline_ns:
                 raise TimeoutError

@@ -39,8 +39,8 @@ from wasmsand.machine.launch import Launch
 from wasmsand.machine.parking import OneShot
 
 if TYPE_CHECKING:
-    from wasmsand.machine.guest import Guest
     from wasmsand.machine.machine import Machine
+    from wasmsand.machine.thread_driver import ThreadDriver
 
 LINGER_SECONDS: Final = 0.05
 """How long to wait, after the process ended, for others that still hold its output: a
@@ -122,7 +122,7 @@ class RunningCommand:
             self.give_up(machine)
             raise
 
-    def _make(self, machine: Machine, request: CommandRequest) -> Guest:
+    def _make(self, machine: Machine, request: CommandRequest) -> ThreadDriver:
         with machine.lock:
             self._notices += make_room(machine.kernel)
             files = self.open_files(machine, request)

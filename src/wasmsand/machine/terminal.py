@@ -49,7 +49,7 @@ class SandboxTerminal:
             file = TerminalFile(self._terminal, O_RDWR)
         files = dict.fromkeys((0, 1, 2), file)
         try:
-            guest = machine.make_process(
+            driver = machine.make_process(
                 tuple([guest_bytes(word) for word in request.argv]),
                 guest_environment(request.environ),
                 guest_bytes(request.cwd),
@@ -57,13 +57,13 @@ class SandboxTerminal:
                 self._end,
                 terminal=self._terminal,
             )
-            guest.start()
+            driver.run_on_pool()
         except KernelError:
             with machine.lock:
                 file.dispose()
                 self._terminal.close_master()
             raise
-        self._process: Process = guest.process
+        self._process: Process = driver.process
 
     def _end(self) -> None:
         self._has_ended = True

@@ -84,7 +84,7 @@ def find_wasm_programs(directory: Path, engine: Engine) -> tuple[WasmProgram, ..
         twin = found.setdefault(program.name, program)
         if twin is not program:
             raise WasmProgramRejected(
-                program.path, f"has the command name `{program.name}`, as {twin.path.name} has"
+                program.path, f"has the same command name (`{program.name}`) as {twin.path.name}"
             )
         _require_usable(program, engine)
     return tuple(found[name] for name in sorted(found))

@@ -318,7 +318,7 @@ class Connection:
         how = f"exit status {status}" if status >= 0 else f"signal {-status}"
         message = f"the process of the sandbox {problem} ({how}); create a new Sandbox"
         words = bytes(self._last_words).decode("utf-8", "replace").strip()
-        return f"{message}. Its last words: {words}" if words else message
+        return f"{message}. Its last output on standard error: {words}" if words else message
 
     def close(self, *, wait: bool = True) -> None:
         """End the process; idempotent. With `wait` it is gone afterwards. Does nothing in a
@@ -338,7 +338,7 @@ class Connection:
 def _start(max_line_bytes: int, readable: Sequence[str]) -> subprocess.Popen[bytes]:
     if not sys.executable:
         raise SandboxClosedError(
-            "isolation='process' needs a Python interpreter to start, and sys.executable is empty"
+            "isolation='process' needs a Python interpreter to start, but sys.executable is empty"
         )
     arguments = ["--max-line-bytes", str(max_line_bytes), "--confine", "--parent", str(os.getpid())]
     for path in readable:

@@ -51,8 +51,8 @@ def _request(
         environ=params.optional(Params.variables, "environ"),
         cwd=params.optional(Params.text, "cwd"),
         timeout_ms=timeout_ms,
-        inputs=params.integers("extraInputs"),
-        outputs=params.integers("extraOutputs"),
+        inputs=values.descriptors_in(params, "extraInputs"),
+        outputs=values.descriptors_in(params, "extraOutputs"),
     )
 
 

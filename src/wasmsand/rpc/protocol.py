@@ -52,7 +52,9 @@ def request_of(value: object) -> RpcRequest:
         raise RpcError(INVALID_REQUEST, "Invalid Request: method must be a string")
     params = value.get("params", {})
     if isinstance(params, list):
-        raise RpcError(INVALID_PARAMS, "Invalid params: they are passed by name, in an object")
+        raise RpcError(
+            INVALID_PARAMS, "Invalid params: params must be an object; they are passed by name"
+        )
     if not isinstance(params, dict):
         raise RpcError(INVALID_REQUEST, "Invalid Request: params must be an object")
     if not is_id(value.get("id")):

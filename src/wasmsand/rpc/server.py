@@ -1,10 +1,9 @@
 """The loop of `wasmsand rpc`: a line, an answer.
 
-Rules: requests are carried out one after another, in the order in which they came, and so are
-they answered; only those of methods that wait are done beside the others, each on a thread of
-its own, and answered when they are done. Whatever a line holds, the loop goes on; it ends after
-`kill`, at the end of standard input, when nobody reads the answers any more, and by SIGTERM or
-SIGINT, and never leaves a sandbox behind.
+Rules: requests are executed and answered one after another, in the order of arrival. Methods that
+wait are the exception: each runs on a thread of its own and is answered when it is done. No line,
+whatever it holds, ends the loop. The loop ends after `kill`, at the end of standard input, when
+nobody reads the answers any more, and by SIGTERM or SIGINT; it never leaves a sandbox behind.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one client has: at most one sandbox, and what it has opened in that.
+"""The state of one client: its sandbox, if it has made one, and what it has opened there.
 
 Rules: there is no sandbox before `create` and none after `kill`; what a client can pile up is
 bounded; every failure of the sandbox is an `RpcError` with the name of an errno in front, and

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from wasmsand.rpc.params import Params
+from wasmsand.rpc.params import Params, invalid
 from wasmsand.sdk.backend import Completed, Ended, Output
 from wasmsand.sdk.option_table import Interface, Option, OptionKind, json_name
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
@@ -144,3 +144,11 @@ def outputs_out(outputs: Sequence[Output]) -> list[dict[str, object]]:
 def outputs_in(params: Params, name: str) -> tuple[Output, ...]:
     """What `outputs_out` made."""
     return tuple(Output(item.integer("fd"), item.data("data")) for item in params.objects(name))
+
+
+def descriptors_in(params: Params, name: str) -> tuple[int, ...]:
+    """Numbers of further descriptors."""
+    numbers = params.integers(name)
+    if any(not 3 <= number < 256 for number in numbers):
+        raise invalid(f"{name} must be descriptors from 3 to 255")
+    return tuple(numbers)

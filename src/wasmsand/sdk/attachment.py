@@ -1,4 +1,4 @@
-"""What the parts of a sandbox share: its backend while it lives, and its options.
+"""The state that the parts of a sandbox share: its options, and its backend until it is killed.
 
 Rules: every use of the backend goes through `Attachment.backend`, so that use after
 `kill()` is the same clear error everywhere.

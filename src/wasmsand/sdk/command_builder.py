@@ -74,7 +74,7 @@ class CommandBuilder:
         elif env is None:
             variables = arguments.variables("environ", environ)
         else:
-            raise ValueError("env and environ exclude each other")
+            raise ValueError("give either env or environ, not both")
         if inputs or outputs:
             _check_descriptors(inputs, outputs)
         return CommandRequest(

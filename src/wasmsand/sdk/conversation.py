@@ -1,13 +1,13 @@
-"""A talk with an interpreter that goes on living: one request at a time, each with its end.
+"""A conversation with an interpreter that keeps running: one request at a time.
 
-Owns what `Shell` and `PythonSession` have in common. An interpreter gets requests by one of its
-descriptors and tells on another one, its own, when it is done with each. Output of all
-descriptors comes in one order, so what stands before that is the request's. Rules: what an
-interpreter tells is data of a stranger: lines are bounded, and whoever reads one believes
-nothing of it; a time limit, or a caller who gives up, interrupts the request, and only if it
-resists ends the interpreter. Sending has the same time limit: an interpreter that does not read
-(a program can stop it) is continued and interrupted; one that was sent half a request is never
-interrupted before it has the rest, which it would take for another request.
+Owns what `Shell` and `PythonSession` have in common. The interpreter reads requests from one
+descriptor and reports the end of each on another. Output of all descriptors arrives in the order
+in which it was written, so everything before the report belongs to the request. Rules: reports are
+untrusted: lines are bounded, and every field is checked; a time limit, or a caller who gives up,
+interrupts the request; the interpreter itself is ended only if it does not answer the interrupt.
+Sending has the same time limit: an interpreter that does not read (a program can stop it) is
+continued and interrupted; one that has half a request is not interrupted before it has the rest,
+which it would otherwise take for another request.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _GivenUp(CommandError):
 
 
 class SessionRequest:
-    """One request, and what has come of it so far."""
+    """One request to an interpreter, and its outcome so far."""
 
     def __init__(
         self, limit: int, on_stdout: TextSink | None = None, on_stderr: TextSink | None = None
@@ -108,7 +108,7 @@ _Request = TypeVar("_Request", bound=SessionRequest)
 
 
 class Conversation(Generic[_Request]):
-    """The host's side of the talk with one interpreter."""
+    """The host's side of the conversation with one interpreter."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class Conversation(Generic[_Request]):
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Within this no other thread makes a request. Raises `ForkedError` in a process that
-        was forked from the one that began the talk."""
+        was forked from the one that began the conversation."""
         if os.getpid() != self._owner:
             raise ForkedError.here("session")
         with self._lock:

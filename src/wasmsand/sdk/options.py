@@ -67,28 +67,31 @@ class SandboxOptions:
     timeout_ms: float | None = _option(
         OptionKind.MILLISECONDS,
         30_000,
-        "wall-clock time of one command; None for no limit",
+        "maximum wall-clock time of one command; None for no limit",
         _RPC,
         _HTTP,
     )
     fs_limit_bytes: int = _limit(
         _DEFAULT.fs_limit_bytes,
-        "size of all files that may be written",
+        "maximum total size of the files that the sandbox writes",
         _COMMAND_LINE,
         flag="--fs-limit",
     )
-    max_inodes: int = _limit(_DEFAULT.max_inodes, "number of files that may be made")
+    max_inodes: int = _limit(_DEFAULT.max_inodes, "maximum number of files, directories and links")
     memory_limit_bytes: int = _limit(
         _DEFAULT.memory_limit_bytes,
-        "memory of all processes together, and of what the host keeps for them",
+        "maximum memory of all processes together, with the objects that the host keeps for them",
         _COMMAND_LINE,
         _LINE,
         flag="--memory-limit",
     )
-    max_processes: int = _limit(_DEFAULT.max_processes, "processes at once")
-    max_open_files: int = _limit(_DEFAULT.max_open_files, "open files of each process")
+    max_processes: int = _limit(_DEFAULT.max_processes, "maximum number of processes")
+    max_open_files: int = _limit(
+        _DEFAULT.max_open_files, "maximum number of open files per process"
+    )
     max_output_bytes: int = _limit(
-        _DEFAULT.max_output_bytes, "captured stdout and stderr of one command, each"
+        _DEFAULT.max_output_bytes,
+        "maximum captured output of one command, for stdout and stderr each",
     )
     env: Mapping[str, str] = _option(
         OptionKind.VARIABLES,
@@ -102,7 +105,7 @@ class SandboxOptions:
     cwd: str = _option(
         OptionKind.GUEST_DIRECTORY,
         HOME,
-        "where commands and relative paths start; made if it is missing",
+        "directory in which commands and relative paths start; created if it does not exist",
         _RPC,
         _HTTP,
         _COMMAND_LINE,
@@ -111,8 +114,8 @@ class SandboxOptions:
     wasm_dir: str | None = _option(
         OptionKind.HOST_DIRECTORY,
         None,
-        "a directory of this machine whose `*.wasm` files are commands of the sandbox, named by "
-        "their files (`true-cmd.wasm` is `true`): programs for WASI preview 1",
+        "directory of this machine whose `*.wasm` files, programs for WASI preview 1, become "
+        "commands of the sandbox, named after the files (`true-cmd.wasm` is `true`)",
         _RPC,
         _COMMAND_LINE,
         flag="--wasm-dir",
@@ -144,7 +147,7 @@ ISOLATION: Final = Option(
     "isolation",
     OptionKind.ISOLATION,
     "none",
-    '`"none"` runs it in this process, `"process"` in one of its own, behind the same API',
+    '`"none"` runs the sandbox in this process, `"process"` in a separate one, with the same API',
 )
 OPTIONS: Final = (*SETTINGS, ISOLATION)
 """The table: every option of a sandbox."""

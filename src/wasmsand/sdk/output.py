@@ -1,7 +1,7 @@
 """Output of a command on its way to the caller: collecting and decoding.
 
-Rules: characters are never cut, however the command writes its bytes; a callback runs on the
-thread that waits for the command and while no lock is held, so it may use the sandbox.
+Rules: a character is never split, however the command writes its bytes; a callback runs on the
+thread that waits for the command, without locks, so it may use the sandbox.
 """
 
 from __future__ import annotations

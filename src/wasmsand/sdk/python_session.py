@@ -1,10 +1,10 @@
 """`PythonSession`: one interpreter that keeps its state between calls, from `sandbox.python()`.
 
-How it works: the sandbox's `python3` runs `python_driver`, which gets code by one descriptor of
-its own and answers by another (`conversation`). Rules: the program shares its process with the
-driver and can write whatever it likes to any descriptor, so an answer is checked field by
-field, and no value is made of it but numbers, texts, lists and dicts; what does not fit is no
-answer. The most a hostile program gets by that is a wrong result of its own run.
+How it works: the sandbox's `python3` runs `python_driver`, which reads code from one separate
+descriptor and writes answers to another (`conversation`). Rules: the program shares its process
+with the driver and can write anything to any descriptor. So an answer is checked field by field,
+and only numbers, strings, lists and dicts are created from it; anything else is ignored. A hostile
+program can at most falsify the result of its own run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ENDED: Final = "ESRCH: the interpreter has ended; open another one with sandbox
 
 
 class PythonSession:
-    """A Python interpreter that goes on living: variables, functions and imports stay.
+    """A Python session: variables, functions and imports persist.
 
     Example:
         with sandbox.python() as session:
@@ -68,12 +68,12 @@ class PythonSession:
 
     @property
     def pid(self) -> int:
-        """The process id of the interpreter in the sandbox."""
+        """The process ID of the interpreter in the sandbox."""
         return self._conversation.process.pid
 
     @property
     def closed(self) -> bool:
-        """Whether the interpreter is known to have ended: by `close`, by the program
+        """Whether the interpreter is known to have ended: through `close`, through the program
         (`os._exit`), or with the sandbox."""
         return self._conversation.closed
 
@@ -85,19 +85,20 @@ class PythonSession:
         on_stdout: TextSink | None = None,
         on_stderr: TextSink | None = None,
     ) -> PythonResult:
-        """Run statements in this interpreter, and return what they printed, and the value of
-        the expression that they end with.
+        """Run statements in this interpreter. Return their output, and the value of the last
+        statement if it is an expression.
 
         Example:
             result = session.run("print('hello'); 1 + 1")
             result.stdout, result.value, result.error
 
-        `on_stdout` and `on_stderr` get text as it is printed, on the calling thread. An
-        exception of the program, `SystemExit` too, is a result, with its traceback. After
-        `timeout_ms` (the sandbox's, if not given) the program gets a KeyboardInterrupt, as by
-        Ctrl-C; the interpreter and its state stay. Only a program that resists takes the
-        interpreter with it, some six seconds later: then, or when a program ends it, `closed` is
-        true and the next `run` raises `CommandError` (ESRCH).
+        `on_stdout` and `on_stderr` get text as it is printed, on the calling thread. If the
+        program raises an exception, including `SystemExit`, the result contains it with its
+        traceback. After `timeout_ms` (by default the sandbox's) the program gets a
+        KeyboardInterrupt, as with Ctrl-C; the interpreter and its state remain. If the program
+        ignores the interrupt, the interpreter is ended about six seconds later. Then, or if the
+        program ends the interpreter itself, `closed` is true and the next `run` raises
+        `CommandError` (ESRCH).
 
         Standard input is empty. One call runs at a time; other threads wait.
         """
@@ -135,7 +136,7 @@ class PythonSession:
 
 
 class _Run(SessionRequest):
-    """What one call has done so far."""
+    """The state of one call."""
 
     repr: str | None = None
     value: Any = None
@@ -164,7 +165,7 @@ class _Run(SessionRequest):
 
 
 def _hear_answer(line: bytes, run: _Run) -> None:
-    """Take the answer, if this is it."""
+    """Store the answer, if the line is one."""
     try:
         answer = json.loads(line.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):

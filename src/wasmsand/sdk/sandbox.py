@@ -1,8 +1,8 @@
-"""`Sandbox`: one computer, from creation to `kill()`.
+"""`Sandbox`: one sandbox, from creation to `kill()`.
 
 Owns the constructor as users see it; a test checks its signature and the list of options below
 against the table in `options`. Rules: everything is keyword-only; nothing of the host is
-reachable unless an option gives it; whatever a sandbox does goes through its `Backend`.
+reachable unless an option grants it; all operations go through the sandbox's `Backend`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DEFAULTS: Final = SandboxOptions()
 
 
 class Sandbox:
-    """A Linux-like computer of its own.
+    """A private Linux-like computer.
 
     Example:
         with Sandbox() as sandbox:
@@ -37,21 +37,22 @@ class Sandbox:
 
     Options:
 
-    - `timeout_ms`: wall-clock time of one command; None for no limit
-    - `fs_limit_bytes`: size of all files that may be written
-    - `max_inodes`: number of files that may be made
-    - `memory_limit_bytes`: memory of all processes together, and of what the host keeps for them
-    - `max_processes`: processes at once
-    - `max_open_files`: open files of each process
-    - `max_output_bytes`: captured stdout and stderr of one command, each
+    - `timeout_ms`: maximum wall-clock time of one command; None for no limit
+    - `fs_limit_bytes`: maximum total size of the files that the sandbox writes
+    - `max_inodes`: maximum number of files, directories and links
+    - `memory_limit_bytes`: maximum memory of all processes together, with the objects that the
+      host keeps for them
+    - `max_processes`: maximum number of processes
+    - `max_open_files`: maximum number of open files per process
+    - `max_output_bytes`: maximum captured output of one command, for stdout and stderr each
     - `env`: environment variables, added to the built-in ones
-    - `cwd`: where commands and relative paths start; made if it is missing
-    - `wasm_dir`: a directory of this machine whose `*.wasm` files are commands of the sandbox,
-      named by their files (`true-cmd.wasm` is `true`): programs for WASI preview 1
-    - `isolation`: `"none"` runs it in this process, `"process"` in one of its own, behind the
-      same API
+    - `cwd`: directory in which commands and relative paths start; created if it does not exist
+    - `wasm_dir`: directory of this machine whose `*.wasm` files, programs for WASI preview 1,
+      become commands of the sandbox, named after the files (`true-cmd.wasm` is `true`)
+    - `isolation`: `"none"` runs the sandbox in this process, `"process"` in a separate one, with
+      the same API
 
-    A sandbox may be used from several threads. One that nobody holds any more is ended.
+    A sandbox may be used from several threads. It ends when the last reference to it is gone.
     """
 
     commands: Commands
@@ -85,13 +86,13 @@ class Sandbox:
     def connect(
         cls, url: str, *, token: str | None = None, options: SandboxOptions | None = None
     ) -> Sandbox:
-        """A new sandbox of the server at `url` (see `wasmsand serve`), behind the same API.
+        """Create a sandbox on the server at `url` (see `wasmsand serve`), with the same API.
 
         Example:
             with Sandbox.connect("http://127.0.0.1:8000", token="...") as sandbox:
                 sandbox.commands.run("uname -a")
 
-        `token` is what the server was told to ask for; `options` are those of the constructor.
+        `token` is a token that the server accepts; `options` are those of the constructor.
         """
         options = DEFAULTS if options is None else options
         backend = connect_backend(arguments.text("url", url), token, options)
@@ -99,7 +100,7 @@ class Sandbox:
 
     @classmethod
     def from_backend(cls, backend: Backend, options: SandboxOptions | None = None) -> Sandbox:
-        """A sandbox on a `Backend` of your own (see `wasmsand.sdk.backend`).
+        """Create a sandbox on your own `Backend` (see `wasmsand.sdk.backend`).
 
         Example:
             Sandbox.from_backend(LocalBackend(SandboxOptions()))
@@ -119,7 +120,7 @@ class Sandbox:
 
     @property
     def options(self) -> SandboxOptions:
-        """What the sandbox was made from."""
+        """The options that the sandbox was created with."""
         return self._attachment.options
 
     def shell(
@@ -128,15 +129,16 @@ class Sandbox:
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
     ) -> Shell:
-        """One bash that keeps its state from command to command.
+        """Open a bash session that keeps its state from command to command.
 
         Example:
             with sandbox.shell() as shell:
                 shell.run("cd project && export DEBUG=1")
                 shell.run("make test").exit_code
 
-        It starts with the sandbox's variables and working directory; `env` is added, `cwd`
-        replaces. Variables that are set by `sandbox.env` later do not reach it.
+        The shell starts with the sandbox's variables and working directory; `env` adds
+        variables, and `cwd` replaces the directory. Later changes of `sandbox.env` do not affect
+        the shell.
         """
         return Shell(self._attachment, self._builder, env=env, cwd=cwd)
 
@@ -146,20 +148,20 @@ class Sandbox:
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
     ) -> PythonSession:
-        """One Python interpreter that keeps its state from call to call.
+        """Open a Python session that keeps its state from call to call.
 
         Example:
             with sandbox.python() as session:
                 session.run("rows = [3, 1, 2]")
                 session.run("sorted(rows)").value
 
-        It starts with the sandbox's variables and working directory; `env` is added, `cwd`
-        replaces. Several may live at a time.
+        The interpreter starts with the sandbox's variables and working directory; `env` adds
+        variables, and `cwd` replaces the directory. Several sessions can be open at a time.
         """
         return PythonSession(self._attachment, self._builder, env=env, cwd=cwd)
 
     def usage(self) -> Usage:
-        """What the sandbox uses now, each beside its limit.
+        """Return what the sandbox uses now, each value beside its limit.
 
         Example:
             usage = sandbox.usage()
@@ -168,7 +170,7 @@ class Sandbox:
         return self._attachment.backend.usage()
 
     def kill(self) -> None:
-        """End every process and drop every file. Calling it again does nothing.
+        """End every process and delete every file. Calling it again does nothing.
 
         Example:
             sandbox.kill()

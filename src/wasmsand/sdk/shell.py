@@ -1,12 +1,12 @@
 """`Shell`: one bash that keeps its state between commands, from `sandbox.shell()`.
 
 How it works: an interactive bash (without a terminal, so without prompts, history and job
-control) reads lines from a pipe. For each command it gets two: one that runs the script with
-the command's own standard files, one that tells the exit status on a descriptor of its own
-(`conversation`). A long script goes by a file, so that the line is short: a pipe takes it whole
-or not at all, and no part of a script is ever taken for a line of its own. Interactive, because
-SIGINT then ends the command and not the shell: that is how a time limit leaves the shell usable.
-Background jobs ignore SIGINT: bash without job control starts them so.
+control) reads lines from a pipe. For each command it gets two lines: one runs the script with the
+command's own standard files, the other prints the exit status on a separate descriptor
+(`conversation`). A long script is passed in a file, so that the line is short: a pipe accepts a
+short line completely or not at all, and bash never takes a part of a script for a separate line.
+Bash is interactive because SIGINT then ends the command and not the shell, so the shell stays
+usable after a timeout. Bash without job control starts background jobs so that they ignore SIGINT.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ENDED: Final = "ESRCH: the shell has ended; open another one with sandbox.shell
 
 
 class Shell:
-    """A bash that goes on living: directory, variables, functions and background jobs stay.
+    """A bash session: working directory, variables, functions and background jobs persist.
 
     Example:
         with sandbox.shell() as shell:
@@ -74,7 +74,7 @@ class Shell:
             ended=_ENDED,
         )
         with self._conversation.turn():
-            # What bash says of having no terminal comes before the first status.
+            # Bash complains about the missing terminal before it prints the first status.
             greeting = _Command(_GREETING_MAX)
             limit = arguments.timeout_seconds("timeout_ms", attachment.options.timeout_ms)
             self._run(_PREPARE, greeting, limit)
@@ -84,13 +84,13 @@ class Shell:
 
     @property
     def pid(self) -> int:
-        """The process id of the shell in the sandbox."""
+        """The process ID of the shell in the sandbox."""
         return self._conversation.process.pid
 
     @property
     def closed(self) -> bool:
-        """Whether the shell is known to have ended: by `close`, by a command (`exit`), or with
-        the sandbox."""
+        """Whether the shell is known to have ended: through `close`, through a command (`exit`), or
+        with the sandbox."""
         return self._conversation.closed
 
     def run(
@@ -102,19 +102,20 @@ class Shell:
         on_stdout: TextSink | None = None,
         on_stderr: TextSink | None = None,
     ) -> CommandResult:
-        """Run a script in this shell and return what it printed.
+        """Run a script in this shell, wait for its end and return its result.
 
         Example:
             shell.run("cd project && make", timeout_ms=60_000).exit_code
 
         Arguments and result are those of `sandbox.commands.run`. After `timeout_ms` the script
-        is interrupted, as by Ctrl-C, and the result has exit code 124; the shell, its state and
-        its background jobs stay. Only a script that resists (`trap '' INT`) takes the shell with
-        it, some six seconds later: standard error says so, and `closed` is true.
+        is interrupted, as with Ctrl-C, and the result has exit code 124; the shell, its state and
+        its background jobs remain. If the script ignores the interrupt (`trap '' INT`), the shell
+        is ended about six seconds later: then standard error says so, and `closed` is true.
 
-        Output of background jobs is part of the result of the command during which it is read.
-        Redirections of standard files by `exec` last until the end of `command`. A script that
-        ends the shell (`exit 3`) is a result too; the next `run` raises `CommandError` (ESRCH).
+        Output of background jobs belongs to the result of the command during which it is read.
+        Redirections of standard files with `exec` last until the end of `command`. A script that
+        ends the shell (`exit 3`) returns a result too; the next `run` raises `CommandError`
+        (ESRCH).
 
         One command runs at a time; other threads wait.
         """
@@ -156,7 +157,7 @@ class Shell:
         return f"<Shell pid={self.pid}{' ended' if self.closed else ''}>"
 
     def _source(self, script: str, run: _Command, files: ExitStack) -> str:
-        """The redirection by which bash gets the script."""
+        """The redirection with which bash reads the script."""
         content = script.encode("utf-8", "surrogateescape")
         if len(content) > _INLINE_MAX:
             path = f"/tmp/.wasmsand-script-{run.token}"
@@ -169,7 +170,7 @@ class Shell:
         return f"<<<'{quoted}'"
 
     def _put(self, path: str, content: bytes, files: ExitStack) -> None:
-        """Make a file that lasts as long as `files`."""
+        """Create a file that is removed when `files` closes."""
         self._attachment.backend.write_file(path, content, mode=0o600)
         files.callback(self._remove, path)
 
@@ -181,7 +182,7 @@ class Shell:
                 pass  # the script has removed it
 
     def _run(self, line: str, command: _Command, timeout_seconds: float | None) -> None:
-        """Have bash execute a line, and then tell its status. Needs the turn."""
+        """Let bash execute a line and then print its status. The caller must have the turn."""
         text = f"{line}\n{_tell_status(command.token)}"
         self._conversation.ask(text.encode("utf-8", "surrogateescape"), command, timeout_seconds)
         if command.exit_code is None:
@@ -189,7 +190,7 @@ class Shell:
 
 
 class _Command(SessionRequest):
-    """What one command of a shell has done so far."""
+    """The state of one command of a shell."""
 
     exit_code: int | None = None
 

@@ -78,7 +78,7 @@ def _patient_decoder(most_values: int | None) -> JSONDecoder:
 
 
 def _refuse_constant(word: str) -> NoReturn:
-    raise BadJson(f"not JSON: {word} is no number of JSON")
+    raise BadJson(f"not JSON: {word} is not a JSON number")
 
 
 def _finite(digits: str) -> float:

@@ -165,7 +165,9 @@ _RULES: Final[dict[str, Rule]] = {
     "recvmsg": _recvmsg,
     "signal_take": _fixed((0, 152)),
 }
-_BY_NUMBER: Final = {call.number: _RULES[call.name] for call in SYSTEM_CALLS if call.name in _RULES}
+_BY_NUMBER: Final = {
+    int(call.number): _RULES[call.name] for call in SYSTEM_CALLS if call.name in _RULES
+}
 
 
 def footprint(number: int, words: Words, before: bytes, result: int) -> Ranges:

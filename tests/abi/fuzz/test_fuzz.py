@@ -24,7 +24,7 @@ from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
 from wasmsand.machine import CommandRequest, Machine, MachineOptions
-from wasmsand.machine.guest import Guest
+from wasmsand.machine.thread_driver import ThreadDriver
 
 SEEDS = int(os.environ.get("WASMSAND_FUZZ_SEEDS", SWEEP_SEEDS))
 FIRST = int(os.environ.get("WASMSAND_FUZZ_FIRST", "0"))
@@ -37,12 +37,12 @@ SECONDS_PER_SEED = 0.3
 def record(monkeypatch: pytest.MonkeyPatch) -> LinuxWatch:
     """Watches every system call of every guest."""
     seen = LinuxWatch()
-    original = Guest.syscall
+    original = ThreadDriver.syscall
 
-    def syscall(self: Guest, nr: int, arguments: Arguments) -> int:
+    def syscall(self: ThreadDriver, nr: int, arguments: Arguments) -> int:
         return seen.check(self, nr, arguments, original)
 
-    monkeypatch.setattr(Guest, "syscall", syscall)
+    monkeypatch.setattr(ThreadDriver, "syscall", syscall)
     return seen
 
 
@@ -96,7 +96,6 @@ def check_nothing_is_left(machine: Machine) -> None:
             "processes": [p for p in kernel.processes if p.pid != 1],
             "terminals": kernel.terminals,
             "fifos": kernel.fifos,
-            "fifo opens": kernel.pending_fifo_opens,
             "locks": kernel.locks._inodes,
         }
     assert {name: what for name, what in kept.items() if what} == {}

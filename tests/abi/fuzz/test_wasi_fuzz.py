@@ -23,7 +23,7 @@ from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
 from wasmsand.machine import CommandRequest, Machine, MachineOptions
-from wasmsand.machine.guest import Guest
+from wasmsand.machine.thread_driver import ThreadDriver
 
 SEEDS = int(os.environ.get("WASMSAND_FUZZ_SEEDS", SWEEP_SEEDS))
 FIRST = int(os.environ.get("WASMSAND_FUZZ_FIRST", "0"))
@@ -36,12 +36,12 @@ PROGRAM = b"/usr/bin/fuzz"
 def record(monkeypatch: pytest.MonkeyPatch) -> WasiWatch:
     """Watches every WASI call of every guest."""
     seen = WasiWatch()
-    original = Guest.invoke
+    original = ThreadDriver.invoke
 
-    def invoke(self: Guest, handler: Callable[..., Any], *arguments: int) -> int:
+    def invoke(self: ThreadDriver, handler: Callable[..., Any], *arguments: int) -> int:
         return seen.check(self, handler, arguments, original)
 
-    monkeypatch.setattr(Guest, "invoke", invoke)
+    monkeypatch.setattr(ThreadDriver, "invoke", invoke)
     return seen
 
 
@@ -94,7 +94,7 @@ def test_hostile_calls_harm_neither_host_nor_sandbox(
         with machine.lock:
             machine.kernel.kill_all()
             assert [process.pid for process in machine.kernel.processes] == [1]
-            assert not machine.kernel.pending_fifo_opens
+            assert not machine.kernel.fifos
         machine.close()
         assert not record.wrong
         bugs = [entry.getMessage() for entry in caplog.records if entry.levelno >= logging.ERROR]

@@ -16,11 +16,11 @@ from tests.abi.fuzz.wasi_calls import wasi_footprint
 from wasmsand.abi.linux.table import SYSTEM_CALLS
 from wasmsand.abi.wasi.table import FUNCTIONS
 from wasmsand.engine.protocol import Arguments
-from wasmsand.machine.guest import Guest
+from wasmsand.machine.thread_driver import ThreadDriver
 
 _GIVES_AN_ID = frozenset({"getuid", "geteuid", "getgid", "getegid"})
 """Calls that cannot fail and whose result is any 32-bit word."""
-CALL_NAMES = {call.number: call.name for call in SYSTEM_CALLS}
+CALL_NAMES = {int(call.number): call.name for call in SYSTEM_CALLS}
 FUNCTION_NAMES = {row.handler: row.name for row in FUNCTIONS}
 _WASI_ERRORS = 77
 
@@ -35,21 +35,21 @@ class LinuxWatch:
     seed: int = 0
 
     def check(
-        self, guest: Guest, number: int, arguments: Arguments, call: Callable[..., int]
+        self, driver: ThreadDriver, number: int, arguments: Arguments, call: Callable[..., int]
     ) -> int:
         """Make a call and look at what it did."""
         v = arguments
         words = (v.a, v.b, v.c, v.d, v.e, v.f)
         self.calls[number] += 1
-        instance = guest._instance
+        instance = driver.guest.instance
         before = instance.read(0, instance.memory_size())
-        result = call(guest, number, arguments)
+        result = call(driver, number, arguments)
         lowest = -0x8000_0000 if CALL_NAMES.get(number) in _GIVES_AN_ID else -4095
         if not isinstance(result, int) or not lowest <= result <= 0x7FFF_FFFF:
             self._complain(number, words, f"the result is {result!r}")
         if result >= 0:
             self.succeeded[number] += 1
-        if guest._instance is instance:
+        if driver.guest.instance is instance:
             after = instance.read(0, instance.memory_size())
             changed = unexplained_changes(number, words, before, after, result)
             if changed:
@@ -72,14 +72,14 @@ class WasiWatch:
     seed: int = 0
 
     def check(
-        self, guest: Guest, handler: Callable[..., Any], words: tuple[int, ...], call: Any
+        self, driver: ThreadDriver, handler: Callable[..., Any], words: tuple[int, ...], call: Any
     ) -> int:
         """Make a call and look at what it did."""
         name = FUNCTION_NAMES[handler]
         self.calls[name] += 1
-        instance = guest._instance
+        instance = driver.guest.instance
         before = instance.read(0, instance.memory_size())
-        result: int = call(guest, handler, *words)
+        result: int = call(driver, handler, *words)
         if not isinstance(result, int) or not 0 <= result < _WASI_ERRORS:
             self._complain(name, words, f"the result is {result!r}")
         self.succeeded[name] += not result

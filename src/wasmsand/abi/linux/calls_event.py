@@ -93,16 +93,15 @@ def epoll_pwait(
         raise KernelError(Errno.EINVAL)
     most = min(most, POLL_FDS_MAX)
     context.memory.require(address, most * _EVENT.size)
-    process = context.process
     now = context.kernel.clock.monotonic()
     milliseconds = signed(timeout)
-    if milliseconds >= 0 and process.call_deadline is None:
-        process.call_deadline = now + milliseconds * _MILLISECOND
+    deadline = context.thread.call.deadline
+    if milliseconds >= 0 and deadline is None:
+        deadline = now + milliseconds * _MILLISECOND
     if mask:
         replace_mask_while_waiting(context, mask, size)
-    found = epoll.wait(most, now=now, deadline=process.call_deadline)
+    found = epoll.wait(most, now=now, deadline=deadline)
     context.memory.write(address, b"".join(_EVENT.pack(*event) for event in found))
-    process.call_deadline = None
     if mask:
         restore_mask_after_waiting(context)
     return len(found)
@@ -193,7 +192,7 @@ def signalfd4(context: CallContext, fd: int, mask: int, size: int, flags: int) -
     if signed(fd) == -1:
         stat = context.kernel.anonymous.new(_PRIVATE)
         return _install(
-            context, SignalFile(context.process, wanted, flags & O_NONBLOCK, stat), flags
+            context, SignalFile(context.thread, wanted, flags & O_NONBLOCK, stat), flags
         )
     file = context.file(fd)
     if not isinstance(file, SignalFile):

@@ -51,7 +51,9 @@ def openat(context: CallContext, directory: int, path: int, flags: int, mode: in
     process = context.process
     process.fds.require_room()  # before anything is made or truncated
     base = process.cwd if name.startswith(b"/") else context.directory(directory)
-    file = open_path(context.kernel, process, base, name, flags & ~O_LARGEFILE, mode & 0o7777)
+    file = open_path(
+        context.kernel, context.thread, base, name, flags & ~O_LARGEFILE, mode & 0o7777
+    )
     return process.fds.install(file, close_on_exec=bool(flags & O_CLOEXEC))
 
 

@@ -106,7 +106,7 @@ class _ExecArguments:
                     break
                 if not share:
                     self._places[index] = address
-                    context.process.call_progress = self
+                    context.thread.call.progress = self
                     raise Yield
                 string = memory.read_string(pointer, ARGUMENT_STRING_MAX, Errno.E2BIG)
                 self._left -= len(string) + 5
@@ -131,8 +131,8 @@ def execveat(
     if flags & ~(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW):
         raise KernelError(Errno.EINVAL)
     name = context.memory.read_path(path)
-    process, kernel = context.process, context.kernel
-    reading = process.call_progress
+    process, kernel, call = context.process, context.kernel, context.thread.call
+    reading = call.progress
     if not isinstance(reading, _ExecArguments):
         reading = _ExecArguments(argv, envp)
     arguments, environment = reading.read(context)
@@ -151,7 +151,7 @@ def execveat(
     try:
         return context.execute(program)
     except WouldBlock:  # it is being compiled
-        process.call_progress = reading
+        call.progress = reading
         raise
 
 
@@ -276,9 +276,11 @@ def prctl(context: CallContext, option: int, argument: int) -> int:
         return int(process.dumpable)
     if option == _PR_SET_NAME:
         name = context.memory.read(argument, _NAME_BYTES).split(b"\0", 1)[0]
-        process.name = name[: _NAME_BYTES - 1]
+        context.thread.name = name[: _NAME_BYTES - 1]
+        if context.thread.tid == process.pid:
+            process.name = context.thread.name
         return 0
     if option == _PR_GET_NAME:
-        context.memory.write(argument, process.name.ljust(_NAME_BYTES, b"\0"))
+        context.memory.write(argument, context.thread.name.ljust(_NAME_BYTES, b"\0"))
         return 0
     raise KernelError(Errno.EINVAL, f"prctl {option}")

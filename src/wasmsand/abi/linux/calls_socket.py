@@ -106,8 +106,7 @@ def accept4(context: CallContext, fd: int, address: int, length_at: int, flags: 
     listener = socket_at(context, fd)
     require_address_room(context, address, length_at)
     context.process.fds.require_room()
-    with_deadline(context, listener.receive_timeout_ns)
-    accepted = timed(context, lambda: listener.accept(False))
+    accepted = timed(context, listener.receive_timeout_ns, lambda: listener.accept(False))
     accepted.flags |= flags & O_NONBLOCK
     new = context.process.fds.install(accepted, close_on_exec=bool(flags & O_CLOEXEC))
     if accepted.remote is not None:
@@ -131,8 +130,7 @@ def connect(context: CallContext, fd: int, address: int, length: int) -> int:
         return 0
     found.owner = naming.owner_of(context.process)
     target = naming.find(context.process, found, wanted)
-    with_deadline(context, found.send_timeout_ns)
-    timed(context, lambda: found.connect(wanted, target))
+    timed(context, found.send_timeout_ns, lambda: found.connect(wanted, target))
     return 0
 
 
@@ -160,27 +158,21 @@ def shutdown(context: CallContext, fd: int, how: int) -> int:
     return 0
 
 
-def with_deadline(context: CallContext, timeout_ns: int) -> None:
-    """Start the timeout (SO_RCVTIMEO, SO_SNDTIMEO) of this call, unless an earlier try has."""
-    process = context.process
-    if timeout_ns and process.call_deadline is None:
-        process.call_deadline = context.kernel.clock.monotonic() + timeout_ns
-
-
-def timed(context: CallContext, attempt: Callable[[], Result]) -> Result:
-    """Make an attempt; EAGAIN if it would have to wait past the deadline."""
-    process = context.process
-    deadline = process.call_deadline
+def timed(context: CallContext, timeout_ns: int, attempt: Callable[[], Result]) -> Result:
+    """Make an attempt; EAGAIN when it has waited for `timeout_ns` (SO_RCVTIMEO or SO_SNDTIMEO;
+    0 is for ever) over all tries."""
     try:
-        result = attempt()
+        return attempt()
     except WouldBlock as block:
-        if deadline is None:
+        if not timeout_ns:
             raise
-        if context.kernel.clock.monotonic() >= deadline:
+        now = context.kernel.clock.monotonic()
+        deadline = context.thread.call.deadline
+        if deadline is None:
+            deadline = now + timeout_ns
+        if now >= deadline:
             raise KernelError(Errno.EAGAIN) from None
         raise WouldBlock(block.queues, deadline) from None
-    process.call_deadline = None
-    return result
 
 
 def setsockopt(

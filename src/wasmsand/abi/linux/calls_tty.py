@@ -82,7 +82,7 @@ def _set_settings_and_flush(context: CallContext, terminal: Terminal, address: i
 
 def _change_settings(context: CallContext, terminal: Terminal, address: int, *, flush: bool) -> int:
     wanted = context.memory.read(address, Termios.SIZE)
-    groups.require_foreground_to_change(context.kernel, context.process, terminal)
+    groups.require_foreground_to_change(context.kernel, context.thread, terminal)
     if flush:
         terminal.discipline.flush_input()
     terminal.discipline.change(wanted)
@@ -111,7 +111,7 @@ def _get_foreground(context: CallContext, terminal: Terminal, address: int) -> i
 
 def _set_foreground(context: CallContext, terminal: Terminal, address: int) -> int:
     group = signed(context.memory.read_u32(address))
-    groups.set_foreground(context.kernel, context.process, terminal, group)
+    groups.set_foreground(context.kernel, context.thread, terminal, group)
     return 0
 
 

@@ -48,11 +48,11 @@ def random_get(context: WasiContext, address: int, size: int) -> int:
     """Fill a buffer with random bytes. A long one is filled in steps, between which other
     processes get their turn and this one can be ended."""
     context.memory.require(address, size)
-    process = context.process
-    done = process.call_done
+    call = context.thread.call
+    done = call.done
     step = min(size - done, IO_CHUNK)
     context.memory.write(address + done, context.kernel.random(step))
     if done + step < size:
-        process.call_done = done + step
+        call.done = done + step
         raise Yield
     return 0

@@ -20,6 +20,7 @@ class WasiContext(ProcessContext):
         """`owner` is the process as every ABI knows it."""
         self.kernel = owner.kernel
         self.process = owner.process
+        self.thread = owner.thread
         self.memory = owner.memory
         self.descriptors = start_descriptors(self.kernel, self.process)
         self._owner = owner

@@ -117,7 +117,7 @@ async def signal(call: Call[None, SendSignal]) -> Done:
     """`POST /v1/sandboxes/{sandbox}/processes/{pid}/signal`"""
     backend, word = call.entry.sandbox.backend, call.part("pid")
     if not word.isdecimal() or len(word) > 10:
-        raise ApiFailure(400, "invalid_value", f"a pid is a number, not {word[:64]!r}")
+        raise ApiFailure(400, "invalid_value", f"pid must be a number, not {word[:64]!r}")
     await call.in_file_thread(lambda: backend.signal(int(word), call.body.signal))
     return Done()
 

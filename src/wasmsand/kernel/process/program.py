@@ -175,7 +175,7 @@ def become(kernel: Kernel, process: Process, program: Program) -> None:
     process.argument_cost = cost
     process.fds.close_for_exec()
     process.signals.reset_for_exec()
-    process.name = program.name
+    process.name = process.first_thread.name = program.name
     process.executable = program.path
     process.argv = program.argv
     process.environ = program.environ

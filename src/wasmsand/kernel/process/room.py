@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 def is_detached(kernel: Kernel, process: Process) -> bool:
     """Whether the host started neither the process nor any of its living ancestors below init."""
     init = kernel.init
-    root = process.leader
+    root = process
     while root.parent is not None and root.parent is not init:
         root = root.parent
     return root.pid != root.job
@@ -39,7 +39,7 @@ def end_largest_detached(kernel: Kernel) -> int:
             found.setdefault(process.job, []).append(process)
     if not found:
         return 0
-    victims = max(found.values(), key=lambda group: sum(max(1, len(p.threads)) for p in group))
+    victims = max(found.values(), key=lambda group: sum(len(p.threads) for p in group))
     for process in victims:
         kernel.exit(process, Signal.SIGKILL)
     return len(victims)

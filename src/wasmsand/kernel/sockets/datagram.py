@@ -24,6 +24,7 @@ from wasmsand.kernel.limits import (
     DATAGRAM_COST,
     DATAGRAM_MAX,
     DATAGRAM_SOCKET_COST,
+    MESSAGES_MAX,
     SOCKET_QUEUE_BYTES,
 )
 from wasmsand.kernel.sockets.address import (
@@ -179,8 +180,12 @@ class DatagramSocket(Socket):
         return self._held + size + DATAGRAM_COST <= SOCKET_QUEUE_BYTES
 
     def _put(self, message: Message) -> None:
+        network = self.network
+        if network.messages >= MESSAGES_MAX:
+            raise KernelError(Errno.ENOBUFS, f"{MESSAGES_MAX} messages wait to be received")
         size = len(message.data) + DATAGRAM_COST
-        self.network.ledger.add_queued(size)
+        network.ledger.add_queued(size)
+        network.messages += 1
         self._messages.append(message)
         self._held += size
         if message.rights is not None:
@@ -199,6 +204,7 @@ class DatagramSocket(Socket):
         message = self._messages.popleft()
         size = len(message.data) + DATAGRAM_COST
         self._held -= size
+        self.network.messages -= 1
         self.network.ledger.drop_queued(size)
         self.changed.wake()
         return message
@@ -238,6 +244,7 @@ class DatagramSocket(Socket):
         return bits
 
     def release(self) -> None:
+        self.network.messages -= len(self._messages)
         while self._messages:
             rights = self._messages.popleft().rights
             if rights is not None:
@@ -248,7 +255,7 @@ class DatagramSocket(Socket):
         if target is not None and target._target is self:
             target._target = None  # its next message is refused
             target.changed.wake()
-        self.changed.wake()  # who waits for room is told that there is nobody
+        self.changed.wake()  # senders that wait for room see that the receiver is gone
         self.network.forget(self, None if self.is_unix else self.network.udp)
 
 

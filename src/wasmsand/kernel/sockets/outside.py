@@ -95,6 +95,7 @@ class OutsideEnd:
         """The connection could not be made, or broke off: the guest's connect(2), or its next
         call, is told `error`. Closes this end."""
         socket, established = self._socket, self._to_guest is not None
+        self.finish()
         self._give_back()
         if socket is None:
             return

@@ -1,9 +1,9 @@
-"""The cost of calls, by both guest ABIs: `python -m bench.calls`.
+"""The cost of a call in each guest ABI: `python -m bench.calls`.
 
-The same small programs, in WebAssembly text, once as guests of the Linux ABI and once of
-WASI preview 1. Rules: the cost of one call is the difference between 2N calls and N, so
-that starting the program cancels out; time is CPU time of this whole process, which other
-load of the machine hardly changes; both ABIs take turns, and the table shows medians.
+Each small program exists twice, in WebAssembly text: as a guest of the Linux ABI and as a guest
+of WASI preview 1. Rules: the cost of one call is the difference between 2N calls and N, so that
+the program's start cancels out; times are CPU time of this whole process, which other load on the
+machine hardly changes; both ABIs take turns, and the table shows medians.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ CALLS: dict[str, tuple[str, str]] = {
     ),
     "open and close a file": (_LINUX_OPEN, _WASI_OPEN),
 }
-"""What is measured: the call by the Linux ABI, and by WASI."""
+"""Each call as statements for the Linux ABI and for WASI."""
 
 
 def _repeated(body: str, turns: int) -> str:
@@ -139,7 +139,7 @@ def _wasi_copy(size: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: what it says of each ABI, and how many times more WASI costs."""
+    """One line of the table: the figure of each ABI, and WASI's cost divided by Linux's."""
 
     name: str
     linux: str
@@ -148,7 +148,7 @@ class Row:
 
 
 class Bench:
-    """A machine with the programs that are measured."""
+    """A machine with the programs to measure."""
 
     def __init__(self, cache: Path) -> None:
         self._programs: dict[str, bytes] = {}
@@ -162,7 +162,7 @@ class Bench:
         self._builder.add_file(b"/usr/bin/" + name.encode(), wat_to_wasm(wat), 0o755)
 
     def seconds(self, name: str, source: str, target: str) -> float:
-        """CPU time of one run with these files as standard input and output."""
+        """CPU seconds of one run, with these files as standard input and output."""
         if self._machine is None:
             limits = Limits(fs_limit_bytes=1 << 30)
             self._machine = Machine(
@@ -173,7 +173,7 @@ class Bench:
 
 
 def run_between(machine: Machine, name: str, source: str, target: str) -> float:
-    """CPU time of a program whose standard files are these."""
+    """CPU seconds of a program that runs with these standard files."""
     ended = threading.Event()
     with machine.lock:
         opener = machine.kernel.new_process(machine.identity, machine.kernel.namespace.root, ())
@@ -206,7 +206,7 @@ def measure(rounds: int, say: Callable[[str], None]) -> list[Row]:
             say(name)
             rows.append(_call_row(bench, name, number, rounds))
         for size in (4096, _BUFFER_BYTES):
-            say(f"copy by {size} bytes")
+            say(f"copy {size} bytes at a time")
             rows.append(_copy_row(bench, size, rounds))
         return rows
 
@@ -215,7 +215,7 @@ def _call_row(bench: Bench, name: str, number: int, rounds: int) -> Row:
     source, target = "/dev/zero", "/dev/null"
     times: dict[str, list[float]] = {"l": [], "w": []}
     for abi in times:
-        bench.seconds(f"{abi}{number}-1", source, target)  # compiled and warm
+        bench.seconds(f"{abi}{number}-1", source, target)  # compile and warm up
     for _ in range(rounds):
         for abi, found in times.items():
             once = bench.seconds(f"{abi}{number}-1", source, target)
@@ -231,7 +231,7 @@ def _copy_row(bench: Bench, size: int, rounds: int) -> Row:
         for abi, found in times.items():
             found.append(bench.seconds(f"{abi}-copy-{size}", "/tmp/bulk", "/tmp/copied"))
     linux, wasi = (statistics.median(found) for found in times.values())
-    name = f"copy a file by {size // 1024} KiB"
+    name = f"copy a file, {size // 1024} KiB at a time"
     return Row(name, _rate(linux), _rate(wasi), wasi / linux)
 
 

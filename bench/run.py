@@ -108,7 +108,7 @@ def _measure(
 
 
 def _in_image(cases: Sequence[Case], progress: Console) -> list[Case]:
-    """Without those of programs that were not built, which is told."""
+    """The cases whose programs are in the image; prints a line about each other one."""
     recipes = load_recipes(RECIPES, ROOT)
     built = {program.name for program in image_programs()}
     present = {
@@ -117,7 +117,7 @@ def _in_image(cases: Sequence[Case], progress: Console) -> list[Case]:
     chosen = []
     for case in cases:
         if isinstance(case, ProgramRun) and case.needs not in present:
-            progress.print(f"left out, {case.needs} is not in the image: {case.name}")
+            progress.print(f"skipped: {case.name} ({case.needs} is not in the image)")
         else:
             chosen.append(case)
     return chosen

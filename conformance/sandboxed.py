@@ -1,7 +1,7 @@
 """The sandbox's side: a machine of its own for each test.
 
-Owns putting a tree into an image. Rules: the image is made once and shared, as images are;
-/dev/shm is a second file system, as on Linux, because tests move files between two.
+Owns how a tree is put into an image. Rules: the image is made once and shared by all machines;
+/dev/shm is a second file system, as on Linux, because tests move files between file systems.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from wasmsand.machine.terminal import SandboxTerminal
 
 _FOLDER = "/tmp/suite"
 _OPTIONS = MachineOptions(limits=Limits(fs_limit_bytes=1 << 30))
-"""Tests expect a disk of an ordinary size: some write hundreds of megabytes."""
+"""Tests expect a disk of ordinary size: some write hundreds of megabytes."""
 
 
 class SandboxArea:
@@ -41,7 +41,7 @@ class SandboxArea:
     def run(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float
     ) -> Ended:
-        """See `Area.run`; what a test leaves running ends with the machine."""
+        """See `Area.run`; processes that a test leaves behind end with the machine."""
         began = time.monotonic()
         terminal = self._machine.open_terminal(CommandRequest(tuple(argv), env, cwd))
         threading.Thread(target=_discard, args=(terminal,), daemon=True).start()
@@ -54,7 +54,7 @@ class SandboxArea:
         files = self._machine.files
         kept = {}
         for entry in files.list(self.results):
-            # A process left behind by the test may still be tidying up.
+            # A process that the test left behind may still be removing files.
             with suppress(KernelError):
                 kept[entry.name] = files.read(f"{self.results}/{entry.name}")
         return kept
@@ -72,7 +72,7 @@ def sandbox_area(image: FrozenTree) -> Iterator[SandboxArea]:
 
 
 def image_with(tree: Path) -> FrozenTree:
-    """The user space with a copy of `tree` where `SandboxArea` has it."""
+    """The user space with a copy of `tree` at `SandboxArea.tree`."""
     machine = Machine()
     namespace = machine.kernel.namespace
     user = machine.identity.credentials()

@@ -1,11 +1,10 @@
-"""Checks that imports point downwards only.
+"""Checks that imports only point downwards.
 
-The rules are the table "Layers" of docs/architecture.md, read from that file, so that
-the picture and the check cannot differ. Four more rules, which the same page states:
-only the engine knows a WebAssembly runtime or foreign functions (but `confinement` makes
-system calls by ctypes); only `engine/choosing.py` knows which engines there are; and the kernel
-has neither threads nor a way to the host's network and processes. Exit status 1 and one line
-per broken rule.
+It reads the rules from the table "Layers" in docs/architecture.md, so that document and check
+cannot differ. The same page states four more rules: only the engine imports a WebAssembly runtime
+or foreign functions (but `confinement` makes system calls with ctypes); only `engine/choosing.py`
+imports the engines; the kernel has no threads; and it has no access to the host's network and
+processes. The check prints one line per broken rule, and then exits with status 1.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ OUTSIDE_MODULES = frozenset(
     {"socket", "_socket", "socketserver", "ssl", "_ssl", "http", "urllib", "ftplib", "smtplib",
      "subprocess", "_posixsubprocess", "pty"}
 )  # fmt: skip
-"""The host's network and processes."""
+"""Modules for the host's network and processes."""
 ENGINES = ("engine.wasmtime",)
-"""Packages of engines."""
+"""The packages of engines."""
 CHOOSER = "engine.choosing"
-"""The one module beside them that may import them."""
+"""The only other module that may import them."""
 
 
 class TableError(Exception):
@@ -40,7 +39,7 @@ class TableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One row of the table: module names are relative to the package, as `engine.protocol`."""
+    """One row of the table; module names are relative to the package, like `engine.protocol`."""
 
     name: str
     may_import: tuple[str, ...]
@@ -48,14 +47,14 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """One import statement's target."""
+    """The target of one import statement."""
 
     target: str
     line: int
 
 
 def read_layers(document: str) -> dict[str, Layer]:
-    """The table's rows, from top to bottom, by the name of their package's first part."""
+    """The rows of the table, from top to bottom, by the first part of their package's name."""
     rows: list[tuple[str, str]] = []
     lines = iter(document.splitlines())
     for line in lines:
@@ -81,13 +80,13 @@ def read_layers(document: str) -> dict[str, Layer]:
             allowed = tuple(word.strip().strip("`") for word in words.split(","))
         unknown = [name for name in allowed if name.split(".")[0] not in names]
         if unknown:
-            raise TableError(f"{package} may import {unknown}, which is no layer")
+            raise TableError(f"{package} may import {unknown}, which is not a layer")
         layers[package] = Layer(package, allowed)
     return layers
 
 
 def imports_of(tree: ast.Module, module: str, is_package: bool) -> Iterator[Import]:
-    """Every module that `tree` imports, wherever the statement stands, in absolute form."""
+    """The absolute names of all modules that `tree` imports, at any place."""
     parts = module.split(".")
     package = parts if is_package else parts[:-1]
     for node in ast.walk(tree):
@@ -104,12 +103,12 @@ def imports_of(tree: ast.Module, module: str, is_package: bool) -> Iterator[Impo
 
 
 def is_within(module: str, ancestor: str) -> bool:
-    """Whether `module` is `ancestor` or lies in it."""
+    """Whether `module` is `ancestor` or inside it."""
     return module == ancestor or module.startswith(f"{ancestor}.")
 
 
 def complaints(source: Path, layers: dict[str, Layer]) -> Iterator[str]:
-    """What is wrong with the package below `source` (the directory that holds it)."""
+    """The broken rules in the package; `source` is the directory that contains it."""
     for path in sorted((source / PACKAGE).rglob("*.py")):
         relative = path.relative_to(source).with_suffix("")
         parts = list(relative.parts)
@@ -144,7 +143,7 @@ def _problem(inside: list[str], target: str, layers: dict[str, Layer]) -> str | 
         if is_within(wanted, engine) and not is_within(here, engine) and here != CHOOSER:
             return f"ask {PACKAGE}.{CHOOSER} for an engine: nothing else imports {engine}"
     if top in ("", "__main__", "cli"):
-        # The package's root gives out names; the command stands above everything.
+        # The package's root re-exports names; the command is above everything.
         return None
     if top not in layers:
         return f"{PACKAGE}.{top} is not in the table of layers in docs/architecture.md"

@@ -1,7 +1,7 @@
 """Shows the examples of docstrings as code, in the documentation site (`make docs`).
 
-In this code base an example is a paragraph `Example:` with indented lines below it, which
-Markdown would take for more of the paragraph. Loaded by mkdocs.yml.
+In this code base an example is a paragraph `Example:` with indented lines below it. Markdown would
+treat these lines as text of the paragraph. mkdocs.yml loads this module.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Writes src/wasmsand/sdk/async_sandbox.py: the asynchronous API, from the blocking one.
+"""Generates src/wasmsand/sdk/async_sandbox.py, the asynchronous API, from the blocking one.
 
-Every public class of the SDK that waits for something gets a twin with the same methods, which
-calls it on a thread (`wasmsand.sdk.async_calls`). So both have one implementation, and one
-documentation. `--check` writes nothing, and fails if the file is not what would be written.
+Every public class of the SDK that waits gets a twin with the same methods, which calls the class
+on a thread (`wasmsand.sdk.async_calls`). So both share one implementation and one documentation.
+`--check` writes nothing, and fails if the file is out of date.
 
-Rules: a method that blocks becomes a coroutine; one that returns an iterator returns an
-asynchronous one; properties and the environment, which never wait, stay as they are. Examples
-of docstrings are left out: they are of the blocking API; each class has one of its own here.
+Rules: a method that blocks becomes a coroutine; a method that returns an iterator returns an
+asynchronous one; properties and the environment, which never wait, stay the same. The examples in
+docstrings show the blocking API, so they are dropped; `TWINS` has an example for each class.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Twin:
     module: str
     name: str
     document: str
-    """The docstring of the twin: its example."""
+    """The docstring of the twin, with its example."""
     give_back: str = ""
-    """The method that frees an object which a cancelled task will never get."""
+    """The method that frees an object that a cancelled task will never receive."""
     in_turns: tuple[str, ...] = ()
-    """Methods of which one goes on at a time, and goes on if its task is cancelled."""
+    """Methods that run one at a time, and continue if their task is cancelled."""
 
     @property
     def twin(self) -> str:
@@ -203,7 +203,7 @@ NOT_ENTERED = (
 
 
 def generate() -> str:
-    """The text of the module, before it is formatted."""
+    """The text of the module, before formatting."""
     parts = [HEADER]
     for twin in TWINS:
         tree = ast.parse((SDK / f"{twin.module}.py").read_text(encoding="utf-8"))
@@ -239,7 +239,7 @@ def _is_function(node: ast.stmt, name: str) -> bool:
 
 
 def _sandbox_attributes(source: ast.ClassDef) -> Iterator[str]:
-    """Attributes with their docstrings, in the twin's types."""
+    """The attributes with their docstrings, with the types of the twin."""
     for node in source.body:
         if isinstance(node, ast.AnnAssign):
             assert isinstance(node.target, ast.Name)
@@ -356,7 +356,7 @@ def _signature(node: ast.FunctionDef) -> str:
 
 
 def _arguments(node: ast.FunctionDef) -> str:
-    """How the blocking method is called with what the twin got."""
+    """The arguments with which the twin calls the blocking method."""
     words = [argument.arg for argument in node.args.args[1:]]
     for argument in node.args.kwonlyargs:
         value = argument.arg
@@ -377,10 +377,10 @@ def _returns(node: ast.FunctionDef) -> str:
 
 
 def _types(text: str) -> str:
-    """Types of the blocking API as those of the twin."""
+    """The types of the blocking API, translated to those of the twin."""
     text = re.sub(r"(?<!\w)TextSink\b", "AsyncTextSink", text)
     text = re.sub(r"(?<!\w)Iterator\[", "AsyncIterator[", text)
-    if "Callable" in text:  # what `make` and `setup` of a pool get is a blocking sandbox
+    if "Callable" in text:  # `make` and `setup` of a pool get a blocking sandbox
         return text
     for name in BY_NAME:
         text = re.sub(rf"(?<![\w.]){name}(?![\w(])", f"Async{name}", text)
@@ -388,7 +388,7 @@ def _types(text: str) -> str:
 
 
 def _document(node: ast.FunctionDef) -> Iterator[str]:
-    """The docstring, without its examples."""
+    """The docstring without its examples."""
     text = ast.get_docstring(node)
     if text is None:
         return
@@ -400,7 +400,7 @@ def _document(node: ast.FunctionDef) -> Iterator[str]:
 
 
 def formatted(text: str) -> str:
-    """As `ruff format` would have it."""
+    """The text as `ruff format` formats it."""
     command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(TARGET), "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 
@@ -408,13 +408,15 @@ def formatted(text: str) -> str:
 def main() -> int:
     """Write the module, or check it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if outdated")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail if the file is out of date"
+    )
     arguments = parser.parse_args()
     text = formatted(generate())
     if not arguments.check:
         TARGET.write_text(text, encoding="utf-8")
     elif not TARGET.is_file() or TARGET.read_text(encoding="utf-8") != text:
-        print(f"{TARGET.relative_to(ROOT)} is outdated: run python scripts/make_async.py")
+        print(f"{TARGET.relative_to(ROOT)} is out of date: run python scripts/make_async.py")
         return 1
     return 0
 

@@ -1,7 +1,7 @@
-"""Calls of a guest, by both ABIs: the fuzzing guests of `tests/abi/fuzz` do what an input says.
+"""A guest's calls, in both ABIs: the guests of `tests/abi/fuzz` make the calls that an input lists.
 
-An input is a first byte (user and streams) and the records that the guest reads. Rules: every
-call is watched (`tests/abi/fuzz/watching.py`); afterwards the machine has given everything back
+An input is one byte, which chooses user and streams, and the records that the guest reads. Rules:
+`tests/abi/fuzz/watching.py` checks every call; afterwards the machine has given everything back
 and still runs programs, unless root has destroyed them.
 """
 
@@ -25,7 +25,7 @@ from wasmsand.machine import CommandRequest, Machine
 from wasmsand.machine.thread_driver import ThreadDriver
 
 _SECONDS: Final = 0.3
-"""A sequence that sleeps or stops itself is ended then."""
+"""Ends a sequence that sleeps or stops itself."""
 _CALLS: Final = 60
 _ROOT, _TERMINAL = 1, 2
 
@@ -34,12 +34,12 @@ class _Calls(Target):
     program: ClassVar[bytes]
     file: ClassVar[str]
     record: ClassVar[int]
-    """Bytes of one."""
+    """The size of one record."""
     longest = 1 + linux_guest.OPS_SIZE // 4
 
     @abstractmethod
     def some_calls(self, seed: int, length: int) -> bytes:
-        """Records of a new sequence."""
+        """The records of a new sequence."""
 
     def mutate(self, random: Random, data: bytes, other: bytes) -> bytes:
         flags, size = data[:1], self.record
@@ -92,7 +92,7 @@ class _Calls(Target):
 
     @abstractmethod
     def check_watched(self) -> None:
-        """Raises `Finding` for a call that did what it must not."""
+        """Raise `Finding` for a call that did what it must not do."""
 
     def _on_a_terminal(self, machine: Machine) -> None:
         terminal = machine.open_terminal(CommandRequest((self.program.decode(), "x"), {}, "/tmp"))

@@ -1,7 +1,7 @@
-"""Modules of a guest: mutated WebAssembly is refused or runs, and harms nobody.
+"""A guest's own modules: mutated WebAssembly is refused, or runs and harms nobody.
 
-Rules: a module that cannot be loaded is a `KernelError`; one that runs ends by itself or by its
-time; afterwards the machine has given everything back and runs programs.
+Rules: a module that cannot be loaded causes a `KernelError`; one that runs ends by itself or at its
+time limit; afterwards the machine has given everything back and still runs programs.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Modules(Target):
             try:
                 module = wat_to_wasm(text)
             except Exception:
-                continue  # wants a feature that this engine has not
+                continue  # needs a feature that this engine lacks
             if len(module) <= self.longest:
                 yield module
 
@@ -97,7 +97,7 @@ class Modules(Target):
 
 
 def _sections(module: bytes) -> list[bytes]:
-    """The sections of a module, as far as their sizes make sense."""
+    """The sections of a module, up to the first invalid size."""
     found, place = [], 8
     while place < len(module):
         start, place, size, shift = place, place + 1, 0, 0
@@ -113,7 +113,7 @@ def _sections(module: bytes) -> list[bytes]:
 
 
 def _with_section(random: Random, data: bytes, other: bytes) -> bytes:
-    """One section replaced by that of another module, its size made right."""
+    """One section replaced by that of another module, with its size corrected."""
     mine, theirs = _sections(data), _sections(other)
     if not mine or not theirs:
         return data

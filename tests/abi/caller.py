@@ -1,20 +1,20 @@
 """System calls made by a test instead of by a WebAssembly program.
 
-`Caller` is the machine's own driver, dispatcher and guest (waiting, signals, vfork), over the
-real kernel and the real table of calls; only the engine below it is Python: `PythonInstance`
-is a memory that a test fills and reads. So a test can make one call, look at the result,
-and go on. A call that blocks is made on a thread of its own (`Caller.begin`).
+`Caller` is the machine's own driver, dispatcher and guest (waiting, signals, vfork), over the real
+kernel and the real table of calls. Only the engine below is Python: `PythonInstance` is a memory
+that a test fills and reads. So a test can make one call, look at the result, and continue. A call
+that blocks runs on a thread of its own (`Caller.begin`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import threading
-import time
 from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Any, NamedTuple
 
+from tests.waiting import wait_until
 from wasmsand.abi.context import ProcessEnded
 from wasmsand.abi.linux.table import SYSTEM_CALLS
 from wasmsand.abi.memory import GuestMemory
@@ -48,7 +48,7 @@ NUMBERS = {call.name: call.number for call in SYSTEM_CALLS}
 AT_FDCWD = -100
 
 calls_made: set[str] = set()
-"""Names of the calls made since the last `clear`: what a test really covers."""
+"""The names of the calls made since the last `clear`: what a test really covers."""
 
 
 class CallArguments(NamedTuple):
@@ -112,14 +112,14 @@ class PythonInstance:
 
 
 class CopyingInstance(PythonInstance):
-    """The same, but its memory is reached by copies only, as that of a browser is."""
+    """The same, but its memory can only be copied, as in a browser."""
 
     def memory_view(self) -> None:
         return None
 
 
 class PythonThreads:
-    """Threads that are tests, in one memory."""
+    """Threads in one memory, whose programs are tests."""
 
     def new_thread(self, program: Instance, stack_pointer: int, argument: int) -> PythonInstance:
         assert isinstance(program, PythonInstance)
@@ -145,7 +145,7 @@ class PythonModule:
 
 
 class PythonEngine:
-    """An `Engine` that runs nothing; content that is not just the magic is refused."""
+    """An `Engine` that runs nothing; it refuses modules that are more than the magic."""
 
     def __init__(
         self, kind: type[PythonInstance] = PythonInstance, *, threads: bool = True
@@ -184,7 +184,7 @@ class PythonEngine:
 
 
 class Sandbox:
-    """A kernel and its lock, with processes that are tests."""
+    """A kernel and its lock, with processes whose programs are tests."""
 
     def __init__(
         self,
@@ -220,7 +220,7 @@ class Sandbox:
 
 
 class Pending:
-    """A call that was made on a thread of its own."""
+    """A call that runs on a thread of its own."""
 
     def __init__(self, caller: Caller, name: str, arguments: tuple[int | bytes, ...]) -> None:
         self._caller = caller
@@ -236,25 +236,17 @@ class Pending:
 
     def is_blocked(self) -> bool:
         """Wait until the caller sleeps; false if the call ended instead."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            if self._results:
-                return False
-            if self._caller.process.state is ProcessState.SLEEPING:
-                return True
-            time.sleep(0.0005)
-        raise AssertionError("the call neither blocks nor ends")
+        return self._comes_to(lambda: self._caller.process.state is ProcessState.SLEEPING)
 
     def is_stopped(self) -> bool:
         """Wait until the caller is stopped; false if the call ended instead."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            if self._results:
-                return False
-            if self._caller.process.stopped:
-                return True
-            time.sleep(0.0005)
-        raise AssertionError("the caller is neither stopped nor back")
+        return self._comes_to(lambda: self._caller.process.stopped)
+
+    def _comes_to(self, state: Callable[[], bool]) -> bool:
+        wait_until(
+            lambda: self._results or state(), "the call neither blocks nor ends", pause=0.0005
+        )
+        return not self._results
 
     def ended(self, within: float = 0.0) -> bool:
         self._thread.join(within)
@@ -376,14 +368,14 @@ class Caller(ThreadDriver):
         return Pending(self, name, arguments)
 
     def exit(self, code: int = 0) -> None:
-        """exit_group, and what the thread would do then."""
+        """Call exit_group, and do what the thread would do afterwards."""
         try:
             self.call("exit_group", code)
         except ProcessEnded:
             self.guest.instance.close()
 
     def fork(self) -> Caller:
-        """What the fork import does, with the memory copied by Python."""
+        """Fork as the `fork` import does; Python copies the memory."""
         instance = type(self._python)(len(self.space))
         instance.space[:] = self.space
         with self._lock:
@@ -392,7 +384,7 @@ class Caller(ThreadDriver):
         caller._next = self._next
         return caller
 
-    # Short forms of what most tests need.
+    # Shortcuts for most tests.
 
     def open(self, path: bytes, flags: int, mode: int = 0o644) -> int:
         return self.ok("openat", AT_FDCWD, path, flags, mode)
@@ -411,7 +403,7 @@ class Caller(ThreadDriver):
         return self.get(address, self.ok("read", fd, address, count))
 
     def make_file(self, path: bytes, content: bytes = b"", mode: int = 0o644) -> bytes:
-        """Make a file; its path."""
+        """Make a file; returns its path."""
         fd = self.open(path, 0o101 | 0o1000, mode)
         self.write(fd, content)
         self.ok("close", fd)

@@ -43,7 +43,7 @@ def test_everything_inside_can_be_read_and_written(
 
 
 @pytest.mark.parametrize("address", [SIZE - 3, SIZE - 1, *BEYOND])
-def test_what_reaches_beyond_the_end_is_efault_and_changes_nothing(
+def test_an_access_beyond_the_end_is_efault_and_changes_nothing(
     memory: GuestMemory, instance: PythonInstance, address: int
 ) -> None:
     before = bytes(instance.space)

@@ -39,7 +39,7 @@ def test_a_row_says_what_its_handler_does(call: object) -> None:
 
 
 def promised_calls() -> set[str]:
-    """The calls that tests of this directory name in their `syscalls` markers."""
+    """The calls that tests in this directory name in their `syscalls` markers."""
     found = set()
     for path in HERE.glob("test_*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

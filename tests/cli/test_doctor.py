@@ -1,4 +1,4 @@
-"""`wasmsand doctor`, and what is said when the user space is missing or damaged."""
+"""`wasmsand doctor`, and the messages if the user space is missing or damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`wasmsand python`: the sandbox's Python, as if it were a local one."""
+"""`wasmsand python` runs the sandbox's Python as if it were a local one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_code_is_read_from_standard_input() -> None:
     assert wasmsand("python", stdin=b"print(6 * 7)").stdout == b"42\n"
 
 
-def test_without_python_it_says_so() -> None:
+def test_a_missing_python_is_reported() -> None:
     result = wasmsand("python", "--env", "PATH=/nowhere", "-c", "print(1)")
     assert result.returncode == 125
     assert result.stderr == (

@@ -1,4 +1,4 @@
-"""`wasmsand run`: as if the command were a local one."""
+"""`wasmsand run` acts as if the command were a local one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a script in a sandbox of its own."""
+"""Runs a script in a sandbox of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wasmsand.machine import CommandRequest, Machine
 
 
 def run_sandboxed(script: str, directory: str) -> Outcome:
-    """Run a script in a new directory with this path."""
+    """Run a script in a new directory at this path."""
     machine = Machine()
     try:
         machine.files.mkdir(directory)

@@ -9,7 +9,7 @@ from wasmsand.engine.compile_orders import CompileCancellation, CompileLimits, C
 from wasmsand.kernel.limits import COMPILED_BYTES_MAX, MIB, MODULE_SHAPE_MAX
 
 NO_LIMITS = dict.fromkeys(MODULE_SHAPE_MAX, 1 << 40)
-"""Of shape: so that the limits of the worker process are what ends a compilation."""
+"""No limits on shape, so that the limits of the worker process end a compilation."""
 
 
 def order(

@@ -1,4 +1,4 @@
-"""Compiled modules on disk: found, replaced when damaged, done without when impossible."""
+"""Compiled modules on disk: found, replaced if damaged, and dispensed with if impossible."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_damaged_entry_is_compiled_again_and_replaced(
     run(new_engine(), never)
 
 
-def test_entries_of_another_setup_are_not_looked_at(
+def test_entries_of_another_setup_are_ignored(
     new_engine: Callable[[], WasmtimeEngine], tmp_path: Path
 ) -> None:
     run(new_engine(), Source())

@@ -134,7 +134,7 @@ def test_a_child_equals_its_parent_in_every_used_byte(
 
 
 def test_the_stack_pointer_is_copied(engine: WasmtimeEngine) -> None:
-    """The guest moves its stack pointer before the fork and tells it afterwards."""
+    """The guest moves its stack pointer before the fork and reports it afterwards."""
     wat = forking(before="(global.set $sp (i32.const 60000))").replace(
         call_host("(i32.const 2)"), call_host("(i32.const 2)", "(global.get $sp)")
     )
@@ -226,7 +226,7 @@ def test_a_guest_that_calls_fork_again_while_unwinding_traps(host: Host) -> None
 
 
 def test_a_guest_that_ends_without_rewinding_traps(host: Host) -> None:
-    """`_start` forks the first time only; the second time it just returns."""
+    """`_start` forks only the first time; the second time it just returns."""
     start = f"""(if (i32.eqz (global.get $count))
       (then (global.set $count (i32.const 1)) {FORK_ONCE}))"""
     assert_trapped(host, hostile("", start))

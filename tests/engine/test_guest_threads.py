@@ -15,9 +15,9 @@ from wasmsand.engine.wasmtime.instance import WasmtimeInstance
 
 PAGE = 65536
 DATA = 70_000
-"""Where the guests' one data segment lies."""
+"""The address of the guests' only data segment."""
 SEEN = 70_100
-"""Where they leave what they saw."""
+"""The address where guests store what they saw."""
 STACK = 60_000
 
 
@@ -36,7 +36,7 @@ def word(instance: WasmtimeInstance, address: int) -> int:
 
 
 def run_thread(engine: WasmtimeEngine, first: WasmtimeInstance, argument: int = 0) -> Host:
-    """Run one thread to its end; its host."""
+    """Run one thread to its end; returns its host."""
     thread = first.new_thread(STACK, argument)
     host = Host(engine)
     host.run(thread)

@@ -1,4 +1,4 @@
-"""Memory that was captured, laid under new instances of the same code."""
+"""Captured memory images, with which new instances of the same code start."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.guests import COUNTER, call_host, forking, program
-from tests.engine.hosts import MEMORY_LIMIT, Host, load, on_guest_thread
+from tests.engine.hosts import MEMORY_LIMIT, Host, load, on_guest_thread, run_and_close
 from tests.engine.test_leaks import Growth
 from wasmsand.engine.protocol import Arguments, GuestTrap, Instance, ModuleRejected
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
@@ -22,10 +22,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="files without a
 PAGE = 65536
 MIB = 1 << 20
 STACK = 65536
-"""The stack pointer that guests begin with."""
+"""The initial stack pointer of guests."""
 DATA = 70_000
 FAR = 20 * PAGE
-"""On a page that a guest does not write."""
+"""An address on a page that a guest does not write."""
 DATA_SEGMENT = f'(data (i32.const {DATA}) "module")'
 
 
@@ -40,7 +40,7 @@ def fresh(engine: WasmtimeEngine, wat: str) -> WasmtimeInstance:
 def captured(
     engine: WasmtimeEngine, wat: str, written: dict[int, bytes], *, stack: bool = False
 ) -> MappedImage:
-    """An image of a fresh instance of this program with something written to its memory."""
+    """An image of a fresh instance of this program, with something written to its memory."""
     instance = fresh(engine, wat)
     for address, content in written.items():
         instance.memory_view()[address : address + len(content)] = content
@@ -50,7 +50,7 @@ def captured(
 
 
 OF_AN_IMAGE = re.compile(rf"/#\d+ \(deleted\)|{FILE_NAME}")
-"""The names of files without a name, on disk and in memory."""
+"""How /proc shows unnamed files on disk and in memory."""
 
 
 def image_mappings() -> int:
@@ -58,12 +58,12 @@ def image_mappings() -> int:
 
 
 def image_files() -> set[int]:
-    """Descriptors of images that are open."""
+    """The open descriptors of images."""
     found = set()
     for name in os.listdir("/proc/self/fd"):
         try:
             target = os.readlink(f"/proc/self/fd/{name}")
-        except FileNotFoundError:  # of this very listing
+        except FileNotFoundError:  # the descriptor of this listing itself
             continue
         if OF_AN_IMAGE.search(target):
             found.add(int(name))
@@ -74,7 +74,7 @@ def image_files() -> set[int]:
 def engine(
     request: pytest.FixtureRequest, engine: WasmtimeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> WasmtimeEngine:
-    """The engine, with images in either kind of file."""
+    """The engine, with images in each kind of file."""
     if request.param == "in memory":
         monkeypatch.delattr(os, "O_TMPFILE")
     return engine
@@ -134,7 +134,7 @@ def test_an_image_of_more_memory_makes_the_instance_grow(engine: WasmtimeEngine)
     instance.close()
 
 
-def test_where_an_image_of_less_memory_ends_there_are_zeros(engine: WasmtimeEngine) -> None:
+def test_memory_beyond_a_smaller_image_is_zero(engine: WasmtimeEngine) -> None:
     image = captured(engine, program("", pages=2), {DATA: b"image"})
     data = f'(data (i32.const {5 * PAGE - 6}) "module")'
     instance = load(engine, program("", pages=5, more=data)).instantiate(MIB, image)
@@ -213,7 +213,7 @@ def test_variables_are_part_of_an_image(engine: WasmtimeEngine) -> None:
     again.close()
 
 
-def test_an_image_with_variables_that_the_module_has_not_is_refused(engine: WasmtimeEngine) -> None:
+def test_an_image_with_variables_that_the_module_lacks_is_refused(engine: WasmtimeEngine) -> None:
     image = captured(engine, program("", more=VARIABLE), {})
     with pytest.raises(ModuleRejected, match="another program"):
         load(engine, program("")).instantiate(MIB, image)
@@ -270,8 +270,8 @@ def test_an_instance_outlives_the_last_reference_to_its_image(engine: WasmtimeEn
 
 
 def test_no_later_instance_sees_a_page_of_an_image(engine: WasmtimeEngine) -> None:
-    """Whoever gets the same addresses next: instances of the same module, of others, in any
-    order of closing."""
+    """Not even one that gets the same addresses: of the same module or another, after any order
+    of closing."""
     secret = b"secret of another sandbox"
     wat = program("", pages=40, more=DATA_SEGMENT)
     image = captured(engine, wat, {page * PAGE + 100: secret for page in range(1, 40)})
@@ -310,14 +310,8 @@ def test_a_thousand_starts_leave_no_mapping_and_no_file(engine: WasmtimeEngine, 
 
     def cycle(times: int) -> None:
         for _ in range(times):
-            instance = module.instantiate(8 * MIB, image)
-            instance.bind(Killing(engine))
-            try:
-                instance.run()
-            except (GuestTrap, Killed):
-                pass
-            finally:
-                instance.close()
+            raised = run_and_close(module.instantiate(8 * MIB, image), Killing(engine))
+            assert raised is None or isinstance(raised, (GuestTrap, Killed))
 
     assert on_guest_thread(engine, lambda: cycle(100)) is None
     growth = Growth()

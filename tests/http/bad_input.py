@@ -1,8 +1,8 @@
-"""What a client sees when it sends something wrong: one table.
+"""Wrong requests and the answers to them, in one table.
 
-`python -m tests.http.bad_input` asks a real server and prints the table as Markdown, as it
-stands in docs/protocols/http.md; `test_bad_input.py` compares the two. In a target `@` is
-the path of a sandbox that lives, `@killed` of one that was killed.
+`python -m tests.http.bad_input` asks a real server and prints the table as Markdown, as in
+docs/protocols/http.md; `test_bad_input.py` compares the two. In a target, `@` is the path of a
+living sandbox, and `@killed` that of a killed one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Wrong:
 JSON = {"Content-Type": "application/json"}
 
 TABLE = (
-    # The request as such.
+    # The request itself.
     Wrong("unknown path", "GET", "/v2/sandboxes"),
     Wrong("wrong method", "PUT", "/v1/sandboxes"),
     Wrong("malformed JSON", "POST", "@/run", body=b'{"command": ', headers=JSON),
@@ -117,7 +117,7 @@ TABLE = (
 
 
 def answers() -> Iterator[tuple[Wrong, Answer]]:
-    """Each wrong request, and what a server says."""
+    """Each wrong request, with the answer of a server."""
     with serving(*_SETTINGS) as server:
         client = Client(server.url)
         sandbox, killed = client.create(), client.create()

@@ -15,5 +15,5 @@ def system() -> System:
 
 @pytest.fixture
 def process(system: System) -> Process:
-    """One command of the host's."""
+    """A process that the host started."""
     return system.command()

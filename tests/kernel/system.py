@@ -1,7 +1,6 @@
-"""A kernel for tests, without WebAssembly: the real one, with a clock that tests move.
+"""The real kernel for tests, without WebAssembly, and with a clock that tests move.
 
-`System` makes processes as the host and as guests do, and answers the questions that
-kernel tests ask again and again.
+`System` makes processes as the host and as guests do, and has shortcuts for kernel tests.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ HANDLER = 77
 
 
 def pipe(flags: int = 0, account: PipeAccount | None = None) -> tuple[PipeEnd, PipeEnd]:
-    """The ends of a new pipe: for reading, for writing."""
+    """The read end and the write end of a new pipe."""
     stat = AnonymousInodes(Clock()).new(S_IFIFO | 0o600, USER, USER)
     return make_pipe(account or PipeAccount(), flags, stat)
 
@@ -49,7 +48,7 @@ class System:
         self.kernel = Kernel(root, self.limits, clock=self.clock)
 
     def command(self, uid: int = USER) -> Process:
-        """A process as the host starts one: a session and group of its own, child of init."""
+        """A process as the host starts one: a child of init, with its own session and group."""
         namespace = self.kernel.namespace
         home = namespace.resolve(ROOT, namespace.root, b"/tmp")
         return self.kernel.new_process(Identity.of(uid, uid), home, ())
@@ -58,7 +57,7 @@ class System:
         return life.fork(self.kernel, parent.first_thread)
 
     def send(self, process: Process, *signals: int) -> None:
-        """Signals from nobody in particular."""
+        """Send a signal that has no particular sender."""
         for signo in signals:
             post(self.kernel, process, SignalInfo(signo))
 
@@ -67,11 +66,11 @@ class System:
         process.signals.set_action(signo, SignalAction(HANDLER, flags, mask))
 
     def open(self, process: Process, path: bytes, flags: int, mode: int = 0o644) -> OpenFile:
-        """open(2) without the fd."""
+        """Open as open(2) does, but without an fd."""
         return open_path(self.kernel, process.first_thread, process.cwd, path, flags, mode)
 
     def make_file(self, path: bytes, content: bytes = b"", mode: int = 0o644) -> None:
-        """A file of the user's."""
+        """Make a file that belongs to the user."""
         namespace = self.kernel.namespace
         node = namespace.open_node(ROOT, namespace.root, path, 0o101, mode)
         namespace.chown(ROOT, node, USER, USER)
@@ -81,7 +80,7 @@ class System:
 
 
 def errno_of(action: Callable[..., object], *arguments: object) -> Errno:
-    """The error that `action` fails with."""
+    """The error with which `action` fails."""
     try:
         action(*arguments)
     except KernelError as error:
@@ -90,7 +89,7 @@ def errno_of(action: Callable[..., object], *arguments: object) -> Errno:
 
 
 def blocks(action: Callable[[], object]) -> WouldBlock:
-    """`action` must block; what it waits for."""
+    """`action` must block; returns what it waits for."""
     try:
         action()
     except WouldBlock as block:

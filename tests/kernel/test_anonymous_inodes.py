@@ -1,4 +1,4 @@
-"""Objects that are in no file system have inode numbers that are the sandbox's own."""
+"""Objects outside of file systems have inode numbers of their sandbox."""
 
 from __future__ import annotations
 

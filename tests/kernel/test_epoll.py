@@ -1,6 +1,6 @@
-"""Epoll files that watch each other: what Linux refuses, and that no call walks every path.
+"""Epolls that watch each other: what Linux refuses, and that no call walks every path.
 
-The errors are those of Linux 6.18, seen with Python's `select.epoll` there.
+The errors are those of Linux 6.18, observed with Python's `select.epoll`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from wasmsand.kernel.wait import WaitQueue
 
 ONE = (1).to_bytes(8, "little")
 FAN = 4
-"""Epoll files of a layer, each of which watches all of the next."""
+"""The number of epolls in a layer; each watches all of the next layer."""
 
 
 class Counted(EventFile):
-    """Counts how often it is asked whether it is ready."""
+    """A file that counts how often it is polled."""
 
     __slots__ = ()
     asked: ClassVar[int] = 0
@@ -57,7 +57,7 @@ def watch(above: EpollFile, below: EpollFile | EventFile, fd: int = 3, events: i
 
 
 def layers(system: System, count: int, width: int) -> list[list[EpollFile]]:
-    """Epoll files, those of a layer watch all of the next; the last layer watches nothing."""
+    """Layers of epolls: each epoll watches all of the next layer; the last watches nothing."""
     made = [[new(system) for _ in range(width)] for _ in range(count)]
     for upper, lower in pairwise(made):
         for above in upper:
@@ -101,7 +101,7 @@ def test_a_circle_is_refused_through_many_paths(system: System) -> None:
     assert errno_of(watch, made[0][0], made[0][0]) is Errno.ELOOP
 
 
-def test_ways_from_a_file_to_the_top_are_counted(system: System) -> None:
+def test_paths_from_a_file_to_the_top_are_counted(system: System) -> None:
     inner, source = new(system), event(system)
     watch(inner, source)
     tops = [new(system) for _ in range(501)]
@@ -109,13 +109,15 @@ def test_ways_from_a_file_to_the_top_are_counted(system: System) -> None:
         watch(top, inner)
     assert errno_of(watch, tops[500], inner) is Errno.EINVAL
     other = event(system)
-    watch(inner, other, fd=4)  # it has as many ways, which is allowed
+    watch(inner, other, fd=4)  # it has as many paths as are allowed
     empty = new(system)
     for top in tops:
-        watch(top, empty, fd=5)  # there is nothing that could wake them
+        watch(top, empty, fd=5)  # nothing could wake them
     assert errno_of(watch, empty, source) is Errno.EINVAL
     tops[0].remove(3, inner)
-    assert errno_of(watch, empty, source) is Errno.EINVAL  # 499 by the one, 501 by the other
+    assert (
+        errno_of(watch, empty, source) is Errno.EINVAL
+    )  # 499 paths through the one, 501 through the other
 
 
 def test_any_number_of_epoll_files_may_watch_a_file_themselves(system: System) -> None:
@@ -127,15 +129,15 @@ def test_any_number_of_epoll_files_may_watch_a_file_themselves(system: System) -
     assert all(ready(epoll) for epoll in watchers)
 
 
-def test_a_call_asks_each_file_once_however_many_ways_lead_to_it(system: System) -> None:
-    """Epoll files in fan-out, in five layers: there are 40^4 ways through them."""
+def test_a_call_polls_each_file_once_however_many_paths_lead_to_it(system: System) -> None:
+    """Five layers of epolls that fan out: 40^4 paths lead through them."""
     made = layers(system, 5, 40)
     top = new(system)
     for fd, epoll in enumerate(made[0]):
         assert errno_of(watch, top, epoll, fd) is Errno.ELOOP
     assert ready(made[0][0]) == []
     assert errno_of(watch, made[4][0], event(system)) is Errno.EINVAL
-    # As many ways as may be, with a file at the end that is ready.
+    # As many paths as are allowed, with a ready file at the end.
     source = event(system, 1)
     small = layers(system, 3, FAN)
     for epoll in small[2]:
@@ -144,13 +146,13 @@ def test_a_call_asks_each_file_once_however_many_ways_lead_to_it(system: System)
     for epoll in small[0]:
         assert len(ready(epoll)) == FAN
         assert poll([(epoll, POLLIN)] * 1000, now=0, deadline=0) == [POLLIN] * 1000
-    assert Counted.asked < 10_000  # 4 x (4 + 1000), and not that times the ways
+    assert Counted.asked < 10_000  # 4 x (4 + 1000), not multiplied by the number of paths
     source.read(8)
     Counted.asked = 0
     for epoll in small[0]:
         assert ready(epoll) == []
         assert poll([(epoll, POLLIN)] * 1000, now=0, deadline=0) == [0] * 1000
-    assert Counted.asked <= FAN  # what is not ready is looked at once
+    assert Counted.asked <= FAN  # a file that is not ready is polled once
 
 
 def test_epoll_files_with_nothing_below_wake_nobody(
@@ -198,7 +200,7 @@ def test_a_file_that_is_closed_is_no_longer_watched(system: System) -> None:
     assert system.kernel.watches.count == 0
 
 
-def test_a_one_shot_that_was_shot_is_ready_again_after_a_change(system: System) -> None:
+def test_a_used_one_shot_watch_is_ready_again_when_modified(system: System) -> None:
     epoll, source = new(system), event(system, 1)
     watch(epoll, source, events=POLLIN | EPOLLONESHOT)
     assert len(ready(epoll)) == 1

@@ -1,4 +1,4 @@
-"""FIFOs: who waits for whom at open."""
+"""FIFOs: opening one end waits for the other."""
 
 from __future__ import annotations
 
@@ -28,26 +28,21 @@ def _fifo(system: System, process: Process) -> None:
     )
 
 
-def test_a_reader_waits_for_a_writer_and_the_writer_finds_it(
-    system: System, process: Process
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(O_RDONLY, O_WRONLY), (O_WRONLY, O_RDONLY)],
+    ids=["the reader first", "the writer first"],
+)
+def test_an_open_waits_for_the_other_end(
+    system: System, process: Process, first: int, second: int
 ) -> None:
     other = system.fork(process)
-    woken = Woken(blocks(lambda: system.open(process, PATH, O_RDONLY)))
-    writer = system.open(other, PATH, O_WRONLY)
+    woken = Woken(blocks(lambda: system.open(process, PATH, first)))
+    ends = {second: system.open(other, PATH, second)}
     assert woken
-    reader = system.open(process, PATH, O_RDONLY)
-    writer.write(b"hello")
-    assert reader.read(10) == b"hello"
-
-
-def test_a_writer_waits_for_a_reader(system: System, process: Process) -> None:
-    other = system.fork(process)
-    woken = Woken(blocks(lambda: system.open(process, PATH, O_WRONLY)))
-    reader = system.open(other, PATH, O_RDONLY)
-    assert woken
-    writer = system.open(process, PATH, O_WRONLY)
-    writer.write(b"x")
-    assert reader.read(10) == b"x"
+    ends[first] = system.open(process, PATH, first)
+    ends[O_WRONLY].write(b"hello")
+    assert ends[O_RDONLY].read(10) == b"hello"
 
 
 def test_an_open_ends_even_when_its_partner_came_and_went(system: System, process: Process) -> None:
@@ -75,7 +70,7 @@ def test_opening_for_both_never_waits(system: System, process: Process) -> None:
     assert both.read(10) == b"self"
 
 
-def test_an_access_mode_that_is_none_is_refused(system: System, process: Process) -> None:
+def test_an_invalid_access_mode_is_refused(system: System, process: Process) -> None:
     assert errno_of(lambda: system.open(process, PATH, O_ACCMODE)) is Errno.EINVAL
     assert not system.kernel.fifos
 

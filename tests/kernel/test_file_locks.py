@@ -56,7 +56,7 @@ def test_an_exclusive_flock_keeps_others_out_until_it_is_released(
     locks.flock(other, node, LOCK_EX | LOCK_NB)
 
 
-def test_shared_flocks_live_together_and_one_may_not_become_exclusive(
+def test_shared_flocks_coexist_and_one_may_not_become_exclusive(
     locks: FileLocks, files: tuple[OpenFile, OpenFile], node: Node
 ) -> None:
     mine, other = files
@@ -75,7 +75,7 @@ def test_one_description_never_conflicts_with_itself(
 
 
 @pytest.mark.parametrize("operation", [0, 3, LOCK_EX | LOCK_UN, 16, 0xFFFF_FFFF])
-def test_nonsense_operations_are_einval(
+def test_invalid_operations_are_einval(
     locks: FileLocks, files: tuple[OpenFile, OpenFile], node: Node, operation: int
 ) -> None:
     assert errno_of(lambda: locks.flock(files[0], node, operation)) is Errno.EINVAL
@@ -92,7 +92,7 @@ def test_record_locks_conflict_between_processes_by_range(locks: FileLocks, node
     assert (found.pid, found.kind, found.start, found.end) == (10, F_WRLCK, 0, 5)
 
 
-def test_read_locks_live_together(locks: FileLocks, node: Node) -> None:
+def test_read_locks_coexist(locks: FileLocks, node: Node) -> None:
     locks.set_record(10, node, F_RDLCK, 0, END_OF_FILE, wait=False)
     locks.set_record(11, node, F_RDLCK, 0, END_OF_FILE, wait=False)
     assert locks.find_conflict(12, node, F_RDLCK, 0, 1) is None

@@ -91,7 +91,7 @@ def test_a_group_leader_cannot_make_a_session_even_with_its_group_elsewhere(
     assert errno_of(lambda: set_session(system.kernel, grandchild)) is Errno.EPERM
 
 
-# Pids and how many.
+# Pids and limits.
 
 
 def test_pids_grow_and_are_not_reused_at_once(system: System, process: Process) -> None:

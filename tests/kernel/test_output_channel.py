@@ -50,7 +50,7 @@ def test_a_short_write_is_never_cut() -> None:
         file.write(b"y" * 1000)
 
 
-def test_a_nonblocking_writer_is_told_to_come_again() -> None:
+def test_a_nonblocking_writer_gets_eagain() -> None:
     channel = OutputChannel()
     file = output(channel, 1)
     file.flags |= O_NONBLOCK

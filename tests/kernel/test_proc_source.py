@@ -1,4 +1,4 @@
-"""What /proc says of a real kernel: its processes, their use, their load."""
+"""What /proc shows of a real kernel: processes, their usage, the load."""
 
 from __future__ import annotations
 

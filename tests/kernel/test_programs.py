@@ -96,7 +96,7 @@ def test_an_interpreter_gets_its_argument_the_script_and_the_rest(
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_what_cannot_be_run_says_why(
+def test_a_file_that_cannot_be_run_says_why(
     system: System, process: Process, line: bytes, errno: Errno
 ) -> None:
     path = script(system, line)
@@ -128,7 +128,9 @@ def test_a_script_that_is_its_own_interpreter_is_a_loop(system: System, process:
         (b"/root/prog", Errno.EACCES),
     ],
 )
-def test_refused_paths(system: System, process: Process, path: bytes, errno: Errno) -> None:
+def test_invalid_program_paths_are_refused(
+    system: System, process: Process, path: bytes, errno: Errno
+) -> None:
     assert errno_of(lambda: find(system, process, path)) is errno
 
 

@@ -1,4 +1,4 @@
-"""Resource limits: who may change which."""
+"""Resource limits, and which processes may change them."""
 
 from __future__ import annotations
 

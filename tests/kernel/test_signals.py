@@ -1,4 +1,4 @@
-"""Signals: default actions, masks, handlers, who may send, stop and continue."""
+"""Signals: default actions, masks, handlers, permissions, stop and continue."""
 
 from __future__ import annotations
 
@@ -157,9 +157,7 @@ def test_resethand_restores_the_default_before_the_handler_runs(
     assert process.exit_status == Signal.SIGUSR1
 
 
-def test_restart_is_asked_of_the_signal_that_will_be_handled(
-    system: System, process: Process
-) -> None:
+def test_the_signal_that_is_handled_decides_about_restart(system: System, process: Process) -> None:
     system.handle(process, Signal.SIGUSR1, SA_RESTART)
     system.handle(process, Signal.SIGHUP)
     system.send(process, Signal.SIGUSR1)
@@ -286,7 +284,7 @@ def test_a_stopped_process_can_be_stopped_again_without_a_second_report(
     assert not process.state_change
 
 
-# Who may send to whom.
+# Permission to send.
 
 
 def test_kill_reaches_one_process_the_group_or_everybody(system: System, process: Process) -> None:
@@ -303,7 +301,7 @@ def test_kill_reaches_one_process_the_group_or_everybody(system: System, process
     assert process.dead
 
 
-def test_signal_zero_only_asks(system: System, process: Process) -> None:
+def test_signal_zero_only_checks(system: System, process: Process) -> None:
     child = system.fork(process)
     kill(system.kernel, process, child.pid, 0)
     assert not child.dead

@@ -166,7 +166,7 @@ def test_reading_times_out_by_vtime(master: TerminalMaster, slave: TerminalFile)
     assert slave.read_timeout() == 200_000_000
     cc[VMIN] = 3
     discipline.termios.cc = bytes(cc)
-    assert slave.read_timeout() == 0, "the clock starts with the first byte"
+    assert slave.read_timeout() == 0, "the time starts with the first byte"
     master.write(b"x")
     assert slave.read_timeout() == 200_000_000
     assert slave.read_after_timeout(10) == b"x"
@@ -186,7 +186,7 @@ def test_a_terminal_appears_in_dev_pts_and_goes_with_its_master(
     master.release()
     other = system.command()  # the hang-up has ended the first one
     assert errno_of(lambda: system.open(other, b"/dev/pts/0", O_RDWR)) is Errno.ENOENT
-    assert slave.stat().rdev == 136 << 8, "an open side can still be asked"
+    assert slave.stat().rdev == 136 << 8, "an open side can still be used"
     slave.release()
 
 
@@ -321,7 +321,7 @@ def test_a_follower_leaves_the_terminal_for_itself_a_leader_for_all(
     leave_terminal(system.kernel, process)
     assert (process.terminal, other.terminal) == (None, None)
     assert slave.terminal.session == 0
-    assert other.dead, "it was in the foreground group, which is hung up"
+    assert other.dead, "the process was in the foreground group, which is hung up"
 
 
 # Foreground and background.
@@ -420,7 +420,7 @@ def test_strangers_cannot_change_the_foreground(system: System, slave: TerminalF
     )
 
 
-def test_tostop_is_asked_of_the_settings(slave: TerminalFile) -> None:
+def test_tostop_is_read_from_the_settings(slave: TerminalFile) -> None:
     assert not slave.stops_background_writers
     slave.terminal.discipline.termios.lflag |= TOSTOP
     assert slave.stops_background_writers

@@ -142,7 +142,7 @@ def test_a_handled_signal_goes_to_the_first_thread_that_takes_it(
     assert [deliverable_handler(thread) for thread in threads] == [0, 0, 0]
 
 
-def test_what_a_thread_leaves_when_it_ends_is_for_the_others(
+def test_a_signal_left_by_an_ended_thread_goes_to_the_others(
     system: System, process: Process, threads: list[Thread]
 ) -> None:
     system.handle(process, Signal.SIGUSR1)
@@ -162,7 +162,7 @@ def test_a_signal_to_the_process_is_not_taken_by_the_thread_that_sent_it(
     assert [interrupts(thread) for thread in threads] == [True, False, False]
 
 
-def test_a_signal_that_its_taker_blocks_before_it_is_taken_goes_to_another(
+def test_a_signal_that_its_thread_blocks_first_goes_to_another(
     system: System, process: Process, threads: list[Thread]
 ) -> None:
     system.handle(process, Signal.SIGUSR1)
@@ -172,7 +172,7 @@ def test_a_signal_that_its_taker_blocks_before_it_is_taken_goes_to_another(
     assert [interrupts(thread) for thread in threads] == [False, True, False]
 
 
-def test_a_signal_to_a_thread_is_no_other_threads(
+def test_a_signal_to_a_thread_reaches_no_other_thread(
     system: System, process: Process, threads: list[Thread]
 ) -> None:
     system.handle(process, Signal.SIGUSR1)

@@ -1,4 +1,4 @@
-"""Interval timers, of real time and of CPU time."""
+"""Interval timers for real time and for CPU time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""wait4 and waitid: what is reported, once, in which order; SIGCHLD; orphans."""
+"""wait4 and waitid report each change once and in order; SIGCHLD; orphans."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_siginfo_of_a_wait_status(wait_status: int, code: int, value: int) -> No
 # SIGCHLD.
 
 
-def test_a_death_sends_sigchld_with_its_story(
+def test_a_death_sends_sigchld_with_its_cause(
     system: System, process: Process, child: Process
 ) -> None:
     system.handle(process, Signal.SIGCHLD)

@@ -1,4 +1,4 @@
-"""What a model sends wrong comes back as an error that says what to send instead."""
+"""Wrong input of a model is answered with an error that says what to send instead."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Small programs for the machine's tests, in WebAssembly text, and machines to run them.
 
-`program` makes a module of statements; the other functions make statements. Memory from
-`TEXT` on holds the strings that statements use, from `ROOM` on it is free.
+`program` makes a module from statements; the other functions make statements. Memory from `TEXT`
+on holds the strings that statements use; memory from `ROOM` on is free.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ SIGNAL_FLAG = 16
 TAKEN = 512
 TEXT = 1024
 ROOM = 8192
+PAGES_PER_MIB = 16
 SIGALRM, SIGUSR1, SIGTERM = 14, 10, 15
 
 READ, WRITE, EXIT_GROUP, KILL = (
@@ -49,7 +50,7 @@ def call(number: int, *words: int | str) -> str:
 
 
 def do(number: int, *words: int | str) -> str:
-    """A statement: a system call whose result nobody needs."""
+    """A statement: a system call whose result is not used."""
     return f"(drop {call(number, *words)})"
 
 
@@ -100,8 +101,13 @@ def sleep_for_ever() -> str:
     return do(NANOSLEEP, 1, 0, 192, 0)
 
 
+def grow(mebibytes: int) -> str:
+    """A statement: grow the memory, or fail to."""
+    return f"(drop (memory.grow (i32.const {mebibytes * PAGES_PER_MIB})))"
+
+
 def echo(*, after: str = "") -> str:
-    """Copies its input to its output, then does `after`."""
+    """A program that copies its input to its output, then does `after`."""
     return program(
         f"""(block $end (loop $again
           (local.set $n {call(READ, 0, ROOM, 4096)})
@@ -113,7 +119,7 @@ def echo(*, after: str = "") -> str:
 
 
 def say(content: str, fd: int = 1) -> tuple[str, str]:
-    """(a statement that writes, the data it needs)."""
+    """A statement that writes, and the data segment it needs."""
     return do(WRITE, fd, TEXT, len(content)), text(TEXT, content)
 
 
@@ -132,7 +138,7 @@ PROGRAMS: Mapping[str, str] = {
     "unreachable": program("(unreachable)"),
     "recurse": program("(call $deeper)", more="(func $deeper (call $deeper))"),
     "abort": program(do(KILL, call(GETPID), 6)),
-    # Counts ten alarms while it computes, and ends by the signal handler.
+    # Counts ten alarms while it computes; the signal handler ends it.
     "ticks": program(
         HANDLE_ALARM, do(SETITIMER, 0, 160, 0), FOR_EVER,
         more=ACTION + EVERY_MILLISECOND + "(global $left (mut i32) (i32.const 10))",
@@ -145,7 +151,7 @@ PROGRAMS: Mapping[str, str] = {
         more=ACTION + EVERY_MILLISECOND + LONG_TIME,
         on_signal=do(EXIT_GROUP, 43),
     ),
-    # Leaves a sleeping child behind, which keeps its output.
+    # Leaves a sleeping child behind, which keeps the output open.
     "background": program(
         SPAWN, say("started")[0],
         more=text(256, "/usr/bin/sleep") + say("started")[1],

@@ -1,15 +1,13 @@
-"""A sandbox whose clock is moved by hand: hours pass in no time, and only when they are told to."""
+"""A sandbox whose clock the test moves: hours pass at once, and only when the test says so."""
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import Generic, TypeVar
 
 import pytest
 
+from tests.background import Result, Running
 from tests.machine.guests import (
     ACTION,
     EXIT_GROUP,
@@ -23,6 +21,7 @@ from tests.machine.guests import (
     sleep_for_ever,
     words,
 )
+from tests.waiting import wait_until
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.clock import SECOND, ManualClock
@@ -30,10 +29,8 @@ from wasmsand.machine import CommandRequest, Machine
 from wasmsand.machine.parking import OneShot
 
 pytestmark = pytest.mark.no_userland
-Result = TypeVar("Result")
-PATIENCE = 30.0
 MOMENT = 0.05
-"""Long enough for a wait that reads the host's clock by mistake to end."""
+"""Seconds: a wait that reads the host's clock by mistake would end within this time."""
 HOUR = 3600.0
 
 ALARM = program(
@@ -41,7 +38,7 @@ ALARM = program(
     more=ACTION + words(160, 0, 0, 600, 0) + LONG_TIME,
     on_signal=do(EXIT_GROUP, 43),
 )  # fmt: skip
-"""Sets an alarm in ten minutes, sleeps for longer, and ends by the handler."""
+"""Sets an alarm for ten minutes, sleeps longer, and ends in the handler."""
 
 
 @pytest.fixture
@@ -56,108 +53,82 @@ def machine(engine: WasmtimeEngine, clock: ManualClock) -> Iterator[Machine]:
     made.close()
 
 
-class Beside(Generic[Result]):
-    """A call on a thread of its own, and its result."""
+def ends_after(call: Running[Result], clock: ManualClock, seconds: float) -> Result:
+    """The result of a call that ends when the clock has moved that far, and not before. On a busy
+    machine the call may read the clock only after the first move."""
+    assert not call.is_over(MOMENT)
 
-    result: Result
+    def is_over_after_a_move() -> bool:
+        clock.advance(seconds)
+        return call.is_over(MOMENT)
 
-    def __init__(self, call: Callable[[], Result]) -> None:
-        self._call = call
-        self._over = threading.Event()
-        threading.Thread(target=self._run, daemon=True).start()
-
-    def _run(self) -> None:
-        self.result = self._call()
-        self._over.set()
-
-    def is_over(self, seconds: float) -> bool:
-        return self._over.wait(seconds)
+    wait_until(is_over_after_a_move, "the call did not end")
+    return call.result()
 
 
 def wait_for_sleeper(machine: Machine) -> None:
-    """Until a process waits in a system call, which is when it has read the clock."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
+    """Wait until a process sleeps in a system call: then it has read the clock."""
+
+    def one_sleeps() -> bool:
         with machine.lock:
-            if any(process.state.value == "S" for process in list(machine.kernel.processes)[1:]):
-                return
-        time.sleep(0.002)
-    raise AssertionError("no process sleeps")
+            return any(p.state.value == "S" for p in list(machine.kernel.processes)[1:])
+
+    wait_until(one_sleeps, "no process sleeps", pause=0.002)
 
 
 def test_a_guest_sleeps_until_the_clock_is_moved(machine: Machine, clock: ManualClock) -> None:
-    run = Beside(lambda: machine.run(CommandRequest(("sleep",), {}, "/tmp")))
+    run = Running(lambda: machine.run(CommandRequest(("sleep",), {}, "/tmp")))
     wait_for_sleeper(machine)
     clock.advance(999)
-    assert not run.is_over(MOMENT)
-    clock.advance(2)
-    assert run.is_over(PATIENCE)
-    assert (run.result.exit_code, run.result.seconds) == (0, 1001.0)
+    completed = ends_after(run, clock, 2)
+    assert (completed.exit_code, completed.seconds) == (0, 1001.0)
 
 
 def test_the_timeout_of_a_command_is_measured_by_the_clock(
     machine: Machine, clock: ManualClock
 ) -> None:
-    run = Beside(lambda: machine.run(CommandRequest(("spin",), {}, "/tmp", timeout_seconds=HOUR)))
+    run = Running(lambda: machine.run(CommandRequest(("spin",), {}, "/tmp", timeout_seconds=HOUR)))
     assert not run.is_over(MOMENT)
     clock.advance(HOUR - 1)
-    assert not run.is_over(MOMENT)
-    clock.advance(1)
-    assert run.is_over(PATIENCE)
-    assert run.result.timed_out
-    assert run.result.seconds == HOUR
+    completed = ends_after(run, clock, 1)
+    assert (completed.timed_out, completed.seconds) == (True, HOUR)
 
 
-def test_the_timeout_of_a_started_command_is_too(machine: Machine, clock: ManualClock) -> None:
+def test_the_timeout_of_a_started_command_is_measured_by_the_clock(
+    machine: Machine, clock: ManualClock
+) -> None:
     process = machine.start(CommandRequest(("sleep",), {}, "/tmp", timeout_seconds=100, stdin=None))
-    waiting = Beside(lambda: process.wait())
-    assert not waiting.is_over(MOMENT)
-    clock.advance(100)
-    assert waiting.is_over(PATIENCE)
-    assert waiting.result is not None
-    assert waiting.result.timed_out
+    end = ends_after(Running(lambda: process.wait()), clock, 100)
+    assert end is not None
+    assert end.timed_out
 
 
 def test_a_caller_who_waits_for_a_time_waits_for_the_clock(
     machine: Machine, clock: ManualClock
 ) -> None:
     process = machine.start(CommandRequest(("echo",), {}, "/tmp", stdin=None))
-    waiting = Beside(lambda: process.wait(HOUR))
-    assert not waiting.is_over(MOMENT)
-    clock.advance(HOUR)
-    assert waiting.is_over(PATIENCE)
-    assert waiting.result is None
+    assert ends_after(Running(lambda: process.wait(HOUR)), clock, HOUR) is None
 
 
 def test_an_alarm_of_a_guest_is_fired_when_the_clock_is_moved(
     machine: Machine, clock: ManualClock
 ) -> None:
-    run = Beside(lambda: machine.run(CommandRequest(("alarmed",), {}, "/tmp")))
+    run = Running(lambda: machine.run(CommandRequest(("alarmed",), {}, "/tmp")))
     wait_for_sleeper(machine)
     clock.advance(599)
-    assert not run.is_over(MOMENT)
-    clock.advance(1)
-    assert run.is_over(PATIENCE)
-    assert run.result.exit_code == 43
+    assert ends_after(run, clock, 1).exit_code == 43
 
 
 def test_output_that_others_hold_is_waited_for_by_the_clock(
     machine: Machine, clock: ManualClock
 ) -> None:
-    run = Beside(lambda: machine.run(CommandRequest(("background",), {}, "/tmp")))
-    assert not run.is_over(MOMENT)
-    clock.advance(0.1)
-    assert run.is_over(PATIENCE)
-    assert run.result.stdout == b"started"
+    run = Running(lambda: machine.run(CommandRequest(("background",), {}, "/tmp")))
+    assert ends_after(run, clock, 0.1).stdout == b"started"
 
 
 def test_a_terminal_is_waited_for_by_the_clock(machine: Machine, clock: ManualClock) -> None:
     terminal = machine.open_terminal(CommandRequest(("echo",), {}, "/tmp"))
-    waiting = Beside(lambda: terminal.wait(HOUR))
-    assert not waiting.is_over(MOMENT)
-    clock.advance(HOUR)
-    assert waiting.is_over(PATIENCE)
-    assert waiting.result is None
+    assert ends_after(Running(lambda: terminal.wait(HOUR)), clock, HOUR) is None
     terminal.close()
 
 
@@ -165,9 +136,8 @@ def test_what_happens_while_the_clock_jumps_is_seen_once() -> None:
     clock = ManualClock()
     for _ in range(200):
         event = OneShot()
-        waiting = Beside(partial(event.wait, clock, clock.deadline(HOUR)))
-        jump = Beside(partial(clock.advance, 1))
+        waiting = Running(partial(event.wait, clock, clock.deadline(HOUR)))
+        jump = Running(partial(clock.advance, 1))
         event.set()
-        assert waiting.is_over(PATIENCE)
-        assert jump.is_over(PATIENCE)
-        assert waiting.result is True
+        assert waiting.result() is True
+        jump.result()

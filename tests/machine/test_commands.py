@@ -1,15 +1,15 @@
-"""One command of the host: output, exit codes, time and output limits, what stays."""
+"""One command of the host: output, exit codes, limits, and what stays afterwards."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from tests.machine.guests import new_machine
+from tests.waiting import PATIENCE, eventually, wait_until
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.hostcalls import any_running
 from wasmsand.kernel.errno import Errno, KernelError
@@ -17,7 +17,6 @@ from wasmsand.kernel.limits import Limits
 from wasmsand.machine import CapturedOutput, CommandRequest, Completed, Ended, Machine
 
 pytestmark = pytest.mark.no_userland
-PATIENCE = 30.0
 
 
 def run(
@@ -35,23 +34,20 @@ def living(machine: Machine) -> list[bytes]:
 
 
 def memory_is_freed(machine: Machine) -> bool:
-    """Whether the ledger soon has nothing of processes: their threads take a moment to end."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
+    """Whether the ledger soon holds nothing of processes: their threads take a moment to end."""
+    ledger = machine.kernel.ledger
+
+    def is_empty() -> bool:
         with machine.lock:
-            ledger = machine.kernel.ledger
             ledger.see()
-            if not (ledger.guest or ledger.engine or ledger.dying or ledger.shared):
-                return not ledger.unseen
-        time.sleep(0.002)
-    return False
+            return not (ledger.guest or ledger.engine or ledger.dying or ledger.shared)
+
+    return eventually(is_empty, pause=0.002) and not ledger.unseen
 
 
-def eventually(machine: Machine, names: list[bytes]) -> bool:
-    deadline = time.monotonic() + PATIENCE
-    while living(machine) != names and time.monotonic() < deadline:
-        time.sleep(0.001)
-    return living(machine) == names
+def soon_living(machine: Machine, names: list[bytes]) -> bool:
+    """Whether exactly these processes soon live."""
+    return eventually(lambda: living(machine) == names, pause=0.001)
 
 
 def test_output_errors_and_exit_code_are_captured(machine: Machine) -> None:
@@ -85,10 +81,7 @@ def test_a_command_that_takes_too_long_is_ended(machine: Machine, name: str) -> 
     assert (result.timed_out, result.exit_code) == (True, 124)
     assert living(machine) == []
     assert run(machine, "ok").stdout == b"ok"
-    deadline = time.monotonic() + PATIENCE
-    while any_running() and time.monotonic() < deadline:
-        time.sleep(0.001)
-    assert not any_running(), "the thread has left the guest"
+    wait_until(lambda: not any_running(), "a thread still runs the guest", pause=0.001)
 
 
 def test_a_command_that_prints_too_much_is_ended(engine: WasmtimeEngine) -> None:
@@ -99,7 +92,7 @@ def test_a_command_that_prints_too_much_is_ended(engine: WasmtimeEngine) -> None
     assert living(machine) == []
 
 
-def test_what_is_left_in_the_background_goes_on_silently(machine: Machine) -> None:
+def test_a_background_process_continues_silently(machine: Machine) -> None:
     result = run(machine, "background")
     assert (result.stdout, result.exit_code) == (b"started", 0)
     assert living(machine) == [b"sleep"]
@@ -111,7 +104,7 @@ def test_what_is_left_in_the_background_goes_on_silently(machine: Machine) -> No
 def test_a_timeout_ends_children_too(machine: Machine) -> None:
     assert run(machine, "background").stdout == b"started"
     run(machine, "spin", timeout=0.05)
-    assert living(machine) == [b"sleep"], "another command's child is left alone"
+    assert living(machine) == [b"sleep"], "the child of another command is left alone"
 
 
 def test_a_parent_learns_its_childs_exit_code(machine: Machine) -> None:
@@ -125,7 +118,7 @@ def test_exec_goes_on_in_the_same_process(machine: Machine) -> None:
 
 def test_forked_processes_are_copies_and_all_end(machine: Machine) -> None:
     assert run(machine, "fork").exit_code == 0
-    assert eventually(machine, [])
+    assert soon_living(machine, [])
 
 
 @pytest.mark.parametrize(("name", "code"), [("ticks", 42), ("alarm", 43)])
@@ -146,7 +139,7 @@ def test_signals_reach_a_guest_that_computes_and_one_that_waits(
         (["nonsense"], Errno.ENOEXEC),
     ],
 )
-def test_what_cannot_be_started_leaves_no_process(
+def test_a_program_that_cannot_be_started_leaves_no_process(
     engine: WasmtimeEngine, argv: list[str], errno: Errno
 ) -> None:
     machine = new_machine(

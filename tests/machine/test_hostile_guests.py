@@ -1,4 +1,4 @@
-"""Guests whose exports are wrong, and guests that leave no room for others."""
+"""Guests with wrong exports, and guests that leave no room for others."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def wrong(wat: str, which: str) -> bytes:
     ],
 )
 @pytest.mark.parametrize("doing", ["computing", "waiting", "calling", "at fault"])
-def test_a_guest_that_cannot_be_told_of_signals_has_default_actions(
+def test_a_guest_that_cannot_receive_signals_has_default_actions(
     engine: WasmtimeEngine, caplog: pytest.LogCaptureFixture, which: str, doing: str
 ) -> None:
     what = {

@@ -17,14 +17,16 @@ from tests.machine.guests import (
     LONG_TIME,
     NANOSLEEP,
     do,
+    grow,
     new_machine,
     program,
     sleep_for_ever,
     words,
 )
-from tests.machine.test_commands import PATIENCE, eventually, living, memory_is_freed, run
-from tests.machine.test_memory import eventually_used, grow, machine_with
+from tests.machine.test_commands import living, memory_is_freed, run, soon_living
+from tests.machine.test_memory import eventually_used, machine_with
 from tests.machine.test_threads import start, threaded
+from tests.waiting import PATIENCE
 from wasmsand.engine.abilities import Abilities, CompileHere
 from wasmsand.engine.compile_orders import CompileOrder
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
@@ -72,7 +74,7 @@ def test_programs_run_and_get_their_signals(machine: Machine, name: str, code: i
 
 def test_a_program_that_computes_for_ever_is_ended_at_its_timeout(machine: Machine) -> None:
     assert run(machine, "spin", timeout=0.1).timed_out
-    assert eventually(machine, [])
+    assert soon_living(machine, [])
 
 
 def test_a_thread_cannot_be_made(plain: PlainEngine) -> None:

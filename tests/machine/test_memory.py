@@ -1,8 +1,6 @@
-"""The ledger has every program, exactly once, until it is freed."""
+"""The ledger holds every program exactly once, until it is freed."""
 
 from __future__ import annotations
-
-import time
 
 import pytest
 
@@ -21,14 +19,16 @@ from tests.machine.guests import (
     WAIT4,
     call,
     do,
+    grow,
     new_machine,
     program,
     sleep_for_ever,
     text,
     words,
 )
-from tests.machine.test_commands import PATIENCE, memory_is_freed, run
+from tests.machine.test_commands import memory_is_freed, run
 from tests.machine.test_threads import start, threaded
+from tests.waiting import eventually
 from wasmsand.abi.linux.numbers import CallNumber
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
@@ -41,10 +41,6 @@ PAGES = 16
 SIGSTOP, RLIMIT_AS = 19, 9
 PRLIMIT = CallNumber.PRLIMIT64
 SLEEP = sleep_for_ever()
-
-
-def grow(mebibytes: int) -> str:
-    return f"(drop (memory.grow (i32.const {mebibytes * PAGES})))"
 
 
 def machine_with(engine: WasmtimeEngine, wat: str, limit: int = 64 * MIB) -> Machine:
@@ -61,14 +57,14 @@ def used(machine: Machine) -> tuple[int, int]:
 
 
 def eventually_used(machine: Machine, guest: int, engine: int = 0) -> tuple[int, int]:
-    """The same when it is at least so much, or after a while."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
+    """The same, once both are at least as large as given, or after a while."""
+
+    def is_used() -> bool:
         found = used(machine)
-        if found[0] >= guest and found[1] >= engine:
-            break
-        time.sleep(0.002)
-    return found
+        return found[0] >= guest and found[1] >= engine
+
+    eventually(is_used, pause=0.002)
+    return used(machine)
 
 
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
@@ -122,7 +118,7 @@ def test_growth_is_entered_before_the_process_waits(engine: WasmtimeEngine) -> N
 
 
 def test_growth_is_entered_before_the_host_writes_there(engine: WasmtimeEngine) -> None:
-    """Nobody ticks and nobody waits: the read itself finds that the memory has grown."""
+    """Without a tick and without a wait, the read itself finds that the memory has grown."""
     zero, openat = text(256, "/dev/zero"), 56
     read = call(READ, "(local.get $n)", 30 * MIB, 4096)
     wat = program(
@@ -162,7 +158,7 @@ def test_a_program_is_not_started_without_room_beside_the_others(engine: Wasmtim
 
 
 def test_execve_without_room_fails_and_the_process_goes_on(engine: WasmtimeEngine) -> None:
-    """A child of vfork would be beside its parent; in the place of it there is room."""
+    """A vfork child would need room beside its parent; replacing the parent needs none."""
     enomem = -int(Errno.ENOMEM)
     path = text(256, "/usr/bin/large")
     beside = program(
@@ -195,7 +191,7 @@ def test_a_module_with_large_tables_is_refused_by_name(engine: WasmtimeEngine) -
 def test_memory_grows_no_further_than_the_limit_of_the_address_space(
     engine: WasmtimeEngine,
 ) -> None:
-    """prlimit(RLIMIT_AS) holds from the next time on that the process goes on."""
+    """prlimit(RLIMIT_AS) takes effect when the process next runs."""
     wat = program(
         do(PRLIMIT, 0, RLIMIT_AS, 128, 0),
         do(NANOSLEEP, 1, 0, 160, 0),

@@ -9,13 +9,13 @@ import time
 import pytest
 
 from tests.machine.guests import READ, ROOM, WRITE, call, do, program, say
+from tests.waiting import PATIENCE, eventually, wait_until
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import OUTPUT_CHANNEL_CAPACITY
 from wasmsand.machine import CommandRequest, Machine, StreamedProcess, list_processes, send_signal
 
 pytestmark = pytest.mark.no_userland
-PATIENCE = 30.0
 
 
 def start(machine: Machine, name: str, timeout: float | None = PATIENCE) -> StreamedProcess:
@@ -29,7 +29,7 @@ def everything(process: StreamedProcess) -> bytes:
     return b"".join(pieces)
 
 
-def test_what_is_written_comes_back(machine: Machine) -> None:
+def test_written_input_comes_back(machine: Machine) -> None:
     process = start(machine, "echo")
     for data in (b"one", b"two"):
         process.write(data)
@@ -41,7 +41,7 @@ def test_what_is_written_comes_back(machine: Machine) -> None:
     assert (end.exit_code, end.timed_out, end.notices) == (0, False, ())
 
 
-def test_reading_waits_no_longer_than_it_is_told(machine: Machine) -> None:
+def test_reading_waits_no_longer_than_asked(machine: Machine) -> None:
     process = start(machine, "sleep")
     with pytest.raises(TimeoutError):
         process.read(0.05)
@@ -53,14 +53,12 @@ def test_reading_waits_no_longer_than_it_is_told(machine: Machine) -> None:
 def test_a_program_that_nobody_reads_waits_and_holds_a_bounded_amount(machine: Machine) -> None:
     process = start(machine, "chatter")
     channel = process._life.channel
-    deadline = time.monotonic() + PATIENCE
-    while channel.room() > 4096 and time.monotonic() < deadline:
-        time.sleep(0.001)
+    eventually(lambda: channel.room() <= 4096, pause=0.001)
     assert channel.size <= OUTPUT_CHANNEL_CAPACITY + 4096
     process.kill()
 
 
-def test_the_streams_of_further_descriptors(machine: Machine) -> None:
+def test_further_descriptors_have_their_own_streams(machine: Machine) -> None:
     copy = program(
         do(WRITE, 7, ROOM, call(READ, 6, ROOM, 100)),
         say("done")[0],
@@ -114,7 +112,7 @@ def test_the_time_limit_ends_a_program_that_computes(machine: Machine) -> None:
     assert end.seconds >= 0.1
 
 
-def test_output_that_the_background_holds_does_not_keep_the_reader(machine: Machine) -> None:
+def test_output_held_by_a_background_process_does_not_block_the_reader(machine: Machine) -> None:
     process = start(machine, "background")
     assert everything(process) == b"started"
     assert [entry.argv for entry in list_processes(machine)] != []
@@ -156,13 +154,13 @@ def test_nothing_starts_on_a_closed_machine(machine: Machine) -> None:
 def test_the_input_of_a_process_that_nobody_holds_is_closed(machine: Machine) -> None:
     pid = start(machine, "echo").pid
     gc.collect()
-    deadline = time.monotonic() + PATIENCE
-    while any(entry.pid == pid for entry in list_processes(machine)):
-        assert time.monotonic() < deadline, "it still waits for input"
-        time.sleep(0.005)
+    wait_until(
+        lambda: all(entry.pid != pid for entry in list_processes(machine)),
+        "the process still waits for input",
+    )
 
 
-def test_signals_by_the_host(machine: Machine) -> None:
+def test_the_host_sends_signals(machine: Machine) -> None:
     process = start(machine, "sleep")
     (entry,) = list_processes(machine)
     assert (entry.pid, entry.job, entry.parent_pid, entry.argv) == (

@@ -58,7 +58,7 @@ def test_a_large_paste_arrives_whole(terminal: SandboxTerminal) -> None:
     while more := terminal.read():
         shown += more
     assert terminal.wait(PATIENCE) == 0
-    # Each line once from the program; the terminal's own echo may be cut.
+    # The program prints each line once; the terminal's own echo may be cut.
     position = 0
     for line in lines:
         position = shown.index(line + b"\r\n", position)

@@ -23,6 +23,7 @@ from tests.machine.guests import (
     sleep_for_ever,
     words,
 )
+from tests.waiting import PATIENCE, eventually
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.clock import Clock
@@ -33,7 +34,6 @@ from wasmsand.machine.timers import TimerService
 
 pytestmark = pytest.mark.no_userland
 HOUR = 3600 * 10**9
-PATIENCE = 30.0
 
 
 class Owner:
@@ -54,15 +54,6 @@ def start_thread(target: Callable[[], None]) -> None:
     threading.Thread(target=target, daemon=True).start()
 
 
-def eventually(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.002)
-    return False
-
-
 @pytest.mark.parametrize("step", [1, -1], ids=["ever later", "ever earlier"])
 def test_arming_again_replaces_the_entry(step: int) -> None:
     service, owner = TimerService(start_thread), Owner()
@@ -70,7 +61,7 @@ def test_arming_again_replaces_the_entry(step: int) -> None:
     for number in range(200_000):
         service.arm(owner, now + HOUR + step * number)
     assert service.entries < 100
-    service.arm(owner, now)  # the earliest is what counts
+    service.arm(owner, now)  # the earliest one counts
     assert owner.called.wait(PATIENCE)
 
 
@@ -90,7 +81,7 @@ def test_owners_that_are_cancelled_or_collected_leave_nothing() -> None:
     assert eventually(lambda: not service._running)
 
 
-def test_an_owner_that_asks_all_the_time_is_called_now_and_then() -> None:
+def test_an_owner_that_keeps_asking_is_called_at_a_bounded_rate() -> None:
     service, greedy = TimerService(start_thread), Owner(again=0)
     began = time.monotonic_ns()
     service.arm(greedy, 0)
@@ -124,7 +115,7 @@ REARMING = program(
 )
 
 
-def test_an_alarm_set_again_and_again_is_one_entry(engine: WasmtimeEngine) -> None:
+def test_an_alarm_that_is_set_repeatedly_is_one_entry(engine: WasmtimeEngine) -> None:
     machine = new_machine(engine, tried=wat_to_wasm(REARMING))
     service = timer_service(engine, Clock())
     process = machine.start(CommandRequest(("tried",), {}, "/tmp", stdin=None))

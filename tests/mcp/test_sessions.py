@@ -76,7 +76,7 @@ def test_an_idle_session_ends_and_others_stay() -> None:
     run(test)
 
 
-def test_a_request_under_way_is_use() -> None:
+def test_a_request_in_progress_counts_as_use() -> None:
     async def test() -> None:
         sessions, clock = make()
         with sessions.request("a"):

@@ -1,4 +1,4 @@
-"""One client on standard input and output: the official one, and the bytes themselves."""
+"""One client on standard input and output: the official client, and plain bytes."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_mistakes_are_answered_with_help() -> None:
 
 
 def converse(lines: bytes, wanted: set[int]) -> tuple[dict[int, Any], int]:
-    """Answers to `lines`, by the ids `wanted`, and the exit status."""
+    """Send `lines`; returns the answers with the ids `wanted`, and the exit status."""
     answers: dict[int, Any] = {}
     with subprocess.Popen(
         COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()
@@ -227,14 +227,14 @@ HELLO = message(
 ) + message(method="notifications/initialized")
 
 
-def test_standard_output_has_the_protocol_only_and_the_end_of_input_ends_it() -> None:
+def test_standard_output_has_only_the_protocol_and_the_end_of_input_ends_the_server() -> None:
     answers, status = converse(HELLO + message(id=2, method="tools/list"), {1, 2})
     assert status == 0
     assert answers[1]["result"]["serverInfo"]["name"] == "wasmsand"
     assert answers[2]["result"]["tools"][0]["name"] == "sandbox_run"
 
 
-def test_bytes_that_are_no_message_do_not_end_it() -> None:
+def test_bytes_that_are_not_a_message_do_not_end_the_server() -> None:
     answers, status = converse(
         HELLO
         + b"not json\n\xff\xfe\n[]\n{}\n"

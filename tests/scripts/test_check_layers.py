@@ -1,4 +1,4 @@
-"""The import-layer check finds what it is there to find."""
+"""The import-layer check finds forbidden imports."""
 
 from __future__ import annotations
 

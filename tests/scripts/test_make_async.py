@@ -1,4 +1,4 @@
-"""The asynchronous API is what its tool makes of the blocking one."""
+"""The asynchronous API is up to date with the blocking one."""
 
 from __future__ import annotations
 

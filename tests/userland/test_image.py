@@ -162,7 +162,7 @@ def test_deep_directories_are_listed_apart(world: World, tmp_path: Path) -> None
     assert tree["links"] == [["/usr/share/zone/Zulu", "UTC"]]
 
 
-def test_a_deep_directory_that_holds_a_program_is_no_tree(world: World, tmp_path: Path) -> None:
+def test_a_deep_directory_with_a_program_is_not_listed_apart(world: World, tmp_path: Path) -> None:
     files = {"usr/libexec/tool/script": b"1", "usr/libexec/other/script": b"2"}
     recipe, entry = with_files(world, "tool", files)
     helper = Program("helper", "helper", ("/usr/libexec/tool/helper",), False, None, "O1")

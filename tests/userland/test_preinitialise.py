@@ -1,4 +1,4 @@
-"""From a recipe's program with a checkpoint to an image whose program starts there."""
+"""A program with a checkpoint becomes a program of the image that starts there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLAIN = "/usr/libexec/tool-plain"
 
 
 def tool(before_the_checkpoint: str = "") -> bytes:
-    """Exits with 42 if it was prepared, and with 7 if it starts from nothing."""
+    """A program that exits with 42 if it was prepared, and with 7 otherwise."""
     return wat_to_wasm(f"""(module
       (import "linux" "syscall"
         (func $syscall (param i32 i32 i32 i32 i32 i32 i32) (result i32)))
@@ -72,7 +72,9 @@ def exit_code(image: Path, program: str) -> int:
         machine.close()
 
 
-def test_names_start_prepared_and_the_plain_path_from_nothing(world: World, tmp_path: Path) -> None:
+def test_names_start_prepared_and_the_plain_path_from_the_beginning(
+    world: World, tmp_path: Path
+) -> None:
     pair = built(world, tool())
     stored = store_programs([pair], world.cache, lambda step: None)
     image = tmp_path / "image"

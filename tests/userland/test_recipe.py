@@ -1,4 +1,4 @@
-"""What a recipe file may say, and how mistakes in it are told."""
+"""What a recipe file may contain, and the messages about mistakes in it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_program_recipe_is_read_whole(world: World) -> None:
         ('licence = "GPL-3.0-or-later"\n', "", "licence is missing"),
         ('sha256 = "{sha256}"\n', "", "source.sha256 is missing"),
         ("{sha256}", "abc", "source.sha256 cannot be 'abc'"),
-        ('make = ["src/tool"]', 'makes = ["src/tool"]', "build.makes is not a field"),
+        ('make = ["src/tool"]', 'makes = ["src/tool"]', "build.makes is an unknown field"),
         ('make = ["src/tool"]', 'make = "src/tool"', "build.make must be a list"),
         ('system = "autotools"', 'system = "meson"', "build.system must be one of"),
         ('name = "tool"\nversion', 'name = "other"\nversion', "but the folder is 'tool'"),
@@ -115,11 +115,11 @@ def test_circle_of_dependencies_is_refused(world: World) -> None:
 
 def test_unknown_dependency_and_unknown_name_are_told_apart(world: World) -> None:
     world.add("aa")
-    with pytest.raises(RecipeError, match="there is no recipe 'bb'") as caught:
+    with pytest.raises(RecipeError, match="unknown recipe: 'bb'") as caught:
         with_dependencies(["bb"], world.recipes())
     assert "aa" in caught.value.advice
     world.add("cc", depends='["bb"]')
-    with pytest.raises(RecipeError, match="depends names 'bb'"):
+    with pytest.raises(RecipeError, match="depends names an unknown recipe: 'bb'"):
         world.recipes()
 
 

@@ -1,7 +1,7 @@
-"""Programs for WASI that others published do real work, together with those of the image.
+"""WASI programs that others published do real work, together with those of the image.
 
-They come from npm packages by name, version and hash. What compiling them costs, up to half
-a minute of CPU time each, is paid once per machine.
+They come from npm packages, pinned by name, version and hash. Compiling one takes up to half a
+minute of CPU time, once per machine.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ pytestmark = pytest.mark.slow
 
 PROGRAMS = {
     "esbuild": (ESBUILD, "esbuild.wasm"),  # Go
-    "python": (PYTHON, "dist/python.wasm"),  # C, with its library inside
-    "sqlite3": (RUNTIMES, "dist/langs/sqlite.wasm"),  # C, of 2019: imports wasi_unstable
+    "python": (PYTHON, "dist/python.wasm"),  # C, with its library included
+    "sqlite3": (RUNTIMES, "dist/langs/sqlite.wasm"),  # C, from 2019: imports wasi_unstable
     "php": (RUNTIMES, "dist/langs/php-cgi-8.2.0.wasm"),  # C
-    "ruby": (RUNTIMES, "dist/langs/ruby-3.2.0.wasm"),  # C, with Asyncify of its own
-    "clang": (RUNTIMES, "dist/langs/clang.wasm"),  # C++, of 2019: imports wasi_unstable
+    "ruby": (RUNTIMES, "dist/langs/ruby-3.2.0.wasm"),  # C, with its own Asyncify
+    "clang": (RUNTIMES, "dist/langs/clang.wasm"),  # C++, from 2019: imports wasi_unstable
     "wasm-ld": (RUNTIMES, "dist/langs/wasm-ld.wasm"),
 }
 

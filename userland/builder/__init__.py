@@ -5,13 +5,13 @@ The layout, from the top down:
     cli          the `wasmsand build` command
     schedule     which recipes, in which order, how many at once
     build        one recipe: fetch, unpack, configure, make, finish, store
-    finish       what happens to a linked module before it may be used
+    finish       turns a linked module into one that the kernel can run
     image        the directory of programs that a wheel carries
-    sources, debian, wasm_opt, toolchain      what is fetched, and by which tool
-    recipe, keys, cache                       what is built, its name, where it is kept
-    commands, jobserver, progress, errors     how steps run and what is told about them
+    sources, debian, wasm_opt, toolchain      what is fetched, and with which tool
+    recipe, keys, cache                       what is built, its key, where it is kept
+    commands, jobserver, progress, errors     how steps run, and what is shown about them
 
-Only the standard library and `rich` are needed.
+It needs only the standard library and `rich`.
 """
 
 from userland.builder.cli import main

@@ -1,7 +1,7 @@
 """The command `wasmsand build`.
 
-Rules: arguments are read here and nowhere else; errors end as a message with advice
-and an exit status (1 failed, 2 wrong arguments, 130 stopped), never as a traceback.
+Rules: only this module reads arguments; an error is shown as a message with advice and an exit
+status (1: failed, 2: wrong arguments, 130: stopped), never as a traceback.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("--downloads only goes with --clean")
     if options.native and (options.list or options.clean):
         parser.error("--native does not go with --list or --clean")
-    # A log has no width: tables in it are not squeezed.
+    # A log has no width, so tables in it need not be narrow.
     console = Console() if sys.stdout.isatty() else Console(width=160)
     commands = Commands()
     try:
@@ -167,7 +167,7 @@ def _fail(error: BuildError) -> int:
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """A request to end is handled as Ctrl-C is: stop the commands, tidy up."""
+    """Handle SIGTERM like Ctrl-C: stop the commands and clean up."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -177,7 +177,7 @@ def _stoppable() -> Iterator[None]:
             number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
         }
     except ValueError:
-        # Not the main thread: its owner handles signals.
+        # Another thread than the main one cannot handle signals.
         before = {}
     try:
         yield
@@ -201,7 +201,7 @@ def _build(
     toolchain = ensure_toolchain(commands, not options.no_install, say)
     target: Target = NativeTarget(toolchain) if options.native else WasmTarget(toolchain)
     if options.native:
-        # The libc is the machine's, so a recipe for one is not built.
+        # Native programs use the machine's libc, so musl is not built.
         recipes = {name: recipe for name, recipe in recipes.items() if name != "musl"}
         chosen = {name: recipe for name, recipe in chosen.items() if name != "musl"}
     keys = recipe_keys(recipes, target)
@@ -276,7 +276,7 @@ def _summary(
         if not recipe.programs:
             table.add_row(recipe.name, recipe.version, "", "", spent)
     console.print(table)
-    console.print(Text(f"programs are in {image}"), soft_wrap=True)
+    console.print(Text(f"the programs are in {image}"), soft_wrap=True)
 
 
 def _list(
@@ -289,7 +289,7 @@ def _list(
     toolchain = find_toolchain(commands)
     keys = recipe_keys(recipes, WasmTarget(toolchain)) if toolchain is not None else {}
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in ("recipe", "version", "built", "size", "licence", "what it is"):
+    for column in ("recipe", "version", "built", "size", "licence", "summary"):
         table.add_column(column, justify="right" if column == "size" else "left")
     for recipe in chosen.values():
         entry = cache.find(recipe.name, keys[recipe.name]) if recipe.name in keys else None
@@ -304,11 +304,11 @@ def _list(
         )
     console.print(table)
     if toolchain is None:
-        console.print("the toolchain is not installed yet: `wasmsand build` does that")
+        console.print("the toolchain is not installed yet: `wasmsand build` installs it")
 
 
 def _image_bytes(recipe: Recipe, entry: Entry) -> int:
-    """How much of the image a recipe is: its programs and its other files."""
+    """The size of a recipe's programs and other files in the image."""
     programs = sum(entry.files[program.file][0] for program in recipe.programs)
     return programs + sum(
         size for path, (size, _) in entry.files.items() if path.startswith(f"{FILES}/")
@@ -319,8 +319,8 @@ def _clean(console: Console, cache: Cache, names: list[str], downloads: bool, im
     freed = cache.clean(names or None, downloads)
     if not names:
         remove_tree(image)
-    console.print(f"removed {freed / 1e6:.1f} MB of {cache.root}")
+    console.print(f"removed {freed / 1e6:.1f} MB from {cache.root}")
     if not downloads:
         console.print(
-            "sources and tools are kept; remove them too: wasmsand build --clean --downloads"
+            "kept sources and tools; to remove them too: wasmsand build --clean --downloads"
         )

@@ -192,4 +192,6 @@ def _kind(value: object) -> str:
         return "a boolean"
     if isinstance(value, int | float):
         return "a number"
+    if isinstance(value, str):
+        return "a string"
     return "an array" if isinstance(value, list) else "an object"

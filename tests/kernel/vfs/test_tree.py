@@ -19,11 +19,11 @@ from wasmsand.kernel.vfs.store import target_blocks
 
 
 def dump(namespace: Namespace) -> dict[bytes, object]:
-    """Everything that can be seen: paths to attributes and content."""
+    """Everything visible: attributes and content, by path."""
     seen: dict[bytes, object] = {}
 
     def visit(node: Node, path: bytes) -> None:
-        stat = namespace.stat(node)._replace(dev=0, atime_ns=0)  # looking counts as access
+        stat = namespace.stat(node)._replace(dev=0, atime_ns=0)  # reading changes the access time
         kind = stat.mode & flags.S_IFMT
         if kind == flags.S_IFDIR:
             seen[path] = stat
@@ -41,7 +41,7 @@ def dump(namespace: Namespace) -> dict[bytes, object]:
 
 
 def recount(tree: TreeFs) -> tuple[int, int]:
-    """(blocks, inodes) as a walk over all names finds them."""
+    """(blocks, inodes) counted by a walk over all names."""
     blocks = inodes = 0
     seen: dict[int, int] = {}
 
@@ -136,7 +136,7 @@ def test_layers_are_merged_while_the_tree_changes_and_is_frozen_again() -> None:
     assert World(merged).read(b"/f") == b"%d" % LAYERS_MAX
     assert World(merged).names(b"/") == World(frozen).names(b"/") == [b"gone", b"f"]
     before = world.tree.freeze().layers
-    world.tree.stand_on(merged, instead_of=frozen)  # it stands on other layers by now
+    world.tree.stand_on(merged, instead_of=frozen)  # it has other layers below it by now
     assert world.tree.freeze().layers == before
 
 

@@ -1,4 +1,4 @@
-"""What the file system tests share: a small namespace, a clock by hand, short names."""
+"""What the file system tests share: a small namespace, a clock that tests move, shortcuts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OTHER = Credentials(1001, 1001)
 
 
 class Clock:
-    """Nanoseconds that only a test moves."""
+    """A clock in nanoseconds that only a test moves."""
 
     def __init__(self) -> None:
         self.ns = 1_000
@@ -85,7 +85,7 @@ class World:
         return [entry.name for entry in self.ns.readdir(self.find(path), 0, 100_000)][2:]
 
     def used(self) -> tuple[int, int]:
-        """(bytes, inodes) charged."""
+        """The charged (bytes, inodes)."""
         return self.tree.space.used_bytes, self.tree.space.used_inodes
 
 
@@ -102,6 +102,6 @@ def fails(errno: Errno) -> Iterator[None]:
         yield
     except KernelError as error:
         if error.errno is not errno:
-            raise AssertionError(f"{error.errno.name}, not {errno.name}") from error
+            raise AssertionError(f"failed with {error.errno.name}, not {errno.name}") from error
     else:
-        raise AssertionError(f"no error, not {errno.name}")
+        raise AssertionError(f"did not fail with {errno.name}")

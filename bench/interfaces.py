@@ -1,9 +1,9 @@
-"""What each way in costs: `python -m bench.ways_in`.
+"""What each interface costs: `python -m bench.interfaces`.
 
-The same command, `true`, in this process, in a process of its own, over HTTP and over MCP.
-Rules: ways take turns, so that a busy machine is as busy for
-all; the sandbox is there before and stays; a time is one call as its user makes it, medians
-are printed; a way whose packages are not installed is left out, which is told.
+Runs the same command, `true`, in this process, in a process of its own, over HTTP and over MCP.
+Rules: interfaces take turns, so that a busy machine slows all of them alike; the sandbox exists
+before the first measurement and stays; a time is one call as a user makes it; an interface whose
+packages are not installed is skipped, with a line that says so.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bench.http_load import ROOT, server_process
 from wasmsand import Sandbox
 
 Measure = Callable[[], float]
-"""Runs the command once; how long that took, in seconds."""
+"""Runs the command once; returns the seconds that it took."""
 
 _SCRIPT = "true"
 
@@ -70,7 +70,7 @@ def over_http() -> Iterator[Measure]:
 
 @contextmanager
 def over_mcp() -> Iterator[Measure]:
-    """The official client of MCP, and `wasmsand mcp` on standard input and output."""
+    """The official MCP client, and `wasmsand mcp` on standard input and output."""
     from mcp import Client, StdioServerParameters
 
     parameters = StdioServerParameters(
@@ -110,14 +110,14 @@ def over_mcp() -> Iterator[Measure]:
         thread.join()
         raise RuntimeError("the MCP server did not start")
     try:
-        # The time is taken on the client's own loop: to get there is not its cost.
+        # The client's own event loop takes the time, so that getting there is not counted.
         yield lambda: asyncio.run_coroutine_threadsafe(measure_once(), loop).result()
     finally:
         loop.call_soon_threadsafe(end.set)
         thread.join()
 
 
-WAYS: dict[str, Callable[[], Any]] = {
+INTERFACES: dict[str, Callable[[], Any]] = {
     "in this process": in_process,
     "in a process of its own": own_process,
     "over HTTP": over_http,
@@ -126,34 +126,34 @@ WAYS: dict[str, Callable[[], Any]] = {
 
 
 def measure(rounds: int) -> tuple[dict[str, list[float]], dict[str, str]]:
-    """The times of each way, and why others were left out."""
+    """The times of each interface, and why others were skipped."""
     times: dict[str, list[float]] = {}
     absent: dict[str, str] = {}
     with ExitStack() as stack:
-        ways: dict[str, Measure] = {}
-        for name, open_way in WAYS.items():
+        opened: dict[str, Measure] = {}
+        for name, open_interface in INTERFACES.items():
             try:
-                ways[name] = stack.enter_context(open_way())
+                opened[name] = stack.enter_context(open_interface())
             except ImportError as error:
                 absent[name] = str(error)
-        for once in ways.values():
+        for once in opened.values():
             for _ in range(3):
                 once()
         for _ in range(rounds):
-            for name, once in ways.items():
+            for name, once in opened.items():
                 times.setdefault(name, []).append(once())
     return times, absent
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m bench.ways_in", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.interfaces", description=__doc__)
     parser.add_argument("--rounds", type=int, default=100)
     options = parser.parse_args(argv)
     times, absent = measure(options.rounds)
     table = Table(box=None)
     table.add_column("run `true`")
-    for head in ("median ms", "p99 ms", "more than in this process, ms"):
+    for head in ("median ms", "p99 ms", "ms more than in this process"):
         table.add_column(head, justify="right")
     base = statistics.median(times["in this process"])
     for name, seconds in times.items():
@@ -165,7 +165,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console()
     console.print(table)
     for name, reason in absent.items():
-        console.print(f"left out: {name}: {reason}", highlight=False)
+        console.print(f"skipped: {name}: {reason}", highlight=False)
     return 0
 
 

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.sdk.backends import server
+from tests.waiting import PATIENCE, wait_until
 from wasmsand import DiskImageError, Sandbox, SandboxOptions, UnsupportedError
 from wasmsand.kernel.clock import ManualClock
 from wasmsand.sdk.backend import Backend, CommandRequest
 from wasmsand.sdk.errors import CommandError
 from wasmsand.sdk.local import LocalBackend
 from wasmsand.sdk.opening import connect_backend, open_backend
-
-PATIENCE = 30.0
 
 
 @pytest.fixture
@@ -142,8 +141,7 @@ class _FastClock(ManualClock):
 
 def _pass_an_hour(sandbox: Sandbox, clock: ManualClock) -> None:
     """Move the clock when the program `sleep` runs, which it does after its command's start."""
-    while not any(process.argv[0] == "sleep" for process in sandbox.commands.list()):
-        time.sleep(0.01)
+    wait_until(lambda: any(p.argv[0] == "sleep" for p in sandbox.commands.list()))
     time.sleep(0.05)
     clock.advance(3600)
 

@@ -32,6 +32,7 @@ from wasmsand.engine.wasmtime import apart, compile_pool
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.compile_pool import CompilePool
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
+from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.kernel.limits import MIB
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")

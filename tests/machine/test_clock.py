@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TypeVar
 
 import pytest
 
@@ -30,7 +29,6 @@ from wasmsand.machine import CommandRequest, Machine
 from wasmsand.machine.parking import OneShot
 
 pytestmark = pytest.mark.no_userland
-Result = TypeVar("Result")
 MOMENT = 0.05
 """Seconds: a wait that reads the host's clock by mistake would end within this time."""
 HOUR = 3600.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import signal
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
@@ -146,3 +147,20 @@ def test_a_server_for_other_machines_needs_tokens() -> None:
         DidNotStart, match=r"^wasmsand: refusing to listen on 0\.0\.0\.0 without tokens"
     ):
         ServerProcess("--host", "0.0.0.0")
+
+
+def test_a_client_that_leaves_in_the_middle_of_an_archive_upsets_nobody() -> None:
+    with serving() as server:
+        client = Client(server.url)
+        sandbox = client.create()
+        client.run(sandbox, "head -c 30M /dev/urandom > noise")
+        parts = urlsplit(server.url)
+        for size in range(1, 400_000, 40_000):
+            with socket.create_connection((parts.hostname or "", parts.port or 0)) as connection:
+                target = f"{sandbox}/files/tar?path=/home/user"
+                request = f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+                connection.sendall(request.encode())
+                left = size
+                while left > 0:
+                    left -= len(connection.recv(left))
+        assert client.run(sandbox, "echo well").json["stdout"] == "well\n"

@@ -169,7 +169,7 @@ BAD_RESOURCES = [
     ("sandbox://host/etc/passwd", "a resource is sandbox:///absolute/path"),
     ("file:///etc/passwd", "a resource is sandbox:///absolute/path"),
     ("sandbox:///a%00b", "path must not contain a NUL"),
-    ("sandbox:///f?x=1", "? and # of a path are written"),
+    ("sandbox:///f?x=1", "write ? and # in a path as"),
     ("sandbox:///home/user/huge", "a resource may have 16777216"),
     ("relative", "a resource is sandbox:///absolute/path"),
 ]

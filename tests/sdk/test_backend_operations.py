@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -123,34 +122,34 @@ def test_a_sandbox_goes_on_from_the_state_of_another() -> None:
         assert shell.run("cat notes; echo $A").stdout == "kept\n1\n"
 
 
-def _when_it_sleeps(sandbox: Sandbox, act: Callable[[], None]) -> threading.Thread:
-    """Call `act`, beside, as soon as the program `sleep` has begun to sleep."""
+class _FastClock(ManualClock):
+    """A clock on which a hundred seconds pass in every hundredth of a second, within `with`."""
 
-    def wait() -> None:
-        while True:
-            for process in sandbox.commands.list():
-                if process.argv[:1] == ("sleep",) and process.state == "S":
-                    act()
-                    return
-            time.sleep(0.01)
+    def __enter__(self) -> None:
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
 
-    thread = threading.Thread(target=wait, daemon=True)
-    thread.start()
-    return thread
+    def __exit__(self, *error: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(0.01):
+            self.advance(100)
 
 
 def test_timeouts_of_commands_and_sessions_pass_by_the_clock_of_the_sandbox() -> None:
-    clock = ManualClock()
+    clock = _FastClock()
     options = SandboxOptions(timeout_ms=3_600_000)
     with Sandbox.from_backend(LocalBackend(options, clock=clock), options) as sandbox:
-        thread = _when_it_sleeps(sandbox, lambda: clock.advance(1000))
-        assert sandbox.commands.run("sleep 1000; echo awake").stdout == "awake\n"
-        thread.join()
-        with sandbox.shell() as shell:
-            for run in (sandbox.commands.run, shell.run):
-                thread = _when_it_sleeps(sandbox, lambda: clock.advance(3600))
-                result = run("echo begun; sleep 100000")
-                assert (result.exit_code, result.stdout) == (124, "begun\n")
-                assert result.execution_time_ms == 3_600_000
-                thread.join()
-            assert shell.run("echo usable").stdout == "usable\n"
+        shell = sandbox.shell()
+        for run in (sandbox.commands.run, shell.run):
+            with clock:
+                slept = run("sleep 1000; echo awake", timeout_ms=10**10)
+            assert (slept.stdout, slept.exit_code) == ("awake\n", 0)
+            assert slept.execution_time_ms >= 1_000_000
+            late = run("echo begun; sleep 100000", on_stdout=lambda _: clock.advance(3600))
+            assert (late.stdout, late.exit_code) == ("begun\n", 124)
+            assert late.execution_time_ms == 3_600_000
+        assert shell.run("echo usable").stdout == "usable\n"

@@ -231,6 +231,13 @@ class ViewedMemory(GuestMemory):
             self._require(end)
         layout.pack_into(self._view, address, *values)
 
+    def read_string(self, address: int, limit: int, too_long: Errno) -> bytes:
+        """The NUL-terminated string at `address`, of fewer than `limit` bytes."""
+        text, end, _ = self._view[address : address + _STRING_STEP].tobytes().partition(b"\0")
+        if end and len(text) < limit:  # most strings are short
+            return text
+        return super().read_string(address, limit, too_long)
+
     def read_path(self, address: int) -> bytes:
         """A path argument: ENAMETOOLONG from 4096 bytes on."""
         path, end, _ = self._view[address : address + _STRING_STEP].tobytes().partition(b"\0")

@@ -191,7 +191,7 @@ class Module(Protocol):
 
 class GuestThreads(Protocol):
     """Threads of the host that guests run on. A driver that runs each guest on a thread needs
-    them (`machine/guest.py`); so do the machine's timers and loaders."""
+    them (`machine/thread_driver.py`); so do the machine's timers and loaders."""
 
     def start_thread(self, target: Callable[[], None]) -> None:
         """Run `target` on a pooled thread whose stack is deep enough for a guest. Raises

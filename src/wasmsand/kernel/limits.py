@@ -108,6 +108,8 @@ ARGUMENTS_PER_HOLD = 4096
 STACK_UNCHARGED_MAX = 16 * MIB
 """Of a C stack up to this size, only what was touched is charged to memory_limit_bytes: that is
 hardly any of it, and charging all of it would make a shell look ten times its size."""
+THREAD_LOCALS_BYTES_MAX = 1 * MIB
+"""Thread-local variables of one thread, which are copied when another thread runs."""
 PROCESS_BYTES = 192 * KIB
 """What a process takes of the host's memory besides what is counted: a thread with the part of
 its stack that is always in use, the engine's store, the host's own objects."""

@@ -13,10 +13,10 @@ from typing import Final, Protocol
 from wasmsand.abi.memory import GuestMemory
 from wasmsand.engine.protocol import Instance
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.limits import THREAD_LOCALS_BYTES_MAX
 
 _PLACES: Final = "__thread_locals"
 """The exported address of the program's list of places: first and last address of two."""
-_PLACES_BYTES_MAX: Final = 1 << 20
 
 
 class Runner(Protocol):
@@ -34,7 +34,7 @@ def _places(instance: Instance, memory: GuestMemory) -> list[tuple[int, int]]:
         return []
     words = [memory.read_u32(address + 4 * index) for index in range(4)]
     places = [(start, end - start) for start, end in zip(words[::2], words[1::2], strict=True)]
-    if any(size < 0 for _, size in places) or sum(n for _, n in places) > _PLACES_BYTES_MAX:
+    if any(size < 0 for _, size in places) or sum(n for _, n in places) > THREAD_LOCALS_BYTES_MAX:
         raise KernelError(Errno.EFAULT, f"{_PLACES}: {words}")
     for start, size in places:
         memory.require(start, size)

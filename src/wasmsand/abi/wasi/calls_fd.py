@@ -104,7 +104,7 @@ def fd_filestat_set_size(context: WasiContext, fd: int, size: int) -> int:
     file.require_writable()
     if size > FILE_SIZE_MAX:
         raise KernelError(Errno.EFBIG)
-    assert file.node is not None  # a regular file, or it had not the right
+    assert file.node is not None  # only regular files have the right
     require_file_size(context, file.node, size)
     file.truncate(size)
     return 0
@@ -150,7 +150,7 @@ def fd_allocate(context: WasiContext, fd: int, offset: int, size: int) -> int:
     inapplicable = Errno.ENODEV if descriptor.start is None else Errno.EISDIR
     descriptor.require(Right.FD_ALLOCATE, inapplicable)
     file = descriptor.file
-    assert isinstance(file, RegularFile)  # or it had not the right
+    assert isinstance(file, RegularFile)  # only regular files have the right
     assert file.node is not None
     file.require_writable()
     if offset + size > FILE_SIZE_MAX:

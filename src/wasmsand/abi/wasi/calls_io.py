@@ -159,7 +159,7 @@ def fd_readdir(
     memory.require(result, 4)
     memory.require(buffer, size)
     file = context.descriptor(fd, _READDIR, Errno.ENOTDIR).file
-    assert isinstance(file, DirectoryFile)  # or it had not the right
+    assert isinstance(file, DirectoryFile)  # only directories have the right
     call = context.thread.call
     done = call.done
     if isinstance(call.progress, int):  # the cookie of the last entry that was given

@@ -80,7 +80,7 @@ def path_open(
             wanted |= kernel_flag
             needed |= right
     directory.require(needed, Errno.ENOTDIR)
-    # Rights that there are not are asked for by programs that want all there are.
+    # Programs that want all rights ask for some that do not exist.
     base &= right_sets.ALL
     inheriting &= right_sets.ALL
     if (base | inheriting | _rights_of_flags(fd_flags)) & ~directory.inheriting:

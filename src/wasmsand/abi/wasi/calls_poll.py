@@ -126,7 +126,7 @@ def _event(entry: _File, bits: int) -> bytes:
     if entry.kind == _FD_READ:
         try:
             size = readable_bytes(file)
-        except KernelError:  # a device: as many as anybody wants
+        except KernelError:  # a device, which has as many as are asked for
             size = PIPE_CAPACITY
     else:
         size = file.pipe.room() if isinstance(file, PipeEnd) else PIPE_CAPACITY

@@ -65,7 +65,7 @@ def environ_get(context: WasiContext, pointers: int, buffer: int) -> int:
 
 
 def _preopen_name(context: WasiContext, fd: int) -> bytes:
-    # EBADF also for an open one that is none: libcs count up until they get that.
+    # EBADF for an open descriptor that is no preopen too: libcs count up until they get it.
     name = context.descriptors.get(fd).preopen
     if name is None:
         raise KernelError(Errno.EBADF)

@@ -15,8 +15,8 @@ from wasmsand.engine.asyncify import Asyncify
 from wasmsand.engine.forking import renewed_in_child
 from wasmsand.engine.protocol import HostCalls
 from wasmsand.engine.wasmtime import hostcalls
-from wasmsand.engine.wasmtime.bindings import CData, ffi
-from wasmsand.engine.wasmtime.holdings import StoreRecord
+from wasmsand.engine.wasmtime.bindings import CData, ffi, lib
+from wasmsand.engine.wasmtime.holdings import checked_instance_bytes, store_record
 from wasmsand.engine.wasmtime.memory_image import MappedImage
 from wasmsand.engine.wasmtime.resident_pages import PAGE, ThreadStack, resident_bytes
 from wasmsand.engine.wasmtime.store import NEVER, GuestStore
@@ -59,7 +59,8 @@ class WasmtimeInstance:
         self._close_wanted = False
         self.image: MappedImage | None = None
         """What the memory began with, if not with the module's data."""
-        self._record: StoreRecord | None = None
+        self._record: CData | None = None
+        """The C record of its store, once it was asked for."""
         self._stack: ThreadStack | None = None
         """Of the thread that it runs on."""
         self.asyncify = Asyncify(self) if module.forks else None
@@ -133,7 +134,11 @@ class WasmtimeInstance:
 
     def memory_size(self) -> int:
         """Bytes of linear memory."""
-        return self._store.memory_size()
+        store = self._store
+        if store.closed:
+            store.require_open()
+        # Asked at every wait: no call of Python in between.
+        return int(lib.wasmtime_memory_data_size(store.context, store.memory))
 
     def memory_view(self) -> memoryview:
         """All of the memory; released by `close`."""
@@ -311,14 +316,13 @@ class WasmtimeInstance:
         if record is None:
             if not self._started:  # so it has thrown nothing
                 return self._module.instance_bytes
-            record = self.read_record()
-        return self._module.instance_bytes + record.exception_bytes()
+            self._store.require_open()
+            record = self._record = store_record(self._store.function("_start"))
+        return self._module.instance_bytes + int(record.exception_heap_bytes)
 
-    def read_record(self) -> StoreRecord:
-        """What wasmtime keeps of this instance."""
-        self._store.require_open()
-        self._record = StoreRecord(self._store.function("_start"), 0 if self._started else NEVER)
-        return self._record
+    def record_bytes(self) -> int:
+        """Bytes of the instance's own record in C; of an instance that has not run."""
+        return checked_instance_bytes(self._store.function("_start"), NEVER)
 
     def stacks_in_use(self, c_stack: int) -> tuple[int, int]:
         """What is in use of the C stack and, below what every thread has, of the thread's."""

@@ -99,7 +99,7 @@ class WasmtimeModule:
                 return
             instance = self._try_table_rooms(prepared, memory_limit)
             try:
-                used = instance.read_record().instance_bytes
+                used = instance.record_bytes()
                 self.stack_reserve = instance.stack_pointer() or 0
             finally:
                 instance.close()

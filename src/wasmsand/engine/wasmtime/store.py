@@ -47,8 +47,8 @@ class GuestStore:
             ffi.release(self._store)
             raise InstantiationFailed(reason)
         self._memory_export = self._export("memory")
-        self._memory: CData = ffi.addressof(self._memory_export.of, "memory")
-        self.memory_base: CData = lib.wasmtime_memory_data(self.context, self._memory)
+        self.memory: CData = ffi.addressof(self._memory_export.of, "memory")
+        self.memory_base: CData = lib.wasmtime_memory_data(self.context, self.memory)
 
     def limit_memory(self, limit: int) -> None:
         """The memory cannot grow past `limit` bytes from now on."""
@@ -70,7 +70,7 @@ class GuestStore:
     def memory_size(self) -> int:
         """Bytes of linear memory."""
         self.require_open()
-        return int(lib.wasmtime_memory_data_size(self.context, self._memory))
+        return int(lib.wasmtime_memory_data_size(self.context, self.memory))
 
     def memory_view(self) -> memoryview:
         """The memory as it is now, writable; released by `free`."""
@@ -84,7 +84,7 @@ class GuestStore:
         pages = (size - self.memory_size()) // WASM_PAGE
         if pages:
             error = lib.wasmtime_memory_grow(
-                self.context, self._memory, pages, ffi.new("uint64_t *")
+                self.context, self.memory, pages, ffi.new("uint64_t *")
             )
             discard_failure(error, NULL)
             return not error
@@ -92,7 +92,7 @@ class GuestStore:
 
     def read_memory_again(self) -> None:
         """Make wasmtime ask for the address and size of a memory of the host."""
-        check(lib.wasmtime_memory_grow(self.context, self._memory, 0, ffi.new("uint64_t *")))
+        check(lib.wasmtime_memory_grow(self.context, self.memory, 0, ffi.new("uint64_t *")))
 
     def read_global(self, name: str) -> int:
         """The value of an exported i32 global, unsigned."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from itertools import islice
+from threading import Lock
 from typing import Any
 
 from starlette.responses import Response
@@ -191,17 +192,25 @@ async def export_tar(call: Call[FilePath, None]) -> Streaming:
 
     first = await call.in_file_thread(begin)
 
+    using = Lock()  # a client can leave while a thread makes the next pieces
+
+    def more() -> bytes:
+        with using:
+            return b"".join(islice(pieces, _TAR_PIECES))
+
+    def close() -> None:
+        with using:
+            getattr(pieces, "close", lambda: None)()
+
     async def send(emit: Emit) -> None:
         data = first
         while data:
             await emit(data)
-            data = await call.in_file_thread(lambda: b"".join(islice(pieces, _TAR_PIECES)))
+            data = await call.in_file_thread(more)
 
     def end() -> None:
         # To close it may have to tell the sandbox, so it is done on a thread.
-        close = getattr(pieces, "close", None)
-        if close is not None:
-            service.endings.run(close)
+        service.endings.run(close)
 
     with ExitStack() as held:
         held.enter_context(service.registry.use(call.entry))

@@ -106,7 +106,7 @@ class Watch:
         """Those of the wanted events that the file is ready for."""
         wanted = self.events
         if not wanted & ~(EPOLLET | EPOLLONESHOT):
-            return 0  # a one-shot that was shot
+            return 0  # EPOLLONESHOT, and it has fired
         return self.file.poll() & (wanted & 0xFFFF | _ALWAYS)
 
 

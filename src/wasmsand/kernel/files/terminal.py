@@ -80,7 +80,7 @@ class Terminal:
         """The /dev/pts entry, retained by the master and by each open program's side."""
         namespace.retain(node)
         self.discipline = LineDiscipline()
-        self.rows = self.columns = 0  # until somebody says
+        self.rows = self.columns = 0  # until they are set
         self.session = 0
         self.foreground_group = 0
         self.output = bytearray()

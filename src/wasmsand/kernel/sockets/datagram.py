@@ -255,7 +255,7 @@ class DatagramSocket(Socket):
         if target is not None and target._target is self:
             target._target = None  # its next message is refused
             target.changed.wake()
-        self.changed.wake()  # who waits for room is told that there is nobody
+        self.changed.wake()  # senders that wait for room see that the receiver is gone
         self.network.forget(self, None if self.is_unix else self.network.udp)
 
 

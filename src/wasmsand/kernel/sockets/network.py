@@ -64,7 +64,7 @@ class Ports:
         port = address.port
         if not port:
             port = self._free_port(socket, address)
-            address = address._replace(port=port)
+            address = InetAddress(address.family, address.host, port)
         elif any(_conflict(socket, address, other) for other in self._holders(port)):
             raise KernelError(Errno.EADDRINUSE)
         holders = self._bound.setdefault(port, {})
@@ -223,7 +223,7 @@ class Network:
 
     def bind_node(self, socket: Socket, node: Node) -> None:
         """Let an inode of the file system lead to `socket`."""
-        self.namespace.retain(node)  # its number is not given to another while bound
+        self.namespace.retain(node)  # the inode stays while the socket is bound
         socket.bound_node = node
         self.by_node[node] = socket
 

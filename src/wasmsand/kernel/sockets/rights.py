@@ -70,8 +70,8 @@ class RightsAccount:
                 sent_to.setdefault(rights.holder, []).append(rights)
         kept = {file for keeper in count for file in keeper.kept_open()}
         for file in {*count, *sent_to}:
-            # One that nothing refers to is a connection to be accepted; if its listener is not
-            # on its way to somebody, that has an fd.
+            # A file without references is a connection to be accepted. If its listener is not
+            # in a message, the listener has an fd.
             if file.references > count[file] or (not file.references and file not in kept):
                 reached.add(file)
         ways = list(reached)

@@ -128,7 +128,7 @@ class StreamSocket(Connection):
         assert before is None or isinstance(before, InetAddress)
         local = route.local_for(before or any_address(self.family), self.family)
         if before is None:
-            local = local._replace(port=self.network.tcp.bind(self, local).port)
+            local = self.network.tcp.bind(self, local)
         self._bound, self.local = before, local
         self.remote = route.destination.as_family(self.family)
         self.state = State.CONNECTING

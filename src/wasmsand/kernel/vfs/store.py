@@ -259,7 +259,7 @@ class TreeStore(FileSystem):
         return inode.content.key if type(inode) is FileInode else None
 
     def set_content_key(self, ino: int, key: str) -> None:
-        # Also where layers share the content: it is as true for them.
+        # Layers that share the content get the key too, and it is right for them.
         content = self._file(ino).content
         content.key = key
         content.key_of_image = False

@@ -1,7 +1,7 @@
 """User and group identities of a process.
 
-Owns `Identity`: real, effective and saved ids and the changes Linux allows.
-Rules: immutable; a change returns a new one or EPERM.
+Owns `Identity`: real, effective and saved ids, and the changes that Linux allows. Rules: immutable;
+a change returns a new object or raises EPERM.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from wasmsand.kernel.vfs import Credentials
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a process is."""
+    """The user and group ids of a process."""
 
     uid: int
     euid: int
@@ -26,21 +26,21 @@ class Identity:
     _credentials: Credentials = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Made once: almost every system call on a path asks for it.
+        # Created once, because almost every path system call needs it.
         effective = Credentials(self.euid, self.egid, self.groups)
         object.__setattr__(self, "_credentials", effective)
 
     @classmethod
     def of(cls, uid: int, gid: int, groups: frozenset[int] = frozenset()) -> Identity:
-        """All ids the same."""
+        """An identity with equal real, effective and saved ids."""
         return cls(uid, uid, uid, gid, gid, gid, groups)
 
     def credentials(self) -> Credentials:
-        """What file permission checks look at."""
+        """The credentials for file permission checks."""
         return self._credentials
 
     def real_credentials(self) -> Credentials:
-        """What access(2) looks at."""
+        """The credentials for access(2)."""
         return Credentials(self.uid, self.gid, self.groups)
 
     def with_uids(self, real: int, effective: int, saved: int) -> Identity:

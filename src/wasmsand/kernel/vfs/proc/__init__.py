@@ -1,4 +1,4 @@
-"""/proc: a synthetic file system over what the kernel tells (`ProcSource`)."""
+"""/proc: a synthetic file system that shows kernel state (`ProcSource`)."""
 
 from wasmsand.kernel.vfs.proc.procfs import ProcFs
 from wasmsand.kernel.vfs.proc.source import FdInfo, ProcessInfo, ProcSource, SystemInfo

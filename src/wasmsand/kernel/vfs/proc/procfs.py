@@ -1,10 +1,9 @@
 """ProcFs: the tree of /proc.
 
-Owns names, inode numbers, links and listings; the text of files is in `process` and
-`system`. Rules: nothing is stored about processes: an inode number holds pid, kind and
-argument (a descriptor), and everything is asked of the source at each call. A file's
-text is made when it is read from its start, so that a reader in small steps sees one
-moment.
+Owns names, inode numbers, links and listings; the text of files is in `process` and `system`.
+Rules: nothing is stored about processes: an inode number encodes pid, kind and argument (a
+descriptor), and every call asks the source. A file's text is generated when it is read from the
+start, so that a reader in small steps sees one moment.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ PROC_MAGIC = 0x9FA0
 
 
 class Kind(IntEnum):
-    """What an inode number means; pid and argument are beside it."""
+    """What an inode number refers to; it also encodes a pid and an argument."""
 
     SYSTEM = 1
     """The argument is an index into the fixed entries; 0 is the root."""
     PROCESS = 2
     TASK = 3
-    """The same entries, seen as /proc/PID/task/TID; the pid is the thread's. The argument of
-    both is an index into the entries of a process; 0 is the directory."""
+    """The same entries as /proc/PID/task/TID; the pid is the tid. For both kinds the argument is
+    an index into the entries of a process; 0 is the directory."""
     FD_LINK = 4
     FD_INFO = 5
     FD_OBJECT = 6
-    """Where a link in fd leads when the object is in no file system."""
+    """The target of a link in fd if the object is in no file system."""
 
 
 class Place(NamedTuple):
-    """An inode number, taken apart."""
+    """A decoded inode number."""
 
     kind: Kind
     pid: int
@@ -49,7 +48,7 @@ class Place(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """An entry outside of the process directories."""
+    """An entry outside the process directories."""
 
     name: bytes
     parent: int
@@ -93,12 +92,12 @@ _ENTRIES: tuple[tuple[bytes, int, ProcessText | None], ...] = (
     (b"task", S_IFDIR | 0o555, None),
     (b"wchan", S_IFREG | 0o444, process.wchan),
 )
-"""What a process directory holds, the directory itself first. ProcFs makes the entries that
-have no text function."""
+"""The entries of a process directory, the directory itself first. ProcFs itself generates the
+entries without a text function."""
 _INDEX = {entry[0]: index for index, entry in enumerate(_ENTRIES)}
 _FD, _FDINFO, _TASK = _INDEX[b"fd"], _INDEX[b"fdinfo"], _INDEX[b"task"]
 _NOT_IN = {Kind.PROCESS: _INDEX[b"children"], Kind.TASK: _TASK}
-"""The one entry that each of the two kinds of directories lacks."""
+"""The entry that each kind of directory lacks."""
 
 _ROOT_LINKS: dict[bytes, Callable[[int, int], bytes]] = {
     b"self": lambda pid, tid: b"%d" % pid,
@@ -108,7 +107,7 @@ _ROOT_LINKS: dict[bytes, Callable[[int, int], bytes]] = {
 
 
 def _fixed_entries() -> list[Fixed]:
-    """The root, its links, and every path of the system table with its directories."""
+    """The root, its links, and every path in `system.FILES` with its directories."""
     entries = [Fixed(b"", 0, S_IFDIR | 0o555, None)]
     entries += [Fixed(name, 0, S_IFLNK | 0o777, None) for name in _ROOT_LINKS]
     directories = {b"": 0}
@@ -218,7 +217,7 @@ class ProcFs(FileSystem):
         return (pid, argument) if kind is Kind.FD_OBJECT else None
 
     def process_of(self, ino: int) -> int | None:
-        """The pid, if this is the directory of a process."""
+        """The pid, if this is a process directory."""
         kind, pid, argument = _unpack(ino)
         return pid if kind is Kind.PROCESS and not argument else None
 
@@ -278,7 +277,7 @@ class ProcFs(FileSystem):
         return found[:limit]
 
     def _children(self, ino: int) -> Iterator[DirEntry]:
-        """Entries in the order of their cookies, which depend on the entry alone."""
+        """Entries in the order of their cookies, which depend only on the entry."""
         kind, pid, argument = _unpack(ino)
         if kind is Kind.SYSTEM:
             for index, entry in enumerate(_FIXED):
@@ -316,7 +315,7 @@ class ProcFs(FileSystem):
             caller = self._source.self_pid()
             name = _FIXED[argument].name
             if caller == 0 and name != b"mounts":
-                raise KernelError(Errno.ENOENT, "the caller is no process of the sandbox")
+                raise KernelError(Errno.ENOENT, "the caller is not a process of the sandbox")
             return _ROOT_LINKS[name](caller, self._source.self_tid())
         if kind is Kind.FD_LINK:
             return self._fd(pid, argument).text
@@ -402,13 +401,13 @@ class ProcFs(FileSystem):
 
 
 def _number(name: bytes) -> int | None:
-    """A decimal number as /proc spells it: no sign, no leading zero, not huge."""
+    """A decimal number as used in /proc: no sign, no leading zero, at most 9 digits."""
     if not name.isdigit() or len(name) > 9 or (name[0] == 0x30 and len(name) > 1):
         return None
     return int(name)
 
 
 def _link_permissions(flags: int) -> int:
-    """A descriptor's link shows what it was opened for."""
+    """The permission bits of a descriptor's link show its access mode."""
     access = flags & O_ACCMODE
     return (0o500 if access != O_WRONLY else 0) | (0o300 if access else 0)

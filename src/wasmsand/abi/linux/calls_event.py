@@ -1,6 +1,6 @@
-"""Files that stand for events: epoll, eventfd, timerfd, signalfd, pidfd.
+"""Event files: epoll, eventfd, timerfd, signalfd, pidfd.
 
-Owns the calls that make and use them.
+Owns the calls that create and use them.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def pidfd_open(context: CallContext, pid: int, flags: int) -> int:
 
 
 def pidfd_send_signal(context: CallContext, fd: int, signo: int, info: int, flags: int) -> int:
-    """pidfd_send_signal(2): to the process of a pidfd, or of a directory /proc/PID."""
+    """pidfd_send_signal(2): to the process of a pidfd, or of a /proc/PID directory."""
     process = _process_of(context, context.file(fd))
     if flags or info:
         raise KernelError(Errno.EINVAL)

@@ -1,7 +1,7 @@
-"""Moving bytes: read, write and their relatives; seek, truncate, sync, sendfile.
+"""I/O: read, write and their variants; seek, truncate, sync, sendfile.
 
-Owns the I/O calls. Rules: how bytes get from files to memory and back is in
-`abi.transfers`; the forms of read and write that programs use most have a short way here.
+Owns the I/O calls. Rules: transfers between files and memory are in `abi.transfers`; the most
+frequent forms of read and write have a fast path here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from wasmsand.kernel.limits import FILE_SIZE_MAX, IO_CHUNK, IO_MAX
 from wasmsand.kernel.process.rlimits import INFINITY
 
 _FALLOC_FL_KEEP_SIZE: Final = 1
-# RWF_HIPRI, RWF_DSYNC, RWF_SYNC; reading also RWF_NOWAIT.
+# RWF_HIPRI, RWF_DSYNC, RWF_SYNC; for reading also RWF_NOWAIT.
 _RWF_WRITING: Final = 0x1 | 0x2 | 0x4
 _RWF_READING: Final = _RWF_WRITING | 0x8
 _OFFSET_MAX: Final = (1 << 63) - 1
@@ -75,7 +75,7 @@ def writev(context: CallContext, fd: int, address: int, count: int) -> int:
     file.require_writable()
     if count != 2 or context.thread.call.done:
         return write_all(context, file, vectors_at(context, address, count))
-    # How stdio writes: what it had buffered and what came now.
+    # stdio writes two vectors: its buffer, and the new data.
     memory = context.memory
     first, first_size, second, second_size = memory.unpack(_TWO_VECTORS, address)
     if first_size + second_size > IO_CHUNK:
@@ -147,7 +147,7 @@ def pwritev(context: CallContext, fd: int, address: int, count: int, low: int, h
 def preadv2(
     context: CallContext, fd: int, address: int, count: int, low: int, high: int, flags: int
 ) -> int:
-    """preadv2(2): nothing is cached and no file is slow, so the flags change nothing."""
+    """preadv2(2). Files are in memory, so the flags have no effect."""
     if flags & ~_RWF_READING:
         raise KernelError(Errno.EOPNOTSUPP)
     if signed64(low, high) == -1:
@@ -214,7 +214,7 @@ def fallocate(
 
 
 def fsync(context: CallContext, fd: int) -> int:
-    """fsync(2), fdatasync(2), syncfs(2): memory is all there is, so it is in sync."""
+    """fsync(2), fdatasync(2), syncfs(2): files are in memory, so nothing is written back."""
     context.file(fd).sync()
     return 0
 
@@ -282,6 +282,6 @@ def copy_file_range(
 
 
 def fadvise(context: CallContext, fd: int) -> int:
-    """fadvise64(2): advice about caching, of which there is none."""
+    """fadvise64(2): there is no cache to advise about."""
     context.file(fd)
     return 0

@@ -1,4 +1,4 @@
-"""The machine as a program sees it: uname, memory, limits, usage, random bytes.
+"""The system: uname, memory, limits, usage, random bytes.
 
 Owns the calls about the system and its resources.
 """

@@ -2,7 +2,7 @@
 
 Owns the RLIMIT_ table. Rules: soft <= hard; only uid 0 may raise a hard limit, and never above the
 sandbox's own limit. CPU, FSIZE, NPROC, NOFILE and AS are enforced; the others are only stored and
-reported. AS bounds the growth of the program's memory.
+reported. AS bounds the memory of the process's program, from its next tick or wait on.
 """
 
 from __future__ import annotations

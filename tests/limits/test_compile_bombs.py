@@ -283,7 +283,7 @@ def test_a_sandbox_has_a_budget_of_modules(
     put(machine, harmless(6))
     completed = run(machine, "starter")
     assert completed.exit_code == 77
-    assert b"/tmp/p: this sandbox has had 128 programs compiled" in completed.stderr
+    assert b"/tmp/p: this sandbox has compiled 128 programs" in completed.stderr
     with pytest.raises(KernelError) as raised:
         run(machine, "/tmp/p")
     assert raised.value.errno is Errno.EAGAIN

@@ -225,7 +225,7 @@ class Kernel:
         """Create a pseudo-terminal with the lowest free number, and its /dev/pts entry."""
         index = next((i for i in range(TERMINALS_MAX) if i not in self.terminals), None)
         if index is None:
-            raise KernelError(Errno.ENOSPC, f"{TERMINALS_MAX} terminals are open")
+            raise KernelError(Errno.ENOSPC, f"limit of {TERMINALS_MAX} terminals reached")
         self.ledger.require(TERMINAL_COST)
         namespace = self.namespace
         device = device_number(PTY_MAJOR, index)

@@ -256,8 +256,8 @@ class Dispatcher:
                 restore_mask_after_waiting(guest)
             told = bool(deliverable_handler(thread)) and self._tell()
         if nr == _TICK:
-            # A call has already told the guest of the signal. The guest is about to return from
-            # that call and to run the handler itself; only there may the handler longjmp out.
+            # If a call has told the guest of the signal, the guest has just returned from that
+            # call and is about to run the handler itself. Only there may a handler longjmp out.
             return int(told and not guest.told_by_call)
         guest.told_by_call = told
         return result

@@ -49,7 +49,7 @@ class _StreamedCommand(RunningCommand):
         """See `RunningCommand`."""
         extra = [*request.extra_inputs, *request.extra_outputs]
         if len({STDIN, STDOUT, STDERR, *extra}) != 3 + len(extra):
-            raise KernelError(Errno.EINVAL, f"descriptors that are not distinct: {extra}")
+            raise KernelError(Errno.EINVAL, f"duplicate descriptors: {extra}")
         kernel, identity = machine.kernel, machine.identity
         new_pipe = partial(kernel.anonymous.new, PIPE_MODE, identity.uid, identity.gid)
         files: dict[int, OpenFile] = {}

@@ -159,7 +159,7 @@ class TarReader:
         if extents is not None:
             _check_extents(extents, real_size, self._left)
         if kind is Kind.FILE and real_size > FILE_SIZE_MAX:
-            raise ArchiveRejected(f"a file of {real_size} bytes")
+            raise ArchiveRejected(f"file too large: {real_size} bytes")
         return Member(
             name=_plain(name.rstrip(b"/") if kind is Kind.DIRECTORY else name),
             kind=kind,

@@ -89,7 +89,7 @@ class ThreadDriver:
                 except GuestUnwind:  # the guest has ended, or the host is exiting
                     pass
                 except Exception:
-                    log_bug("host bug in a system call of %r; the process is ended", guest.process)
+                    log_bug("host bug in a system call of %r; ending the process", guest.process)
                     with self._lock:
                         guest.finish(Signal.SIGKILL)
                 break

@@ -92,7 +92,7 @@ def walk(access: HostAccess, top: Node, *, into_mounts: bool = False) -> Iterato
             raise KernelError(Errno.EBUSY, "the tree keeps changing")
         path = prefix + entry.path
         if len(path) >= PATH_MAX:
-            raise KernelError(Errno.ENAMETOOLONG, f"tree deeper than {PATH_MAX} bytes of path")
+            raise KernelError(Errno.ENAMETOOLONG, f"a path has {PATH_MAX} bytes or more")
         yield Found(path, entry.node, entry.stat)
         if _is_directory(entry.stat) and (into_mounts or entry.node.fs is top.fs):
             waiting.append((path + b"/", iter(entries(access, entry.node))))

@@ -94,7 +94,9 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
     _call(CallNumber.EPOLL_PWAIT, 6, calls_event.epoll_pwait),
     _call(CallNumber.DUP, 1, calls_fd.dup),
     _call(CallNumber.DUP3, 3, calls_fd.dup3),
-    _call(CallNumber.FCNTL64, 3, calls_fd.fcntl, "no leases and no owners", restarts=True),
+    _call(
+        CallNumber.FCNTL64, 3, calls_fd.fcntl, "leases and owners are not supported", restarts=True
+    ),
     _absent(CallNumber.INOTIFY_INIT1, "programs poll instead"),
     _call(
         CallNumber.IOCTL,

@@ -52,7 +52,7 @@ def _find_library() -> Path:
         for entry in package.parent.glob("wasmtime-*.dist-info")
     ]
     if releases and not any(r.split(".")[0] == SUPPORTED_RELEASE for r in releases):
-        raise EngineUnavailable(f"wasmtime {releases[0]} is installed, not a 50 release: {wanted}")
+        raise EngineUnavailable(f"wasmtime {releases[0]} is installed, not release 50: {wanted}")
     machine = _MACHINES.get(platform.machine(), platform.machine())
     library = package / f"{sys.platform}-{machine}" / _LIBRARY_NAMES.get(sys.platform, "")
     if not library.is_file():

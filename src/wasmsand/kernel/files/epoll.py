@@ -53,7 +53,7 @@ class WatchAccount:
     def add(self) -> None:
         """Count one more watch. ENOSPC or ENOMEM if there is no room."""
         if self.count >= EPOLL_WATCHES_MAX:
-            raise KernelError(Errno.ENOSPC, f"{EPOLL_WATCHES_MAX} epoll watches exist")
+            raise KernelError(Errno.ENOSPC, f"limit of {EPOLL_WATCHES_MAX} watches reached")
         self.ledger.add_object(WATCH_COST)
         self.count += 1
 

@@ -182,7 +182,7 @@ class DatagramSocket(Socket):
     def _put(self, message: Message) -> None:
         network = self.network
         if network.messages >= MESSAGES_MAX:
-            raise KernelError(Errno.ENOBUFS, f"{MESSAGES_MAX} messages wait to be received")
+            raise KernelError(Errno.ENOBUFS, f"limit of {MESSAGES_MAX} messages reached")
         size = len(message.data) + DATAGRAM_COST
         network.ledger.add_queued(size)
         network.messages += 1

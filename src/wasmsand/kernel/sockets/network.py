@@ -185,7 +185,7 @@ class Network:
     def require_socket(self) -> None:
         """ENFILE if the sandbox has reached its socket limit."""
         if self.sockets >= SOCKETS_MAX:
-            raise KernelError(Errno.ENFILE, f"{SOCKETS_MAX} sockets exist")
+            raise KernelError(Errno.ENFILE, f"limit of {SOCKETS_MAX} sockets reached")
 
     def route(self, address: InetAddress) -> Route:
         """The route to `address`: inside, or outside by a capability; else ENETUNREACH."""

@@ -158,7 +158,7 @@ def test_a_process_that_neither_reads_nor_answers_is_ended_in_time(
     wait_until(lambda: all(outcomes))
     for (outcome,) in outcomes:
         assert isinstance(outcome, SandboxCrashedError)
-        assert "did not answer for" in str(outcome)
+        assert "did not respond for" in str(outcome)
     assert not exists(backend.pid)
 
 

@@ -1,8 +1,8 @@
-"""The one table of routes.
+"""The table of routes.
 
-Routing, the checks of what comes in, and the OpenAPI document are made from it, so that
-they cannot differ. Rules: a new request is a row here and a handler; a path that names a
-`{sandbox}` is answered for its owner only.
+Routing, validation and the OpenAPI document are made from it, so they cannot differ. Rules: a
+new request is a row here and a handler; only the owner of a sandbox may use paths with
+`{sandbox}`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ async def _openapi(call: Call[None, None]) -> Response:
 
 ROUTES: tuple[AnyRoute, ...] = (
     # The server.
-    Route("GET", "/healthz", server.health, "Is the server well?", m.Health, public=True),
+    Route("GET", "/healthz", server.health, "Check the server's health", m.Health, public=True),
     Route("GET", "/openapi.json", _openapi, "This document", "application/json", public=True),
-    Route("GET", "/metrics", server.metrics, "Numbers for Prometheus", CONTENT_TYPE),
+    Route("GET", "/metrics", server.metrics, "Metrics for Prometheus", CONTENT_TYPE),
     # Sandboxes.
     Route(
         "POST",
@@ -43,15 +43,15 @@ ROUTES: tuple[AnyRoute, ...] = (
         status=201,
     ),
     Route("GET", "/v1/sandboxes", sandboxes.listing, "List your sandboxes", m.SandboxList),
-    Route("GET", _SANDBOX, sandboxes.state, "Look at a sandbox", m.SandboxState),
+    Route("GET", _SANDBOX, sandboxes.state, "Show a sandbox", m.SandboxState),
     Route("DELETE", _SANDBOX, sandboxes.kill, "Kill a sandbox and drop its files", m.Killed),
-    Route("GET", _SANDBOX + "/usage", sandboxes.usage, "What it uses of its limits", Usage),
-    Route("GET", _SANDBOX + "/env", sandboxes.variables, "Every variable", m.Variables),
+    Route("GET", _SANDBOX + "/usage", sandboxes.usage, "Show what a sandbox uses", Usage),
+    Route("GET", _SANDBOX + "/env", sandboxes.variables, "Show all variables", m.Variables),
     Route(
         "PATCH",
         _SANDBOX + "/env",
         sandboxes.change_variables,
-        "Set variables, and forget settings",
+        "Set and unset variables",
         m.Variables,
         body=m.ChangeVariables,
     ),
@@ -69,27 +69,29 @@ ROUTES: tuple[AnyRoute, ...] = (
         "POST",
         _SANDBOX + "/commands",
         started.start,
-        "Start a command that goes on",
+        "Start a command in the background",
         m.CommandState,
         body=m.StartCommand,
         status=201,
     ),
-    Route("GET", _SANDBOX + "/commands", started.listing, "Started commands", m.StartedCommands),
+    Route(
+        "GET", _SANDBOX + "/commands", started.listing, "List started commands", m.StartedCommands
+    ),
     Route(
         "GET",
         _COMMAND,
         started.wait,
-        "Look at a started command, or wait for its end",
+        "Show a started command, or wait for its end",
         m.CommandState,
         query=m.WaitCommand,
     ),
-    Route("DELETE", _COMMAND, started.forget, "Forget a started command; it goes on", m.Done),
-    Route("POST", _COMMAND + "/kill", started.kill, "End a started command", m.Done),
+    Route("DELETE", _COMMAND, started.forget, "Forget a started command; it keeps running", m.Done),
+    Route("POST", _COMMAND + "/kill", started.kill, "Kill a started command", m.Done),
     Route(
         "GET",
         _COMMAND + "/output",
         started.output,
-        "The next output of a started command",
+        "Read the next output of a started command",
         m.OutputBatch,
         query=m.ReadOutput,
     ),
@@ -106,11 +108,11 @@ ROUTES: tuple[AnyRoute, ...] = (
         "DELETE",
         _COMMAND + "/input",
         started.close_input,
-        "End an input of a started command",
+        "Close an input of a started command",
         m.Done,
         query=m.InputDescriptor,
     ),
-    Route("GET", _SANDBOX + "/processes", started.processes, "All processes", m.ProcessList),
+    Route("GET", _SANDBOX + "/processes", started.processes, "List all processes", m.ProcessList),
     Route(
         "POST",
         _SANDBOX + "/processes/{pid}/signal",
@@ -125,7 +127,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         "PUT",
         _SANDBOX + "/files",
         files.write,
-        "Make or replace a file",
+        "Create or replace a file",
         m.Done,
         query=m.WriteFile,
         body=bytes,
@@ -142,19 +144,24 @@ ROUTES: tuple[AnyRoute, ...] = (
         "POST",
         _SANDBOX + "/files/append",
         files.append,
-        "Add to the end of a file",
+        "Append to a file",
         m.Done,
         query=m.FilePath,
         body=bytes,
     ),
     Route(
-        "GET", _SANDBOX + "/files/stat", files.stat, "What is at a path", FileInfo, query=m.StatFile
+        "GET",
+        _SANDBOX + "/files/stat",
+        files.stat,
+        "Show a file",
+        FileInfo,
+        query=m.StatFile,
     ),
     Route(
         "GET",
         _SANDBOX + "/files/list",
         files.listing,
-        "Entries of a directory",
+        "List a directory",
         m.FileList,
         query=m.ListDirectory,
     ),
@@ -162,7 +169,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         "POST",
         _SANDBOX + "/files/mkdir",
         files.mkdir,
-        "Make a directory",
+        "Create a directory",
         m.Done,
         body=m.MakeDirectory,
     ),
@@ -184,7 +191,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         "POST",
         _SANDBOX + "/files/symlink",
         files.symlink,
-        "Make a symbolic link",
+        "Create a symbolic link",
         m.Done,
         body=m.MakeLink,
     ),
@@ -192,7 +199,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         "GET",
         _SANDBOX + "/files/link",
         files.read_link,
-        "What a symbolic link holds",
+        "Read a symbolic link",
         m.LinkTarget,
         query=m.FilePath,
     ),
@@ -200,7 +207,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         "GET",
         _SANDBOX + "/files/tar",
         files.export_tar,
-        "A tree as a tar archive",
+        "Download a tree as a tar archive",
         files.TAR,
         query=m.FilePath,
     ),
@@ -208,7 +215,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         "PUT",
         _SANDBOX + "/files/tar",
         files.import_tar,
-        "Unpack a tar archive, plain or compressed by gzip",
+        "Unpack a tar archive, optionally compressed with gzip",
         m.Done,
         query=m.FilePath,
         body=bytes,

@@ -29,7 +29,7 @@ TABLE: list[tuple[object, object, str, str]] = [
         "command must be a string, not an array",
     ),
     ("sandbox_run", {"command": "a\0b"}, "INVALID_INPUT", "command must not contain a NUL"),
-    ("sandbox_run", {"command": "\ud800"}, "INVALID_INPUT", "command has half of a surrogate"),
+    ("sandbox_run", {"command": "\ud800"}, "INVALID_INPUT", "command contains half of a surrogate"),
     ("sandbox_run", {"command": ":" + " " * 200_000}, "E2BIG", "an argument is too long"),
     ("sandbox_run", {"cmd": "ls"}, "INVALID_INPUT", "unknown parameter 'cmd'; use one of: com"),
     ("sandbox_run", {1: "ls"}, "INVALID_INPUT", "unknown parameter 1"),

@@ -23,7 +23,7 @@ from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.rpc import client
 from wasmsand.rpc.backend import ProcessBackend, open_process_backend
 
-pytestmark = pytest.mark.skipif(not system_calls.has_them(), reason="Linux only")
+pytestmark = pytest.mark.skipif(not system_calls.numbers_are_known(), reason="Linux only")
 
 
 @pytest.fixture

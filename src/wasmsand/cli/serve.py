@@ -104,7 +104,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Serve until a signal ends it."""
+    """Serve until a signal arrives."""
     try:
         from wasmsand.engine.freed_memory import c_library, have_few_arenas
         from wasmsand.http.serve import CannotServe, serve

@@ -37,7 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     options.add_sandbox_options(parser)
     options.add_copy_options(parser)
-    # What `run` needs when there is no terminal: bash reads its script from standard input.
+    # For `run`, if there is no terminal: bash reads its script from standard input.
     parser.set_defaults(command=[*_SHELL, "-s"], timeout=None)
     parser.set_defaults(connect=None, sandbox=None, keep=False)
     parser.set_defaults(execute=execute)

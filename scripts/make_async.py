@@ -48,7 +48,7 @@ TWINS = (
     Twin(
         "command_handle",
         "CommandHandle",
-        """One command that was started: talk to it, wait for it, end it.
+        """A started command: talk to it, wait for it, end it.
 
         Example:
             async with await sandbox.commands.start("cat -n") as cat:
@@ -57,8 +57,8 @@ TWINS = (
                 async for chunk in cat:
                     print(chunk.text)
 
-        A task that is cancelled in `wait`, or while it iterates, leaves the command running, and
-        what it would have got to the next.
+        If a task is cancelled in `wait` or while it iterates, the command keeps running, and the
+        next caller gets the output.
         """,
         give_back="kill",
         in_turns=("wait",),
@@ -71,13 +71,13 @@ TWINS = (
         Example:
             result = await sandbox.commands.run("sort | uniq -c", stdin="b\\\\na\\\\nb\\\\n")
 
-        A task that is cancelled in `run` ends its command.
+        If a task is cancelled in `run`, its command is killed.
         """,
     ),
     Twin(
         "watching",
         "FileWatch",
-        """Changes below a path since the watch began.
+        """The changes below a path since the watch began.
 
         Example:
             async with await sandbox.files.watch("src") as watch:
@@ -103,50 +103,50 @@ TWINS = (
     Twin(
         "shell",
         "Shell",
-        """A bash that goes on living: directory, variables, functions and background jobs stay.
+        """A bash session: working directory, variables, functions and background jobs persist.
 
         Example:
             async with await sandbox.shell() as shell:
                 await shell.run("cd /tmp; name=world")
                 (await shell.run("echo $name; pwd")).stdout
 
-        A task that is cancelled in `run` ends its command, and leaves the shell.
+        If a task is cancelled in `run`, its command is interrupted; the shell remains.
         """,
         give_back="close",
     ),
     Twin(
         "python_session",
         "PythonSession",
-        """A Python interpreter that goes on living: variables, functions and imports stay.
+        """A Python session: variables, functions and imports persist.
 
         Example:
             async with await sandbox.python() as session:
                 await session.run("import math; radius = 2")
                 (await session.run("math.pi * radius ** 2")).value
 
-        A task that is cancelled in `run` interrupts its program, and leaves the interpreter.
+        If a task is cancelled in `run`, its program is interrupted; the interpreter remains.
         """,
         give_back="close",
     ),
     Twin(
         "sandbox",
         "Sandbox",
-        """A Linux-like computer of its own, for asynchronous programs.
+        """A private Linux-like computer, for asynchronous programs.
 
         Example:
             async with AsyncSandbox() as sandbox:
                 await sandbox.files.write("a.txt", "hello\\\\n")
                 result = await sandbox.commands.run("wc -c < a.txt")
 
-        or, without a block:
+        Or without a block:
 
         Example:
             sandbox = await AsyncSandbox.create()
             ...
             await sandbox.kill()
 
-        Everything is as with `Sandbox`, which explains the options; whatever may wait is a
-        coroutine, and callbacks may be coroutine functions.
+        The methods and options are those of `Sandbox`. Methods that may wait are coroutines, and
+        callbacks may be coroutine functions.
         """,
         give_back="kill",
     ),
@@ -160,7 +160,7 @@ TWINS = (
                 async with await pool.take() as sandbox:
                     await sandbox.commands.run("uname -a")
 
-        `make` and `setup` work on a `Sandbox`: they run ahead, on another thread.
+        `make` returns a `Sandbox`, and `setup` gets one: both run in advance, on another thread.
         """,
     ),
 )
@@ -171,7 +171,7 @@ PARTS = {"commands": "Commands", "files": "Files"}
 HEADER = '''\
 """`AsyncSandbox` and its parts: the SDK for asynchronous programs.
 
-Made from the blocking classes by scripts/make_async.py: change those, and run it.
+Generated from the blocking classes by scripts/make_async.py; do not edit.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.watching import FileEvent, FileWatch
 
 NOT_ENTERED = (
-    "the sandbox is not there yet: use `async with AsyncSandbox(...) as sandbox`, or "
+    "the sandbox does not exist yet: use `async with AsyncSandbox(...) as sandbox`, or "
     "`await AsyncSandbox.create(...)`"
 )
 '''
@@ -330,7 +330,7 @@ def _constructor(twin: Twin, node: ast.FunctionDef) -> Iterator[str]:
     yield "    @classmethod"
     signature = _signature(node).replace("self", "cls", 1)
     yield f"    async def create({signature}) -> AsyncSandbox:"
-    yield '        """A new sandbox, without a block that ends it: `kill` does."""'
+    yield '        """Create a sandbox without a `with` block. The caller has to `kill` it."""'
     yield f"        return await cls({_arguments(node)}).__aenter__()\n"
     yield "    @classmethod"
     yield "    def _around(cls, blocking: Sandbox) -> AsyncSandbox:"
@@ -344,7 +344,7 @@ def _constructor(twin: Twin, node: ast.FunctionDef) -> Iterator[str]:
     for part, kind in PARTS.items():
         yield f"        self.{part} = Async{kind}(blocking.{part})"
     yield ""
-    yield "    if not TYPE_CHECKING:  # a checker would take any name for an attribute"
+    yield "    if not TYPE_CHECKING:  # a type checker would accept any attribute name"
     yield "        def __getattr__(self, name: str) -> object:"
     yield '            if name in ("_blocking", "commands", "env", "files"):'
     yield "                raise RuntimeError(NOT_ENTERED)"

@@ -186,7 +186,7 @@ class TestReadingTokens:
             ("token = 1", "Expected `array`, got `int` - at `$.token`"),
             ("[[token]]\nname = 'a'", "missing required field `token`"),
             ("[[token]]\nname = 'a'\ntoken = 'short'", "must have 16 to 512 characters, not 5"),
-            (f"[[token]]\nname = 'a b'\ntoken = '{ALICE}'", "the name 'a b' must be"),
+            (f"[[token]]\nname = 'a b'\ntoken = '{ALICE}'", "token name 'a b' must be"),
             (f"[[token]]\nname = 'a'\ntoken = '{ALICE} x'", "printable ASCII without spaces"),
             (
                 f"[[token]]\nname = 'a'\ntoken = '{ALICE}'\nmax_sandboxes = 0",

@@ -61,7 +61,7 @@ TABLE: list[tuple[object, object, str, str]] = [
     ("sandbox_read_file", {"path": "n" * 300}, "ENAMETOOLONG", "ENAMETOOLONG"),
     ("sandbox_read_file", {"path": "n/" * 5000}, "ENAMETOOLONG", "ENAMETOOLONG"),
     ("sandbox_read_file", {"path": "f", "offset": 0}, "INVALID_INPUT", "offset must be at least 1"),
-    ("sandbox_read_file", {"path": "f", "offset": 9}, "INVALID_INPUT", "the file has 3 lines"),
+    ("sandbox_read_file", {"path": "f", "offset": 9}, "INVALID_INPUT", "the file has only 3 lines"),
     ("sandbox_read_file", {"path": "f", "limit": -1}, "INVALID_INPUT", "limit must be at least 1"),
     ("sandbox_read_file", {"path": "bin", "limit": 1}, "INVALID_INPUT", "is not UTF-8 text"),
     ("sandbox_write_file", {"path": "g"}, "INVALID_INPUT", "content is missing"),

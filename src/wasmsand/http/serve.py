@@ -1,6 +1,6 @@
 """Starts the server and waits for its end.
 
-Rules: without tokens the server listens on loopback addresses only. `serving.ending`
+Rules: without tokens the server listens on loopback addresses only. `serving.shutdown`
 implements shutdown.
 """
 
@@ -18,9 +18,9 @@ from wasmsand.http.routes import ROUTES
 from wasmsand.http.service import Service
 from wasmsand.http.settings import Settings
 from wasmsand.serving.connections import connection_class
-from wasmsand.serving.ending import EndingServer, leave_process
 from wasmsand.serving.hosts import is_loopback
 from wasmsand.serving.listening import allow_descriptors, listen, url_of
+from wasmsand.serving.shutdown import GracefulServer, leave_process
 
 _DESCRIPTORS_PER_SANDBOX = 8
 """Pipes to the sandbox's process, and its files."""
@@ -59,7 +59,7 @@ def running_server(settings: Settings) -> Iterator[str]:
         thread.join()
 
 
-def _server(service: Service) -> EndingServer:
+def _server(service: Service) -> GracefulServer:
     settings = service.settings
     config = uvicorn.Config(
         application(service, ROUTES),
@@ -74,7 +74,7 @@ def _server(service: Service) -> EndingServer:
     def begin() -> None:
         service.draining = True
 
-    return EndingServer(
+    return GracefulServer(
         config, grace_seconds=settings.grace_seconds, begin=begin, kill_all=service.kill_all
     )
 

@@ -70,14 +70,14 @@ class Streaming(Response):
                 }
             )
             with suppress(ClientDisconnect):
-                await unless_gone(work(), receive)
+                await unless_disconnected(work(), receive)
 
 
-async def unless_gone(work: Coroutine[Any, Any, Result], receive: Receive) -> Result:
+async def unless_disconnected(work: Coroutine[Any, Any, Result], receive: Receive) -> Result:
     """The result of `work`. If the client disconnects, cancels it and raises
     `ClientDisconnect`."""
     task = asyncio.create_task(work)
-    watcher = asyncio.create_task(_gone(receive))
+    watcher = asyncio.create_task(_disconnected(receive))
     try:
         await asyncio.wait({task, watcher}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
@@ -89,6 +89,6 @@ async def unless_gone(work: Coroutine[Any, Any, Result], receive: Receive) -> Re
         await asyncio.gather(task, watcher, return_exceptions=True)
 
 
-async def _gone(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -95,7 +95,7 @@ class Sessions:
             if len(self.endings) >= self._max_sessions:
                 raise SessionBusy("too many killed sandboxes have not ended yet; try again later")
             task = self._making[name] = asyncio.create_task(self._make(name))
-            task.add_done_callback(_heard)
+            task.add_done_callback(_ignore_failure)
         return await asyncio.shield(task)
 
     async def _make(self, name: str) -> McpSession:
@@ -162,7 +162,7 @@ class Sessions:
         await self.endings.settle(_LAST_ENDS_SECONDS)
 
 
-def _heard(task: asyncio.Task[McpSession]) -> None:
+def _ignore_failure(task: asyncio.Task[McpSession]) -> None:
     """Mark the exception as retrieved, so that asyncio does not log it if nobody waits."""
     if not task.cancelled():
         task.exception()

@@ -33,9 +33,9 @@ from wasmsand.mcp.server import Context, Lifespan, make_server
 from wasmsand.mcp.sessions import CALLS_AT_ONCE, Sessions
 from wasmsand.serving.connections import connection_class
 from wasmsand.serving.crowd import ConnectionLimits
-from wasmsand.serving.ending import EndingServer, leave_process
 from wasmsand.serving.hosts import is_loopback
 from wasmsand.serving.listening import allow_descriptors, listen
+from wasmsand.serving.shutdown import GracefulServer, leave_process
 
 PATH = "/mcp"
 SHORTEST_TOKEN = 16
@@ -105,7 +105,7 @@ def serve_http(sessions: Sessions, version: str, options: HttpOptions) -> None:
         server_header=False,
         lifespan="on",
     )
-    server = EndingServer(
+    server = GracefulServer(
         config, grace_seconds=_GRACE_SECONDS, begin=lambda: None, kill_all=sessions.end_all
     )
     _announce(listener, options.host)

@@ -47,7 +47,7 @@ _SEND_SECONDS: Final = 0.1
 _SEND_BYTES: Final = 1024 * 1024
 
 
-class _GivenUp(CommandError):
+class _Cancelled(CommandError):
     """The call was cancelled."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class SessionRequest:
         """Whether any part of the request was sent."""
         self.sent = False
         """Whether the whole request was sent."""
-        self.given_up = False
+        self.cancelled = False
         self.notices: list[str] = []
         """Messages for the user about the end of the interpreter."""
         self.is_over = threading.Event()
@@ -116,21 +116,21 @@ class Conversation(Generic[_Request]):
         attachment: Attachment,
         request: CommandRequest,
         *,
-        told_on: int,
-        asked_on: int = STDIN,
+        report_fd: int,
+        request_fd: int = STDIN,
         line_max: int,
-        hear: Callable[[bytes, _Request], None],
+        on_report: Callable[[bytes, _Request], None],
         reminder: Callable[[_Request], bytes] | None = None,
         ended: str,
     ) -> None:
-        """`hear` gets each line of the descriptor `told_on`, cut to its last `line_max` bytes.
-        `reminder` returns what to send again after an interrupt, which may have dropped it.
+        """`on_report` gets each line of the descriptor `report_fd`, cut to its last `line_max`
+        bytes. `reminder` returns what to send again after an interrupt, which may have dropped it.
         `ended` is the message if the interpreter has ended."""
         self._attachment = attachment
-        self._told_on = told_on
-        self._asked_on = asked_on
+        self._report_fd = report_fd
+        self._request_fd = request_fd
         self._line_max = line_max
-        self._hear = hear
+        self._on_report = on_report
         self._reminder = reminder
         self._ended = ended
         self.process: BackendProcess = attachment.backend.start(request)
@@ -140,7 +140,7 @@ class Conversation(Generic[_Request]):
         self._lock = threading.Lock()
         """Held during a request."""
         # Guarded by the lock:
-        self._told = bytearray()
+        self._report = bytearray()
         self._outgoing = memoryview(b"")
         """Bytes that are not sent yet; guarded by `_signalling` once the request was sent."""
         self._has_ended = False
@@ -173,7 +173,7 @@ class Conversation(Generic[_Request]):
         deadline = None if timeout_seconds is None else began + timeout_seconds
         cancellation = CANCELLATION.get()
         if cancellation is not None:
-            cancellation.on_cancel(lambda: self._give_up(request))
+            cancellation.on_cancel(lambda: self._cancel(request))
         try:
             self._send(text, request, deadline)
             while not request.answered and not request.truncated:
@@ -198,7 +198,7 @@ class Conversation(Generic[_Request]):
         if self._has_ended:
             raise CommandError(self._ended, "ESRCH")
         self._outgoing = memoryview(text)
-        while not request.given_up:
+        while not request.cancelled:
             seconds = _SEND_SECONDS
             if deadline is not None:
                 seconds = max(0.0, min(seconds, deadline - self.process.now()))
@@ -209,15 +209,15 @@ class Conversation(Generic[_Request]):
             if deadline is not None and self.process.now() >= deadline:
                 raise TimeoutError
         with self._signalling:
-            if request.given_up:
-                raise _GivenUp
+            if request.cancelled:
+                raise _Cancelled
 
     def _flush(self, request: _Request, seconds: float) -> None:
         """Send the remaining bytes, for up to `seconds`."""
         while self._outgoing:
             piece = bytes(self._outgoing[:_SEND_BYTES])
             try:
-                taken = self.process.write(piece, self._asked_on, seconds)
+                taken = self.process.write(piece, self._request_fd, seconds)
             except CommandError as error:
                 self._has_ended = True
                 raise CommandError(self._ended, "ESRCH") from error
@@ -244,7 +244,7 @@ class Conversation(Generic[_Request]):
             self.exit_code = ended.exit_code
             self._has_ended = request.answered = True
         for output in outputs:
-            if output.fd == self._told_on:
+            if output.fd == self._report_fd:
                 self._listen(output.data, request)
             else:
                 request.receive(output)
@@ -252,18 +252,18 @@ class Conversation(Generic[_Request]):
     def _listen(self, data: bytes, request: _Request) -> None:
         """Assemble lines. Programs can write to this descriptor too, anything and without end, so
         the cost of adding data is linear in its length."""
-        told = self._told
+        report = self._report
         *lines, rest = data.split(b"\n")
         for line in lines:
-            told += line
-            self._hear(bytes(told[-self._line_max :]), request)
-            told.clear()
-        told += rest
-        del told[: -self._line_max]
+            report += line
+            self._on_report(bytes(report[-self._line_max :]), request)
+            report.clear()
+        report += rest
+        del report[: -self._line_max]
 
     def _end(self, request: _Request) -> None:
         """End the request, on the thread that waits for it."""
-        if request.given_up and not request.begun:  # nothing of it was sent
+        if request.cancelled and not request.begun:  # nothing of it was sent
             self._outgoing = memoryview(b"")
             return
 
@@ -291,11 +291,11 @@ class Conversation(Generic[_Request]):
         while not request.answered:
             self._take(request, None)
 
-    def _give_up(self, request: _Request) -> None:
+    def _cancel(self, request: _Request) -> None:
         """End the request, on another thread than the waiting one. If that thread still sends the
         request, it notices the cancellation itself."""
         with self._signalling:
-            request.given_up = True
+            request.cancelled = True
             sent = request.sent
         if sent:
             self._interrupt(request, lambda: request.is_over.wait(_PATIENCE_SECONDS))
@@ -325,7 +325,7 @@ class Conversation(Generic[_Request]):
         reminder = self._reminder(request)
         try:
             # A pipe accepts a short line completely or, when it is full, not at all.
-            self.process.write(reminder, self._asked_on, 0.0)
+            self.process.write(reminder, self._request_fd, 0.0)
         except CommandError:
             self._has_ended = True
             return False

@@ -59,10 +59,10 @@ class PythonSession:
         self._conversation: Conversation[_Run] = Conversation(
             attachment,
             request,
-            asked_on=_REQUESTS,
-            told_on=_ANSWERS,
+            request_fd=_REQUESTS,
+            report_fd=_ANSWERS,
             line_max=_ANSWER_MAX,
-            hear=_hear_answer,
+            on_report=_on_answer,
             ended=_ENDED,
         )
 
@@ -164,7 +164,7 @@ class _Run(SessionRequest):
         )
 
 
-def _hear_answer(line: bytes, run: _Run) -> None:
+def _on_answer(line: bytes, run: _Run) -> None:
     """Store the answer, if the line is one."""
     try:
         answer = json.loads(line.decode("utf-8", "surrogatepass"))

@@ -8,7 +8,7 @@
     shares.py         divides a resource fairly among tenants
     hosts.py          which names mean this machine
     listening.py      the listening socket
-    ending.py         shutdown, within seconds, whatever hangs
+    shutdown.py       shutdown, within seconds, whatever hangs
 
 A tenant is a token or a session; tenants must not disturb each other. Rules: nothing that can
 wait for a sandbox runs on the event loop; everything that a client can make grow has a limit

@@ -16,7 +16,14 @@ from wasmsand.http.quotas import CommandPlace
 from wasmsand.http.routing import Call
 from wasmsand.http.service import log
 from wasmsand.http.started import output_of
-from wasmsand.http.streaming import EVENT_STREAM, HEARTBEAT, Emit, Streaming, event, unless_gone
+from wasmsand.http.streaming import (
+    EVENT_STREAM,
+    HEARTBEAT,
+    Emit,
+    Streaming,
+    event,
+    unless_disconnected,
+)
 from wasmsand.sdk.backend import (
     BackendProcess,
     Cancellation,
@@ -53,7 +60,7 @@ async def _completed(
     seconds = request.timeout_seconds or service.settings.max_command_seconds
     running = call.in_command_thread(work, seconds, then=place.keep().release)
     try:
-        completed, pieces = await unless_gone(running, call.request.receive)
+        completed, pieces = await unless_disconnected(running, call.request.receive)
     except (ClientDisconnect, asyncio.CancelledError, ApiFailure):
         # Cancelling takes the sandbox's lock, so do it on a thread.
         service.endings.run(cancellation.cancel).add_done_callback(place.keep().release)

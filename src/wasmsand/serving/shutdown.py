@@ -31,7 +31,7 @@ DEADLINE_SECONDS: Final = 10.0
 """After the grace period: time until the process ends, whatever hangs."""
 
 
-class EndingServer(uvicorn.Server):
+class GracefulServer(uvicorn.Server):
     """uvicorn's server, with a shutdown that answers running requests."""
 
     def __init__(

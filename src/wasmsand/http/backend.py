@@ -20,7 +20,7 @@ from wasmsand.http.process import HttpProcess
 from wasmsand.http.transport import HttpExchange, Transport
 from wasmsand.sdk.backend import BackendProcess, Cancellation, CommandRequest, Completed
 from wasmsand.sdk.errors import SandboxError
-from wasmsand.sdk.option_table import Interface
+from wasmsand.sdk.option_table import SandboxInterface
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
 from wasmsand.sdk.remote_limits import WithoutTerminals
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
@@ -37,7 +37,7 @@ def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> H
     wanted = {
         option.name: getattr(options, option.name)
         for option in OPTIONS
-        if option.is_below_seam and Interface.HTTP in option.interfaces
+        if option.is_below_seam and SandboxInterface.HTTP in option.interfaces
     }
     return _backend(Transport(url, token), options, "POST", "/v1/sandboxes", wanted)
 

@@ -1,6 +1,6 @@
 """What a route is, and what a handler gets.
 
-Owns `Route` and `Call`. A route says everything about a request: how it is found, what
+Owns `HttpRoute` and `Call`. A route says everything about a request: how it is found, what
 its parameters and its body are, what comes back. Rules: `routes.ROUTES` is the one table;
 the application, the checks and the OpenAPI document are made from it.
 """
@@ -70,7 +70,7 @@ class Call(Generic[Query, Body]):
 
 
 @dataclass(frozen=True, slots=True)
-class Route(Generic[Query, Body]):
+class HttpRoute(Generic[Query, Body]):
     """One row of the table."""
 
     method: str
@@ -95,4 +95,4 @@ class Route(Generic[Query, Body]):
         return "{sandbox}" in self.path
 
 
-AnyRoute = Route[Any, Any]
+AnyRoute = HttpRoute[Any, Any]

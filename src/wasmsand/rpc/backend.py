@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from wasmsand.rpc import values
-from wasmsand.rpc.client import ANSWER_SECONDS, Connection
+from wasmsand.rpc.client import ANSWER_SECONDS, RpcConnection
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError
 from wasmsand.rpc.spares import keep_spares, take_spare
@@ -84,14 +84,14 @@ class ProcessBackend(WithoutTerminals):
             except SandboxClosedError:
                 pass  # it died or hangs: nobody has used it, so another one will do
         if options.wasm_dir is None:
-            self._begin(Connection(_longest_line(options)), options, ANSWER_SECONDS)
+            self._begin(RpcConnection(_longest_line(options)), options, ANSWER_SECONDS)
         else:
             # Compiling what is in wasm_dir takes the time that it takes.
-            connection = Connection(_longest_line(options), [options.wasm_dir])
+            connection = RpcConnection(_longest_line(options), [options.wasm_dir])
             self._begin(connection, options, None)
 
     def _begin(
-        self, connection: Connection, options: SandboxOptions, seconds: float | None
+        self, connection: RpcConnection, options: SandboxOptions, seconds: float | None
     ) -> None:
         try:
             with _failures():
@@ -264,7 +264,7 @@ class ProcessBackend(WithoutTerminals):
 class RpcProcess(PolledProcess):
     """A command that runs in the other process, as a `BackendProcess`."""
 
-    def __init__(self, connection: Connection, number: int, pid: int) -> None:
+    def __init__(self, connection: RpcConnection, number: int, pid: int) -> None:
         self._connection = connection
         self._number = number
         self._pid = pid
@@ -310,14 +310,14 @@ class RpcProcess(PolledProcess):
             pass  # it ended with its sandbox
 
 
-def _release_later(connection: Connection, number: int, owner: int) -> None:
+def _release_later(connection: RpcConnection, number: int, owner: int) -> None:
     """The collector may run in a thread that writes to the pipe: release from another one. A
     forked process that forgets its copy does not speak for its parent."""
     if os.getpid() == owner:
         start_new_thread(_release, (connection, number))
 
 
-def _release(connection: Connection, number: int) -> None:
+def _release(connection: RpcConnection, number: int) -> None:
     connection.notify("commands.release", command=number)
 
 

@@ -1,6 +1,6 @@
 """A client of `wasmsand rpc` and the process that it talks to.
 
-Owns `Connection`. Rules: any number of threads may call at once; a call ends when its response
+Owns `RpcConnection`. Rules: any number of threads may call at once; a call ends when its response
 comes, when its time is over, or when the process ends, whatever the reason: nobody ever waits
 for a process that is gone, and one that neither reads nor answers in time is killed. The process
 is started and reaped by the thread that reads from it, which lives as long as the process: the
@@ -73,7 +73,7 @@ _WINDOWS_VARIABLES: Final = (
 class PendingCall:
     """One request, until it is answered."""
 
-    def __init__(self, connection: Connection, number: int) -> None:
+    def __init__(self, connection: RpcConnection, number: int) -> None:
         self.number = number
         self._connection = connection
         self._answered = threading.Event()
@@ -118,7 +118,7 @@ class _End:
         return SandboxCrashedError(self.message, self.status)
 
 
-class Connection:
+class RpcConnection:
     """A server process and its pipes."""
 
     def __init__(self, max_line_bytes: int, readable: Sequence[str] = ()) -> None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from wasmsand.rpc.params import Params, invalid
 from wasmsand.sdk.backend import Completed, Ended, Output
-from wasmsand.sdk.option_table import Interface, Option, OptionKind, json_name
+from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface, json_name
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
@@ -42,7 +42,7 @@ _READERS: Mapping[OptionKind, Callable[[Params, str], object]] = {
 
 def options_of(table: Iterable[Option] = OPTIONS) -> tuple[Option, ...]:
     """The options that a client may set."""
-    return tuple(option for option in table if Interface.JSON_RPC in option.interfaces)
+    return tuple(option for option in table if SandboxInterface.JSON_RPC in option.interfaces)
 
 
 def options_in(params: Params, table: Iterable[Option] = OPTIONS) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def json_name(name: str) -> str:
     return first + "".join([word.capitalize() for word in rest])
 
 
-class Interface(Enum):
+class SandboxInterface(Enum):
     """A way to make a sandbox, beside the constructor of `Sandbox`, which takes every option."""
 
     JSON_RPC = "JSON-RPC"
@@ -73,7 +73,7 @@ class Option:
     default: Any
     help: str
     """A phrase for people, which every interface shows."""
-    interfaces: frozenset[Interface] = frozenset()
+    interfaces: frozenset[SandboxInterface] = frozenset()
     """Who may set it, beside the constructor."""
     flag: str = ""
     """How the command line spells it, if it can be set there."""

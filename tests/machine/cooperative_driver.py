@@ -27,10 +27,10 @@ from wasmsand.kernel.process.program import Program, become, find_program
 from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, TreeFs, standard_tree
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
-from wasmsand.machine.charging import make_program
 from wasmsand.machine.dispatcher import Dispatcher
 from wasmsand.machine.driver import Blocked
 from wasmsand.machine.guest import Execute, Guest
+from wasmsand.machine.program_start import start_program
 
 WASM_MAGIC = b"\0asm\1\0\0\0"
 _HEAP = 4096
@@ -260,8 +260,7 @@ class Scheduler:
         except WouldBlock:
             self._modules.compile_one()
         module = self._modules.module(thread, program)
-        limit = process.rlimits.address_space
-        instance, memory = make_program(kernel, self._modules, module, limit)
+        instance, memory = start_program(kernel, self._modules, process, program, module)
         for number, file in files.items():
             process.fds.replace(number, file)
         become(kernel, process, program)

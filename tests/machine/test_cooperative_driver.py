@@ -202,7 +202,7 @@ DRIVER_PARTS = {"lock", "parking", "turns", "loading", "thread_driver"}
 
 
 @pytest.mark.parametrize(
-    "name", ["dispatcher", "guest", "driver", "module_source", "thread_locals"]
+    "name", ["dispatcher", "guest", "driver", "module_source", "program_start", "thread_locals"]
 )
 def test_what_drivers_share_knows_no_threads_and_no_time(name: str) -> None:
     source = Path(wasmsand.machine.__file__).parent / f"{name}.py"

@@ -7,7 +7,7 @@ from struct import Struct
 import pytest
 
 from tests.abi.caller import CopyingInstance, PythonInstance
-from tests.kernel.computer import errno_of
+from tests.kernel.system import errno_of
 from wasmsand.abi.memory import GuestMemory
 from wasmsand.kernel.errno import Errno
 

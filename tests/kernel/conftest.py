@@ -1,19 +1,19 @@
-"""A computer per test."""
+"""A system per test."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.kernel.computer import Computer
+from tests.kernel.system import System
 from wasmsand.kernel.process.process import Process
 
 
 @pytest.fixture
-def computer() -> Computer:
-    return Computer()
+def system() -> System:
+    return System()
 
 
 @pytest.fixture
-def process(computer: Computer) -> Process:
+def process(system: System) -> Process:
     """A process that the host started."""
-    return computer.command()
+    return system.command()

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from tests.kernel.computer import Computer, Woken, blocks, errno_of
+from tests.kernel.system import System, Woken, blocks, errno_of
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.files.locks import (
@@ -26,15 +26,15 @@ from wasmsand.kernel.vfs import Node
 
 
 @pytest.fixture
-def locks(computer: Computer) -> FileLocks:
-    computer.make_file(b"/tmp/f", b"0123456789")
-    return computer.kernel.locks
+def locks(system: System) -> FileLocks:
+    system.make_file(b"/tmp/f", b"0123456789")
+    return system.kernel.locks
 
 
 @pytest.fixture
-def files(computer: Computer, process: Process, locks: FileLocks) -> tuple[OpenFile, OpenFile]:
+def files(system: System, process: Process, locks: FileLocks) -> tuple[OpenFile, OpenFile]:
     """Two descriptions of one file."""
-    return (computer.open(process, b"/tmp/f", O_RDWR), computer.open(process, b"/tmp/f", O_RDWR))
+    return (system.open(process, b"/tmp/f", O_RDWR), system.open(process, b"/tmp/f", O_RDWR))
 
 
 @pytest.fixture
@@ -124,12 +124,12 @@ def test_record_locks_of_one_file_are_bounded(locks: FileLocks, node: Node) -> N
 
 
 def test_record_locks_of_a_sandbox_are_bounded(
-    computer: Computer, process: Process, locks: FileLocks, monkeypatch: pytest.MonkeyPatch
+    system: System, process: Process, locks: FileLocks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wasmsand.kernel.files.locks.RECORD_LOCKS_MAX", 160)
     nodes = []
     for number in range(17):
-        file = computer.open(process, b"/tmp/%d" % number, O_RDWR | O_CREAT)
+        file = system.open(process, b"/tmp/%d" % number, O_RDWR | O_CREAT)
         assert file.node is not None
         nodes.append(file.node)
     for node in nodes[:16]:

@@ -9,7 +9,7 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.anonymous import AnonymousInodes
 from wasmsand.kernel.files.output_channel import ChannelOutput, OutputChannel
 from wasmsand.kernel.flags import O_NONBLOCK, POLLOUT, S_IFIFO
-from wasmsand.kernel.limits import HOST_CHANNEL_CAPACITY
+from wasmsand.kernel.limits import OUTPUT_CHANNEL_CAPACITY
 from wasmsand.kernel.wait import WouldBlock
 
 
@@ -29,8 +29,8 @@ def test_writes_to_several_descriptors_keep_their_order() -> None:
 def test_a_full_channel_takes_what_fits_and_then_makes_its_writer_wait() -> None:
     channel = OutputChannel()
     file = output(channel, 1)
-    written = file.write(b"x" * (2 * HOST_CHANNEL_CAPACITY))
-    assert 0 < written <= HOST_CHANNEL_CAPACITY
+    written = file.write(b"x" * (2 * OUTPUT_CHANNEL_CAPACITY))
+    assert 0 < written <= OUTPUT_CHANNEL_CAPACITY
     assert not file.poll() & POLLOUT
     with pytest.raises(WouldBlock) as blocked:
         file.write(b"y")
@@ -54,7 +54,7 @@ def test_a_nonblocking_writer_gets_eagain() -> None:
     channel = OutputChannel()
     file = output(channel, 1)
     file.flags |= O_NONBLOCK
-    file.write(b"x" * (2 * HOST_CHANNEL_CAPACITY))
+    file.write(b"x" * (2 * OUTPUT_CHANNEL_CAPACITY))
     with pytest.raises(KernelError) as caught:
         file.write(b"y")
     assert caught.value.errno is Errno.EAGAIN
@@ -68,7 +68,7 @@ def test_single_bytes_on_two_descriptors_cannot_fill_the_hosts_memory() -> None:
         while True:
             files[count % 2].write(b"x")
             count += 1
-    assert count < HOST_CHANNEL_CAPACITY / 100
+    assert count < OUTPUT_CHANNEL_CAPACITY / 100
 
 
 def test_when_the_host_has_left_writes_are_accepted_and_dropped() -> None:
@@ -76,7 +76,7 @@ def test_when_the_host_has_left_writes_are_accepted_and_dropped() -> None:
     file = output(channel, 1)
     file.write(b"waits")
     channel.abandon()
-    assert file.write(b"x" * (2 * HOST_CHANNEL_CAPACITY)) == 2 * HOST_CHANNEL_CAPACITY
+    assert file.write(b"x" * (2 * OUTPUT_CHANNEL_CAPACITY)) == 2 * OUTPUT_CHANNEL_CAPACITY
     assert channel.size == 0
     assert file.poll() & POLLOUT
 

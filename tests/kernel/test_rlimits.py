@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from tests.kernel.computer import errno_of
+from tests.kernel.system import errno_of
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.rlimits import (

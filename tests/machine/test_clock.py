@@ -67,13 +67,13 @@ def ends_after(call: Running[Result], clock: ManualClock, seconds: float) -> Res
 
 
 def wait_for_sleeper(machine: Machine) -> None:
-    """Wait until a process sleeps in a system call: then it has read the clock."""
+    """Until a process waits in a system call, which is when it has read the clock."""
 
-    def one_sleeps() -> bool:
+    def is_asleep() -> bool:
         with machine.lock:
-            return any(p.state.value == "S" for p in list(machine.kernel.processes)[1:])
+            return any(process.state.value == "S" for process in list(machine.kernel.processes)[1:])
 
-    wait_until(one_sleeps, "no process sleeps", pause=0.002)
+    wait_until(is_asleep)
 
 
 def test_a_guest_sleeps_until_the_clock_is_moved(machine: Machine, clock: ManualClock) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.limits.lock_holds import MeasuredLock
 from tests.machine.guests import new_machine
+from tests.waiting import PATIENCE
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import MIB, Limits
@@ -16,7 +17,6 @@ from wasmsand.kernel.vfs.layers import LAYERS_MAX
 from wasmsand.machine import CommandRequest, Machine, MachineState, Output
 
 pytestmark = pytest.mark.no_userland
-PATIENCE = 30.0
 HOLD_MS = 2
 
 

@@ -12,7 +12,7 @@ from tests.machine.guests import READ, ROOM, WRITE, call, do, program, say
 from tests.waiting import PATIENCE, eventually, wait_until
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.limits import HOST_CHANNEL_CAPACITY
+from wasmsand.kernel.limits import OUTPUT_CHANNEL_CAPACITY
 from wasmsand.machine import CommandRequest, Machine, StreamedProcess, list_processes, send_signal
 
 pytestmark = pytest.mark.no_userland
@@ -54,7 +54,7 @@ def test_a_program_that_nobody_reads_waits_and_holds_a_bounded_amount(machine: M
     process = start(machine, "chatter")
     channel = process._life.channel
     eventually(lambda: channel.room() <= 4096, pause=0.001)
-    assert channel.size <= HOST_CHANNEL_CAPACITY + 4096
+    assert channel.size <= OUTPUT_CHANNEL_CAPACITY + 4096
     process.kill()
 
 

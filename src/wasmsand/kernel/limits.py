@@ -22,7 +22,7 @@ PIPE_CAPACITY = 64 * KIB
 PIPE_ATOMIC_WRITE = 4096
 FULL_PIPES_MAX = 512
 """Pipes of one sandbox that have the whole capacity; further ones hold PIPE_ATOMIC_WRITE."""
-HOST_CHANNEL_CAPACITY = 256 * KIB
+OUTPUT_CHANNEL_CAPACITY = 256 * KIB
 """Output of a started command that waits for the host to read it."""
 SOCKET_QUEUE_BYTES = 208 * KIB
 """What a socket holds of messages not yet received (Linux: net.core.rmem_default)."""
@@ -39,7 +39,7 @@ wait for a place among them. A listener breaks them all off when it is closed.""
 SOCKETS_MAX = 4096
 """Sockets of one sandbox, with those of connections that nobody has accepted and the ends that
 the host holds. The end of a process closes all that it has in one hold of the sandbox's lock:
-5 to 7 us each (`tests/limits/test_socket_holds.py`)."""
+about 5 us each (`tests/limits/test_socket_holds.py`)."""
 PORT_HOLDERS_MAX = 1024
 """Sockets that bound the same port (SO_REUSEPORT, SO_REUSEADDR)."""
 RIGHTS_PER_MESSAGE_MAX = 253
@@ -176,7 +176,7 @@ SOCKET_OPTION_COST = 160
 """An option of a socket that was set."""
 RIGHT_COST = 128
 """A descriptor on its way to another process."""
-HOST_PIECE_COST = 128
+OUTPUT_PIECE_COST = 128
 """A piece of output that waits for the host, besides its bytes: a guest may write single bytes to
 two descriptors in turn."""
 EVENT_FILE_COST = 768

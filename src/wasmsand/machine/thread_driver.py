@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from wasmsand.engine.protocol import Arguments, GuestTrap, GuestUnwind, Instance, TrapKind
+from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.machine.bug_log import log_bug
@@ -127,13 +128,16 @@ class ThreadDriver:
         there is to share, wait a moment until they have looked at what they need."""
         guest = self.guest
         kernel = guest.kernel
+        # It is the host's processors that are waited for, not the sandbox's time.
+        host_time = Clock()
+        parker = Parker(self._lock, host_time)
         with self._lock:
             for _ in range(_SHARE_TRIES):
                 if not guest.charge.is_poor() or guest.thread.dead:
                     return
                 kernel.interrupt()
-                until = kernel.clock.monotonic() + _SHARE_WAIT_NS
-                self._parker.park((guest.thread.signal_queue,), until)
+                until = host_time.monotonic() + _SHARE_WAIT_NS
+                parker.park((guest.thread.signal_queue,), until)
                 guest.go_on()
 
     def _drop(self) -> None:

@@ -130,8 +130,8 @@ def test_a_directory_is_read_once_when_first_looked_into() -> None:
         builder.add_dir_later(b"/share/zones", zones, inodes=3, subdirs=1)
         builder.add_file(b"/after", b"2")
 
-    snapshot = image(fill)
-    first, second = World(snapshot), World(snapshot)
+    tree = image(fill)
+    first, second = World(tree), World(tree)
     assert first.ns.stat(first.find(b"/share/zones")).nlink == 3
     assert first.ns.stat(first.find(b"/share")).nlink == 3
     after = first.ns.stat(first.find(b"/after")).ino

@@ -16,7 +16,7 @@ from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import O_WRONLY, POLLOUT, POLLWRNORM
 from wasmsand.kernel.ledger import Ledger
-from wasmsand.kernel.limits import HOST_CHANNEL_CAPACITY, HOST_PIECE_COST, PIPE_ATOMIC_WRITE
+from wasmsand.kernel.limits import OUTPUT_CHANNEL_CAPACITY, OUTPUT_PIECE_COST, PIPE_ATOMIC_WRITE
 from wasmsand.kernel.vfs import Stat
 from wasmsand.kernel.wait import WaitQueue
 
@@ -38,13 +38,13 @@ class OutputChannel:
 
     def room(self) -> int:
         """Bytes that can be written now."""
-        return HOST_CHANNEL_CAPACITY - self.size
+        return OUTPUT_CHANNEL_CAPACITY - self.size
 
     def push(self, fd: int, data: bytes) -> None:
         """Append `data`, which must fit; small pieces of one descriptor are joined."""
         chunks = self._chunks
         joins = bool(chunks) and chunks[-1][0] == fd
-        cost = len(data) if joins else len(data) + HOST_PIECE_COST
+        cost = len(data) if joins else len(data) + OUTPUT_PIECE_COST
         self._ledger.add_queued(cost, Errno.ENOMEM)
         if joins:
             chunks[-1][1].extend(data)

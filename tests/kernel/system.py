@@ -1,13 +1,13 @@
 """The real kernel for tests, without WebAssembly, and with a clock that tests move.
 
-`Computer` makes processes as the host and as guests do, and has shortcuts for kernel tests.
+`System` makes processes as the host and as guests do, and has shortcuts for kernel tests.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from wasmsand.kernel.clock import Clock
+from wasmsand.kernel.clock import Clock, ManualClock
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.anonymous import AnonymousInodes
 from wasmsand.kernel.files.description import OpenFile
@@ -25,6 +25,7 @@ from wasmsand.kernel.vfs import ROOT, ImageBuilder, TreeFs, standard_tree
 from wasmsand.kernel.wait import WouldBlock
 
 USER = 1000
+_BEGINNING_NS = 1_000_000_000_000
 HANDLER = 77
 """Any function pointer: kernel tests never run it."""
 
@@ -35,30 +36,16 @@ def pipe(flags: int = 0, account: PipeAccount | None = None) -> tuple[PipeEnd, P
     return make_pipe(account or PipeAccount(), flags, stat)
 
 
-class ManualTime:
-    """A clock that stands still until a test moves it."""
-
-    def __init__(self) -> None:
-        self.now_ns = 1_000_000_000_000
-
-    def __call__(self) -> int:
-        return self.now_ns
-
-    def advance(self, seconds: float) -> None:
-        self.now_ns += int(seconds * 1e9)
-
-
-class Computer:
+class System:
     """A kernel and its time."""
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self.time = ManualTime()
+        self.clock = ManualClock(_BEGINNING_NS, _BEGINNING_NS)
         self.limits = limits or Limits()
         builder = ImageBuilder()
         standard_tree(builder)
-        clock = Clock(self.time, self.time)
-        self.kernel = Kernel(TreeFs(builder.build(), self.limits, clock.realtime), self.limits,
-                             clock=clock)  # fmt: skip
+        root = TreeFs(builder.build(), self.limits, self.clock.realtime)
+        self.kernel = Kernel(root, self.limits, clock=self.clock)
 
     def command(self, uid: int = USER) -> Process:
         """A process as the host starts one: a child of init, with its own session and group."""

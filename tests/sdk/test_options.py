@@ -1,4 +1,4 @@
-"""The table of options: every interface sees every option that it may set, and says the same."""
+"""The table of options: every interface offers the options it may set, in the same words."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ from wasmsand.sdk.backend import BackendProcess, Cancellation, CommandRequest, C
 from wasmsand.sdk.errors import SandboxError
 from wasmsand.sdk.option_table import Interface
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
-from wasmsand.sdk.remote_limits import WithoutTerminals
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
+from wasmsand.sdk.unsupported import WithoutTerminals
 
 _MARGIN_SECONDS = 30.0
 """How much longer than its command a request may take: it may have to wait for its turn."""

@@ -40,8 +40,8 @@ from wasmsand.sdk.errors import (
 )
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.polled_process import PolledProcess
-from wasmsand.sdk.remote_limits import WithoutTerminals
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
+from wasmsand.sdk.unsupported import WithoutTerminals
 
 log = logging.getLogger("wasmsand.rpc")
 

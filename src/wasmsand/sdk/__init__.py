@@ -8,7 +8,7 @@ Layout, lowest first (each imports only from those above it):
                        the table of options; SandboxOptions: everything that a sandbox is made from
     backend            Backend, the seam below the API: what a kind of sandbox has to provide
     polled_process     started commands of backends that are reached by requests
-    remote_limits      what backends of other processes and servers do not offer
+    unsupported        what backends of other processes and servers do not offer
     local              LocalBackend: a machine of this process
     opening            which backend a sandbox gets; those of higher layers by name only
     attachment         what the parts of one sandbox share

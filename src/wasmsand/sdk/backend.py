@@ -18,7 +18,7 @@ Rules for who writes one:
 - Failures are the exceptions of `errors`: `file_error` makes the right one of a message, an
   errno and a path, `CommandError` is for commands, so that they are alike from every
   backend. A backend whose other side is gone raises `SandboxClosedError`.
-- An operation that a backend does not offer raises `UnsupportedError` (see `remote_limits`).
+- An operation that a backend does not offer raises `UnsupportedError` (see `unsupported`).
 - A backend that a process forked from this one can use has `survives_fork = True`; others are
   refused there before they are asked.
 - `close` is idempotent, and ends what other threads wait for. A backend that nobody holds any

@@ -206,36 +206,49 @@ def generate() -> str:
     """The text of the module, before formatting."""
     parts = [HEADER]
     for twin in TWINS:
-        tree = ast.parse((SDK / f"{twin.module}.py").read_text(encoding="utf-8"))
-        source = next(
-            node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == twin.name
-        )
-        parts.append("\n".join(_class(twin, source)))
+        parts.append("\n".join(_class(twin)))
     return "\n\n".join(parts) + "\n"
 
 
-def _class(twin: Twin, source: ast.ClassDef) -> Iterator[str]:
+def _find(module: str, name: str) -> tuple[ast.ClassDef, dict[str, ast.FunctionDef]]:
+    """A class of the SDK and its methods, those of its base classes first."""
+    tree = ast.parse((SDK / f"{module}.py").read_text(encoding="utf-8"))
+    source = next(
+        node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name
+    )
+    imported = {
+        alias.name: node.module.removeprefix("wasmsand.sdk.")
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module
+        if node.module.startswith("wasmsand.sdk.")
+        for alias in node.names
+    }
+    methods: dict[str, ast.FunctionDef] = {}
+    for base in source.bases:
+        base_name = ast.unparse(base).partition("[")[0]
+        if base_name in imported:
+            methods |= _find(imported[base_name], base_name)[1]
+    methods |= {node.name: node for node in source.body if isinstance(node, ast.FunctionDef)}
+    return source, methods
+
+
+def _class(twin: Twin) -> Iterator[str]:
+    source, methods = _find(twin.module, twin.name)
     yield f"class {twin.twin}:"
     document = textwrap.indent(textwrap.dedent("        " + twin.document), "    ").strip()
     yield f'    """{document}\n    """'
-    iterates = any(_is_function(node, "__iter__") for node in source.body)
     if twin.name == "Sandbox":
         yield from _sandbox_attributes(source)
     elif twin.name != "SandboxPool":
         yield f"    def __init__(self, blocking: {twin.name}) -> None:"
         yield "        self._blocking = blocking"
-        if iterates:
+        if "__iter__" in methods:
             yield "        self._stream = Stream(lambda: iter(blocking))"
         if twin.in_turns:
             yield "        self._turns = Turns()"
         yield ""
-    for node in source.body:
-        if isinstance(node, ast.FunctionDef):
-            yield from _method(twin, node)
-
-
-def _is_function(node: ast.stmt, name: str) -> bool:
-    return isinstance(node, ast.FunctionDef) and node.name == name
+    for node in methods.values():
+        yield from _method(twin, node)
 
 
 def _sandbox_attributes(source: ast.ClassDef) -> Iterator[str]:

@@ -119,12 +119,8 @@ class HttpBackend(WithoutTerminals):
                 return Completed(137, False, 0.0)
             raise
         outcome = object_of(answer)
-        ended = ended_of(outcome)
-        return Completed(
-            ended.exit_code,
-            ended.timed_out,
-            ended.seconds,
-            ended.notices,
+        return Completed.of(
+            ended_of(outcome),
             exact_bytes(outcome.get("stdout"), outcome.get("stdout_base64")),
             exact_bytes(outcome.get("stderr"), outcome.get("stderr_base64")),
             bool(outcome["truncated"]),

@@ -130,7 +130,7 @@ class _Fields:
                 raise self.bad(f"{name} is missing")
             return default
         if not isinstance(value, str):
-            raise self.bad(f"{name} must be a string, not {_kind(value)}")
+            raise self.bad(f"{name} must be a string, not {strict_json.kind_of(value)}")
         return value
 
     def guest_text(self, name: str) -> str:
@@ -155,7 +155,7 @@ class _Fields:
         if value is None:
             return DEFAULT_TIME_LIMIT_MS
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.bad(f"time_limit_ms must be a number, not {_kind(value)}")
+            raise self.bad(f"time_limit_ms must be a number, not {strict_json.kind_of(value)}")
         if value <= 0:
             raise self.bad(f"time_limit_ms must be positive, not {value}")
         return min(value, _LONGEST_TIME_LIMIT_MS)
@@ -185,13 +185,3 @@ class _Fields:
         if not _OCTAL.fullmatch(text) or int(text, 8) > 0o7777:
             raise self.bad(f'mode must be octal, as "0644", and not {text[:80]!r}')
         return int(text, 8)
-
-
-def _kind(value: object) -> str:
-    if isinstance(value, bool):
-        return "a boolean"
-    if isinstance(value, int | float):
-        return "a number"
-    if isinstance(value, str):
-        return "a string"
-    return "an array" if isinstance(value, list) else "an object"

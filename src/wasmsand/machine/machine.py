@@ -31,8 +31,8 @@ from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import (
     Program,
     become,
+    find_program,
     require_arguments,
-    resolve_program,
 )
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.process.thread import Thread
@@ -43,6 +43,8 @@ from wasmsand.machine.at_rest import MachineState, forget_terminals, state_of
 from wasmsand.machine.command import (
     CommandRequest,
     Completed,
+    guest_bytes,
+    guest_environment,
 )
 from wasmsand.machine.files import SandboxFiles
 from wasmsand.machine.guest import Guest
@@ -192,20 +194,21 @@ class Machine:
 
     def make_process(
         self,
-        argv: tuple[bytes, ...],
-        environ: tuple[bytes, ...],
-        cwd: bytes,
+        request: CommandRequest,
         files: Mapping[int, OpenFile],
         on_end: Callable[[], None],
         *,
         terminal: Terminal | None = None,
         deadline_ns: int | None = None,
     ) -> ThreadDriver:
-        """A process of a program with these files, by descriptor; nothing runs yet (see
-        `ThreadDriver.run`). `on_end` is called under the lock.
+        """A process of the requested program with these files, by descriptor; nothing runs yet
+        (see `ThreadDriver.run`). `on_end` is called under the lock.
 
         Raises `TimeoutError` if the program is still being compiled at `deadline_ns`.
         """
+        argv = tuple([guest_bytes(word) for word in request.argv])
+        environ = guest_environment(request.environ)
+        cwd = guest_bytes(request.cwd)
         with self.lock:
             if self.closed:  # nobody would ever end it
                 raise KernelError(Errno.ESRCH, "the machine was closed")
@@ -267,7 +270,7 @@ class Machine:
         failure = KernelError(Errno.ENOENT, name.decode("utf-8", "replace"))
         for candidate in candidates:
             try:
-                return resolve_program(kernel, process, cwd, candidate, argv, environ)
+                return find_program(kernel, process, cwd, candidate, argv, environ)
             except KernelError as error:
                 if error.errno not in (Errno.ENOENT, Errno.ENOTDIR):
                     failure = error

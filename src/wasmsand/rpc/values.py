@@ -124,16 +124,8 @@ def completed_out(completed: Completed) -> dict[str, object]:
 
 def completed_in(params: Params) -> Completed:
     """What `completed_out` made."""
-    ended = ended_in(params)
-    return Completed(
-        ended.exit_code,
-        ended.timed_out,
-        ended.seconds,
-        ended.notices,
-        params.data("stdout"),
-        params.data("stderr"),
-        params.flag("truncated"),
-    )
+    stdout, stderr = params.data("stdout"), params.data("stderr")
+    return Completed.of(ended_in(params), stdout, stderr, params.flag("truncated"))
 
 
 def outputs_out(outputs: Sequence[Output]) -> list[dict[str, object]]:

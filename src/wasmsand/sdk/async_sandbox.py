@@ -437,15 +437,28 @@ class AsyncShell:
 
     @property
     def pid(self) -> int:
-        """The process ID of the shell in the sandbox."""
+        """The process ID of the session's interpreter in the sandbox."""
         return self._blocking.pid
 
     @property
     def closed(self) -> bool:
-        """Whether the shell is known to have ended: through `close`, through a command (`exit`), or
-        with the sandbox.
+        """Whether the session is known to have ended: through `close`, through what it ran
+        (`exit` in a shell, `os._exit` in Python), or with the sandbox.
         """
         return self._blocking.closed
+
+    async def close(self) -> None:
+        """End the session and everything that it started. Calling it again does nothing."""
+        await call(self._blocking.close)
+
+    async def __aenter__(self) -> AsyncShell:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._blocking).replace("<", "<Async", 1)
 
     async def run(
         self,
@@ -479,19 +492,6 @@ class AsyncShell:
             on_stderr=in_loop(on_stderr),
         )
 
-    async def close(self) -> None:
-        """End the shell and everything that it started. Calling it again does nothing."""
-        await call(self._blocking.close)
-
-    async def __aenter__(self) -> AsyncShell:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.close()
-
-    def __repr__(self) -> str:
-        return repr(self._blocking).replace("<", "<Async", 1)
-
 
 class AsyncPythonSession:
     """A Python interpreter that goes on living: variables, functions and imports stay.
@@ -509,15 +509,28 @@ class AsyncPythonSession:
 
     @property
     def pid(self) -> int:
-        """The process ID of the interpreter in the sandbox."""
+        """The process ID of the session's interpreter in the sandbox."""
         return self._blocking.pid
 
     @property
     def closed(self) -> bool:
-        """Whether the interpreter is known to have ended: through `close`, through the program
-        (`os._exit`), or with the sandbox.
+        """Whether the session is known to have ended: through `close`, through what it ran
+        (`exit` in a shell, `os._exit` in Python), or with the sandbox.
         """
         return self._blocking.closed
+
+    async def close(self) -> None:
+        """End the session and everything that it started. Calling it again does nothing."""
+        await call(self._blocking.close)
+
+    async def __aenter__(self) -> AsyncPythonSession:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._blocking).replace("<", "<Async", 1)
 
     async def run(
         self,
@@ -547,19 +560,6 @@ class AsyncPythonSession:
             on_stdout=in_loop(on_stdout),
             on_stderr=in_loop(on_stderr),
         )
-
-    async def close(self) -> None:
-        """End the interpreter and everything that it started. Calling it again does nothing."""
-        await call(self._blocking.close)
-
-    async def __aenter__(self) -> AsyncPythonSession:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.close()
-
-    def __repr__(self) -> str:
-        return repr(self._blocking).replace("<", "<Async", 1)
 
 
 class AsyncSandbox:

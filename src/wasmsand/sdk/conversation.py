@@ -17,6 +17,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from wasmsand.machine.command import TIMEOUT_EXIT_CODE
@@ -107,31 +108,32 @@ class SessionRequest:
 _Request = TypeVar("_Request", bound=SessionRequest)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect(Generic[_Request]):
+    """How to talk to one kind of interpreter."""
+
+    asked_on: int = STDIN
+    """The descriptor from which the interpreter reads requests."""
+    told_on: int
+    """The descriptor to which it reports their end."""
+    line_max: int
+    """Bytes of a report that are kept: its last ones."""
+    hear: Callable[[bytes, _Request], None]
+    """Called with each line of `told_on`."""
+    reminder: Callable[[_Request], bytes] | None = None
+    """What to ask again after an interrupt, which may have dropped the first question."""
+    ended: str
+    """The message for a caller whose interpreter has ended."""
+
+
 class Conversation(Generic[_Request]):
     """The host's side of the conversation with one interpreter."""
 
     def __init__(
-        self,
-        attachment: Attachment,
-        request: CommandRequest,
-        *,
-        told_on: int,
-        asked_on: int = STDIN,
-        line_max: int,
-        hear: Callable[[bytes, _Request], None],
-        reminder: Callable[[_Request], bytes] | None = None,
-        ended: str,
+        self, attachment: Attachment, request: CommandRequest, dialect: Dialect[_Request]
     ) -> None:
-        """`hear` gets each line of the descriptor `told_on`, cut to its last `line_max` bytes;
-        `reminder` is what to ask again after an interruption, which may have dropped it;
-        `ended` is the message for who asks an interpreter that has ended."""
         self._attachment = attachment
-        self._told_on = told_on
-        self._asked_on = asked_on
-        self._line_max = line_max
-        self._hear = hear
-        self._reminder = reminder
-        self._ended = ended
+        self._dialect = dialect
         self.process: BackendProcess = attachment.backend.start(request)
         self._signalling = threading.Lock()
         """Held while a request is interrupted: what follows it must not be."""
@@ -196,7 +198,7 @@ class Conversation(Generic[_Request]):
     def _send(self, text: bytes, request: _Request, deadline: float | None) -> None:
         """Send all of the request. Raises `TimeoutError` if the interpreter does not read."""
         if self._has_ended:
-            raise CommandError(self._ended, "ESRCH")
+            raise CommandError(self._dialect.ended, "ESRCH")
         self._outgoing = memoryview(text)
         while not request.given_up:
             seconds = _SEND_SECONDS
@@ -217,10 +219,10 @@ class Conversation(Generic[_Request]):
         while self._outgoing:
             piece = bytes(self._outgoing[:_SEND_BYTES])
             try:
-                taken = self.process.write(piece, self._asked_on, seconds)
+                taken = self.process.write(piece, self._dialect.asked_on, seconds)
             except CommandError as error:
                 self._has_ended = True
-                raise CommandError(self._ended, "ESRCH") from error
+                raise CommandError(self._dialect.ended, "ESRCH") from error
             request.begun = request.begun or bool(taken)
             self._outgoing = self._outgoing[taken:]
             if taken < len(piece):
@@ -244,7 +246,7 @@ class Conversation(Generic[_Request]):
             self.exit_code = ended.exit_code
             self._has_ended = request.answered = True
         for output in outputs:
-            if output.fd == self._told_on:
+            if output.fd == self._dialect.told_on:
                 self._listen(output.data, request)
             else:
                 request.receive(output)
@@ -256,10 +258,10 @@ class Conversation(Generic[_Request]):
         *lines, rest = data.split(b"\n")
         for line in lines:
             told += line
-            self._hear(bytes(told[-self._line_max :]), request)
+            self._dialect.hear(bytes(told[-self._dialect.line_max :]), request)
             told.clear()
         told += rest
-        del told[: -self._line_max]
+        del told[: -self._dialect.line_max]
 
     def _end(self, request: _Request) -> None:
         """End the request, on the thread that waits for it."""
@@ -320,12 +322,12 @@ class Conversation(Generic[_Request]):
 
     def _remind(self, request: _Request) -> bool:
         """Ask again for the answer, if that is needed; whether anybody is there to be asked."""
-        if self._reminder is None:
+        if self._dialect.reminder is None:
             return True
-        reminder = self._reminder(request)
+        reminder = self._dialect.reminder(request)
         try:
             # A pipe takes a short line whole or, while nobody reads, not at all.
-            self.process.write(reminder, self._asked_on, 0.0)
+            self.process.write(reminder, self._dialect.asked_on, 0.0)
         except CommandError:
             self._has_ended = True
             return False

@@ -31,7 +31,7 @@ NOT_ENTERED = (
 
 
 class AsyncCommandHandle:
-    """One command that was started: talk to it, wait for it, end it.
+    """A started command: talk to it, wait for it, end it.
 
     Example:
         async with await sandbox.commands.start("cat -n") as cat:
@@ -40,8 +40,8 @@ class AsyncCommandHandle:
             async for chunk in cat:
                 print(chunk.text)
 
-    A task that is cancelled in `wait`, or while it iterates, leaves the command running, and
-    what it would have got to the next.
+    A task that is cancelled in `wait`, or while it iterates, leaves the command running. The next
+    `wait` or iteration gets the output that the cancelled one would have got.
     """
 
     def __init__(self, blocking: CommandHandle) -> None:
@@ -130,7 +130,7 @@ class AsyncCommands:
     Example:
         result = await sandbox.commands.run("sort | uniq -c", stdin="b\\na\\nb\\n")
 
-    A task that is cancelled in `run` ends its command.
+    If a task is cancelled in `run`, its command is ended.
     """
 
     def __init__(self, blocking: Commands) -> None:
@@ -213,7 +213,7 @@ class AsyncCommands:
 
 
 class AsyncFileWatch:
-    """Changes below a path since the watch began.
+    """The changes below a path since the watch began.
 
     Example:
         async with await sandbox.files.watch("src") as watch:
@@ -422,14 +422,14 @@ class AsyncFiles:
 
 
 class AsyncShell:
-    """A bash that goes on living: directory, variables, functions and background jobs stay.
+    """A bash session: working directory, variables, functions and background jobs persist.
 
     Example:
         async with await sandbox.shell() as shell:
             await shell.run("cd /tmp; name=world")
             (await shell.run("echo $name; pwd")).stdout
 
-    A task that is cancelled in `run` ends its command, and leaves the shell.
+    If a task is cancelled in `run`, its command is ended; the shell remains.
     """
 
     def __init__(self, blocking: Shell) -> None:
@@ -494,14 +494,14 @@ class AsyncShell:
 
 
 class AsyncPythonSession:
-    """A Python interpreter that goes on living: variables, functions and imports stay.
+    """A Python session: variables, functions and imports persist.
 
     Example:
         async with await sandbox.python() as session:
             await session.run("import math; radius = 2")
             (await session.run("math.pi * radius ** 2")).value
 
-    A task that is cancelled in `run` interrupts its program, and leaves the interpreter.
+    If a task is cancelled in `run`, its program is interrupted; the interpreter remains.
     """
 
     def __init__(self, blocking: PythonSession) -> None:
@@ -563,22 +563,18 @@ class AsyncPythonSession:
 
 
 class AsyncSandbox:
-    """A Linux-like computer of its own, for asynchronous programs.
+    """A private Linux-like computer.
 
     Example:
         async with AsyncSandbox() as sandbox:
             await sandbox.files.write("a.txt", "hello\\n")
             result = await sandbox.commands.run("wc -c < a.txt")
 
-    or, without a block:
-
-    Example:
-        sandbox = await AsyncSandbox.create()
-        ...
+        sandbox = await AsyncSandbox.create()  # without a block, `kill` ends it
         await sandbox.kill()
 
-    Everything is as with `Sandbox`, which explains the options; whatever may wait is a
-    coroutine, and callbacks may be coroutine functions.
+    The options are those of `Sandbox`. Every method that may wait is a coroutine, and callbacks may
+    be coroutine functions.
     """
 
     commands: AsyncCommands
@@ -747,7 +743,7 @@ class AsyncSandboxPool:
             async with await pool.take() as sandbox:
                 await sandbox.commands.run("uname -a")
 
-    `make` and `setup` work on a `Sandbox`: they run ahead, on another thread.
+    `make` and `setup` work on a `Sandbox`: they run in advance, on another thread.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from wasmsand.cli import values
 from wasmsand.cli.failure import CliError
 from wasmsand.sdk.errors import FileError, SandboxError
-from wasmsand.sdk.option_table import Interface, Option, OptionKind
+from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ _WORDS: Mapping[OptionKind, _Words] = {
 
 
 def _flags(table: Iterable[Option]) -> list[Option]:
-    return [option for option in table if Interface.COMMAND_LINE in option.interfaces]
+    return [option for option in table if SandboxInterface.COMMAND_LINE in option.interfaces]
 
 
 def add_sandbox_options(parser: argparse.ArgumentParser, table: Iterable[Option] = OPTIONS) -> None:

@@ -20,10 +20,10 @@ from wasmsand.http.process import HttpProcess
 from wasmsand.http.transport import HttpExchange, Transport
 from wasmsand.sdk.backend import BackendProcess, Cancellation, CommandRequest, Completed
 from wasmsand.sdk.errors import SandboxError
-from wasmsand.sdk.option_table import Interface
+from wasmsand.sdk.option_table import SandboxInterface
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
-from wasmsand.sdk.remote_limits import WithoutTerminals
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
+from wasmsand.sdk.unsupported import WithoutTerminals
 
 _MARGIN_SECONDS = 30.0
 """How much longer than its command a request may take: it may wait in the server's queue."""
@@ -37,7 +37,7 @@ def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> H
     wanted = {
         option.name: getattr(options, option.name)
         for option in OPTIONS
-        if option.is_below_seam and Interface.HTTP in option.interfaces
+        if option.is_below_seam and SandboxInterface.HTTP in option.interfaces
     }
     return _backend(Transport(url, token), options, "POST", "/v1/sandboxes", wanted)
 
@@ -119,12 +119,8 @@ class HttpBackend(WithoutTerminals):
                 return Completed(137, False, 0.0)
             raise
         outcome = object_of(answer)
-        ended = ended_of(outcome)
-        return Completed(
-            ended.exit_code,
-            ended.timed_out,
-            ended.seconds,
-            ended.notices,
+        return Completed.of(
+            ended_of(outcome),
             exact_bytes(outcome.get("stdout"), outcome.get("stdout_base64")),
             exact_bytes(outcome.get("stderr"), outcome.get("stderr_base64")),
             bool(outcome["truncated"]),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from wasmsand.sdk.option_table import Interface, Option, OptionKind
+from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface
 from wasmsand.sdk.options import OPTIONS
 from wasmsand.sdk.results import FileInfo, ProcessInfo
 
@@ -52,7 +52,7 @@ def option_fields(table: Iterable[Option] = OPTIONS) -> list[tuple[str, Any, Any
     return [
         (option.name, _FIELD_TYPES[option.kind] | UnsetType, UNSET)
         for option in table
-        if Interface.HTTP in option.interfaces
+        if SandboxInterface.HTTP in option.interfaces
     ]
 
 

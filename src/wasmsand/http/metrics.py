@@ -33,11 +33,8 @@ class Metrics:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         GCCollector(registry=self._registry)
-        self.requests = Counter(
-            "wasmsand_http_requests",
-            "Answered requests.",
-            ("method", "route", "status"),
-            registry=self._registry,
+        self.requests = self._counter(
+            "wasmsand_http_requests", "Answered requests.", "method", "route", "status"
         )
         self.request_seconds = Histogram(
             "wasmsand_http_request_seconds",
@@ -46,42 +43,32 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self.token_requests = Counter(
-            "wasmsand_token_requests",
-            "Requests of each token, including refused ones.",
-            ("token",),
-            registry=self._registry,
+        self.token_requests = self._counter(
+            "wasmsand_token_requests", "Requests of each token, including refused ones.", "token"
         )
-        self.refused = Counter(
+        self.refused = self._counter(
             "wasmsand_http_refused",
             "Requests refused by authentication, a quota or the server's limits.",
-            ("code",),
-            registry=self._registry,
+            "code",
         )
-        self.sandboxes_created = Counter(
-            "wasmsand_sandboxes_created",
-            "Created sandboxes.",
-            ("token",),
-            registry=self._registry,
+        self.sandboxes_created = self._counter(
+            "wasmsand_sandboxes_created", "Created sandboxes.", "token"
         )
-        self.sandboxes_ended = Counter(
+        self.sandboxes_ended = self._counter(
             "wasmsand_sandboxes_ended",
             "Ended sandboxes: killed by a client, expired, or killed at shutdown.",
-            ("cause",),
-            registry=self._registry,
+            "cause",
         )
-        self.commands = Counter(
-            "wasmsand_commands",
-            "Ended commands.",
-            ("outcome",),
-            registry=self._registry,
-        )
+        self.commands = self._counter("wasmsand_commands", "Ended commands.", "outcome")
         self.command_seconds = Histogram(
             "wasmsand_command_seconds",
             "Run time of commands.",
             buckets=_SECONDS,
             registry=self._registry,
         )
+
+    def _counter(self, name: str, description: str, *labels: str) -> Counter:
+        return Counter(name, description, labels, registry=self._registry)
 
     def gauge(self, name: str, description: str, value: Callable[[], float]) -> None:
         """Add a gauge; `value` returns its current value."""

@@ -13,7 +13,7 @@ from wasmsand.http import messages as m
 from wasmsand.http.handlers import commands, files, sandboxes, server, started
 from wasmsand.http.metrics import CONTENT_TYPE
 from wasmsand.http.openapi import document
-from wasmsand.http.routing import AnyRoute, Call, Route
+from wasmsand.http.routing import AnyRoute, Call, HttpRoute
 from wasmsand.http.streaming import EVENT_STREAM
 from wasmsand.sdk.results import FileInfo, Usage
 
@@ -29,11 +29,11 @@ async def _openapi(call: Call[None, None]) -> Response:
 
 ROUTES: tuple[AnyRoute, ...] = (
     # The server.
-    Route("GET", "/healthz", server.health, "Check the server's health", m.Health, public=True),
-    Route("GET", "/openapi.json", _openapi, "This document", "application/json", public=True),
-    Route("GET", "/metrics", server.metrics, "Metrics for Prometheus", CONTENT_TYPE),
+    HttpRoute("GET", "/healthz", server.health, "Check the server's health", m.Health, public=True),
+    HttpRoute("GET", "/openapi.json", _openapi, "This document", "application/json", public=True),
+    HttpRoute("GET", "/metrics", server.metrics, "Metrics for Prometheus", CONTENT_TYPE),
     # Sandboxes.
-    Route(
+    HttpRoute(
         "POST",
         "/v1/sandboxes",
         sandboxes.create,
@@ -42,12 +42,12 @@ ROUTES: tuple[AnyRoute, ...] = (
         body=m.CreateSandbox,
         status=201,
     ),
-    Route("GET", "/v1/sandboxes", sandboxes.listing, "List your sandboxes", m.SandboxList),
-    Route("GET", _SANDBOX, sandboxes.state, "Show a sandbox", m.SandboxState),
-    Route("DELETE", _SANDBOX, sandboxes.kill, "Kill a sandbox and drop its files", m.Killed),
-    Route("GET", _SANDBOX + "/usage", sandboxes.usage, "Show what a sandbox uses", Usage),
-    Route("GET", _SANDBOX + "/env", sandboxes.variables, "Show all variables", m.Variables),
-    Route(
+    HttpRoute("GET", "/v1/sandboxes", sandboxes.listing, "List your sandboxes", m.SandboxList),
+    HttpRoute("GET", _SANDBOX, sandboxes.state, "Show a sandbox", m.SandboxState),
+    HttpRoute("DELETE", _SANDBOX, sandboxes.kill, "Kill a sandbox and drop its files", m.Killed),
+    HttpRoute("GET", _SANDBOX + "/usage", sandboxes.usage, "Show what a sandbox uses", Usage),
+    HttpRoute("GET", _SANDBOX + "/env", sandboxes.variables, "Show all variables", m.Variables),
+    HttpRoute(
         "PATCH",
         _SANDBOX + "/env",
         sandboxes.change_variables,
@@ -56,7 +56,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         body=m.ChangeVariables,
     ),
     # Commands.
-    Route(
+    HttpRoute(
         "POST",
         _SANDBOX + "/run",
         commands.run,
@@ -65,7 +65,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         body=m.RunCommand,
         also=EVENT_STREAM,
     ),
-    Route(
+    HttpRoute(
         "POST",
         _SANDBOX + "/commands",
         started.start,
@@ -74,10 +74,10 @@ ROUTES: tuple[AnyRoute, ...] = (
         body=m.StartCommand,
         status=201,
     ),
-    Route(
+    HttpRoute(
         "GET", _SANDBOX + "/commands", started.listing, "List started commands", m.StartedCommands
     ),
-    Route(
+    HttpRoute(
         "GET",
         _COMMAND,
         started.wait,
@@ -85,9 +85,9 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.CommandState,
         query=m.WaitCommand,
     ),
-    Route("DELETE", _COMMAND, started.forget, "Forget a started command; it keeps running", m.Done),
-    Route("POST", _COMMAND + "/kill", started.kill, "Kill a started command", m.Done),
-    Route(
+    HttpRoute("DELETE", _COMMAND, started.forget, "Forget a command; it keeps running", m.Done),
+    HttpRoute("POST", _COMMAND + "/kill", started.kill, "Kill a started command", m.Done),
+    HttpRoute(
         "GET",
         _COMMAND + "/output",
         started.output,
@@ -95,7 +95,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.OutputBatch,
         query=m.ReadOutput,
     ),
-    Route(
+    HttpRoute(
         "POST",
         _COMMAND + "/input",
         started.write_input,
@@ -104,7 +104,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         query=m.WriteInput,
         body=bytes,
     ),
-    Route(
+    HttpRoute(
         "DELETE",
         _COMMAND + "/input",
         started.close_input,
@@ -112,8 +112,8 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.Done,
         query=m.InputDescriptor,
     ),
-    Route("GET", _SANDBOX + "/processes", started.processes, "List all processes", m.ProcessList),
-    Route(
+    HttpRoute("GET", _SANDBOX + "/processes", started.processes, "List processes", m.ProcessList),
+    HttpRoute(
         "POST",
         _SANDBOX + "/processes/{pid}/signal",
         started.signal,
@@ -122,8 +122,8 @@ ROUTES: tuple[AnyRoute, ...] = (
         body=m.SendSignal,
     ),
     # Files.
-    Route("GET", _SANDBOX + "/files", files.read, "Read a file", files.BYTES, query=m.ReadFile),
-    Route(
+    HttpRoute("GET", _SANDBOX + "/files", files.read, "Read a file", files.BYTES, query=m.ReadFile),
+    HttpRoute(
         "PUT",
         _SANDBOX + "/files",
         files.write,
@@ -132,7 +132,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         query=m.WriteFile,
         body=bytes,
     ),
-    Route(
+    HttpRoute(
         "DELETE",
         _SANDBOX + "/files",
         files.remove,
@@ -140,7 +140,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.Done,
         query=m.RemoveFile,
     ),
-    Route(
+    HttpRoute(
         "POST",
         _SANDBOX + "/files/append",
         files.append,
@@ -149,15 +149,10 @@ ROUTES: tuple[AnyRoute, ...] = (
         query=m.FilePath,
         body=bytes,
     ),
-    Route(
-        "GET",
-        _SANDBOX + "/files/stat",
-        files.stat,
-        "Show a file",
-        FileInfo,
-        query=m.StatFile,
+    HttpRoute(
+        "GET", _SANDBOX + "/files/stat", files.stat, "Show a file", FileInfo, query=m.StatFile
     ),
-    Route(
+    HttpRoute(
         "GET",
         _SANDBOX + "/files/list",
         files.listing,
@@ -165,7 +160,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.FileList,
         query=m.ListDirectory,
     ),
-    Route(
+    HttpRoute(
         "POST",
         _SANDBOX + "/files/mkdir",
         files.mkdir,
@@ -173,13 +168,13 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.Done,
         body=m.MakeDirectory,
     ),
-    Route(
+    HttpRoute(
         "POST", _SANDBOX + "/files/rename", files.rename, "Rename or move", m.Done, body=m.TwoPaths
     ),
-    Route(
+    HttpRoute(
         "POST", _SANDBOX + "/files/copy", files.copy, "Copy a file or tree", m.Done, body=m.TwoPaths
     ),
-    Route(
+    HttpRoute(
         "POST",
         _SANDBOX + "/files/chmod",
         files.chmod,
@@ -187,7 +182,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.Done,
         body=m.ChangeMode,
     ),
-    Route(
+    HttpRoute(
         "POST",
         _SANDBOX + "/files/symlink",
         files.symlink,
@@ -195,7 +190,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.Done,
         body=m.MakeLink,
     ),
-    Route(
+    HttpRoute(
         "GET",
         _SANDBOX + "/files/link",
         files.read_link,
@@ -203,7 +198,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.LinkTarget,
         query=m.FilePath,
     ),
-    Route(
+    HttpRoute(
         "GET",
         _SANDBOX + "/files/tar",
         files.export_tar,
@@ -211,7 +206,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         files.TAR,
         query=m.FilePath,
     ),
-    Route(
+    HttpRoute(
         "PUT",
         _SANDBOX + "/files/tar",
         files.import_tar,

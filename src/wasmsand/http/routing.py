@@ -1,4 +1,4 @@
-"""`Route`, and `Call`, the argument of a handler.
+"""`HttpRoute`, and `Call`, the argument of a handler.
 
 A route describes a request completely: method, path, query parameters, body, response. Rules:
 `routes.ROUTES` is the only table; the application, the checks and the OpenAPI document are
@@ -70,7 +70,7 @@ class Call(Generic[Query, Body]):
 
 
 @dataclass(frozen=True, slots=True)
-class Route(Generic[Query, Body]):
+class HttpRoute(Generic[Query, Body]):
     """One row of the table of routes."""
 
     method: str
@@ -95,4 +95,4 @@ class Route(Generic[Query, Body]):
         return "{sandbox}" in self.path
 
 
-AnyRoute = Route[Any, Any]
+AnyRoute = HttpRoute[Any, Any]

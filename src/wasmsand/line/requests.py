@@ -129,7 +129,7 @@ class _Fields:
                 raise self.bad(f"{name} is missing")
             return default
         if not isinstance(value, str):
-            raise self.bad(f"{name} must be a string, not {_kind(value)}")
+            raise self.bad(f"{name} must be a string, not {strict_json.kind_of(value)}")
         return value
 
     def guest_text(self, name: str) -> str:
@@ -154,7 +154,7 @@ class _Fields:
         if value is None:
             return DEFAULT_TIME_LIMIT_MS
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.bad(f"time_limit_ms must be a number, not {_kind(value)}")
+            raise self.bad(f"time_limit_ms must be a number, not {strict_json.kind_of(value)}")
         if value <= 0:
             raise self.bad(f"time_limit_ms must be positive, not {value}")
         return min(value, _LONGEST_TIME_LIMIT_MS)
@@ -184,13 +184,3 @@ class _Fields:
         if not _OCTAL.fullmatch(text) or int(text, 8) > 0o7777:
             raise self.bad(f'mode must be octal, such as "0644", not {text[:80]!r}')
         return int(text, 8)
-
-
-def _kind(value: object) -> str:
-    if isinstance(value, bool):
-        return "a boolean"
-    if isinstance(value, int | float):
-        return "a number"
-    if isinstance(value, str):
-        return "a string"
-    return "an array" if isinstance(value, list) else "an object"

@@ -62,6 +62,19 @@ class Completed(Ended):
     truncated: bool = False
     """Whether output reached max_output_bytes, which ended the command."""
 
+    @classmethod
+    def of(cls, ended: Ended, stdout: bytes, stderr: bytes, truncated: bool) -> Completed:
+        """The end of a command, with its output."""
+        return cls(
+            ended.exit_code,
+            ended.timed_out,
+            ended.seconds,
+            ended.notices,
+            stdout,
+            stderr,
+            truncated,
+        )
+
 
 class Output(NamedTuple):
     """What a command wrote to one of its output descriptors."""

@@ -7,15 +7,18 @@ or is the only thread, whenever it calls a guest or a dispatcher.
 
 How a driver runs a guest:
 
-1. It calls `Dispatcher.bind(driver, calls)`, then `Dispatcher.begin()`, then runs the instance.
+1. It sets `Guest.driver`, makes a `Dispatcher`, calls `Guest.begin_account` and runs the
+   instance. A further thread of a program waits for its turn first; then the driver calls
+   `Guest.see_changes` and `Dispatcher.begin`.
 2. For each call of the guest it calls `Dispatcher.dispatch` (Linux) or `Dispatcher.invoke`
    (WASI). An int is the result: the guest goes on with it.
 3. `Blocked` means that the call cannot finish yet. The driver waits as `Blocked` says, calls
    `Dispatcher.retry`, and so on until that returns an int. When the guest may run again, the
    driver calls `Dispatcher.go_on` with that int, whose answer is as that of `dispatch`.
-4. `ProcessEnded` ends the guest: the driver stops running it. `Execute` replaces its program:
-   the driver ends the old instance and calls `Dispatcher.load`. Both are raised, through the
-   engine, because the guest's stack goes with them.
+4. `ProcessEnded` ends the guest: the driver stops running it and calls `Guest.leave_memory`,
+   `Guest.close` and `Guest.forget`. `Execute` replaces its program: the driver calls
+   `Guest.close` and `Dispatcher.load`. Both are raised, through the engine, because the guest's
+   stack goes with them.
 5. A fork of the engine is `Guest.fork_allowed` and `Guest.fork_child`. New guests (forks,
    programs that a vfork child executes, threads) are handed to `Driver.start` and
    `Driver.start_thread`.

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from wasmsand.rpc import values
-from wasmsand.rpc.client import ANSWER_SECONDS, Connection
+from wasmsand.rpc.client import ANSWER_SECONDS, RpcConnection
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError
 from wasmsand.rpc.spares import keep_spares, take_spare
@@ -40,8 +40,8 @@ from wasmsand.sdk.errors import (
 )
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.polled_process import PolledProcess
-from wasmsand.sdk.remote_limits import WithoutTerminals
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
+from wasmsand.sdk.unsupported import WithoutTerminals
 
 log = logging.getLogger("wasmsand.rpc")
 
@@ -84,14 +84,14 @@ class ProcessBackend(WithoutTerminals):
             except SandboxClosedError:
                 pass  # the spare died or hangs: start a new process instead
         if options.wasm_dir is None:
-            self._begin(Connection(_longest_line(options)), options, ANSWER_SECONDS)
+            self._begin(RpcConnection(_longest_line(options)), options, ANSWER_SECONDS)
         else:
             # Compiling the programs of wasm_dir may take long, so there is no timeout.
-            connection = Connection(_longest_line(options), [options.wasm_dir])
+            connection = RpcConnection(_longest_line(options), [options.wasm_dir])
             self._begin(connection, options, None)
 
     def _begin(
-        self, connection: Connection, options: SandboxOptions, seconds: float | None
+        self, connection: RpcConnection, options: SandboxOptions, seconds: float | None
     ) -> None:
         try:
             with _failures():
@@ -264,7 +264,7 @@ class ProcessBackend(WithoutTerminals):
 class RpcProcess(PolledProcess):
     """A command in the other process, as a `BackendProcess`."""
 
-    def __init__(self, connection: Connection, number: int, pid: int) -> None:
+    def __init__(self, connection: RpcConnection, number: int, pid: int) -> None:
         self._connection = connection
         self._number = number
         self._pid = pid
@@ -310,14 +310,14 @@ class RpcProcess(PolledProcess):
             pass  # the sandbox has ended, and the command with it
 
 
-def _release_later(connection: Connection, number: int, owner: int) -> None:
+def _release_later(connection: RpcConnection, number: int, owner: int) -> None:
     """Release the command on another thread: garbage collection may run in a thread that writes
     to the pipe. In a forked process, do nothing: the command belongs to the parent."""
     if os.getpid() == owner:
         start_new_thread(_release, (connection, number))
 
 
-def _release(connection: Connection, number: int) -> None:
+def _release(connection: RpcConnection, number: int) -> None:
     connection.notify("commands.release", command=number)
 
 

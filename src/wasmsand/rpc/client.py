@@ -1,6 +1,6 @@
 """A client of `wasmsand rpc`, and the server process that it starts.
 
-Owns `Connection`. Rules: any number of threads may call at the same time; a call ends when its
+Owns `RpcConnection`. Rules: any number of threads may call at the same time; a call ends when its
 response arrives, when it times out, or when the process ends; a process that does not read or
 respond in time is killed. The thread that reads from the process also starts and reaps it, and
 lives as long as the process, because the system kills the process when that thread ends
@@ -72,7 +72,7 @@ _WINDOWS_VARIABLES: Final = (
 class PendingCall:
     """One request that waits for its response."""
 
-    def __init__(self, connection: Connection, number: int) -> None:
+    def __init__(self, connection: RpcConnection, number: int) -> None:
         self.number = number
         self._connection = connection
         self._answered = threading.Event()
@@ -117,7 +117,7 @@ class _End:
         return SandboxCrashedError(self.message, self.status)
 
 
-class Connection:
+class RpcConnection:
     """A server process and its pipes."""
 
     def __init__(self, max_line_bytes: int, readable: Sequence[str] = ()) -> None:

@@ -6,6 +6,8 @@ value of an expression is sent if JSON can represent it, otherwise only its `rep
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 from wasmsand.rpc.method import OK, Method, Result
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.session import RpcSession
@@ -13,15 +15,25 @@ from wasmsand.sdk.results import PythonError
 from wasmsand.wire import strict_json
 
 
+class _Begin(TypedDict):
+    env: dict[str, str] | None
+    cwd: str | None
+
+
 def _timeout(params: Params) -> float | None:
     return params.optional(Params.number, "timeoutMs")
 
 
+def _begin(params: Params) -> _Begin:
+    """What a session starts with."""
+    return {
+        "env": params.optional(Params.variables, "env"),
+        "cwd": params.optional(Params.text, "cwd"),
+    }
+
+
 def _shell_open(session: RpcSession, params: Params) -> Result:
-    shell = session.sandbox.shell(
-        env=params.optional(Params.variables, "env"),
-        cwd=params.optional(Params.text, "cwd"),
-    )
+    shell = session.sandbox.shell(**_begin(params))
     return {"shell": session.shells.add(shell), "pid": shell.pid}
 
 
@@ -48,10 +60,7 @@ def _shell_close(session: RpcSession, params: Params) -> Result:
 
 
 def _python_open(session: RpcSession, params: Params) -> Result:
-    interpreter = session.sandbox.python(
-        env=params.optional(Params.variables, "env"),
-        cwd=params.optional(Params.text, "cwd"),
-    )
+    interpreter = session.sandbox.python(**_begin(params))
     return {"python": session.interpreters.add(interpreter), "pid": interpreter.pid}
 
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from wasmsand.rpc.protocol import INVALID_PARAMS, RequestId, RpcError, id_of, is_id
 from wasmsand.sdk.backend import Cancellation
+from wasmsand.wire import strict_json
 
 _Read = TypeVar("_Read")
 _STEP = 1024 * 1024
@@ -159,13 +160,6 @@ class Params:
 
 
 def _kind(value: object) -> str:
-    """The JSON type of `value`, in words."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "a boolean"
-    if isinstance(value, int | float):
-        return f"the number {value}"
-    if isinstance(value, str):
-        return "a string"
-    return "an array" if isinstance(value, list) else "an object"
+    """The JSON type of `value`, in words; a number is shown."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"the number {value}" if is_number else strict_json.kind_of(value)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from wasmsand.rpc.params import Params, invalid
 from wasmsand.sdk.backend import Completed, Ended, Output
-from wasmsand.sdk.option_table import Interface, Option, OptionKind, json_name
+from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface, json_name
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
@@ -42,7 +42,7 @@ _READERS: Mapping[OptionKind, Callable[[Params, str], object]] = {
 
 def options_of(table: Iterable[Option] = OPTIONS) -> tuple[Option, ...]:
     """The options that a client may set."""
-    return tuple(option for option in table if Interface.JSON_RPC in option.interfaces)
+    return tuple(option for option in table if SandboxInterface.JSON_RPC in option.interfaces)
 
 
 def options_in(params: Params, table: Iterable[Option] = OPTIONS) -> dict[str, Any]:
@@ -125,16 +125,8 @@ def completed_out(completed: Completed) -> dict[str, object]:
 
 def completed_in(params: Params) -> Completed:
     """The inverse of `completed_out`."""
-    ended = ended_in(params)
-    return Completed(
-        ended.exit_code,
-        ended.timed_out,
-        ended.seconds,
-        ended.notices,
-        params.data("stdout"),
-        params.data("stderr"),
-        params.flag("truncated"),
-    )
+    stdout, stderr = params.data("stdout"), params.data("stderr")
+    return Completed.of(ended_in(params), stdout, stderr, params.flag("truncated"))
 
 
 def outputs_out(outputs: Sequence[Output]) -> list[dict[str, object]]:

@@ -8,7 +8,7 @@ Layout, lowest first (each imports only from those above it):
                        the table of options; SandboxOptions
     backend            Backend: the operations that every kind of sandbox must provide
     polled_process     started commands of backends that send requests
-    remote_limits      operations that separate processes and servers do not offer
+    unsupported        operations that separate processes and servers do not offer
     local              LocalBackend: a machine in this process
     opening            chooses the backend; knows those of higher layers by name only
     attachment         state that the parts of one sandbox share

@@ -40,8 +40,8 @@ class AsyncCommandHandle:
             async for chunk in cat:
                 print(chunk.text)
 
-    If a task is cancelled in `wait` or while it iterates, the command keeps running, and the
-    next caller gets the output.
+    If a task is cancelled in `wait` or while it iterates, the command keeps running, and the next
+    `wait` or iteration gets the output.
     """
 
     def __init__(self, blocking: CommandHandle) -> None:
@@ -130,7 +130,7 @@ class AsyncCommands:
     Example:
         result = await sandbox.commands.run("sort | uniq -c", stdin="b\\na\\nb\\n")
 
-    If a task is cancelled in `run`, its command is killed.
+    If a task is cancelled in `run`, its command is ended.
     """
 
     def __init__(self, blocking: Commands) -> None:
@@ -429,7 +429,7 @@ class AsyncShell:
             await shell.run("cd /tmp; name=world")
             (await shell.run("echo $name; pwd")).stdout
 
-    If a task is cancelled in `run`, its command is interrupted; the shell remains.
+    If a task is cancelled in `run`, its command is ended; the shell remains.
     """
 
     def __init__(self, blocking: Shell) -> None:
@@ -437,15 +437,28 @@ class AsyncShell:
 
     @property
     def pid(self) -> int:
-        """The process ID of the shell in the sandbox."""
+        """The process ID of the session's interpreter in the sandbox."""
         return self._blocking.pid
 
     @property
     def closed(self) -> bool:
-        """Whether the shell is known to have ended: through `close`, through a command (`exit`), or
-        with the sandbox.
+        """Whether the session is known to have ended: through `close`, through what it ran
+        (`exit` in a shell, `os._exit` in Python), or with the sandbox.
         """
         return self._blocking.closed
+
+    async def close(self) -> None:
+        """End the session and everything that it started. Calling it again does nothing."""
+        await call(self._blocking.close)
+
+    async def __aenter__(self) -> AsyncShell:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._blocking).replace("<", "<Async", 1)
 
     async def run(
         self,
@@ -479,19 +492,6 @@ class AsyncShell:
             on_stderr=in_loop(on_stderr),
         )
 
-    async def close(self) -> None:
-        """End the shell and everything that it started. Calling it again does nothing."""
-        await call(self._blocking.close)
-
-    async def __aenter__(self) -> AsyncShell:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.close()
-
-    def __repr__(self) -> str:
-        return repr(self._blocking).replace("<", "<Async", 1)
-
 
 class AsyncPythonSession:
     """A Python session: variables, functions and imports persist.
@@ -509,15 +509,28 @@ class AsyncPythonSession:
 
     @property
     def pid(self) -> int:
-        """The process ID of the interpreter in the sandbox."""
+        """The process ID of the session's interpreter in the sandbox."""
         return self._blocking.pid
 
     @property
     def closed(self) -> bool:
-        """Whether the interpreter is known to have ended: through `close`, through the program
-        (`os._exit`), or with the sandbox.
+        """Whether the session is known to have ended: through `close`, through what it ran
+        (`exit` in a shell, `os._exit` in Python), or with the sandbox.
         """
         return self._blocking.closed
+
+    async def close(self) -> None:
+        """End the session and everything that it started. Calling it again does nothing."""
+        await call(self._blocking.close)
+
+    async def __aenter__(self) -> AsyncPythonSession:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._blocking).replace("<", "<Async", 1)
 
     async def run(
         self,
@@ -548,37 +561,20 @@ class AsyncPythonSession:
             on_stderr=in_loop(on_stderr),
         )
 
-    async def close(self) -> None:
-        """End the interpreter and everything that it started. Calling it again does nothing."""
-        await call(self._blocking.close)
-
-    async def __aenter__(self) -> AsyncPythonSession:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.close()
-
-    def __repr__(self) -> str:
-        return repr(self._blocking).replace("<", "<Async", 1)
-
 
 class AsyncSandbox:
-    """A private Linux-like computer, for asynchronous programs.
+    """A private Linux-like computer.
 
     Example:
         async with AsyncSandbox() as sandbox:
             await sandbox.files.write("a.txt", "hello\\n")
             result = await sandbox.commands.run("wc -c < a.txt")
 
-    Or without a block:
-
-    Example:
-        sandbox = await AsyncSandbox.create()
-        ...
+        sandbox = await AsyncSandbox.create()  # without a block, `kill` ends it
         await sandbox.kill()
 
-    The methods and options are those of `Sandbox`. Methods that may wait are coroutines, and
-    callbacks may be coroutine functions.
+    The options are those of `Sandbox`. Every method that may wait is a coroutine, and callbacks may
+    be coroutine functions.
     """
 
     commands: AsyncCommands

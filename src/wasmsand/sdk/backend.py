@@ -17,7 +17,7 @@ Rules for authors of backends:
 - Failures are exceptions of `errors`, so that they are the same for every backend: `file_error`
   creates the one for a message, an errno and a path; `CommandError` is for commands. If the
   process or server of the sandbox is lost, a method raises `SandboxClosedError`.
-- An operation that a backend does not offer raises `UnsupportedError` (see `remote_limits`).
+- An operation that a backend does not offer raises `UnsupportedError` (see `unsupported`).
 - A backend has `survives_fork = True` if a forked process can use it; the API refuses to use other
   backends there.
 - `close` is idempotent, and ends the calls of other threads. A backend frees its resources when

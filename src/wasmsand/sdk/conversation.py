@@ -17,6 +17,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from wasmsand.machine.command import TIMEOUT_EXIT_CODE
@@ -108,31 +109,32 @@ class SessionRequest:
 _Request = TypeVar("_Request", bound=SessionRequest)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect(Generic[_Request]):
+    """How to talk to one kind of interpreter."""
+
+    request_fd: int = STDIN
+    """The descriptor from which the interpreter reads requests."""
+    report_fd: int
+    """The descriptor to which it reports their end."""
+    line_max: int
+    """Only the last `line_max` bytes of a report are kept."""
+    on_report: Callable[[bytes, _Request], None]
+    """Called with each line of `report_fd`."""
+    reminder: Callable[[_Request], bytes] | None = None
+    """Returns what to send again after an interrupt, which may have dropped it."""
+    ended: str
+    """The message if the interpreter has ended."""
+
+
 class Conversation(Generic[_Request]):
     """The host's side of a session with one interpreter."""
 
     def __init__(
-        self,
-        attachment: Attachment,
-        request: CommandRequest,
-        *,
-        report_fd: int,
-        request_fd: int = STDIN,
-        line_max: int,
-        on_report: Callable[[bytes, _Request], None],
-        reminder: Callable[[_Request], bytes] | None = None,
-        ended: str,
+        self, attachment: Attachment, request: CommandRequest, dialect: Dialect[_Request]
     ) -> None:
-        """`on_report` gets each line of the descriptor `report_fd`, cut to its last `line_max`
-        bytes. `reminder` returns what to send again after an interrupt, which may have dropped it.
-        `ended` is the message if the interpreter has ended."""
         self._attachment = attachment
-        self._report_fd = report_fd
-        self._request_fd = request_fd
-        self._line_max = line_max
-        self._on_report = on_report
-        self._reminder = reminder
-        self._ended = ended
+        self._dialect = dialect
         self.process: BackendProcess = attachment.backend.start(request)
         self._signalling = threading.Lock()
         """Held while a request is interrupted, so that the next request is not."""
@@ -196,7 +198,7 @@ class Conversation(Generic[_Request]):
     def _send(self, text: bytes, request: _Request, deadline: float | None) -> None:
         """Send all of the request. Raises `TimeoutError` if the interpreter does not read."""
         if self._has_ended:
-            raise CommandError(self._ended, "ESRCH")
+            raise CommandError(self._dialect.ended, "ESRCH")
         self._outgoing = memoryview(text)
         while not request.cancelled:
             seconds = _SEND_SECONDS
@@ -217,10 +219,10 @@ class Conversation(Generic[_Request]):
         while self._outgoing:
             piece = bytes(self._outgoing[:_SEND_BYTES])
             try:
-                taken = self.process.write(piece, self._request_fd, seconds)
+                taken = self.process.write(piece, self._dialect.request_fd, seconds)
             except CommandError as error:
                 self._has_ended = True
-                raise CommandError(self._ended, "ESRCH") from error
+                raise CommandError(self._dialect.ended, "ESRCH") from error
             request.begun = request.begun or bool(taken)
             self._outgoing = self._outgoing[taken:]
             if taken < len(piece):
@@ -244,7 +246,7 @@ class Conversation(Generic[_Request]):
             self.exit_code = ended.exit_code
             self._has_ended = request.answered = True
         for output in outputs:
-            if output.fd == self._report_fd:
+            if output.fd == self._dialect.report_fd:
                 self._listen(output.data, request)
             else:
                 request.receive(output)
@@ -256,10 +258,10 @@ class Conversation(Generic[_Request]):
         *lines, rest = data.split(b"\n")
         for line in lines:
             report += line
-            self._on_report(bytes(report[-self._line_max :]), request)
+            self._dialect.on_report(bytes(report[-self._dialect.line_max :]), request)
             report.clear()
         report += rest
-        del report[: -self._line_max]
+        del report[: -self._dialect.line_max]
 
     def _end(self, request: _Request) -> None:
         """End the request, on the thread that waits for it."""
@@ -320,12 +322,12 @@ class Conversation(Generic[_Request]):
 
     def _remind(self, request: _Request) -> bool:
         """Ask again for the answer, if that is needed; False if the interpreter has ended."""
-        if self._reminder is None:
+        if self._dialect.reminder is None:
             return True
-        reminder = self._reminder(request)
+        reminder = self._dialect.reminder(request)
         try:
             # A pipe accepts a short line completely or, when it is full, not at all.
-            self.process.write(reminder, self._request_fd, 0.0)
+            self.process.write(reminder, self._dialect.request_fd, 0.0)
         except CommandError:
             self._has_ended = True
             return False

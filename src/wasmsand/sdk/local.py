@@ -6,7 +6,7 @@ excepted); it turns all errors of the kernel into public exceptions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -207,6 +207,11 @@ class LocalBackend:
         with self._file_errors(path):
             yield from pieces
 
+    def _change(self, path: str, action: Callable[[], object]) -> None:
+        """Change files; an error names `path`."""
+        with self._file_errors(path):
+            self._machine.change(action)
+
     def read_file(self, path: str, offset: int = 0, count: int | None = None) -> bytes:
         """See `Backend`."""
         with self._file_errors(path):
@@ -214,13 +219,11 @@ class LocalBackend:
 
     def write_file(self, path: str, data: bytes, *, mode: int | None = None) -> None:
         """See `Backend`."""
-        with self._file_errors(path):
-            self._machine.change(lambda: self._files.write(path, data, mode=mode))
+        self._change(path, lambda: self._files.write(path, data, mode=mode))
 
     def append_file(self, path: str, data: bytes) -> None:
         """See `Backend`."""
-        with self._file_errors(path):
-            self._machine.change(lambda: self._files.append(path, data))
+        self._change(path, lambda: self._files.append(path, data))
 
     def list_directory(self, path: str, *, recursive: bool = False) -> list[FileInfo]:
         """See `Backend`."""
@@ -230,23 +233,19 @@ class LocalBackend:
 
     def make_directory(self, path: str, *, parents: bool = True) -> None:
         """See `Backend`."""
-        with self._file_errors(path):
-            self._machine.change(lambda: self._files.mkdir(path, parents=parents))
+        self._change(path, lambda: self._files.mkdir(path, parents=parents))
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
         """See `Backend`."""
-        with self._file_errors(path):
-            self._machine.change(lambda: self._files.remove(path, recursive=recursive))
+        self._change(path, lambda: self._files.remove(path, recursive=recursive))
 
     def rename(self, source: str, target: str) -> None:
         """See `Backend`."""
-        with self._file_errors(source):
-            self._machine.change(lambda: self._files.rename(source, target))
+        self._change(source, lambda: self._files.rename(source, target))
 
     def copy(self, source: str, target: str) -> None:
         """See `Backend`."""
-        with self._file_errors(source):
-            self._machine.change(lambda: self._files.copy(source, target))
+        self._change(source, lambda: self._files.copy(source, target))
 
     def stat(self, path: str, *, follow: bool = True) -> FileInfo:
         """See `Backend`."""
@@ -255,13 +254,11 @@ class LocalBackend:
 
     def chmod(self, path: str, mode: int) -> None:
         """See `Backend`."""
-        with self._file_errors(path):
-            self._machine.change(lambda: self._files.chmod(path, mode))
+        self._change(path, lambda: self._files.chmod(path, mode))
 
     def symlink(self, target: str, path: str) -> None:
         """See `Backend`."""
-        with self._file_errors(path):
-            self._machine.change(lambda: self._files.symlink(target, path))
+        self._change(path, lambda: self._files.symlink(target, path))
 
     def read_link(self, path: str) -> str:
         """See `Backend`."""

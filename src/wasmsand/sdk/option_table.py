@@ -21,7 +21,7 @@ def json_name(name: str) -> str:
     return first + "".join([word.capitalize() for word in rest])
 
 
-class Interface(Enum):
+class SandboxInterface(Enum):
     """An interface that can create a sandbox. The constructor of `Sandbox` is not listed: it takes
     every option."""
 
@@ -74,7 +74,7 @@ class Option:
     default: Any
     help: str
     """A phrase for users, which every interface shows."""
-    interfaces: frozenset[Interface] = frozenset()
+    interfaces: frozenset[SandboxInterface] = frozenset()
     """The interfaces that may set it, besides the constructor."""
     flag: str = ""
     """Its flag on the command line, if it can be set there."""

@@ -14,21 +14,21 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal, TypeVar, cast
 
 from wasmsand.kernel.limits import Limits
-from wasmsand.sdk.option_table import Interface, Option, OptionKind
+from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface
 
 HOME: Final = "/home/user"
 Isolation = Literal["none", "process"]
 _Value = TypeVar("_Value")
 _DEFAULT: Final = Limits()
-_RPC, _HTTP = Interface.JSON_RPC, Interface.HTTP
-_LINE, _COMMAND_LINE = Interface.LINE, Interface.COMMAND_LINE
+_RPC, _HTTP = SandboxInterface.JSON_RPC, SandboxInterface.HTTP
+_LINE, _COMMAND_LINE = SandboxInterface.LINE, SandboxInterface.COMMAND_LINE
 
 
 def _option(
     kind: OptionKind,
     default: _Value,
     help_text: str,
-    *interfaces: Interface,
+    *interfaces: SandboxInterface,
     flag: str = "",
     is_below_seam: bool = False,
     is_limit: bool = False,
@@ -49,7 +49,7 @@ def _option(
     return field(default=default, metadata=row)
 
 
-def _limit(default: int, help_text: str, *interfaces: Interface, flag: str = "") -> int:
+def _limit(default: int, help_text: str, *interfaces: SandboxInterface, flag: str = "") -> int:
     """A field that is also a field of `Limits`."""
     return _option(
         OptionKind.COUNT, default, help_text, _RPC, _HTTP, *interfaces, flag=flag, is_limit=True

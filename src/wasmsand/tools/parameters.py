@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from wasmsand.wire.strict_json import kind_of
+
 Kind = Literal["string", "integer", "boolean", "variables"]
 
 _KIND_WORDS: Mapping[Kind, str] = {
@@ -150,23 +152,6 @@ def checked_input(parameters: Iterable[Parameter], sent: object) -> dict[str, An
         else:
             values[parameter.name] = parameter.default
     return values
-
-
-def kind_of(value: object) -> str:
-    """The JSON type of `value`, in words."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true or false"
-    if isinstance(value, int | float):
-        return "a number"
-    if isinstance(value, str):
-        return "a string"
-    if isinstance(value, Mapping):
-        return "an object"
-    if isinstance(value, list | tuple):
-        return "an array"
-    return type(value).__name__
 
 
 def _shown(value: object) -> str:

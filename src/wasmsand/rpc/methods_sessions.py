@@ -25,7 +25,7 @@ def _timeout(params: Params) -> float | None:
 
 
 def _begin(params: Params) -> _Begin:
-    """What a session starts with."""
+    """The common parameters of new sessions."""
     return {
         "env": params.optional(Params.variables, "env"),
         "cwd": params.optional(Params.text, "cwd"),

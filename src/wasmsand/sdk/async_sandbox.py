@@ -442,8 +442,8 @@ class AsyncShell:
 
     @property
     def closed(self) -> bool:
-        """Whether the session is known to have ended: through `close`, through what it ran
-        (`exit` in a shell, `os._exit` in Python), or with the sandbox.
+        """Whether the session is known to have ended: through `close`, through its own code (`exit`
+        in a shell, `os._exit` in Python), or with the sandbox.
         """
         return self._blocking.closed
 
@@ -514,8 +514,8 @@ class AsyncPythonSession:
 
     @property
     def closed(self) -> bool:
-        """Whether the session is known to have ended: through `close`, through what it ran
-        (`exit` in a shell, `os._exit` in Python), or with the sandbox.
+        """Whether the session is known to have ended: through `close`, through its own code (`exit`
+        in a shell, `os._exit` in Python), or with the sandbox.
         """
         return self._blocking.closed
 

@@ -111,7 +111,7 @@ _Request = TypeVar("_Request", bound=SessionRequest)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect(Generic[_Request]):
-    """How to talk to one kind of interpreter."""
+    """How to exchange messages with one kind of interpreter."""
 
     request_fd: int = STDIN
     """The descriptor from which the interpreter reads requests."""

@@ -31,7 +31,7 @@ _KINDS: Final[tuple[tuple[type | tuple[type, ...], str], ...]] = (
 
 
 def kind_of(value: object) -> str:
-    """JSON's word for the type of `value`, for messages."""
+    """The JSON type of `value`, in words, for messages."""
     for types, word in _KINDS:
         if isinstance(value, types):
             return word

@@ -84,8 +84,8 @@ DENIED: Final = {
 
 _CLONE: Final = _Numbers(56, 220)
 _CLONE3: Final = 435
-"""Denied, because its flags are in memory, which a filter cannot read; libc falls back to
-`clone`."""
+"""Fails with ENOSYS, because its flags are in memory, which a filter cannot read; libc falls back
+to `clone`."""
 _NAMESPACE_FLAGS: Final = 0x7E02_0080
 _ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _SECOND_ABI_BIT: Final = 0x4000_0000

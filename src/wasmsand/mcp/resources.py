@@ -33,7 +33,7 @@ class BadResource(ValueError):
 
 
 def listed(sandbox: Sandbox) -> list[Resource]:
-    """The files below the home directory, without hidden ones; those with short paths first."""
+    """The files below the home directory, without hidden ones, sorted by depth and path."""
     paths = [
         (posixpath.relpath(entry.path, HOME), entry)
         for entry in sandbox.files.list(HOME, recursive=True)

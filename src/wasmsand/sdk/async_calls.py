@@ -155,8 +155,8 @@ async def obtain(
 
 
 class Turns:
-    """Runs one call at a time. A call continues after its task was cancelled, and its result goes
-    to the next caller, so that nothing is lost."""
+    """Runs one call at a time. A call continues after its task was cancelled, and the next call
+    waits for it, so that two calls never compete for output."""
 
     def __init__(self) -> None:
         self._last: asyncio.Future[object] | None = None

@@ -154,8 +154,8 @@ class Quotas:
             raise ApiFailure(
                 503,
                 "server_full",
-                f"the server has its {self._max_sandboxes} sandboxes; try later, or start it with "
-                "a larger --max-sandboxes",
+                f"the server already has {self._max_sandboxes} sandboxes; try later, or start it "
+                "with a larger --max-sandboxes",
                 retry_after=5,
             )
         share.sandboxes += 1

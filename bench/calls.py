@@ -29,7 +29,7 @@ from wasmsand.kernel.files.opening import open_path
 from wasmsand.kernel.flags import O_CREAT, O_RDONLY, O_TRUNC, O_WRONLY
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.vfs import ImageBuilder, standard_tree
-from wasmsand.machine import Machine, MachineOptions
+from wasmsand.machine import CommandRequest, Machine, MachineOptions
 
 _NUMBERS = {
     "yield": CallNumber.SCHED_YIELD,
@@ -184,7 +184,8 @@ def run_between(machine: Machine, name: str, source: str, target: str) -> float:
         machine.kernel.exit(opener, 0)
     before = time.process_time()
     files = {0: given, 1: taken, 2: taken}
-    machine.make_process((name.encode(),), (), b"/tmp", files, ended.set).run_on_pool()
+    request = CommandRequest((name,), {}, "/tmp")
+    machine.make_process(request, files, ended.set).run_on_pool()
     ended.wait()
     return time.process_time() - before
 

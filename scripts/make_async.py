@@ -6,7 +6,8 @@ on a thread (`wasmsand.sdk.async_calls`). So both share one implementation and o
 
 Rules: a method that blocks becomes a coroutine; a method that returns an iterator returns an
 asynchronous one; properties and the environment, which never wait, stay the same. The examples in
-docstrings show the blocking API, so they are dropped; `TWINS` has an example for each class.
+docstrings show the blocking API, so they are dropped; `TWINS` has an example for each class, whose
+docstring begins like that of the blocking class.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ class Twin:
 
     module: str
     name: str
-    document: str
-    """The docstring of the twin, with its example."""
+    example: str
+    note: str = ""
+    """What the docstring says after the example."""
     give_back: str = ""
     """The method that frees an object that a cancelled task will never receive."""
     in_turns: tuple[str, ...] = ()
@@ -48,41 +50,31 @@ TWINS = (
     Twin(
         "command_handle",
         "CommandHandle",
-        """One command that was started: talk to it, wait for it, end it.
-
-        Example:
-            async with await sandbox.commands.start("cat -n") as cat:
-                await cat.write_stdin("hello\\\\n")
-                await cat.close_stdin()
-                async for chunk in cat:
-                    print(chunk.text)
-
-        A task that is cancelled in `wait`, or while it iterates, leaves the command running, and
-        what it would have got to the next.
+        """
+        async with await sandbox.commands.start("cat -n") as cat:
+            await cat.write_stdin("hello\\n")
+            await cat.close_stdin()
+            async for chunk in cat:
+                print(chunk.text)
         """,
+        "If a task is cancelled in `wait` or while it iterates, the command keeps running, and the "
+        "next `wait` or iteration gets the output.",
         give_back="kill",
         in_turns=("wait",),
     ),
     Twin(
         "commands",
         "Commands",
-        """Run programs in one sandbox.
-
-        Example:
-            result = await sandbox.commands.run("sort | uniq -c", stdin="b\\\\na\\\\nb\\\\n")
-
-        A task that is cancelled in `run` ends its command.
-        """,
+        """result = await sandbox.commands.run("sort | uniq -c", stdin="b\\na\\nb\\n")""",
+        "If a task is cancelled in `run`, its command is ended.",
     ),
     Twin(
         "watching",
         "FileWatch",
-        """Changes below a path since the watch began.
-
-        Example:
-            async with await sandbox.files.watch("src") as watch:
-                async for event in watch:
-                    print(event.type, event.path)
+        """
+        async with await sandbox.files.watch("src") as watch:
+            async for event in watch:
+                print(event.type, event.path)
         """,
         give_back="close",
         in_turns=("poll",),
@@ -90,78 +82,59 @@ TWINS = (
     Twin(
         "files",
         "Files",
-        """Read and write a sandbox's files without running a command.
-
-        Example:
-            await sandbox.files.write("a.txt", "hello\\\\n")
-            async for piece in sandbox.files.read_stream("a.txt"):
-                print(len(piece))
-
-        A relative path starts at the sandbox's working directory.
+        """
+        await sandbox.files.write("a.txt", "hello\\n")
+        async for piece in sandbox.files.read_stream("a.txt"):
+            print(len(piece))
         """,
+        "A relative path starts at the sandbox's working directory.",
     ),
     Twin(
         "shell",
         "Shell",
-        """A bash that goes on living: directory, variables, functions and background jobs stay.
-
-        Example:
-            async with await sandbox.shell() as shell:
-                await shell.run("cd /tmp; name=world")
-                (await shell.run("echo $name; pwd")).stdout
-
-        A task that is cancelled in `run` ends its command, and leaves the shell.
+        """
+        async with await sandbox.shell() as shell:
+            await shell.run("cd /tmp; name=world")
+            (await shell.run("echo $name; pwd")).stdout
         """,
+        "If a task is cancelled in `run`, its command is ended; the shell remains.",
         give_back="close",
     ),
     Twin(
         "python_session",
         "PythonSession",
-        """A Python interpreter that goes on living: variables, functions and imports stay.
-
-        Example:
-            async with await sandbox.python() as session:
-                await session.run("import math; radius = 2")
-                (await session.run("math.pi * radius ** 2")).value
-
-        A task that is cancelled in `run` interrupts its program, and leaves the interpreter.
+        """
+        async with await sandbox.python() as session:
+            await session.run("import math; radius = 2")
+            (await session.run("math.pi * radius ** 2")).value
         """,
+        "If a task is cancelled in `run`, its program is interrupted; the interpreter remains.",
         give_back="close",
     ),
     Twin(
         "sandbox",
         "Sandbox",
-        """A Linux-like computer of its own, for asynchronous programs.
+        """
+        async with AsyncSandbox() as sandbox:
+            await sandbox.files.write("a.txt", "hello\\n")
+            result = await sandbox.commands.run("wc -c < a.txt")
 
-        Example:
-            async with AsyncSandbox() as sandbox:
-                await sandbox.files.write("a.txt", "hello\\\\n")
-                result = await sandbox.commands.run("wc -c < a.txt")
-
-        or, without a block:
-
-        Example:
-            sandbox = await AsyncSandbox.create()
-            ...
-            await sandbox.kill()
-
-        Everything is as with `Sandbox`, which explains the options; whatever may wait is a
-        coroutine, and callbacks may be coroutine functions.
+        sandbox = await AsyncSandbox.create()  # without a block, `kill` ends it
+        await sandbox.kill()
         """,
+        "The options are those of `Sandbox`. Every method that may wait is a coroutine, and "
+        "callbacks may be coroutine functions.",
         give_back="kill",
     ),
     Twin(
         "pool",
         "SandboxPool",
-        """Keeps `size` sandboxes ready.
-
-        Example:
-            async with AsyncSandboxPool(4) as pool:
-                async with await pool.take() as sandbox:
-                    await sandbox.commands.run("uname -a")
-
-        `make` and `setup` work on a `Sandbox`: they run ahead, on another thread.
+        """
+        async with AsyncSandboxPool(4) as pool:
+            async with await pool.take() as sandbox:
+                await sandbox.commands.run("uname -a")
         """,
+        "`make` returns a `Sandbox`, and `setup` gets one: both run in advance, on another thread.",
     ),
 )
 BY_NAME = {twin.name: twin for twin in TWINS}
@@ -171,7 +144,7 @@ PARTS = {"commands": "Commands", "files": "Files"}
 HEADER = '''\
 """`AsyncSandbox` and its parts: the SDK for asynchronous programs.
 
-Made from the blocking classes by scripts/make_async.py: change those, and run it.
+Generated from the blocking classes by scripts/make_async.py; do not edit.
 """
 
 from __future__ import annotations
@@ -196,7 +169,7 @@ from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.watching import FileEvent, FileWatch
 
 NOT_ENTERED = (
-    "the sandbox is not there yet: use `async with AsyncSandbox(...) as sandbox`, or "
+    "the sandbox does not exist yet: use `async with AsyncSandbox(...) as sandbox`, or "
     "`await AsyncSandbox.create(...)`"
 )
 '''
@@ -206,36 +179,52 @@ def generate() -> str:
     """The text of the module, before formatting."""
     parts = [HEADER]
     for twin in TWINS:
-        tree = ast.parse((SDK / f"{twin.module}.py").read_text(encoding="utf-8"))
-        source = next(
-            node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == twin.name
-        )
-        parts.append("\n".join(_class(twin, source)))
+        parts.append("\n".join(_class(twin)))
     return "\n\n".join(parts) + "\n"
 
 
-def _class(twin: Twin, source: ast.ClassDef) -> Iterator[str]:
+def _find(module: str, name: str) -> tuple[ast.ClassDef, dict[str, ast.FunctionDef]]:
+    """A class of the SDK and its methods, those of its base classes first."""
+    tree = ast.parse((SDK / f"{module}.py").read_text(encoding="utf-8"))
+    source = next(
+        node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name
+    )
+    imported = {
+        alias.name: node.module.removeprefix("wasmsand.sdk.")
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module
+        if node.module.startswith("wasmsand.sdk.")
+        for alias in node.names
+    }
+    methods: dict[str, ast.FunctionDef] = {}
+    for base in source.bases:
+        base_name = ast.unparse(base).partition("[")[0]
+        if base_name in imported:
+            methods |= _find(imported[base_name], base_name)[1]
+    methods |= {node.name: node for node in source.body if isinstance(node, ast.FunctionDef)}
+    return source, methods
+
+
+def _class(twin: Twin) -> Iterator[str]:
+    source, methods = _find(twin.module, twin.name)
     yield f"class {twin.twin}:"
-    document = textwrap.indent(textwrap.dedent("        " + twin.document), "    ").strip()
-    yield f'    """{document}\n    """'
-    iterates = any(_is_function(node, "__iter__") for node in source.body)
+    summary = (ast.get_docstring(source) or "").partition("\n\n")[0]
+    example = "Example:\n" + textwrap.indent(textwrap.dedent(twin.example).strip(), "    ")
+    document = "\n\n".join((summary, example, textwrap.fill(twin.note, 96))).strip()
+    document = document.replace("\\", "\\\\")
+    yield f'    """{textwrap.indent(document, "    ").strip()}\n    """'
     if twin.name == "Sandbox":
         yield from _sandbox_attributes(source)
     elif twin.name != "SandboxPool":
         yield f"    def __init__(self, blocking: {twin.name}) -> None:"
         yield "        self._blocking = blocking"
-        if iterates:
+        if "__iter__" in methods:
             yield "        self._stream = Stream(lambda: iter(blocking))"
         if twin.in_turns:
             yield "        self._turns = Turns()"
         yield ""
-    for node in source.body:
-        if isinstance(node, ast.FunctionDef):
-            yield from _method(twin, node)
-
-
-def _is_function(node: ast.stmt, name: str) -> bool:
-    return isinstance(node, ast.FunctionDef) and node.name == name
+    for node in methods.values():
+        yield from _method(twin, node)
 
 
 def _sandbox_attributes(source: ast.ClassDef) -> Iterator[str]:
@@ -330,7 +319,7 @@ def _constructor(twin: Twin, node: ast.FunctionDef) -> Iterator[str]:
     yield "    @classmethod"
     signature = _signature(node).replace("self", "cls", 1)
     yield f"    async def create({signature}) -> AsyncSandbox:"
-    yield '        """A new sandbox, without a block that ends it: `kill` does."""'
+    yield '        """Create a sandbox without a `with` block. The caller has to `kill` it."""'
     yield f"        return await cls({_arguments(node)}).__aenter__()\n"
     yield "    @classmethod"
     yield "    def _around(cls, blocking: Sandbox) -> AsyncSandbox:"
@@ -344,7 +333,7 @@ def _constructor(twin: Twin, node: ast.FunctionDef) -> Iterator[str]:
     for part, kind in PARTS.items():
         yield f"        self.{part} = Async{kind}(blocking.{part})"
     yield ""
-    yield "    if not TYPE_CHECKING:  # a checker would take any name for an attribute"
+    yield "    if not TYPE_CHECKING:  # a type checker would accept any attribute name"
     yield "        def __getattr__(self, name: str) -> object:"
     yield '            if name in ("_blocking", "commands", "env", "files"):'
     yield "                raise RuntimeError(NOT_ENTERED)"

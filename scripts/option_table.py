@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from wasmsand.sdk.option_table import Interface, Option  # noqa: E402
+from wasmsand.sdk.option_table import Option, SandboxInterface  # noqa: E402
 from wasmsand.sdk.options import OPTIONS  # noqa: E402
 
 DOCUMENT = ROOT / "docs" / "reference" / "options.md"
@@ -42,9 +42,9 @@ def document(table: Iterable[Option] = OPTIONS) -> str:
 
 def _cells(option: Option) -> list[str]:
     spellings = {
-        Interface.JSON_RPC: option.json_name,
-        Interface.HTTP: option.name,
-        Interface.COMMAND_LINE: option.flag,
+        SandboxInterface.JSON_RPC: option.json_name,
+        SandboxInterface.HTTP: option.name,
+        SandboxInterface.COMMAND_LINE: option.flag,
     }
     where = [
         f"`{spelling}`" if interface in option.interfaces else "-"

@@ -1,6 +1,6 @@
-"""Hosts that answer a guest's connections, as the capability `Outside` lets them.
+"""Hosts that answer a guest's connections, through the capability `Outside`.
 
-`ManualHost` does nothing by itself: a test makes each step. `AnsweringHost` has a thread for each
+`ManualHost` does nothing by itself: a test takes each step. `AnsweringHost` has a thread for each
 connection, as a real host would: the thread sleeps until the guest has acted, then takes the
 sandbox's lock.
 """
@@ -23,7 +23,7 @@ PATIENCE = 20.0
 
 
 class ManualHost:
-    """Collects the ends of connections that guests ask for. There is IPv4 only."""
+    """Collects the ends of connections that guests request; it has only IPv4."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[InetAddress, OutsideEnd]] = []
@@ -71,13 +71,13 @@ class AnsweringHost(ManualHost):
 
 
 class Conversation:
-    """A connection as a blocking pair of reads and writes, for a thread of the host."""
+    """A connection with blocking reads and writes, for a thread of the host."""
 
     def __init__(self, lock: SandboxLock, end: OutsideEnd) -> None:
         self._lock = lock
         self.end = end
         self._changed = threading.Event()
-        end.changed.add(self._changed.set)  # under the lock: `connect_stream` is called so
+        end.changed.add(self._changed.set)  # under the lock, as `connect_stream` is called
 
     def _wait(self) -> None:
         assert self._changed.wait(PATIENCE), "the guest does nothing"
@@ -93,7 +93,7 @@ class Conversation:
             self._wait()
 
     def write(self, data: bytes) -> int:
-        """Write all, unless the guest leaves; the count written."""
+        """Write everything, unless the guest closes; returns how much was written."""
         done = 0
         while done < len(data):
             self._changed.clear()

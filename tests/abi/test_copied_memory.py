@@ -1,6 +1,6 @@
-"""No call needs a view of the guest's memory: an engine may give copies only.
+"""No call needs a view of the guest's memory: an engine may offer only copies.
 
-Each scenario is made twice, by a process whose memory the host can view and by one whose memory it
+Each scenario runs twice, by a process whose memory the host can view and by one whose memory it
 can only copy. Results and memory must be the same. Clock and random numbers are fixed.
 """
 
@@ -21,7 +21,7 @@ from wasmsand.kernel.process.signals import Signal
 
 WASI = {row.name: row.handler for row in FUNCTIONS}
 WORKING_DIRECTORY = 3
-"""The descriptor that a program of WASI has for it."""
+"""The descriptor that a WASI program has for it."""
 RIGHTS = (1 << 29) - 1
 NOW_NS = 1_000_000_000_000_000_000
 LARGE = 100_000
@@ -38,7 +38,7 @@ def process(kind: type[PythonInstance]) -> Iterator[Caller]:
 
 
 def invoke(caller: Caller, name: str, *arguments: int) -> int:
-    """Call a function of WASI; its errno."""
+    """Call a WASI function; returns its errno."""
     return caller.invoke(WASI[name], *(word & 0xFFFF_FFFF_FFFF_FFFF for word in arguments))
 
 
@@ -183,7 +183,7 @@ def wasi_files(caller: Caller) -> Results:
 
 def wasi_start(caller: Caller) -> Results:
     words, text = caller.room(64), caller.room(256)
-    poll = caller.pack("QB7xIIQQHHI", 7, 0, 1, 0, 0, 0, 1, 0, 0)  # a clock that has rung
+    poll = caller.pack("QB7xIIQQHHI", 7, 0, 1, 0, 0, 0, 1, 0, 0)  # a clock that has expired
     return [
         invoke(caller, "args_sizes_get", words, words + 4),
         invoke(caller, "args_get", words + 8, text),
@@ -204,7 +204,9 @@ SCENARIOS: list[Callable[[Caller], Results]] = [
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
-def test_calls_do_the_same_by_copies_as_by_a_view(scenario: Callable[[Caller], Results]) -> None:
+def test_calls_give_the_same_results_with_copies_as_with_a_view(
+    scenario: Callable[[Caller], Results],
+) -> None:
     with process(PythonInstance) as viewed, process(CopyingInstance) as copied:
         assert (type(viewed.memory), type(copied.memory)) == (ViewedMemory, CopiedMemory)
         expected, found = scenario(viewed), scenario(copied)
@@ -212,4 +214,4 @@ def test_calls_do_the_same_by_copies_as_by_a_view(scenario: Callable[[Caller], R
         assert found == expected
         assert copied.space == viewed.space
         failed = [value for value in expected if type(value) is int and value < 0]
-        assert len(failed) <= 2, expected  # what is compared is mostly success
+        assert len(failed) <= 2, expected  # most of the compared results are successes

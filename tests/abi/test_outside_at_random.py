@@ -1,8 +1,8 @@
-"""Guests and the host do what they like with their ends of streams, in any order.
+"""Guests and the host use their ends of streams in random order.
 
-After each step: what one side got is a beginning of what the other side sent, the ledger has
-exactly the bytes that wait, and no call fails in a way that it must not. In the end, everything
-was given back.
+After each step, what one side received is a prefix of what the other side sent, the ledger holds
+exactly the queued bytes, and calls fail only with allowed errors. At the end, everything has been
+given back.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Stream:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_both_sides_in_any_order(seed: int) -> None:
+def test_random_steps_of_both_sides_keep_the_rules(seed: int) -> None:
     random = Random(seed)
     sandbox = Sandbox()
     host = ManualHost()

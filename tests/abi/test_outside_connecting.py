@@ -45,7 +45,9 @@ def test_connect_waits_until_the_host_has_the_connection(
 
 
 @pytest.mark.syscalls("connect")
-def test_what_the_capability_refuses_fails_at_once(caller: Caller, host: ManualHost) -> None:
+def test_a_connection_that_the_capability_refuses_fails_at_once(
+    caller: Caller, host: ManualHost
+) -> None:
     for flags in (0, NONBLOCK):
         fd = caller.ok("socket", AF_INET, STREAM | flags, 0)
         assert caller.errno("connect", fd, *inet(caller, FORBIDDEN)) is Errno.EACCES
@@ -61,7 +63,7 @@ def test_without_the_capability_the_network_is_unreachable(caller: Caller) -> No
 
 
 @pytest.mark.parametrize("error", [Errno.ECONNREFUSED, Errno.ETIMEDOUT, Errno.EHOSTUNREACH])
-def test_a_connection_that_fails_later_is_told_to_who_waits(
+def test_a_connection_that_fails_later_ends_the_waiting_call(
     sandbox: Sandbox, caller: Caller, host: ManualHost, error: Errno
 ) -> None:
     _, waiting = connecting(caller)
@@ -72,7 +74,7 @@ def test_a_connection_that_fails_later_is_told_to_who_waits(
 
 
 @pytest.mark.syscalls("connect", "getsockopt", "ppoll_time64")
-def test_a_non_blocking_connect_tells_its_success_by_poll(
+def test_a_non_blocking_connect_reports_success_through_poll(
     sandbox: Sandbox, caller: Caller, host: ManualHost
 ) -> None:
     fd = started(caller)
@@ -89,7 +91,7 @@ def test_a_non_blocking_connect_tells_its_success_by_poll(
 
 
 @pytest.mark.syscalls("connect", "getsockopt", "ppoll_time64")
-def test_a_non_blocking_connect_tells_its_failure_once(
+def test_a_non_blocking_connect_reports_its_failure_once(
     sandbox: Sandbox, caller: Caller, host: ManualHost
 ) -> None:
     fd = started(caller)
@@ -98,7 +100,7 @@ def test_a_non_blocking_connect_tells_its_failure_once(
     assert polled(caller, fd) == POLLOUT | POLLERR | POLLHUP
     assert pending_error(caller, fd) == Errno.ECONNREFUSED
     assert pending_error(caller, fd) == 0
-    assert caller.errno("connect", fd, *inet(caller)) is Errno.EINPROGRESS  # a fresh start
+    assert caller.errno("connect", fd, *inet(caller)) is Errno.EINPROGRESS  # a new attempt
     with sandbox.lock:
         host.end.establish()
     assert polled(caller, fd) == POLLOUT
@@ -128,7 +130,9 @@ def test_a_host_that_closes_before_it_connects_has_refused(
     assert -waiting.result() == Errno.ECONNREFUSED
 
 
-def test_a_socket_bound_to_loopback_does_not_get_out(caller: Caller, host: ManualHost) -> None:
+def test_a_socket_bound_to_loopback_cannot_connect_outside(
+    caller: Caller, host: ManualHost
+) -> None:
     fd = caller.ok("socket", AF_INET, STREAM, 0)
     caller.ok("bind", fd, *inet(caller, b"\x7f\0\0\1", 0))
     assert caller.errno("connect", fd, *inet(caller)) is Errno.EINVAL
@@ -171,7 +175,7 @@ def test_a_process_that_dies_while_it_connects_leaves_the_host_alone(
         sandbox.kernel.exit(caller.process, 9)
         assert host.end.is_gone
         assert host.end.at_end
-        host.end.establish()  # the host did not know yet
+        host.end.establish()  # the host does not know yet
         assert host.end.room == 0
     assert woken
     with pytest.raises(ProcessEnded):

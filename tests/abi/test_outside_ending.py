@@ -24,7 +24,7 @@ from wasmsand.kernel.limits import PIPE_CAPACITY, SOCKETS_MAX
 
 
 @pytest.mark.syscalls("recvfrom", "sendto")
-def test_a_reset_is_told_after_what_had_arrived(
+def test_a_reset_is_reported_after_the_data_that_had_arrived(
     sandbox: Sandbox, caller: Caller, host: ManualHost
 ) -> None:
     fd = connected(sandbox, caller, host)
@@ -52,7 +52,7 @@ def test_a_reset_wakes_a_guest_that_waits(
     assert -reading.result() == Errno.ETIMEDOUT
 
 
-def test_what_is_written_after_the_host_has_closed_is_answered_by_a_reset(
+def test_writing_after_the_host_has_closed_causes_a_reset(
     sandbox: Sandbox, caller: Caller, host: ManualHost
 ) -> None:
     fd = connected(sandbox, caller, host)
@@ -94,7 +94,7 @@ def test_the_host_sees_the_end_of_one_direction(
 
 
 @pytest.mark.syscalls("close")
-def test_what_a_guest_wrote_before_it_closed_can_still_be_taken(
+def test_the_host_can_take_what_a_guest_wrote_before_it_closed(
     sandbox: Sandbox, caller: Caller, host: ManualHost
 ) -> None:
     fd = connected(sandbox, caller, host)
@@ -128,7 +128,7 @@ def test_a_guest_that_closes_with_unread_bytes_or_without_lingering_resets(
 def test_ends_that_the_host_has_not_closed_are_counted(
     sandbox: Sandbox, caller: Caller, host: ManualHost
 ) -> None:
-    """What a guest wrote and left waits for the host: a guest must not pile that up."""
+    """Data of closed sockets waits for the host, and a guest must not accumulate it."""
     objects = sandbox.kernel.ledger.objects
     for _ in range(SOCKETS_MAX - 1):
         caller.ok("close", started(caller))

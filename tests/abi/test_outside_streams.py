@@ -24,7 +24,7 @@ from wasmsand.kernel.limits import PIPE_CAPACITY, Limits
 
 
 @pytest.mark.syscalls("read", "write")
-def test_bytes_go_both_ways_and_then_the_end_comes(
+def test_bytes_go_both_ways_until_the_end(
     sandbox: Sandbox, caller: Caller, host: ManualHost
 ) -> None:
     fd = connected(sandbox, caller, host)

@@ -1,7 +1,7 @@
-"""fork needs nothing of an engine but calls, copies of memory and a stack pointer.
+"""fork needs only calls, copies of memory and a stack pointer from an engine.
 
-The programs here are Python, Asyncified by hand. Real ones, honest and hostile, are in
-`test_fork.py`.
+The programs here are Python, written as Asyncify would transform them. `test_fork.py` has real
+programs, honest and hostile.
 """
 
 from __future__ import annotations

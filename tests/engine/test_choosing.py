@@ -1,4 +1,4 @@
-"""Which engine a host process has, and where that keeps its files."""
+"""Which engine a host process has, and where the engine keeps its files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_no_engine_is_loaded_before_it_is_asked_for() -> None:
     assert (ended.stdout, ended.stderr) == (b"[]\n", b"")
 
 
-def test_places_are_made_for_this_user_only_and_stay_where_they_are(
+def test_places_are_made_only_for_this_user_and_do_not_move(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -46,7 +46,7 @@ def test_places_are_made_for_this_user_only_and_stay_where_they_are(
     assert settle_places() == places
 
 
-def test_places_that_cannot_be_made_are_named_all_the_same(
+def test_places_that_cannot_be_made_are_still_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()

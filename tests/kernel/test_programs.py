@@ -8,7 +8,7 @@ from tests.kernel.system import System, errno_of
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.flags import O_CREAT, O_RDWR
 from wasmsand.kernel.process.process import Process
-from wasmsand.kernel.process.program import Program, become, find_program
+from wasmsand.kernel.process.program import Program, become, find_program, require_arguments
 from wasmsand.kernel.process.signals import SIG_IGN, Signal, SignalAction
 from wasmsand.kernel.vfs import ROOT
 
@@ -27,6 +27,7 @@ def find(
     argv: tuple[bytes, ...] = (b"zero", b"one"),
     environ: tuple[bytes, ...] = (),
 ) -> Program:
+    require_arguments(system.kernel, argv, environ)
     return find_program(system.kernel, process, process.cwd, path, argv, environ)
 
 

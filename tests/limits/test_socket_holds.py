@@ -1,4 +1,4 @@
-"""The end of a process that has as many sockets as there may be holds the lock for bounded work."""
+"""The end of a process with the most sockets allowed holds the lock for bounded work."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def listener(caller: Caller) -> int:
 
 
 def burden(caller: Caller, epoll: int, fd: int) -> None:
-    """Data that nobody reads, an option, a watch."""
+    """Give a socket unread data, an option and a watch."""
     caller.ok("write", fd, caller.put(b"x"), 1)
     caller.ok("setsockopt", fd, SOL_SOCKET, KEEPALIVE, caller.pack("I", 1), 4)
     caller.ok("epoll_ctl", epoll, 1, fd, caller.pack("I4xQ", 5, 1))

@@ -1,10 +1,11 @@
 """A second driver: it runs guests on one thread, one call after another.
 
-It shows that `Dispatcher` and `Guest` need neither threads nor locks nor the time. Its engine is a
-toy as well: a program is a Python generator, which yields a system call and is sent its result.
-The calls are real: numbers and addresses in the guest's memory, served by the dispatcher over the
-real kernel. Rules: a program that waits is not run until a queue wakes it or its time has come;
-when all wait, a module that is wanted is "compiled", or the clock moves on to the next deadline.
+It shows that `Dispatcher` and `Guest` need neither threads nor locks nor the host's clock. Its
+engine is a toy as well: a program is a Python generator, which yields a system call and receives
+the result. The calls are real: numbers and addresses in the guest's memory, which the dispatcher
+serves with the real kernel. Rules: a waiting program runs again only when a queue wakes it or its
+deadline comes; when all programs wait, the driver "compiles" a requested module, or moves the
+clock to the next deadline.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from wasmsand.kernel.process.program import Program, become, find_program
 from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, TreeFs, standard_tree
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
-from wasmsand.machine.charging import make_program
 from wasmsand.machine.dispatcher import Dispatcher
 from wasmsand.machine.driver import Blocked
 from wasmsand.machine.guest import Execute, Guest
+from wasmsand.machine.program_start import start_program
 
 WASM_MAGIC = b"\0asm\1\0\0\0"
 _HEAP = 4096
-"""Programs store what they pass to calls from here on."""
+"""From here on, programs store what they pass to calls."""
 
 Request = tuple[int, ...]
 """The number of a system call, and its arguments."""
@@ -50,7 +51,7 @@ class Memory:
         self._next = _HEAP
 
     def room(self, size: int) -> int:
-        """The address of `size` bytes that are used for nothing else."""
+        """The address of `size` bytes that nothing else uses."""
         address = self._next
         self._next += (size + 7) & ~7
         assert self._next <= len(self._space)
@@ -77,7 +78,7 @@ class Memory:
 
 
 Text = Callable[[Memory], Steps]
-"""What a program does."""
+"""The code of a program."""
 
 
 class GeneratorInstance(PythonInstance):
@@ -99,7 +100,7 @@ class GeneratorModule(PythonModule):
 
 
 class Modules:
-    """A `ModuleSource` that compiles a module when nothing else is to be done."""
+    """A `ModuleSource` that compiles a module when there is nothing else to do."""
 
     def __init__(self, texts: Mapping[bytes, Text]) -> None:
         self.engine: Engine = PythonEngine()
@@ -120,7 +121,7 @@ class Modules:
         return module.instantiate(memory_limit)
 
     def compile_one(self) -> bool:
-        """Whether there was one to compile."""
+        """Compile a requested module, if there is one; returns whether there was."""
         if not self._wanted:
             return False
         name, queue = self._wanted.popitem()
@@ -130,7 +131,7 @@ class Modules:
 
 
 class Task:
-    """One guest; its `Driver`."""
+    """One guest, and its `Driver`."""
 
     def __init__(self, scheduler: Scheduler, guest: Guest) -> None:
         self._scheduler = scheduler
@@ -138,7 +139,7 @@ class Task:
         self._dispatcher = Dispatcher(guest)
         self._blocked: Blocked | None = None
         self._result: int | None = None
-        """Of the last call; None before the first."""
+        """The result of the last call; None before the first."""
         self._calls = 0
         guest.driver = self
 
@@ -160,11 +161,11 @@ class Task:
 
     @property
     def deadline(self) -> int | None:
-        """Until when it waits, if not for ever."""
+        """Until when the guest waits; None for ever."""
         return None if self._blocked is None else self._blocked.deadline
 
     def step(self) -> bool:
-        """Go on by one call, or one try of it; whether the guest is still there."""
+        """Make one call, or try it again; returns whether the guest still exists."""
         outcome: int | Blocked | None
         try:
             outcome = self._next_call() if self._blocked is None else self._try_again(self._blocked)
@@ -187,7 +188,7 @@ class Task:
         assert isinstance(instance, GeneratorInstance)
         self._calls += 1
         try:
-            # The first `send` of a generator must be of None.
+            # The first value sent to a generator must be None.
             nr, *words = instance.steps.send(self._result)  # type: ignore[arg-type]
         except StopIteration:
             self._guest.finish(0)
@@ -212,7 +213,7 @@ class Task:
                 queue.add(self.wake)
 
     def wake(self) -> None:
-        """Called by a queue, or when the deadline has come."""
+        """Called by a queue, or at the deadline."""
         if self not in self._scheduler.ready:
             self._scheduler.ready.append(self)
 
@@ -243,13 +244,13 @@ class Scheduler:
         """How often a call had to wait."""
 
     def add(self, guest: Guest) -> None:
-        """Run a guest, too."""
+        """Add a guest to run."""
         task = Task(self, guest)
         self._tasks.append(task)
         self.ready.append(task)
 
     def start(self, files: Mapping[int, Any], *argv: bytes) -> Process:
-        """A process of the host's, which runs a program of /usr/bin."""
+        """Start a process of the host that runs a program in /usr/bin."""
         kernel, namespace = self.kernel, self.kernel.namespace
         process = kernel.new_process(Identity.of(1000, 1000), namespace.root, ())
         thread = process.first_thread
@@ -260,8 +261,7 @@ class Scheduler:
         except WouldBlock:
             self._modules.compile_one()
         module = self._modules.module(thread, program)
-        limit = process.rlimits.address_space
-        instance, memory = make_program(kernel, self._modules, module, limit)
+        instance, memory = start_program(kernel, self._modules, process, program, module)
         for number, file in files.items():
             process.fds.replace(number, file)
         become(kernel, process, program)
@@ -288,13 +288,13 @@ class Scheduler:
                 task.wake()
 
     def content(self, path: bytes) -> bytes:
-        """Of a file."""
+        """The content of a file."""
         namespace = self.kernel.namespace
         return namespace.read(namespace.resolve(ROOT, namespace.root, path), 0, 1 << 20)
 
 
 def arguments_of(memory: Memory) -> Generator[Request, int, list[bytes]]:
-    """The program's argv, as the libc gets it."""
+    """The program's argv, as the libc reads it."""
     size = yield (CallNumber.STARTUP_SIZE,)
     block = memory.room(size)
     yield CallNumber.STARTUP_FILL, block, size

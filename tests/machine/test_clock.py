@@ -67,7 +67,7 @@ def ends_after(call: Running[Result], clock: ManualClock, seconds: float) -> Res
 
 
 def wait_for_sleeper(machine: Machine) -> None:
-    """Until a process waits in a system call, which is when it has read the clock."""
+    """Wait until a process sleeps in a system call: then it has read the clock."""
 
     def is_asleep() -> bool:
         with machine.lock:
@@ -132,7 +132,7 @@ def test_a_terminal_is_waited_for_by_the_clock(machine: Machine, clock: ManualCl
     terminal.close()
 
 
-def test_what_happens_while_the_clock_jumps_is_seen_once() -> None:
+def test_an_event_while_the_clock_jumps_is_seen_once() -> None:
     clock = ManualClock()
     for _ in range(200):
         event = OneShot()

@@ -1,4 +1,4 @@
-"""A driver without threads beside that of the machine, on the same dispatcher."""
+"""A driver without threads runs on the same dispatcher as the machine's driver."""
 
 from __future__ import annotations
 
@@ -74,10 +74,10 @@ def sleep(memory: Memory) -> Steps:
 
 
 def replace(memory: Memory) -> Steps:
-    """Executes `echo` in its own place."""
+    """A program that replaces itself with `echo`."""
     argv = memory.strings(b"echo", b"replaced")
     yield Call.EXECVE, memory.put(b"/usr/bin/echo\0"), argv, memory.strings()
-    raise AssertionError("execve came back")
+    raise AssertionError("execve returned")
 
 
 def spawn(memory: Memory, files: dict[int, int], *argv: bytes) -> Generator[Request, int, int]:
@@ -101,7 +101,7 @@ def pipeline(left: tuple[bytes, ...], right: tuple[bytes, ...]) -> Text:
         ends = memory.room(8)
         yield Call.PIPE2, ends, 0o2000000  # O_CLOEXEC
         reading, writing = memory.words(ends, 2)
-        # The reader first, so that it has to wait.
+        # The reader starts first, so that it has to wait.
         yield from spawn(memory, {0: reading}, *right)
         yield from spawn(memory, {1: writing}, *left)
         yield Call.CLOSE, reading
@@ -124,7 +124,7 @@ def make(**shells: Text) -> Scheduler:
 
 
 def standard_files(scheduler: Scheduler) -> dict[int, OpenFile]:
-    """Nothing to read, and a file to write to."""
+    """Standard files: empty input, and a file for the output."""
     kernel, root = scheduler.kernel, scheduler.kernel.namespace.root
 
     def opened(path: bytes, flags: int) -> OpenFile:
@@ -202,9 +202,9 @@ DRIVER_PARTS = {"lock", "parking", "turns", "loading", "thread_driver"}
 
 
 @pytest.mark.parametrize(
-    "name", ["dispatcher", "guest", "driver", "module_source", "thread_locals"]
+    "name", ["dispatcher", "guest", "driver", "module_source", "program_start", "thread_locals"]
 )
-def test_what_drivers_share_knows_no_threads_and_no_time(name: str) -> None:
+def test_the_code_that_drivers_share_uses_no_threads_and_no_clock(name: str) -> None:
     source = Path(wasmsand.machine.__file__).parent / f"{name}.py"
     for node in ast.walk(ast.parse(source.read_text())):
         if isinstance(node, ast.ImportFrom):

@@ -1,4 +1,4 @@
-"""A machine on an engine that has none of the abilities: programs run, with the stated differences.
+"""A machine on an engine without optional abilities: programs run, with known differences.
 
 The engine is the real one, stripped of everything that `engine/abilities.py` lists. A memory
 without a view has its own test, `tests/abi/test_copied_memory.py`.
@@ -42,7 +42,7 @@ STACK = 4 * MIB
 
 
 class PlainEngine(WasmtimeEngine):
-    """Does what `protocol.Engine` asks for, and no more."""
+    """An engine that implements only `protocol.Engine`."""
 
     def __init__(self, cache: Path) -> None:
         super().__init__(cache_directory=cache)
@@ -99,7 +99,7 @@ def _sleeper_with_a_stack() -> str:
 
 
 def test_all_of_the_memory_is_charged_for(plain: PlainEngine, engine: WasmtimeEngine) -> None:
-    """Also the C stack, of which only the touched part is charged where that can be told."""
+    """So is the whole C stack; engines that know the touched part charge only that."""
     charged = []
     for chosen in (plain, engine):
         machine = machine_with(chosen, _sleeper_with_a_stack())
@@ -111,7 +111,7 @@ def test_all_of_the_memory_is_charged_for(plain: PlainEngine, engine: WasmtimeEn
 
 
 def test_a_sandbox_that_has_grown_over_its_limit_loses_a_process(plain: PlainEngine) -> None:
-    """Each alone is within the limit, and its growth cannot be refused while it computes."""
+    """Each process alone is within the limit; its growth cannot be refused while it computes."""
     wait = do(NANOSLEEP, 1, 0, 224, 0)
     more = LONG_TIME + words(224, 0, 0, 200_000_000, 0)
     machine = machine_with(plain, program(wait, grow(40), sleep_for_ever(), more=more))

@@ -1,4 +1,4 @@
-"""What a sandbox is at rest, as one value: taken while guests run, and gone on from by others."""
+"""The state of a sandbox at rest: taken while guests run, and used to start other sandboxes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_twin_has_the_same_files_and_neither_sees_what_the_other_does(machine:
     assert twin.run(CommandRequest(("ok",), {}, "/tmp")).stdout == b"ok"
 
 
-def test_options_variables_and_directory_are_part_of_it(
+def test_options_variables_and_directory_are_part_of_the_state(
     engine: WasmtimeEngine, machine: Machine, limits: Limits
 ) -> None:
     machine.variables["NAME"] = "value"
@@ -80,11 +80,11 @@ def test_space_is_charged_in_the_twin_as_it_was(machine: Machine) -> None:
     assert len(machine.files.read("/tmp/f")) == 5 * MIB
 
 
-def test_it_is_taken_while_programs_run_and_names_them(machine: Machine) -> None:
+def test_a_state_is_taken_while_programs_run_and_names_them(machine: Machine) -> None:
     process = machine.start(CommandRequest(("echo",), {"A": "1"}, "/tmp", stdin=None))
     process.write(b"hello")
     assert process.read(PATIENCE) == (Output(1, b"hello"),)
-    machine.run(CommandRequest(("background",), {}, "/tmp"))  # what it left is no session
+    machine.run(CommandRequest(("background",), {}, "/tmp"))  # what it left is not a session
     state = machine.state()
     (session,) = state.sessions
     assert session.pid == process.pid

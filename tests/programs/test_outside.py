@@ -1,4 +1,4 @@
-"""Real programs whose connections something of the host answers."""
+"""Real programs that connect to something of the host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wasmsand.sdk.options import SandboxOptions
 
 
 def answer(conversation: Conversation) -> None:
-    """One request, of which the first line is told back; then as many bytes as it asks for."""
+    """Answer one request: with its first line, then with as many bytes as it asks for."""
     request = b""
     while not request.endswith(b"\r\n\r\n"):
         more = conversation.read()

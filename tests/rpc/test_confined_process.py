@@ -23,7 +23,7 @@ from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.rpc import client
 from wasmsand.rpc.backend import ProcessBackend, open_process_backend
 
-pytestmark = pytest.mark.skipif(not system_calls.has_them(), reason="Linux only")
+pytestmark = pytest.mark.skipif(not system_calls.numbers_are_known(), reason="Linux only")
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_a_process_that_neither_reads_nor_answers_is_ended_in_time(
     wait_until(lambda: all(outcomes))
     for (outcome,) in outcomes:
         assert isinstance(outcome, SandboxCrashedError)
-        assert "did not answer for" in str(outcome)
+        assert "did not respond for" in str(outcome)
     assert not exists(backend.pid)
 
 

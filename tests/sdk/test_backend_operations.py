@@ -50,7 +50,7 @@ def test_keys_typed_at_a_terminal_are_input_and_signals(backend: Backend) -> Non
     assert terminal.wait(PATIENCE) == 130
 
 
-def test_a_program_that_is_not_there_gets_no_terminal(backend: Backend) -> None:
+def test_a_missing_program_gets_no_terminal(backend: Backend) -> None:
     with pytest.raises(CommandError, match="ENOENT"):
         backend.open_terminal(CommandRequest(("nothing",), {}, "/tmp"), 24, 80)
 
@@ -104,7 +104,7 @@ def test_a_backend_that_lacks_an_operation_says_what_to_use(
     backend.close()
 
 
-def test_a_sandbox_goes_on_from_the_state_of_another() -> None:
+def test_a_sandbox_starts_from_the_state_of_another() -> None:
     options = SandboxOptions(env={"A": "1", "B": "2"}, cwd="/home/user/work")
     backend = LocalBackend(options)
     with Sandbox.from_backend(backend, options) as first:
@@ -123,7 +123,7 @@ def test_a_sandbox_goes_on_from_the_state_of_another() -> None:
 
 
 class _FastClock(ManualClock):
-    """A clock on which a hundred seconds pass in every hundredth of a second, within `with`."""
+    """A clock that moves a hundred seconds every 10 ms, inside a `with` block."""
 
     def __enter__(self) -> None:
         self._stopped = threading.Event()
@@ -140,7 +140,7 @@ class _FastClock(ManualClock):
 
 
 def _pass_an_hour(sandbox: Sandbox, clock: ManualClock) -> None:
-    """Move the clock when the program `sleep` runs, which it does after its command's start."""
+    """Move the clock once the program `sleep` runs, which is after its command has started."""
     wait_until(lambda: any(p.argv[0] == "sleep" for p in sandbox.commands.list()))
     time.sleep(0.05)
     clock.advance(3600)

@@ -1,4 +1,4 @@
-"""A command is made of the same words in the same way, whichever interface it comes by."""
+"""Every interface builds the same command from the same arguments."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_server_bounds_the_time_of_every_command(given: object, seconds: float
         ({"cwd": ""}, "cwd must not be empty"),
     ],
 )
-def test_what_cannot_be_is_refused(wrong: dict[str, Any], message: str) -> None:
+def test_invalid_commands_are_refused(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}$"):
         BUILDER.request("true", **wrong)
 

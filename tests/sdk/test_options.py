@@ -1,4 +1,4 @@
-"""The table of options: every interface sees every option that it may set, and says the same."""
+"""The table of options: every interface offers the options it may set, in the same words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from wasmsand.kernel.limits import Limits
 from wasmsand.rpc import values
 from wasmsand.rpc.methods import METHODS
 from wasmsand.rpc.params import Params
-from wasmsand.sdk.option_table import Interface, Option, OptionKind
+from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface
 from wasmsand.sdk.options import OPTIONS, SETTINGS
 
 pytestmark = pytest.mark.no_userland
@@ -35,7 +35,7 @@ PRETEND = Option(
     OptionKind.COUNT,
     3,
     "wishes of one sandbox",
-    frozenset(Interface),
+    frozenset(SandboxInterface),
     flag="--wishes",
     is_limit=True,
     is_below_seam=True,
@@ -56,7 +56,7 @@ WORDS = {
 }
 
 
-def those_of(interface: Interface, table: tuple[Option, ...] = OPTIONS) -> list[Option]:
+def those_of(interface: SandboxInterface, table: tuple[Option, ...] = OPTIONS) -> list[Option]:
     return [option for option in table if interface in option.interfaces]
 
 
@@ -148,7 +148,7 @@ def test_every_limit_of_the_kernel_is_an_option() -> None:
 def test_json_rpc_takes_the_options_that_it_may_set(option: Option) -> None:
     method = METHODS["create"]
     known = [*method.required, *method.optional]
-    assert (option.json_name in known) == (Interface.JSON_RPC in option.interfaces)
+    assert (option.json_name in known) == (SandboxInterface.JSON_RPC in option.interfaces)
     given = values.options_in(Params({option.json_name: JSON_VALUES[option.kind]}))
     assert given == ({option.name: JSON_VALUES[option.kind]} if option.json_name in known else {})
     nothing = values.options_in(Params({option.json_name: None}))
@@ -175,7 +175,7 @@ def test_the_reference_of_json_rpc_names_every_parameter_of_create() -> None:
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 def test_http_takes_the_options_that_it_may_set(option: Option) -> None:
     is_field = option.name in CreateSandbox.__struct_fields__
-    assert is_field == (Interface.HTTP in option.interfaces)
+    assert is_field == (SandboxInterface.HTTP in option.interfaces)
     if is_field:
         value = JSON_VALUES[option.kind]
         assert getattr(msgspec.convert({option.name: value}, CreateSandbox), option.name) == value
@@ -186,14 +186,14 @@ def test_http_takes_the_options_that_it_may_set(option: Option) -> None:
 
 def test_a_server_bounds_every_limit_that_a_client_can_ask_for() -> None:
     in_quota = {"memory_limit_bytes", "fs_limit_bytes"}
-    limits = {option.name for option in those_of(Interface.HTTP) if option.is_limit}
+    limits = {option.name for option in those_of(SandboxInterface.HTTP) if option.is_limit}
     assert {name for name in limits if Settings().most_of(name) is None} == in_quota
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 def test_the_command_line_takes_the_options_that_it_may_set(option: Option) -> None:
     flags = flags_of(OPTIONS)
-    assert bool(option.flag) == (Interface.COMMAND_LINE in option.interfaces)
+    assert bool(option.flag) == (SandboxInterface.COMMAND_LINE in option.interfaces)
     if not option.flag:
         assert option.name not in [action.dest for action in flags.values()]
         return
@@ -212,4 +212,4 @@ def test_the_line_protocol_takes_the_options_that_it_may_set(
         line.main(["--help"])
     flags = re.findall(r"(?m)^  (--[\w-]+) <", capsys.readouterr().out)
     own = {"--disk-image", "--mode"}
-    assert set(flags) - own == {option.flag for option in those_of(Interface.LINE)}
+    assert set(flags) - own == {option.flag for option in those_of(SandboxInterface.LINE)}

@@ -43,13 +43,20 @@ def _read_terminal(context: ProcessContext, file: TerminalFile, count: int) -> b
         timeout = file.read_timeout()
         if not timeout:
             raise
-        now = context.kernel.clock.monotonic()
-        deadline = context.thread.call.deadline
+        deadline = deadline_after(context, timeout)
         if deadline is None:
-            deadline = now + timeout
-        if now >= deadline:
             return file.read_after_timeout(count)
         raise WouldBlock(block.queues, deadline) from None
+
+
+def deadline_after(context: ProcessContext, timeout_ns: int) -> int | None:
+    """The deadline of a call that waits for `timeout_ns` over all attempts; None if it has
+    passed."""
+    now = context.kernel.clock.monotonic()
+    deadline = context.thread.call.deadline
+    if deadline is None:
+        deadline = now + timeout_ns
+    return deadline if now < deadline else None
 
 
 def read_pieces(

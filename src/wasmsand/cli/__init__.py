@@ -1,6 +1,6 @@
 """The `wasmsand` command.
 
-Owns the list of subcommands; each has its own file with `add_parser` and `execute`. Rules: a
+Owns the list of subcommands; each has its own file, which is a `Subcommand`. Rules: a
 subcommand imports the machine only when it is executed, so that `--help` is fast. A failure of
 wasmsand itself is one line on standard error and exit status 125, which distinguishes it from a
 failure of the guest. A subcommand that needs an optional package says how to install it.
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, cast
 
 from wasmsand import __version__
 from wasmsand.cli import (
@@ -52,6 +52,36 @@ examples:
 """
 
 
+class Subcommand(Protocol):
+    """The interface of a subcommand's module."""
+
+    HELP: str
+    """One line for the list of commands."""
+    DESCRIPTION: str
+    EXAMPLES: str
+    """Shown unchanged below the options; may be empty."""
+
+    def add_options(self, parser: argparse.ArgumentParser, /) -> None:
+        """Add the subcommand's options and arguments."""
+
+    def execute(self, arguments: argparse.Namespace, /) -> int:
+        """Run the subcommand and return its exit status."""
+
+
+_SUBCOMMANDS: Mapping[str, Subcommand] = {
+    "run": run,
+    "shell": shell,
+    "python": python,
+    "cp": cp,
+    "ls": ls,
+    "rpc": rpc,
+    "serve": serve,
+    "mcp": mcp,
+    "doctor": doctor,
+    "completion": completion,
+}
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
@@ -71,15 +101,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """The whole command line."""
+    raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
-        prog="wasmsand",
-        description=_DESCRIPTION,
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="wasmsand", description=_DESCRIPTION, epilog=_EXAMPLES, formatter_class=raw
     )
     parser.add_argument("--version", action="version", version=f"wasmsand {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (run, shell, python, cp, ls, rpc, line, serve, mcp, doctor, completion):
-        command.add_parser(subparsers)
+    for name, command in _SUBCOMMANDS.items():
+        subparser = subparsers.add_parser(
+            name,
+            help=command.HELP,
+            description=command.DESCRIPTION,
+            epilog=command.EXAMPLES,
+            formatter_class=raw if command.EXAMPLES else argparse.HelpFormatter,
+        )
+        command.add_options(subparser)
+        subparser.set_defaults(execute=command.execute)
+    line.add_parser(subparsers)
     delegated.add_parsers(subparsers)
     return parser

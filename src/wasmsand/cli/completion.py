@@ -11,7 +11,9 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-_EXAMPLES = """\
+HELP = "print a tab completion script for bash, zsh or fish"
+DESCRIPTION = "Print a tab completion script for a shell."
+EXAMPLES = """\
 examples:
   eval "$(wasmsand completion bash)"                in ~/.bashrc
   eval "$(wasmsand completion zsh)"                 in ~/.zshrc, after compinit
@@ -27,17 +29,9 @@ class Command:
     options: Mapping[str, str]
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `completion`."""
-    parser = subparsers.add_parser(
-        "completion",
-        help="print a tab completion script for bash, zsh or fish",
-        description="Print a tab completion script for a shell.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
     parser.add_argument("shell", choices=sorted(_SCRIPTS))
-    parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -143,7 +137,7 @@ def _fish(commands: Mapping[str, Command]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """`text` as one word, for all three shells: fish knows no other escape of a quote."""
+    """`text` as one word, quoted so that all three shells understand it."""
     return "'" + text.replace("\\", "").replace("'", "") + "'"
 
 

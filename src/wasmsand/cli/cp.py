@@ -13,7 +13,12 @@ from wasmsand.cli.failure import CliError
 if TYPE_CHECKING:
     from wasmsand.sdk.sandbox import Sandbox
 
-_EXAMPLES = """\
+HELP = "copy files to or from a sandbox of a server"
+DESCRIPTION = (
+    "Copy a file, or a directory with everything below it, to or from a sandbox of "
+    "a server. Either FROM or TO is ID:PATH. If TO is a directory, the copy is placed in it."
+)
+EXAMPLES = """\
 examples (with the server's address in WASMSAND_URL, or with --connect URL):
   wasmsand cp data.csv sbx-5a0ed1a2:            to the working directory of the sandbox
   wasmsand cp src sbx-5a0ed1a2:/tmp/project     a directory with everything below it
@@ -24,20 +29,11 @@ Without a server, a sandbox exists only while its command runs. In that case use
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `cp`."""
-    parser = subparsers.add_parser(
-        "cp",
-        help="copy files to or from a sandbox of a server",
-        description="Copy a file, or a directory with everything below it, to or from a sandbox of "
-        "a server. Either FROM or TO is ID:PATH. If TO is a directory, the copy is placed in it.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
     parser.add_argument("source", metavar="FROM", help="a path on this machine, or ID:PATH")
     parser.add_argument("target", metavar="TO", help="ID:PATH, or a path on this machine")
     options.add_server_options(parser)
-    parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:

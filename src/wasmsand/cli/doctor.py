@@ -36,16 +36,17 @@ class Unhealthy(Exception):
     """A check failed; the message says what to do."""
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `doctor`."""
-    parser = subparsers.add_parser(
-        "doctor",
-        help="check the installation; compile modules that are not compiled yet",
-        description="Check the installation: the engine, the programs of the sandbox, a first "
-        "command, and the barriers of process isolation. Compile the modules that are not compiled "
-        "for this machine yet, so that later commands do not have to wait.",
-    )
-    parser.set_defaults(execute=execute)
+HELP = "check the installation; compile modules that are not compiled yet"
+DESCRIPTION = (
+    "Check the installation: the engine, the programs of the sandbox, a first "
+    "command, and the barriers of process isolation. Compile the modules that are not compiled "
+    "for this machine yet, so that later commands do not have to wait."
+)
+EXAMPLES = ""
+
+
+def add_options(_parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
 
 
 def execute(_arguments: argparse.Namespace) -> int:

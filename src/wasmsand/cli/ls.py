@@ -8,7 +8,9 @@ import time
 
 from wasmsand.cli import options, remote
 
-_EXAMPLES = """\
+HELP = "list the sandboxes of a server, or the files of one"
+DESCRIPTION = "List the sandboxes of a server, or the files of one of them."
+EXAMPLES = """\
 examples (with the server's address in WASMSAND_URL, or with --connect URL):
   wasmsand ls                     all sandboxes
   wasmsand ls sbx-5a0ed1a2:       files in the working directory
@@ -21,21 +23,13 @@ Without a server, a sandbox exists only while its command runs. In that case use
 _KINDS = {"dir": "d", "symlink": "l", "fifo": "p", "socket": "s", "device": "c"}
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `ls`."""
-    parser = subparsers.add_parser(
-        "ls",
-        help="list the sandboxes of a server, or the files of one",
-        description="List the sandboxes of a server, or the files of one of them.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
     parser.add_argument(
         "-l", dest="long", action="store_true", help="also show mode, size and time"
     )
     parser.add_argument("path", metavar="ID[:PATH]", nargs="?", default=None)
     options.add_server_options(parser)
-    parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:

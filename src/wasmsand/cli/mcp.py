@@ -13,7 +13,12 @@ from wasmsand.cli.values import address, positive_integer, seconds
 
 TOKEN_VARIABLE = "WASMSAND_MCP_TOKEN"
 
-_EXAMPLES = f"""\
+HELP = "serve sandboxes to clients of the Model Context Protocol"
+DESCRIPTION = (
+    "Serve tools for commands and files of a sandbox with the Model Context "
+    "Protocol: to one client on standard input and output, or to many over streamable HTTP."
+)
+EXAMPLES = f"""\
 for one client, which starts this command and talks to its standard input and output. Most
 clients are configured like this:
   {{"mcpServers": {{"sandbox": {{"command": "wasmsand", "args": ["mcp"]}}}}}}
@@ -24,16 +29,8 @@ for many clients over HTTP, with one sandbox per session:
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `mcp`."""
-    parser = subparsers.add_parser(
-        "mcp",
-        help="serve sandboxes to clients of the Model Context Protocol",
-        description="Serve tools for commands and files of a sandbox with the Model Context "
-        "Protocol: to one client on standard input and output, or to many over streamable HTTP.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
     parser.add_argument(
         "--http",
         metavar="HOST:PORT",
@@ -72,7 +69,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "sandbox (default: %(default)s)",
     )
     options.add_sandbox_options(parser)
-    parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:

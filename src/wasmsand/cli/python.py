@@ -12,7 +12,12 @@ from pathlib import Path
 from wasmsand.cli import options, run
 from wasmsand.cli.failure import CliError
 
-_EXAMPLES = """\
+HELP = "run Python code in a new sandbox"
+DESCRIPTION = (
+    "Run python3 in a new sandbox. A script is a file on this machine. Without a "
+    "script and without -c, Python reads code from standard input."
+)
+EXAMPLES = """\
 examples:
   wasmsand python -c 'import sys; print(sys.version)'
   wasmsand python script.py one two           copies script.py into the sandbox and runs it
@@ -21,22 +26,13 @@ examples:
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `python`."""
-    parser = subparsers.add_parser(
-        "python",
-        help="run Python code in a new sandbox",
-        description="Run python3 in a new sandbox. A script is a file on this machine. Without a "
-        "script and without -c, Python reads code from standard input.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
     parser.add_argument("-c", metavar="CODE", dest="code", default=None, help="code to run")
-    run.add_options(parser)
+    run.add_command_options(parser)
     parser.add_argument(
         "words", metavar="...", nargs=argparse.REMAINDER, help="a script and its arguments"
     )
-    parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:

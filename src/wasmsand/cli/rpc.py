@@ -7,7 +7,13 @@ import argparse
 
 from wasmsand.cli.failure import CliError
 
-_EXAMPLE = """\
+HELP = "serve one sandbox with JSON-RPC 2.0 on standard input and output"
+DESCRIPTION = (
+    "Serve one sandbox with JSON-RPC 2.0: each request is a line on standard "
+    "input, each response a line on standard output. The command ends after `kill`, or when "
+    "standard input ends."
+)
+EXAMPLES = """\
 example (one request per line):
   {"jsonrpc":"2.0","id":1,"method":"create","params":{"wasmDir":null}}
   {"jsonrpc":"2.0","id":2,"method":"run","params":{"command":"echo hello"}}
@@ -17,17 +23,8 @@ The reference is docs/protocols/json-rpc.md.
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `rpc`."""
-    parser = subparsers.add_parser(
-        "rpc",
-        help="serve one sandbox with JSON-RPC 2.0 on standard input and output",
-        description="Serve one sandbox with JSON-RPC 2.0: each request is a line on standard "
-        "input, each response a line on standard output. The command ends after `kill`, or when "
-        "standard input ends.",
-        epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
     parser.add_argument(
         "--max-line-bytes",
         metavar="N",
@@ -52,7 +49,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--parent", metavar="PID", type=_positive, default=None, help=argparse.SUPPRESS
     )
-    parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:

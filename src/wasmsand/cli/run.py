@@ -26,7 +26,12 @@ _BROKEN_PIPE_EXIT_CODE = 141
 """128 + SIGPIPE, as a shell reports it."""
 _CHUNK = 65536
 
-_EXAMPLES = """\
+HELP = "run one command in a new sandbox"
+DESCRIPTION = (
+    "Run one command in a new sandbox. One word is a script for bash; "
+    "several words are a program and its arguments."
+)
+EXAMPLES = """\
 examples:
   wasmsand run 'for i in 1 2 3; do echo $i; done | tac'
   wasmsand run -- ls -l /usr/bin              several words are a program and its arguments
@@ -42,24 +47,15 @@ with a server (`wasmsand serve`), which can keep a sandbox for later:
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `run`."""
-    parser = subparsers.add_parser(
-        "run",
-        help="run one command in a new sandbox",
-        description="Run one command in a new sandbox. One word is a script for bash; "
-        "several words are a program and its arguments.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
     parser.add_argument(
         "command", metavar="CMD", nargs="+", help="a bash script, or a program and its arguments"
     )
-    add_options(parser)
-    parser.set_defaults(execute=execute)
+    add_command_options(parser)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_command_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a command and its sandbox."""
     parser.add_argument(
         "--timeout",

@@ -16,7 +16,13 @@ from wasmsand.sdk.options import Isolation
 if TYPE_CHECKING:
     from wasmsand.http.settings import Settings
 
-_EXAMPLES = """\
+HELP = "serve sandboxes over HTTP"
+DESCRIPTION = (
+    "Serve sandboxes over HTTP: REST, streams of events, an OpenAPI document at "
+    "/openapi.json, metrics for Prometheus at /metrics. Without tokens the server listens "
+    "only on loopback addresses. After SIGTERM it lets running requests finish."
+)
+EXAMPLES = """\
 examples:
   wasmsand serve                                on http://127.0.0.1:8750, for this machine only
   WASMSAND_TOKENS=me:$TOKEN wasmsand serve --host 0.0.0.0
@@ -64,17 +70,8 @@ _OPTIONS = (
 """Options that set fields of `Settings`, which has the defaults."""
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `serve`."""
-    parser = subparsers.add_parser(
-        "serve",
-        help="serve sandboxes over HTTP",
-        description="Serve sandboxes over HTTP: REST, streams of events, an OpenAPI document at "
-        "/openapi.json, metrics for Prometheus at /metrics. Without tokens the server listens "
-        "only on loopback addresses. After SIGTERM it lets running requests finish.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
     parser.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument(
         "--port", type=_port, help="port to listen on; 0 chooses a free port (default: 8750)"
@@ -100,11 +97,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--verbose", action="store_true", help="log when sandboxes end, and warnings of the server"
     )
-    parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Serve until a signal ends it."""
+    """Serve until a signal arrives."""
     try:
         from wasmsand.engine.freed_memory import c_library, have_few_arenas
         from wasmsand.http.serve import CannotServe, serve

@@ -27,20 +27,21 @@ _SHELL = ("/bin/bash",)
 _CHUNK = 65536
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `shell`."""
-    parser = subparsers.add_parser(
-        "shell",
-        help="open an interactive bash in a new sandbox",
-        description="Open an interactive bash in a new sandbox. The sandbox's files are lost when "
-        "bash ends. If standard input is not a terminal, bash runs the script that it reads there.",
-    )
+HELP = "open an interactive bash in a new sandbox"
+DESCRIPTION = (
+    "Open an interactive bash in a new sandbox. The sandbox's files are lost when "
+    "bash ends. If standard input is not a terminal, bash runs the script that it reads there."
+)
+EXAMPLES = ""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
     options.add_sandbox_options(parser)
     options.add_copy_options(parser)
-    # What `run` needs when there is no terminal: bash reads its script from standard input.
+    # For `run`, if there is no terminal: bash reads its script from standard input.
     parser.set_defaults(command=[*_SHELL, "-s"], timeout=None)
     parser.set_defaults(connect=None, sandbox=None, keep=False)
-    parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:

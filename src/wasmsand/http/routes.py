@@ -1,8 +1,8 @@
-"""The one table of routes.
+"""The table of routes.
 
-Routing, the checks of what comes in, and the OpenAPI document are made from it, so that
-they cannot differ. Rules: a new request is a row here and a handler; a path that names a
-`{sandbox}` is answered for its owner only.
+Routing, validation and the OpenAPI document are made from it, so they cannot differ. Rules: a
+new request is a row here and a handler; only the owner of a sandbox may use paths with
+`{sandbox}`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from wasmsand.http import messages as m
 from wasmsand.http.handlers import commands, files, sandboxes, server, started
 from wasmsand.http.metrics import CONTENT_TYPE
 from wasmsand.http.openapi import document
-from wasmsand.http.routing import AnyRoute, Call, Route
+from wasmsand.http.routing import AnyRoute, Call, HttpRoute
 from wasmsand.http.streaming import EVENT_STREAM
 from wasmsand.sdk.results import FileInfo, Usage
 
@@ -29,11 +29,11 @@ async def _openapi(call: Call[None, None]) -> Response:
 
 ROUTES: tuple[AnyRoute, ...] = (
     # The server.
-    Route("GET", "/healthz", server.health, "Is the server well?", m.Health, public=True),
-    Route("GET", "/openapi.json", _openapi, "This document", "application/json", public=True),
-    Route("GET", "/metrics", server.metrics, "Numbers for Prometheus", CONTENT_TYPE),
+    HttpRoute("GET", "/healthz", server.health, "Check the server's health", m.Health, public=True),
+    HttpRoute("GET", "/openapi.json", _openapi, "This document", "application/json", public=True),
+    HttpRoute("GET", "/metrics", server.metrics, "Metrics for Prometheus", CONTENT_TYPE),
     # Sandboxes.
-    Route(
+    HttpRoute(
         "POST",
         "/v1/sandboxes",
         sandboxes.create,
@@ -42,21 +42,21 @@ ROUTES: tuple[AnyRoute, ...] = (
         body=m.CreateSandbox,
         status=201,
     ),
-    Route("GET", "/v1/sandboxes", sandboxes.listing, "List your sandboxes", m.SandboxList),
-    Route("GET", _SANDBOX, sandboxes.state, "Look at a sandbox", m.SandboxState),
-    Route("DELETE", _SANDBOX, sandboxes.kill, "Kill a sandbox and drop its files", m.Killed),
-    Route("GET", _SANDBOX + "/usage", sandboxes.usage, "What it uses of its limits", Usage),
-    Route("GET", _SANDBOX + "/env", sandboxes.variables, "Every variable", m.Variables),
-    Route(
+    HttpRoute("GET", "/v1/sandboxes", sandboxes.listing, "List your sandboxes", m.SandboxList),
+    HttpRoute("GET", _SANDBOX, sandboxes.state, "Show a sandbox", m.SandboxState),
+    HttpRoute("DELETE", _SANDBOX, sandboxes.kill, "Kill a sandbox and drop its files", m.Killed),
+    HttpRoute("GET", _SANDBOX + "/usage", sandboxes.usage, "Show what a sandbox uses", Usage),
+    HttpRoute("GET", _SANDBOX + "/env", sandboxes.variables, "Show all variables", m.Variables),
+    HttpRoute(
         "PATCH",
         _SANDBOX + "/env",
         sandboxes.change_variables,
-        "Set variables, and forget settings",
+        "Set and unset variables",
         m.Variables,
         body=m.ChangeVariables,
     ),
     # Commands.
-    Route(
+    HttpRoute(
         "POST",
         _SANDBOX + "/run",
         commands.run,
@@ -65,35 +65,37 @@ ROUTES: tuple[AnyRoute, ...] = (
         body=m.RunCommand,
         also=EVENT_STREAM,
     ),
-    Route(
+    HttpRoute(
         "POST",
         _SANDBOX + "/commands",
         started.start,
-        "Start a command that goes on",
+        "Start a command in the background",
         m.CommandState,
         body=m.StartCommand,
         status=201,
     ),
-    Route("GET", _SANDBOX + "/commands", started.listing, "Started commands", m.StartedCommands),
-    Route(
+    HttpRoute(
+        "GET", _SANDBOX + "/commands", started.listing, "List started commands", m.StartedCommands
+    ),
+    HttpRoute(
         "GET",
         _COMMAND,
         started.wait,
-        "Look at a started command, or wait for its end",
+        "Show a started command, or wait for its end",
         m.CommandState,
         query=m.WaitCommand,
     ),
-    Route("DELETE", _COMMAND, started.forget, "Forget a started command; it goes on", m.Done),
-    Route("POST", _COMMAND + "/kill", started.kill, "End a started command", m.Done),
-    Route(
+    HttpRoute("DELETE", _COMMAND, started.forget, "Forget a command; it keeps running", m.Done),
+    HttpRoute("POST", _COMMAND + "/kill", started.kill, "Kill a started command", m.Done),
+    HttpRoute(
         "GET",
         _COMMAND + "/output",
         started.output,
-        "The next output of a started command",
+        "Read the next output of a started command",
         m.OutputBatch,
         query=m.ReadOutput,
     ),
-    Route(
+    HttpRoute(
         "POST",
         _COMMAND + "/input",
         started.write_input,
@@ -102,16 +104,16 @@ ROUTES: tuple[AnyRoute, ...] = (
         query=m.WriteInput,
         body=bytes,
     ),
-    Route(
+    HttpRoute(
         "DELETE",
         _COMMAND + "/input",
         started.close_input,
-        "End an input of a started command",
+        "Close an input of a started command",
         m.Done,
         query=m.InputDescriptor,
     ),
-    Route("GET", _SANDBOX + "/processes", started.processes, "All processes", m.ProcessList),
-    Route(
+    HttpRoute("GET", _SANDBOX + "/processes", started.processes, "List processes", m.ProcessList),
+    HttpRoute(
         "POST",
         _SANDBOX + "/processes/{pid}/signal",
         started.signal,
@@ -120,17 +122,17 @@ ROUTES: tuple[AnyRoute, ...] = (
         body=m.SendSignal,
     ),
     # Files.
-    Route("GET", _SANDBOX + "/files", files.read, "Read a file", files.BYTES, query=m.ReadFile),
-    Route(
+    HttpRoute("GET", _SANDBOX + "/files", files.read, "Read a file", files.BYTES, query=m.ReadFile),
+    HttpRoute(
         "PUT",
         _SANDBOX + "/files",
         files.write,
-        "Make or replace a file",
+        "Create or replace a file",
         m.Done,
         query=m.WriteFile,
         body=bytes,
     ),
-    Route(
+    HttpRoute(
         "DELETE",
         _SANDBOX + "/files",
         files.remove,
@@ -138,41 +140,41 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.Done,
         query=m.RemoveFile,
     ),
-    Route(
+    HttpRoute(
         "POST",
         _SANDBOX + "/files/append",
         files.append,
-        "Add to the end of a file",
+        "Append to a file",
         m.Done,
         query=m.FilePath,
         body=bytes,
     ),
-    Route(
-        "GET", _SANDBOX + "/files/stat", files.stat, "What is at a path", FileInfo, query=m.StatFile
+    HttpRoute(
+        "GET", _SANDBOX + "/files/stat", files.stat, "Show a file", FileInfo, query=m.StatFile
     ),
-    Route(
+    HttpRoute(
         "GET",
         _SANDBOX + "/files/list",
         files.listing,
-        "Entries of a directory",
+        "List a directory",
         m.FileList,
         query=m.ListDirectory,
     ),
-    Route(
+    HttpRoute(
         "POST",
         _SANDBOX + "/files/mkdir",
         files.mkdir,
-        "Make a directory",
+        "Create a directory",
         m.Done,
         body=m.MakeDirectory,
     ),
-    Route(
+    HttpRoute(
         "POST", _SANDBOX + "/files/rename", files.rename, "Rename or move", m.Done, body=m.TwoPaths
     ),
-    Route(
+    HttpRoute(
         "POST", _SANDBOX + "/files/copy", files.copy, "Copy a file or tree", m.Done, body=m.TwoPaths
     ),
-    Route(
+    HttpRoute(
         "POST",
         _SANDBOX + "/files/chmod",
         files.chmod,
@@ -180,35 +182,35 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.Done,
         body=m.ChangeMode,
     ),
-    Route(
+    HttpRoute(
         "POST",
         _SANDBOX + "/files/symlink",
         files.symlink,
-        "Make a symbolic link",
+        "Create a symbolic link",
         m.Done,
         body=m.MakeLink,
     ),
-    Route(
+    HttpRoute(
         "GET",
         _SANDBOX + "/files/link",
         files.read_link,
-        "What a symbolic link holds",
+        "Read a symbolic link",
         m.LinkTarget,
         query=m.FilePath,
     ),
-    Route(
+    HttpRoute(
         "GET",
         _SANDBOX + "/files/tar",
         files.export_tar,
-        "A tree as a tar archive",
+        "Download a tree as a tar archive",
         files.TAR,
         query=m.FilePath,
     ),
-    Route(
+    HttpRoute(
         "PUT",
         _SANDBOX + "/files/tar",
         files.import_tar,
-        "Unpack a tar archive, plain or compressed by gzip",
+        "Unpack a tar archive, optionally compressed with gzip",
         m.Done,
         query=m.FilePath,
         body=bytes,

@@ -63,6 +63,19 @@ class Completed(Ended):
     truncated: bool = False
     """Whether the output reached max_output_bytes, which ended the command."""
 
+    @classmethod
+    def of(cls, ended: Ended, stdout: bytes, stderr: bytes, truncated: bool) -> Completed:
+        """How the command ended, with its output."""
+        return cls(
+            ended.exit_code,
+            ended.timed_out,
+            ended.seconds,
+            ended.notices,
+            stdout,
+            stderr,
+            truncated,
+        )
+
 
 class Output(NamedTuple):
     """What a command wrote to one of its output descriptors."""

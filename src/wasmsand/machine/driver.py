@@ -7,16 +7,19 @@ calls a guest or a dispatcher.
 
 How a driver runs a guest:
 
-1. It sets `Guest.driver`, binds the instance to its `HostCalls` (`Instance.bind`), and runs the
-   instance. For a further thread of a program it calls `Dispatcher.begin` first.
+1. It sets `Guest.driver`, creates a `Dispatcher`, binds the instance to its `HostCalls`
+   (`Instance.bind`), calls `Guest.begin_account`, and runs the instance. A further thread of a
+   program first waits for its turn; then the driver calls `Guest.see_changes` and
+   `Dispatcher.begin`.
 2. For each call of the guest it calls `Dispatcher.dispatch` (Linux) or `Dispatcher.invoke`
    (WASI). An int is the call's result, with which the guest resumes.
 3. `Blocked` means that the call cannot finish yet. The driver waits as `Blocked` says and calls
    `Dispatcher.retry`, until that returns an int. When the guest may run again, the driver passes
    the int to `Dispatcher.go_on`, which answers like `dispatch`.
-4. The exception `ProcessEnded` ends the guest: the driver stops running it. `Execute` replaces its
-   program: the driver closes the old instance and calls `Dispatcher.load`. Both are raised through
-   the engine, because the guest's stack is discarded.
+4. The exception `ProcessEnded` ends the guest: the driver stops running it and calls
+   `Guest.leave_memory`, `Guest.close` and `Guest.forget`. `Execute` replaces its program: the
+   driver calls `Guest.close` and `Dispatcher.load`. Both are raised through the engine, because the
+   guest's stack is discarded.
 5. For a fork, the engine calls `Guest.fork_allowed` and `Guest.fork_child`. New guests (forks,
    programs that a vfork child executes, threads) are passed to `Driver.start` and
    `Driver.start_thread`.

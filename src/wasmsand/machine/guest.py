@@ -12,7 +12,6 @@ the calls of its parent's program act on the embryo, and `embryo_parent` is the 
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 from wasmsand.abi.context import ProcessEnded
@@ -29,10 +28,10 @@ from wasmsand.kernel.process.room import with_room
 from wasmsand.kernel.process.signals import SIG_DFL, SIG_IGN, SignalInfo
 from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.process.thread_life import end_thread, new_thread, only_thread
-from wasmsand.kernel.wait import WouldBlock
-from wasmsand.machine.charging import Charge, make_program
+from wasmsand.machine.charging import Charge
 from wasmsand.machine.driver import Driver
 from wasmsand.machine.module_source import ModuleSource, ProgramRejected
+from wasmsand.machine.program_start import explain, start_program
 from wasmsand.machine.thread_locals import ThreadLocals
 
 _FAULT_CODE: Final = 1
@@ -318,31 +317,15 @@ class Guest(CallContext):
         return pid
 
     def _instantiate(self, program: Program) -> tuple[Instance, MemoryAccount]:
-        try:
-            module = self.modules.module(self.thread, program)
-        except ProgramRejected as rejected:
-            self._explain(rejected)
-            raise
-        self.look()
-        limit = self.process.rlimits.address_space
+        kernel, modules, process = self.kernel, self.modules, self.process
         replaced = self.charge.account if self.embryo_parent is None else None
-        make = partial(make_program, self.kernel, self.modules, module, limit, replaced)
         try:
-            return with_room(self.kernel, self.process, make)
-        except ModuleRejected as error:
-            refusal = ProgramRejected(program, str(error))
-            self._explain(refusal)
-            raise refusal from error
-
-    def _explain(self, rejected: ProgramRejected) -> None:
-        """Explain the failure on standard error, as a dynamic linker does."""
-        stderr = self.process.fds.find(2)
-        if stderr is not None:
-            try:
-                stderr.require_writable()
-                stderr.write(f"wasmsand: {rejected.detail}\n".encode())
-            except (KernelError, WouldBlock):
-                pass
+            module = modules.module(self.thread, program)
+            self.look()
+            return start_program(kernel, modules, process, program, module, replaced=replaced)
+        except ProgramRejected as rejected:
+            explain(process, rejected)
+            raise
 
     def store(self) -> int:
         """checkpoint: later starts of the program begin with this memory."""

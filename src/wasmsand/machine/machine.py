@@ -17,7 +17,7 @@ from typing import Final
 
 from wasmsand.abi.wasi.table import HOST_FUNCTIONS
 from wasmsand.engine import default_engine
-from wasmsand.engine.protocol import Engine, Module, ModuleRejected
+from wasmsand.engine.protocol import Engine, Module
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
@@ -31,20 +31,20 @@ from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import (
     Program,
     become,
+    find_program,
     require_arguments,
-    resolve_program,
 )
-from wasmsand.kernel.process.room import with_room
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import FrozenTree, TreeFs
 from wasmsand.kernel.wait import WouldBlock
 from wasmsand.machine.at_rest import MachineState, forget_terminals, state_of
-from wasmsand.machine.charging import make_program
 from wasmsand.machine.command import (
     CommandRequest,
     Completed,
+    guest_bytes,
+    guest_environment,
 )
 from wasmsand.machine.files import SandboxFiles
 from wasmsand.machine.guest import Guest
@@ -52,8 +52,8 @@ from wasmsand.machine.image import base_image, image_with_wasm_programs
 from wasmsand.machine.launch import steadily
 from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.lock import SandboxLock
-from wasmsand.machine.module_source import ProgramRejected
 from wasmsand.machine.parking import Parker
+from wasmsand.machine.program_start import start_program
 from wasmsand.machine.renewal import newest_image
 from wasmsand.machine.running import run_command
 from wasmsand.machine.streamed import StreamedProcess
@@ -196,20 +196,21 @@ class Machine:
 
     def make_process(
         self,
-        argv: tuple[bytes, ...],
-        environ: tuple[bytes, ...],
-        cwd: bytes,
+        request: CommandRequest,
         files: Mapping[int, OpenFile],
         on_end: Callable[[], None],
         *,
         terminal: Terminal | None = None,
         deadline_ns: int | None = None,
     ) -> ThreadDriver:
-        """Create a process for a program with these files, by descriptor, without running it (see
-        `ThreadDriver.run`). `on_end` is called under the lock.
+        """Create a process for the requested program with these files, by descriptor, without
+        running it (see `ThreadDriver.run`). `on_end` is called under the lock.
 
         Raises `TimeoutError` if the program is still being compiled at `deadline_ns`.
         """
+        argv = tuple([guest_bytes(word) for word in request.argv])
+        environ = guest_environment(request.environ)
+        cwd = guest_bytes(request.cwd)
         with self.lock:
             if self.closed:  # nothing would ever end the process
                 raise KernelError(Errno.ESRCH, "the machine was closed")
@@ -227,12 +228,9 @@ class Machine:
                 program = self._find(process, argv, environ)
                 module = self._load(thread, program, deadline_ns)
                 kernel.ledger.require(sum(FD_COST + file.cost for file in files.values()))
-                limit = process.rlimits.address_space
-                make = partial(make_program, kernel, self._loader, module, limit)
-                instance, memory = with_room(kernel, None, make)
-            except ModuleRejected as error:
-                kernel.exit(process, Signal.SIGKILL)
-                raise ProgramRejected(program, str(error)) from error
+                instance, memory = start_program(
+                    kernel, self._loader, process, program, module, of_host=True
+                )
             except BaseException:  # also Ctrl-C in the calling thread
                 kernel.exit(process, Signal.SIGKILL)
                 self._loader.abandon(thread)
@@ -274,7 +272,7 @@ class Machine:
         failure = KernelError(Errno.ENOENT, name.decode("utf-8", "replace"))
         for candidate in candidates:
             try:
-                return resolve_program(kernel, process, cwd, candidate, argv, environ)
+                return find_program(kernel, process, cwd, candidate, argv, environ)
             except KernelError as error:
                 if error.errno not in (Errno.ENOENT, Errno.ENOTDIR):
                     failure = error

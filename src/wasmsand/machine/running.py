@@ -32,8 +32,6 @@ from wasmsand.machine.command import (
     Completed,
     Ended,
     exit_code_of,
-    guest_bytes,
-    guest_environment,
 )
 from wasmsand.machine.launch import Launch
 from wasmsand.machine.parking import OneShot
@@ -127,14 +125,7 @@ class RunningCommand:
             self._notices += make_room(machine.kernel)
             files = self.open_files(machine, request)
         try:
-            return machine.make_process(
-                tuple([guest_bytes(word) for word in request.argv]),
-                guest_environment(request.environ),
-                guest_bytes(request.cwd),
-                files,
-                self._end,
-                deadline_ns=self.deadline_ns,
-            )
+            return machine.make_process(request, files, self._end, deadline_ns=self.deadline_ns)
         except BaseException:
             with machine.lock:
                 self.drop_files(files)

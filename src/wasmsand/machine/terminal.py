@@ -17,8 +17,6 @@ from wasmsand.kernel.wait import WaitQueue
 from wasmsand.machine.command import (
     CommandRequest,
     exit_code_of,
-    guest_bytes,
-    guest_environment,
 )
 from wasmsand.machine.parking import Parker
 
@@ -49,14 +47,7 @@ class SandboxTerminal:
             file = TerminalFile(self._terminal, O_RDWR)
         files = dict.fromkeys((0, 1, 2), file)
         try:
-            driver = machine.make_process(
-                tuple([guest_bytes(word) for word in request.argv]),
-                guest_environment(request.environ),
-                guest_bytes(request.cwd),
-                files,
-                self._end,
-                terminal=self._terminal,
-            )
+            driver = machine.make_process(request, files, self._end, terminal=self._terminal)
             driver.run_on_pool()
         except KernelError:
             with machine.lock:

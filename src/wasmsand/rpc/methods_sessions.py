@@ -1,10 +1,12 @@
-"""Methods of shells and interpreters that keep their state.
+"""Methods of shell and Python sessions.
 
-Rules: each is known by a number until it is closed; a run waits, and is answered when it is
-done; a value of a program is sent if JSON has it, and otherwise only its `repr`.
+Rules: a session has a number until it is closed; `run` responds when the code has finished; the
+value of an expression is sent if JSON can represent it, otherwise only its `repr`.
 """
 
 from __future__ import annotations
+
+from typing import TypedDict
 
 from wasmsand.rpc.method import OK, Method, Result
 from wasmsand.rpc.params import Params
@@ -13,15 +15,25 @@ from wasmsand.sdk.results import PythonError
 from wasmsand.wire import strict_json
 
 
+class _Begin(TypedDict):
+    env: dict[str, str] | None
+    cwd: str | None
+
+
 def _timeout(params: Params) -> float | None:
     return params.optional(Params.number, "timeoutMs")
 
 
+def _begin(params: Params) -> _Begin:
+    """The common parameters of new sessions."""
+    return {
+        "env": params.optional(Params.variables, "env"),
+        "cwd": params.optional(Params.text, "cwd"),
+    }
+
+
 def _shell_open(session: RpcSession, params: Params) -> Result:
-    shell = session.sandbox.shell(
-        env=params.optional(Params.variables, "env"),
-        cwd=params.optional(Params.text, "cwd"),
-    )
+    shell = session.sandbox.shell(**_begin(params))
     return {"shell": session.shells.add(shell), "pid": shell.pid}
 
 
@@ -48,10 +60,7 @@ def _shell_close(session: RpcSession, params: Params) -> Result:
 
 
 def _python_open(session: RpcSession, params: Params) -> Result:
-    interpreter = session.sandbox.python(
-        env=params.optional(Params.variables, "env"),
-        cwd=params.optional(Params.text, "cwd"),
-    )
+    interpreter = session.sandbox.python(**_begin(params))
     return {"python": session.interpreters.add(interpreter), "pid": interpreter.pid}
 
 
@@ -71,7 +80,8 @@ def _python_run(session: RpcSession, params: Params) -> Result:
 
 
 def _sendable(value: object) -> object:
-    """`value`, or None if JSON has nothing for it: NaN, or a number of thousands of digits."""
+    """`value`, or None if JSON cannot represent it, such as NaN or a number with thousands of
+    digits."""
     try:
         strict_json.encode(value)
     except (ValueError, RecursionError):

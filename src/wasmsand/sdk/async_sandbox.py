@@ -1,6 +1,6 @@
 """`AsyncSandbox` and its parts: the SDK for asynchronous programs.
 
-Made from the blocking classes by scripts/make_async.py: change those, and run it.
+Generated from the blocking classes by scripts/make_async.py; do not edit.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.watching import FileEvent, FileWatch
 
 NOT_ENTERED = (
-    "the sandbox is not there yet: use `async with AsyncSandbox(...) as sandbox`, or "
+    "the sandbox does not exist yet: use `async with AsyncSandbox(...) as sandbox`, or "
     "`await AsyncSandbox.create(...)`"
 )
 
 
 class AsyncCommandHandle:
-    """One command that was started: talk to it, wait for it, end it.
+    """A started command: talk to it, wait for it, end it.
 
     Example:
         async with await sandbox.commands.start("cat -n") as cat:
@@ -40,8 +40,8 @@ class AsyncCommandHandle:
             async for chunk in cat:
                 print(chunk.text)
 
-    A task that is cancelled in `wait`, or while it iterates, leaves the command running, and
-    what it would have got to the next.
+    If a task is cancelled in `wait` or while it iterates, the command keeps running, and the next
+    `wait` or iteration gets the output.
     """
 
     def __init__(self, blocking: CommandHandle) -> None:
@@ -130,7 +130,7 @@ class AsyncCommands:
     Example:
         result = await sandbox.commands.run("sort | uniq -c", stdin="b\\na\\nb\\n")
 
-    A task that is cancelled in `run` ends its command.
+    If a task is cancelled in `run`, its command is ended.
     """
 
     def __init__(self, blocking: Commands) -> None:
@@ -213,7 +213,7 @@ class AsyncCommands:
 
 
 class AsyncFileWatch:
-    """Changes below a path since the watch began.
+    """The changes below a path since the watch began.
 
     Example:
         async with await sandbox.files.watch("src") as watch:
@@ -422,14 +422,14 @@ class AsyncFiles:
 
 
 class AsyncShell:
-    """A bash that goes on living: directory, variables, functions and background jobs stay.
+    """A bash session: working directory, variables, functions and background jobs persist.
 
     Example:
         async with await sandbox.shell() as shell:
             await shell.run("cd /tmp; name=world")
             (await shell.run("echo $name; pwd")).stdout
 
-    A task that is cancelled in `run` ends its command, and leaves the shell.
+    If a task is cancelled in `run`, its command is ended; the shell remains.
     """
 
     def __init__(self, blocking: Shell) -> None:
@@ -437,15 +437,28 @@ class AsyncShell:
 
     @property
     def pid(self) -> int:
-        """The process ID of the shell in the sandbox."""
+        """The process ID of the session's interpreter in the sandbox."""
         return self._blocking.pid
 
     @property
     def closed(self) -> bool:
-        """Whether the shell is known to have ended: through `close`, through a command (`exit`), or
-        with the sandbox.
+        """Whether the session is known to have ended: through `close`, through its own code (`exit`
+        in a shell, `os._exit` in Python), or with the sandbox.
         """
         return self._blocking.closed
+
+    async def close(self) -> None:
+        """End the session and everything that it started. Calling it again does nothing."""
+        await call(self._blocking.close)
+
+    async def __aenter__(self) -> AsyncShell:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._blocking).replace("<", "<Async", 1)
 
     async def run(
         self,
@@ -479,29 +492,16 @@ class AsyncShell:
             on_stderr=in_loop(on_stderr),
         )
 
-    async def close(self) -> None:
-        """End the shell and everything that it started. Calling it again does nothing."""
-        await call(self._blocking.close)
-
-    async def __aenter__(self) -> AsyncShell:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.close()
-
-    def __repr__(self) -> str:
-        return repr(self._blocking).replace("<", "<Async", 1)
-
 
 class AsyncPythonSession:
-    """A Python interpreter that goes on living: variables, functions and imports stay.
+    """A Python session: variables, functions and imports persist.
 
     Example:
         async with await sandbox.python() as session:
             await session.run("import math; radius = 2")
             (await session.run("math.pi * radius ** 2")).value
 
-    A task that is cancelled in `run` interrupts its program, and leaves the interpreter.
+    If a task is cancelled in `run`, its program is interrupted; the interpreter remains.
     """
 
     def __init__(self, blocking: PythonSession) -> None:
@@ -509,15 +509,28 @@ class AsyncPythonSession:
 
     @property
     def pid(self) -> int:
-        """The process ID of the interpreter in the sandbox."""
+        """The process ID of the session's interpreter in the sandbox."""
         return self._blocking.pid
 
     @property
     def closed(self) -> bool:
-        """Whether the interpreter is known to have ended: through `close`, through the program
-        (`os._exit`), or with the sandbox.
+        """Whether the session is known to have ended: through `close`, through its own code (`exit`
+        in a shell, `os._exit` in Python), or with the sandbox.
         """
         return self._blocking.closed
+
+    async def close(self) -> None:
+        """End the session and everything that it started. Calling it again does nothing."""
+        await call(self._blocking.close)
+
+    async def __aenter__(self) -> AsyncPythonSession:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._blocking).replace("<", "<Async", 1)
 
     async def run(
         self,
@@ -548,37 +561,20 @@ class AsyncPythonSession:
             on_stderr=in_loop(on_stderr),
         )
 
-    async def close(self) -> None:
-        """End the interpreter and everything that it started. Calling it again does nothing."""
-        await call(self._blocking.close)
-
-    async def __aenter__(self) -> AsyncPythonSession:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.close()
-
-    def __repr__(self) -> str:
-        return repr(self._blocking).replace("<", "<Async", 1)
-
 
 class AsyncSandbox:
-    """A Linux-like computer of its own, for asynchronous programs.
+    """A private Linux-like computer.
 
     Example:
         async with AsyncSandbox() as sandbox:
             await sandbox.files.write("a.txt", "hello\\n")
             result = await sandbox.commands.run("wc -c < a.txt")
 
-    or, without a block:
-
-    Example:
-        sandbox = await AsyncSandbox.create()
-        ...
+        sandbox = await AsyncSandbox.create()  # without a block, `kill` ends it
         await sandbox.kill()
 
-    Everything is as with `Sandbox`, which explains the options; whatever may wait is a
-    coroutine, and callbacks may be coroutine functions.
+    The options are those of `Sandbox`. Every method that may wait is a coroutine, and callbacks may
+    be coroutine functions.
     """
 
     commands: AsyncCommands
@@ -633,7 +629,7 @@ class AsyncSandbox:
         wasm_dir: str | os.PathLike[str] | None = None,
         isolation: Isolation = "none",
     ) -> AsyncSandbox:
-        """A new sandbox, without a block that ends it: `kill` does."""
+        """Create a sandbox without a `with` block. The caller has to `kill` it."""
         return await cls(
             timeout_ms=timeout_ms,
             fs_limit_bytes=fs_limit_bytes,
@@ -661,7 +657,7 @@ class AsyncSandbox:
         self.commands = AsyncCommands(blocking.commands)
         self.files = AsyncFiles(blocking.files)
 
-    if not TYPE_CHECKING:  # a checker would take any name for an attribute
+    if not TYPE_CHECKING:  # a type checker would accept any attribute name
 
         def __getattr__(self, name: str) -> object:
             if name in ("_blocking", "commands", "env", "files"):
@@ -747,7 +743,7 @@ class AsyncSandboxPool:
             async with await pool.take() as sandbox:
                 await sandbox.commands.run("uname -a")
 
-    `make` and `setup` work on a `Sandbox`: they run ahead, on another thread.
+    `make` returns a `Sandbox`, and `setup` gets one: both run in advance, on another thread.
     """
 
     def __init__(

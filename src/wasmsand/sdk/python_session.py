@@ -20,9 +20,10 @@ from typing import Any, Final
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.command_builder import CommandBuilder
-from wasmsand.sdk.conversation import Conversation, SessionRequest
+from wasmsand.sdk.conversation import Dialect, SessionRequest
 from wasmsand.sdk.output import TextSink
 from wasmsand.sdk.results import PythonError, PythonResult
+from wasmsand.sdk.session import Session
 
 _PROGRAM: Final = "python3"
 _REQUESTS, _ANSWERS = 103, 104
@@ -30,7 +31,7 @@ _ANSWER_MAX: Final = 8 << 20
 _ENDED: Final = "ESRCH: the interpreter has ended; open another one with sandbox.python()"
 
 
-class PythonSession:
+class PythonSession(Session["_Run"]):
     """A Python session: variables, functions and imports persist.
 
     Example:
@@ -47,7 +48,6 @@ class PythonSession:
         env: Mapping[str, str] | None,
         cwd: str | os.PathLike[str] | None,
     ) -> None:
-        self._attachment = attachment
         request = builder.request(
             (_PROGRAM, "-c", _driver()),
             env=env,
@@ -56,26 +56,7 @@ class PythonSession:
             inputs=(_REQUESTS,),
             outputs=(_ANSWERS,),
         )
-        self._conversation: Conversation[_Run] = Conversation(
-            attachment,
-            request,
-            asked_on=_REQUESTS,
-            told_on=_ANSWERS,
-            line_max=_ANSWER_MAX,
-            hear=_hear_answer,
-            ended=_ENDED,
-        )
-
-    @property
-    def pid(self) -> int:
-        """The process ID of the interpreter in the sandbox."""
-        return self._conversation.process.pid
-
-    @property
-    def closed(self) -> bool:
-        """Whether the interpreter is known to have ended: through `close`, through the program
-        (`os._exit`), or with the sandbox."""
-        return self._conversation.closed
+        super().__init__(attachment, request, _DIALECT)
 
     def run(
         self,
@@ -104,35 +85,13 @@ class PythonSession:
         """
         self._attachment.check_open()
         text = arguments.text("code", code)
-        options = self._attachment.options
-        timeout = arguments.timeout_seconds(
-            "timeout_ms", options.timeout_ms if timeout_ms is None else timeout_ms
-        )
-        arguments.callback("on_stdout", on_stdout)
-        arguments.callback("on_stderr", on_stderr)
+        timeout = self._check_run(timeout_ms, on_stdout, on_stderr)
         with self._conversation.turn():
-            run = _Run(options.max_output_bytes, on_stdout, on_stderr)
+            run = _Run(self._attachment.options.max_output_bytes, on_stdout, on_stderr)
             request = json.dumps({"token": run.token, "code": text}).encode()
             self._conversation.ask(request + b"\n", run, timeout)
             self._attachment.check_open()
             return run.result(self._conversation.exit_code)
-
-    def close(self) -> None:
-        """End the interpreter and everything that it started. Calling it again does nothing.
-
-        Example:
-            session.close()
-        """
-        self._conversation.close()
-
-    def __enter__(self) -> PythonSession:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<PythonSession pid={self.pid}{' ended' if self.closed else ''}>"
 
 
 class _Run(SessionRequest):
@@ -164,7 +123,7 @@ class _Run(SessionRequest):
         )
 
 
-def _hear_answer(line: bytes, run: _Run) -> None:
+def _on_answer(line: bytes, run: _Run) -> None:
     """Store the answer, if the line is one."""
     try:
         answer = json.loads(line.decode("utf-8", "surrogatepass"))
@@ -183,12 +142,12 @@ def _hear_answer(line: bytes, run: _Run) -> None:
 
 @cache
 def _driver() -> str:
-    """The command that the interpreter runs. In a name space of its own: `__main__` is the
-    program's."""
+    """The command that the interpreter runs. The driver has its own namespace, because `__main__`
+    belongs to the program."""
     source = Path(__file__).with_name("python_driver.py").read_text(encoding="utf-8")
     name = "<session>"
-    # Memory that the compiler has used stays with the interpreter: for all of the driver at once
-    # that is 0.4 MB more than for one statement after another.
+    # The interpreter keeps the memory that its compiler has used. Compiling the driver at once
+    # would take 0.4 MB more than compiling one statement after another.
     space = {"__name__": name, "__file__": name, "statements": _statements(source)}
     load = "for statement in statements: exec(compile(statement, __file__, 'exec'))\n"
     call = f"serve({_REQUESTS}, {_ANSWERS})\n"
@@ -196,10 +155,19 @@ def _driver() -> str:
 
 
 def _statements(source: str) -> list[str]:
-    """The statements of a module, without its docstring and what it has from the future."""
+    """The statements of a module, without its docstring and `__future__` imports."""
     lines = source.splitlines(keepends=True)
     return [
         "".join(lines[node.lineno - 1 : node.end_lineno])
         for node in ast.parse(source).body[1:]
         if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")
     ]
+
+
+_DIALECT: Final[Dialect[_Run]] = Dialect(
+    request_fd=_REQUESTS,
+    report_fd=_ANSWERS,
+    line_max=_ANSWER_MAX,
+    on_report=_on_answer,
+    ended=_ENDED,
+)

@@ -20,10 +20,11 @@ from typing import Final
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.command_builder import CommandBuilder
-from wasmsand.sdk.conversation import Conversation, SessionRequest
+from wasmsand.sdk.conversation import Dialect, SessionRequest
 from wasmsand.sdk.errors import CommandError, FileError
 from wasmsand.sdk.output import TextSink, command_result
 from wasmsand.sdk.results import CommandResult
+from wasmsand.sdk.session import Session
 
 _ARGV: Final = ("/bin/bash", "--norc", "--noprofile", "--noediting", "-i")
 _OUT, _ERR, _STATUS, _SCRIPT = 101, 102, 103, 104
@@ -40,7 +41,7 @@ _STATUS_LINE_MAX: Final = 20
 _ENDED: Final = "ESRCH: the shell has ended; open another one with sandbox.shell()"
 
 
-class Shell:
+class Shell(Session["_Command"]):
     """A bash session: working directory, variables, functions and background jobs persist.
 
     Example:
@@ -57,22 +58,12 @@ class Shell:
         env: Mapping[str, str] | None,
         cwd: object,
     ) -> None:
-        self._attachment = attachment
         request = builder.request(
             _ARGV, stdin=None, env=env, cwd=cwd, timeout_ms=None, outputs=(_STATUS,)
         )
         # Prompts would be part of the output.
         request = replace(request, environ={**request.environ, "PS1": "", "PS2": ""})
-        self._conversation: Conversation[_Command] = Conversation(
-            attachment,
-            request,
-            told_on=_STATUS,
-            line_max=_STATUS_LINE_MAX,
-            hear=_hear_status,
-            # Bash may drop lines that were sent before the signal.
-            reminder=lambda command: _tell_status(command.token).encode(),
-            ended=_ENDED,
-        )
+        super().__init__(attachment, request, _DIALECT)
         with self._conversation.turn():
             # Bash complains about the missing terminal before it prints the first status.
             greeting = _Command(_GREETING_MAX)
@@ -81,17 +72,6 @@ class Shell:
             if greeting.timed_out:
                 self.close()
                 raise CommandError("ETIMEDOUT: the shell did not start in time", "ETIMEDOUT")
-
-    @property
-    def pid(self) -> int:
-        """The process ID of the shell in the sandbox."""
-        return self._conversation.process.pid
-
-    @property
-    def closed(self) -> bool:
-        """Whether the shell is known to have ended: through `close`, through a command (`exit`), or
-        with the sandbox."""
-        return self._conversation.closed
 
     def run(
         self,
@@ -122,14 +102,9 @@ class Shell:
         self._attachment.check_open()
         script = arguments.text("command", command)
         payload = None if stdin is None else arguments.content("stdin", stdin)
-        options = self._attachment.options
-        timeout = arguments.timeout_seconds(
-            "timeout_ms", options.timeout_ms if timeout_ms is None else timeout_ms
-        )
-        arguments.callback("on_stdout", on_stdout)
-        arguments.callback("on_stderr", on_stderr)
+        timeout = self._check_run(timeout_ms, on_stdout, on_stderr)
         with self._conversation.turn():
-            run = _Command(options.max_output_bytes, on_stdout, on_stderr)
+            run = _Command(self._attachment.options.max_output_bytes, on_stdout, on_stderr)
             with ExitStack() as files:
                 stdin_path = "/dev/null"
                 if payload is not None:
@@ -138,23 +113,6 @@ class Shell:
                 self._run(_line(stdin_path, self._source(script, run, files)), run, timeout)
             self._attachment.check_open()
             return run.result()
-
-    def close(self) -> None:
-        """End the shell and everything that it started. Calling it again does nothing.
-
-        Example:
-            shell.close()
-        """
-        self._conversation.close()
-
-    def __enter__(self) -> Shell:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<Shell pid={self.pid}{' ended' if self.closed else ''}>"
 
     def _source(self, script: str, run: _Command, files: ExitStack) -> str:
         """The redirection with which bash reads the script."""
@@ -199,7 +157,7 @@ class _Command(SessionRequest):
         return command_result(self.completed(self.exit_code or 0))
 
 
-def _hear_status(line: bytes, command: _Command) -> None:
+def _on_status(line: bytes, command: _Command) -> None:
     match = _STATUS_LINE.fullmatch(line)
     if match is not None and match[1] == command.token.encode():
         command.exit_code = int(match[2])
@@ -213,3 +171,13 @@ def _line(stdin: str, source: str) -> str:
 
 def _tell_status(token: str) -> str:
     return f"\\builtin echo {token} $? >&{_STATUS}\n"
+
+
+_DIALECT: Final[Dialect[_Command]] = Dialect(
+    report_fd=_STATUS,
+    line_max=_STATUS_LINE_MAX,
+    on_report=_on_status,
+    # Bash may drop lines that were sent before the signal.
+    reminder=lambda command: _tell_status(command.token).encode(),
+    ended=_ENDED,
+)

@@ -65,6 +65,8 @@ _ENCODING = Parameter(
     default="utf-8",
     choices=("utf-8", "base64"),
 )
+_OF_COMMANDS = (_STDIN, _CWD, _ENV, _TIMEOUT)
+"""Parameters of every tool that runs a command."""
 
 RUN = ToolDefinition(
     name="sandbox_run",
@@ -78,10 +80,7 @@ RUN = ToolDefinition(
     ),
     parameters=(
         Parameter("command", "string", "A script for bash.", required=True, may_be_empty=False),
-        _STDIN,
-        _CWD,
-        _ENV,
-        _TIMEOUT,
+        *_OF_COMMANDS,
     ),
 )
 
@@ -95,10 +94,7 @@ PYTHON = ToolDefinition(
     ),
     parameters=(
         Parameter("code", "string", "Python source code.", required=True, may_be_empty=False),
-        _STDIN,
-        _CWD,
-        _ENV,
-        _TIMEOUT,
+        *_OF_COMMANDS,
     ),
     program="python3",
 )

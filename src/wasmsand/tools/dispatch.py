@@ -16,7 +16,7 @@ from wasmsand.tools import schemas
 from wasmsand.tools.actions import ACTIONS, CommandObserver, ProgramMissing, Workbench, has_program
 from wasmsand.tools.definitions import BY_NAME, TOOLS, ToolDefinition
 from wasmsand.tools.output import SavedOutputs
-from wasmsand.tools.parameters import kind_of
+from wasmsand.wire.strict_json import kind_of
 
 DEFAULT_OUTPUT_LIMIT = 30_000
 _SMALLEST_OUTPUT_LIMIT = 100

@@ -6,7 +6,7 @@ Owns the calls that create and use them.
 from __future__ import annotations
 
 from struct import Struct
-from typing import Final
+from typing import Final, TypeVar
 
 from wasmsand.abi.linux.calls_signal import (
     replace_mask_while_waiting,
@@ -28,6 +28,8 @@ from wasmsand.kernel.process.delivery import kill
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.signals import UNBLOCKABLE
 from wasmsand.kernel.vfs import ProcFs
+
+_File = TypeVar("_File", bound=OpenFile)
 
 _EVENT: Final = Struct("<I4xQ")
 _ADD, _DELETE, _MODIFY = 1, 2, 3
@@ -56,9 +58,10 @@ def epoll_create1(context: CallContext, flags: int) -> int:
     return _install(context, EpollFile(kernel.anonymous.new(_PRIVATE), kernel.watches), flags)
 
 
-def _epoll(context: CallContext, fd: int) -> EpollFile:
+def _file(context: CallContext, fd: int, kind: type[_File]) -> _File:
+    """The open file behind a descriptor; EINVAL if it has another type."""
     file = context.file(fd)
-    if not isinstance(file, EpollFile):
+    if not isinstance(file, kind):
         raise KernelError(Errno.EINVAL)
     return file
 
@@ -69,7 +72,7 @@ def epoll_ctl(context: CallContext, epoll_fd: int, operation: int, fd: int, even
     if operation != _DELETE:
         events, data = context.memory.unpack(_EVENT, event)
     file = context.file(fd)
-    epoll = _epoll(context, epoll_fd)
+    epoll = _file(context, epoll_fd, EpollFile)
     if file is epoll:
         raise KernelError(Errno.EINVAL)
     if operation == _ADD:
@@ -87,7 +90,7 @@ def epoll_pwait(
     context: CallContext, fd: int, address: int, most: int, timeout: int, mask: int, size: int
 ) -> int:
     """epoll_pwait(2)."""
-    epoll = _epoll(context, fd)
+    epoll = _file(context, fd, EpollFile)
     most = signed(most)
     if most <= 0:
         raise KernelError(Errno.EINVAL)
@@ -137,18 +140,11 @@ def timerfd_create(context: CallContext, clock: int, flags: int) -> int:
     return _install(context, file, flags)
 
 
-def _timer(context: CallContext, fd: int) -> TimerFile:
-    file = context.file(fd)
-    if not isinstance(file, TimerFile):
-        raise KernelError(Errno.EINVAL)
-    return file
-
-
 def timerfd_settime(context: CallContext, fd: int, flags: int, new: int, old: int) -> int:
     """timerfd_settime64(2)."""
     if flags & ~(_TIMER_ABSTIME | _TIMER_CANCEL_ON_SET):
         raise KernelError(Errno.EINVAL)
-    timer = _timer(context, fd)
+    timer = _file(context, fd, TimerFile)
     interval = context.timespec(new)
     value = context.timespec(new + ITIMERSPEC.size // 2)
     if old:
@@ -170,7 +166,7 @@ def timerfd_settime(context: CallContext, fd: int, flags: int, new: int, old: in
 
 def timerfd_gettime(context: CallContext, fd: int, address: int) -> int:
     """timerfd_gettime64(2)."""
-    _write_setting(context, _timer(context, fd), address)
+    _write_setting(context, _file(context, fd, TimerFile), address)
     return 0
 
 

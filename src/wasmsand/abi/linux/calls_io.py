@@ -231,16 +231,26 @@ def sendfile(context: CallContext, out_fd: int, in_fd: int, offset_address: int,
     target.require_writable()
     if not isinstance(source, RegularFile):
         raise KernelError(Errno.EINVAL)
-    start = context.memory.read_u64(offset_address) if offset_address else source.position
+    start = _position(context, source, offset_address)
     if start > _OFFSET_MAX:
         raise KernelError(Errno.EINVAL)
     data = source.read_at(min(count, IO_CHUNK), start)
     written = write_some(context, target, data) if data else 0
-    if offset_address:
-        context.memory.write_u64(offset_address, start + written)
-    else:
-        source.position = start + written
+    _set_position(context, source, offset_address, start + written)
     return written
+
+
+def _position(context: CallContext, file: RegularFile, address: int) -> int:
+    """The start of a transfer: the offset at `address`; if that is NULL, the file's position."""
+    return context.memory.read_u64(address) if address else file.position
+
+
+def _set_position(context: CallContext, file: RegularFile, address: int, position: int) -> None:
+    """Store the end of a transfer where `_position` read its start."""
+    if address:
+        context.memory.write_u64(address, position)
+    else:
+        file.position = position
 
 
 def copy_file_range(
@@ -258,8 +268,8 @@ def copy_file_range(
     target.require_writable()
     if not isinstance(source, RegularFile) or not isinstance(target, RegularFile) or flags:
         raise KernelError(Errno.EINVAL)
-    start = context.memory.read_u64(in_address) if in_address else source.position
-    to = context.memory.read_u64(out_address) if out_address else target.position
+    start = _position(context, source, in_address)
+    to = _position(context, target, out_address)
     if start > FILE_SIZE_MAX or to > FILE_SIZE_MAX:
         raise KernelError(Errno.EINVAL)
     if target.flags & O_APPEND:
@@ -270,14 +280,8 @@ def copy_file_range(
     data = source.read_at(min(count, IO_CHUNK), start)
     data = within_file_size(context, data, to)
     written = target.write_at(data, to) if data else 0
-    if in_address:
-        context.memory.write_u64(in_address, start + written)
-    else:
-        source.position = start + written
-    if out_address:
-        context.memory.write_u64(out_address, to + written)
-    else:
-        target.position = to + written
+    _set_position(context, source, in_address, start + written)
+    _set_position(context, target, out_address, to + written)
     return written
 
 

@@ -35,7 +35,7 @@ from wasmsand.kernel.limits import (
 )
 from wasmsand.kernel.process import groups
 from wasmsand.kernel.process.life import exit_code_and_value, wait
-from wasmsand.kernel.process.program import find_program
+from wasmsand.kernel.process.program import find_program, require_arguments
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.wait import WouldBlock, Yield
 
@@ -139,6 +139,7 @@ def execveat(
     if not name and flags & AT_EMPTY_PATH:
         name = b"/proc/self/fd/%d" % directory
     base = process.cwd if name.startswith(b"/") else context.directory(directory)
+    require_arguments(kernel, arguments, environment)
     program = find_program(
         kernel,
         process,

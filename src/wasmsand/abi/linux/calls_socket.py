@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from wasmsand.abi.linux.context import CallContext, signed
 from wasmsand.abi.linux.socket_address import read_address, require_address_room, write_address
+from wasmsand.abi.transfers import deadline_after
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import O_CLOEXEC, O_NONBLOCK
@@ -166,11 +167,8 @@ def timed(context: CallContext, timeout_ns: int, attempt: Callable[[], Result]) 
     except WouldBlock as block:
         if not timeout_ns:
             raise
-        now = context.kernel.clock.monotonic()
-        deadline = context.thread.call.deadline
+        deadline = deadline_after(context, timeout_ns)
         if deadline is None:
-            deadline = now + timeout_ns
-        if now >= deadline:
             raise KernelError(Errno.EAGAIN) from None
         raise WouldBlock(block.queues, deadline) from None
 

@@ -102,10 +102,7 @@ def _set_size(context: CallContext, terminal: Terminal, address: int) -> int:
 
 
 def _get_foreground(context: CallContext, terminal: Terminal, address: int) -> int:
-    if terminal.session != context.process.session:
-        raise KernelError(Errno.ENOTTY)
-    context.memory.write_u32(address, terminal.foreground_group)
-    return 0
+    return _tell_session(context, terminal, address, terminal.foreground_group)
 
 
 def _set_foreground(context: CallContext, terminal: Terminal, address: int) -> int:
@@ -115,9 +112,14 @@ def _set_foreground(context: CallContext, terminal: Terminal, address: int) -> i
 
 
 def _get_session(context: CallContext, terminal: Terminal, address: int) -> int:
+    return _tell_session(context, terminal, address, terminal.session)
+
+
+def _tell_session(context: CallContext, terminal: Terminal, address: int, number: int) -> int:
+    """Write a number that only members of the terminal's session may read."""
     if terminal.session != context.process.session:
         raise KernelError(Errno.ENOTTY)
-    context.memory.write_u32(address, terminal.session)
+    context.memory.write_u32(address, number)
     return 0
 
 

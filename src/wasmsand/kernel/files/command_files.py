@@ -26,19 +26,33 @@ class OutputSink(Protocol):
         """The last description of one of the outputs was closed."""
 
 
-class CommandInput(OpenFile):
-    """Input that the host gave before the process started."""
+class _CommandFile(OpenFile):
+    """The common part of input and output."""
 
-    __slots__ = ("_data", "_make_stat", "_position", "_stat")
+    __slots__ = ("_make_stat", "_stat")
 
     kind: ClassVar[str] = "pipe"
 
-    def __init__(self, data: bytes, make_stat: Callable[[], Stat]) -> None:
-        super().__init__(O_RDONLY)
-        self._data = data
-        self._position = 0
+    def __init__(self, flags: int, make_stat: Callable[[], Stat]) -> None:
+        super().__init__(flags)
         self._make_stat = make_stat
         self._stat: Stat | None = None
+
+    def stat(self) -> Stat:
+        if self._stat is None:
+            self._stat = self._make_stat()
+        return self._stat
+
+
+class CommandInput(_CommandFile):
+    """Input that the host gave before the process started."""
+
+    __slots__ = ("_data", "_position")
+
+    def __init__(self, data: bytes, make_stat: Callable[[], Stat]) -> None:
+        super().__init__(O_RDONLY, make_stat)
+        self._data = data
+        self._position = 0
 
     def read(self, count: int) -> bytes:
         taken = self._data[self._position : self._position + count]
@@ -52,25 +66,16 @@ class CommandInput(OpenFile):
     def poll(self) -> int:
         return POLLIN | POLLRDNORM
 
-    def stat(self) -> Stat:
-        if self._stat is None:
-            self._stat = self._make_stat()
-        return self._stat
 
-
-class CommandOutput(OpenFile):
+class CommandOutput(_CommandFile):
     """One output of a command that the host captures."""
 
-    __slots__ = ("_fd", "_make_stat", "_sink", "_stat")
-
-    kind: ClassVar[str] = "pipe"
+    __slots__ = ("_fd", "_sink")
 
     def __init__(self, fd: int, sink: OutputSink, make_stat: Callable[[], Stat]) -> None:
-        super().__init__(O_WRONLY)
+        super().__init__(O_WRONLY, make_stat)
         self._fd = fd
         self._sink: OutputSink | None = sink
-        self._make_stat = make_stat
-        self._stat: Stat | None = None
 
     def write(self, data: bytes) -> int:
         if self._sink is not None:
@@ -83,11 +88,6 @@ class CommandOutput(OpenFile):
 
     def poll(self) -> int:
         return POLLOUT | POLLWRNORM
-
-    def stat(self) -> Stat:
-        if self._stat is None:
-            self._stat = self._make_stat()
-        return self._stat
 
     def release(self) -> None:
         sink, self._sink = self._sink, None

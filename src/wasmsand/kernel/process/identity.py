@@ -11,6 +11,9 @@ from dataclasses import dataclass, field, replace
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.vfs import Credentials
 
+_Ids = tuple[int, int, int]
+"""The real, effective and saved id."""
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -45,24 +48,21 @@ class Identity:
 
     def with_uids(self, real: int, effective: int, saved: int) -> Identity:
         """setresuid; -1 leaves an id as it is."""
-        self._check((real, effective, saved), (self.uid, self.euid, self.suid))
-        return replace(
-            self,
-            uid=self.uid if real < 0 else real,
-            euid=self.euid if effective < 0 else effective,
-            suid=self.suid if saved < 0 else saved,
-        )
+        old = (self.uid, self.euid, self.suid)
+        uid, euid, suid = self._changed(old, (real, effective, saved))
+        return replace(self, uid=uid, euid=euid, suid=suid)
 
     def with_gids(self, real: int, effective: int, saved: int) -> Identity:
         """setresgid; -1 leaves an id as it is."""
-        self._check((real, effective, saved), (self.gid, self.egid, self.sgid))
-        return replace(
-            self,
-            gid=self.gid if real < 0 else real,
-            egid=self.egid if effective < 0 else effective,
-            sgid=self.sgid if saved < 0 else saved,
-        )
+        old = (self.gid, self.egid, self.sgid)
+        gid, egid, sgid = self._changed(old, (real, effective, saved))
+        return replace(self, gid=gid, egid=egid, sgid=sgid)
 
-    def _check(self, wanted: tuple[int, ...], allowed: tuple[int, ...]) -> None:
-        if self.euid != 0 and any(w >= 0 and w not in allowed for w in wanted):
+    def _changed(self, old: _Ids, wanted: _Ids) -> _Ids:
+        """The ids after a change. Only root may set an id to one that it does not have already."""
+        if self.euid != 0 and any(new >= 0 and new not in old for new in wanted):
             raise KernelError(Errno.EPERM)
+        real, effective, saved = (
+            was if new < 0 else new for was, new in zip(old, wanted, strict=True)
+        )
+        return real, effective, saved

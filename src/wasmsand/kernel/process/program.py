@@ -65,22 +65,8 @@ def find_program(
     *,
     follow: bool = True,
 ) -> Program:
-    """Resolve `path`, following interpreters, to a program. Raises the errnos of execve."""
-    require_arguments(kernel, argv, environ)
-    return resolve_program(kernel, process, base, path, argv, environ, follow=follow)
-
-
-def resolve_program(
-    kernel: Kernel,
-    process: Process,
-    base: Node,
-    path: bytes,
-    argv: tuple[bytes, ...],
-    environ: tuple[bytes, ...],
-    *,
-    follow: bool = True,
-) -> Program:
-    """Like `find_program`, for arguments that `require_arguments` has checked."""
+    """Resolve `path`, following interpreters, to a program. Raises the errnos of execve. The caller
+    has checked the arguments with `require_arguments`."""
     argv = argv or (b"",)
     name = path.rpartition(b"/")[2][:_NAME_BYTES]
     namespace = kernel.namespace

@@ -1,16 +1,16 @@
 """The interface of a mountable file system, and `Node`, the identity of an object in one.
 
-Owns `Node`, `Attributes` and the base class `FileSystem`. Rules: a file system knows inodes and
-names, never paths, mounts or callers. The namespace checks permissions and read-only mounts before
-it calls a method that changes something. The file system checks its structure (does it exist, is it
-empty, is there room) and raises `KernelError`. Methods that take `parent` may assume that it is a
-directory and that names are valid.
+Owns `Node`, `Attributes`, `AttributeChanges` and the base class `FileSystem`. Rules: a file system
+knows inodes and names, never paths, mounts or callers. The namespace checks permissions and
+read-only mounts before it calls a method that changes something. The file system checks its
+structure (does it exist, is it empty, is there room) and raises `KernelError`. Methods that take
+`parent` may assume that it is a directory and that names are valid.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypedDict, Unpack
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.vfs.model import DirEntry, FileTime, Stat, StatFs
@@ -30,6 +30,17 @@ class Attributes(Protocol):
     def uid(self) -> int: ...
     @property
     def gid(self) -> int: ...
+
+
+class AttributeChanges(TypedDict, total=False):
+    """The attributes to change; None is the same as a missing key."""
+
+    mode: int | None
+    """Permission bits only."""
+    uid: int | None
+    gid: int | None
+    atime: FileTime | None
+    mtime: FileTime | None
 
 
 class Node:
@@ -244,17 +255,8 @@ class FileSystem:
         """Exchange what two names refer to."""
         raise KernelError(Errno.EROFS)
 
-    def set_attributes(
-        self,
-        ino: int,
-        *,
-        mode: int | None = None,
-        uid: int | None = None,
-        gid: int | None = None,
-        atime: FileTime | None = None,
-        mtime: FileTime | None = None,
-    ) -> None:
-        """Set what is not None, and ctime. `mode` holds permission bits only."""
+    def set_attributes(self, ino: int, **changes: Unpack[AttributeChanges]) -> None:
+        """Set what is not None, and ctime."""
         raise KernelError(Errno.EROFS)
 
     def write(self, ino: int, offset: int, data: Data) -> int:

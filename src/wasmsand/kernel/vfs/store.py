@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Unpack
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import PERMISSION_BITS, S_IFMT
 from wasmsand.kernel.limits import FILE_SIZE_MAX, FREED_PER_CALL, NAME_MAX, Limits
 from wasmsand.kernel.vfs.content import FileContent
-from wasmsand.kernel.vfs.filesystem import Data, FileSystem
+from wasmsand.kernel.vfs.filesystem import AttributeChanges, Data, FileSystem
 from wasmsand.kernel.vfs.inode import (
     REMOVED,
     DirectoryInode,
@@ -29,7 +29,6 @@ from wasmsand.kernel.vfs.model import (
     BLOCK_SIZE,
     NOW,
     TRANSFER_SIZE,
-    FileTime,
     Stat,
     StatFs,
     new_record,
@@ -152,27 +151,18 @@ class TreeStore(FileSystem):
         self._accessed(ino, inode)
         return inode.target
 
-    def set_attributes(
-        self,
-        ino: int,
-        *,
-        mode: int | None = None,
-        uid: int | None = None,
-        gid: int | None = None,
-        atime: FileTime | None = None,
-        mtime: FileTime | None = None,
-    ) -> None:
+    def set_attributes(self, ino: int, **changes: Unpack[AttributeChanges]) -> None:
         inode = self._table.own(ino)
-        if mode is not None:
+        if (mode := changes.get("mode")) is not None:
             inode.mode = inode.mode & S_IFMT | mode & PERMISSION_BITS
-        if uid is not None:
+        if (uid := changes.get("uid")) is not None:
             inode.uid = uid
-        if gid is not None:
+        if (gid := changes.get("gid")) is not None:
             inode.gid = gid
         inode.ctime = now = self._now()
-        if atime is not None:
+        if (atime := changes.get("atime")) is not None:
             inode.atime = now if atime is NOW else atime
-        if mtime is not None:
+        if (mtime := changes.get("mtime")) is not None:
             inode.mtime = now if mtime is NOW else mtime
 
     def _accessed(self, ino: int, inode: Inode) -> None:

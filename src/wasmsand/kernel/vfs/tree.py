@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Container
+from typing import Unpack
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import PERMISSION_BITS, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG
@@ -23,7 +24,7 @@ from wasmsand.kernel.limits import (
     SCANS_KEPT,
     Limits,
 )
-from wasmsand.kernel.vfs.filesystem import Attributes
+from wasmsand.kernel.vfs.filesystem import AttributeChanges, Attributes
 from wasmsand.kernel.vfs.inode import (
     DirectoryInode,
     FileInode,
@@ -32,7 +33,7 @@ from wasmsand.kernel.vfs.inode import (
     SymlinkInode,
 )
 from wasmsand.kernel.vfs.layers import ROOT_INO, FrozenTree
-from wasmsand.kernel.vfs.model import DirEntry, FileTime, new_record
+from wasmsand.kernel.vfs.model import DirEntry, new_record
 from wasmsand.kernel.vfs.store import TreeStore, target_blocks
 
 _NO_NAMES = (b"", b".", b"..")
@@ -130,18 +131,9 @@ class TreeFs(TreeStore):
     def mounts_changed(self) -> None:
         self._known.clear()
 
-    def set_attributes(
-        self,
-        ino: int,
-        *,
-        mode: int | None = None,
-        uid: int | None = None,
-        gid: int | None = None,
-        atime: FileTime | None = None,
-        mtime: FileTime | None = None,
-    ) -> None:
-        super().set_attributes(ino, mode=mode, uid=uid, gid=gid, atime=atime, mtime=mtime)
-        if mode is not None and isinstance(self._get(ino), DirectoryInode):
+    def set_attributes(self, ino: int, **changes: Unpack[AttributeChanges]) -> None:
+        super().set_attributes(ino, **changes)
+        if changes.get("mode") is not None and isinstance(self._get(ino), DirectoryInode):
             self._known.clear()
 
     def parent(self, ino: int) -> int:

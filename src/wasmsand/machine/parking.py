@@ -1,8 +1,9 @@
 """Waiting on threads: a thread parks until a wait queue wakes it.
 
-Owns `Parker` for guests, and `OneShot` for waits of the host. Rules: everything except the wait
-itself happens under the sandbox's lock, so a wake-up between the decision to wait and the wait is
-not lost. Deadlines are times of the sandbox's monotonic clock.
+Owns `Parker`, which waits for queues of the kernel, and `OneShot`, an event for host threads.
+Rules: for a `Parker`, everything except the wait itself happens under the sandbox's lock, so a
+wake-up between the decision to wait and the wait is not lost. Deadlines are times of the sandbox's
+monotonic clock.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ from wasmsand.kernel.vfs.proc.source import FdInfo, ProcessInfo
 PAGE = 4096
 TICK_NS = 10_000_000
 """USER_HZ is 100."""
-UNLIMITED = -1
+UNLIMITED = (1 << 64) - 1
+"""RLIM_INFINITY."""
 _STATES = {
     "R": "running",
     "S": "sleeping",

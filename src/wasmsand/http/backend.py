@@ -32,7 +32,7 @@ _MARGIN_SECONDS = 30.0
 def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> HttpBackend:
     """Create a sandbox on the server at `url`. Raises `ServerError`, `ConnectionLostError`."""
     if options.wasm_dir is not None:
-        raise ValueError("wasm_dir is a directory of this host, which the server cannot read")
+        raise ValueError("wasm_dir is a directory of this machine, which the server cannot read")
     # Variables, working directory and timeout stay in the client.
     wanted = {
         option.name: getattr(options, option.name)

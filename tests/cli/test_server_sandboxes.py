@@ -80,7 +80,7 @@ def test_cp_takes_files_in_and_out(url: str, tmp_path: Path) -> None:
         (["ls", "../../x"], "wasmsand: "),
         (["cp", "/no/such", "sbx-0:"], "no sandbox"),
         (["run", "--sandbox", "sbx-0", "true"], "no sandbox"),
-        (["run", "--wasm-dir", "/tmp", "true"], "wasm_dir is a directory of this host"),
+        (["run", "--wasm-dir", "/tmp", "true"], "wasm_dir is a directory of this machine"),
     ],
 )
 def test_mistakes_are_named(url: str, words: list[str], message: str) -> None:

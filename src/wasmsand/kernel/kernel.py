@@ -31,7 +31,7 @@ from wasmsand.kernel.process.delivery import SI_KERNEL, post, signal_group
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.life import exit_process
 from wasmsand.kernel.process.load import LoadAverages
-from wasmsand.kernel.process.process import Process, Usage
+from wasmsand.kernel.process.process import Process, ResourceUsage
 from wasmsand.kernel.process.program import argument_cost
 from wasmsand.kernel.process.rlimits import ResourceLimits
 from wasmsand.kernel.process.room import require_room
@@ -85,7 +85,7 @@ class Kernel:
         self.timer_files: Deadlines[TimerFile] = Deadlines()
         """Armed timers of timerfd_create."""
         self.fifos: dict[Node, Pipe] = {}
-        self.usage_of_ended = Usage()
+        self.usage_of_ended = ResourceUsage()
         """The resource usage of all reaped processes."""
         self._load = LoadAverages()
         self.out_of_memory_jobs: set[int] = set()
@@ -185,10 +185,10 @@ class Kernel:
             self.free_memory()
         return self.ledger.charged
 
-    def usage(self) -> Usage:
+    def usage(self) -> ResourceUsage:
         """The resource usage of all processes since the sandbox was created. For a computing
         process it is as old as its last tick."""
-        total = Usage()
+        total = ResourceUsage()
         total.add(self.usage_of_ended)
         for process in self.processes:
             total.add(process.usage)

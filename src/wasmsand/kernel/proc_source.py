@@ -17,7 +17,7 @@ from wasmsand.kernel.limits import PID_MAX
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.rlimits import COUNT
 from wasmsand.kernel.process.thread import CPU_COUNT, ProcessState, Thread
-from wasmsand.kernel.vfs import FdInfo, ProcessInfo, Stat, SystemInfo
+from wasmsand.kernel.vfs import FdInfo, ProcessFacts, Stat, SystemInfo
 
 if TYPE_CHECKING:
     from wasmsand.kernel.kernel import Kernel
@@ -58,12 +58,12 @@ class KernelProcSource:
             return None if thread is None else thread.process
         return found
 
-    def process_info(self, pid: int) -> ProcessInfo | None:
+    def process_info(self, pid: int) -> ProcessFacts | None:
         """One process, or one thread."""
         process = self._kernel.processes.find(pid)
         return self.thread_info(pid) if process is None else self._info(process, process, pid)
 
-    def thread_info(self, tid: int) -> ProcessInfo | None:
+    def thread_info(self, tid: int) -> ProcessFacts | None:
         """One thread."""
         table = self._kernel.processes
         thread = table.find_thread(tid)
@@ -72,11 +72,11 @@ class KernelProcSource:
         process = table.find(tid)  # a zombie, or a process whose first thread has ended
         return None if process is None else self._info(process, process, tid)
 
-    def _info(self, process: Process, shown: Process | Thread, pid: int) -> ProcessInfo:
+    def _info(self, process: Process, shown: Process | Thread, pid: int) -> ProcessFacts:
         """`shown` is the process or one of its threads; it provides name, state, start time and
         signals."""
         identity, signals, terminal = process.identity, shown.signals, process.terminal
-        return ProcessInfo(
+        return ProcessFacts(
             pid=pid,
             ppid=process.parent.pid if process.parent else 0,
             pgid=process.group,

@@ -26,7 +26,7 @@ from wasmsand.kernel.vfs import ROOT, Namespace, Node
 from wasmsand.kernel.vfs.model import BLOCK_SIZE
 from wasmsand.machine import trees
 from wasmsand.machine.host_access import HostAccess, find
-from wasmsand.machine.tar_format import END, SECOND, ArchiveRejected, Kind, Member, padding
+from wasmsand.machine.tar_format import END, SECOND, ArchiveRejected, Member, MemberKind, padding
 from wasmsand.machine.tar_reader import Extents, TarReader
 from wasmsand.machine.tar_source import Bounded, unpacked
 from wasmsand.machine.tar_writer import header, stored_size
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
 
 _KINDS: Final = {
-    S_IFREG: Kind.FILE,
-    S_IFDIR: Kind.DIRECTORY,
-    S_IFLNK: Kind.SYMLINK,
-    S_IFIFO: Kind.FIFO,
+    S_IFREG: MemberKind.FILE,
+    S_IFDIR: MemberKind.DIRECTORY,
+    S_IFLNK: MemberKind.SYMLINK,
+    S_IFIFO: MemberKind.FIFO,
 }
 _PIECE: Final = 65536
 _LATEST_TIME: Final = 2**33 * SECOND
@@ -99,7 +99,7 @@ class _Packer:
             if member is None:
                 continue
             yield header(member)
-            if member.kind is Kind.FILE:
+            if member.kind is MemberKind.FILE:
                 yield from self._content(entry.node, member)
         yield END
 
@@ -109,17 +109,17 @@ class _Packer:
         if kind is None:
             return None
         size, target, extents = 0, b"", None
-        if kind is Kind.FILE and stat.nlink > 1:
+        if kind is MemberKind.FILE and stat.nlink > 1:
             first = self._linked.get(node.ino)
             if first is not None:
-                kind, target = Kind.LINK, first
+                kind, target = MemberKind.LINK, first
             else:
                 self._remember(node.ino, entry.path)
         try:
-            if kind is Kind.SYMLINK:
+            if kind is MemberKind.SYMLINK:
                 with self._access as namespace:
                     target = namespace.readlink(node)
-            elif kind is Kind.FILE:
+            elif kind is MemberKind.FILE:
                 size, extents = self._size_and_extents(entry)
         except KernelError as error:
             if error.errno is Errno.ENOENT:  # removed meanwhile
@@ -242,10 +242,10 @@ class _Unpacker:
                 return
             namespace.retain(node)
         try:
-            if member.kind is Kind.FILE:
+            if member.kind is MemberKind.FILE:
                 fill(self._access, node, member, self._reader)
             with self._access as namespace:
-                if member.kind is not Kind.SYMLINK:
+                if member.kind is not MemberKind.SYMLINK:
                     namespace.chmod(ROOT, node, member.mode)
                 modified = max(0, min(member.mtime_ns // SECOND * SECOND, _LATEST_TIME))
                 namespace.utimens(ROOT, node, None, modified)
@@ -256,25 +256,31 @@ class _Unpacker:
     def _make(self, namespace: Namespace, member: Member, parts: list[bytes]) -> Node | None:
         """Create `member` without its content; None if nothing is left to do for it."""
         kind, name = member.kind, parts[-1]
-        if kind not in (Kind.FILE, Kind.LINK, Kind.SYMLINK, Kind.DIRECTORY, Kind.FIFO):
+        if kind not in (
+            MemberKind.FILE,
+            MemberKind.LINK,
+            MemberKind.SYMLINK,
+            MemberKind.DIRECTORY,
+            MemberKind.FIFO,
+        ):
             return None
         above = self._top
         for part in parts[:-1]:
             above = self._enter(namespace, above, part, member)
-        if kind is Kind.DIRECTORY:
+        if kind is MemberKind.DIRECTORY:
             return self._enter(namespace, above, name, member)
-        if kind is Kind.LINK:
+        if kind is MemberKind.LINK:
             self._link(namespace, above, name, member)
             return None
-        if kind is Kind.SYMLINK and not member.target:
+        if kind is MemberKind.SYMLINK and not member.target:
             raise ArchiveRejected(f"{member.text()}: symbolic link without a target", readable=True)
         # An existing file is replaced, never written through.
         if find(namespace, above, name) is not None:
             namespace.unlink(ROOT, above, name)
-        if kind is Kind.SYMLINK:
+        if kind is MemberKind.SYMLINK:
             node = namespace.symlink(ROOT, member.target, above, name)
         else:
-            type_bits = S_IFREG if kind is Kind.FILE else S_IFIFO
+            type_bits = S_IFREG if kind is MemberKind.FILE else S_IFIFO
             node = namespace.mknod(ROOT, above, name, type_bits | 0o600, 0)
         namespace.chown(ROOT, node, self._access.uid, self._access.gid)
         return node

@@ -31,7 +31,7 @@ from wasmsand.machine import trees
 from wasmsand.machine.archives import fill, most_extents
 from wasmsand.machine.at_rest import frozen_tree
 from wasmsand.machine.host_access import HostAccess, find
-from wasmsand.machine.tar_format import END, ArchiveRejected, Kind, Member, padding
+from wasmsand.machine.tar_format import END, ArchiveRejected, Member, MemberKind, padding
 from wasmsand.machine.tar_reader import TarReader
 from wasmsand.machine.tar_writer import global_header, header, stored_size
 
@@ -64,16 +64,16 @@ def _write_change(stream: IO[bytes], change: Change) -> None:
     if inode is None:
         stream.write(header(Member(change.path, own={_REMOVED: b"1"})))
         return
-    kind, target, size, extents = Kind.FILE, b"", 0, None
+    kind, target, size, extents = MemberKind.FILE, b"", 0, None
     type_bits = inode.mode & S_IFMT
     if change.same_as is not None:
-        kind, target = Kind.LINK, change.same_as
+        kind, target = MemberKind.LINK, change.same_as
     elif type_bits == S_IFDIR:
-        kind = Kind.DIRECTORY
+        kind = MemberKind.DIRECTORY
     elif type_bits == S_IFIFO:
-        kind = Kind.FIFO
+        kind = MemberKind.FIFO
     elif isinstance(inode, SymlinkInode):
-        kind, target = Kind.SYMLINK, inode.target
+        kind, target = MemberKind.SYMLINK, inode.target
     elif isinstance(inode, FileInode):
         size = inode.content.size
         extents = list(inode.content.extents())
@@ -93,7 +93,7 @@ def _write_change(stream: IO[bytes], change: Change) -> None:
         extents=extents,
     )
     stream.write(header(member))
-    if kind is Kind.FILE:
+    if kind is MemberKind.FILE:
         assert isinstance(inode, FileInode)
         _write_content(stream, member, inode.content)
 
@@ -135,7 +135,7 @@ class _Loading:
     def apply(self, member: Member) -> None:
         path = _plain(member.name)
         kind = member.kind
-        if _REMOVED in member.own or kind is not Kind.DIRECTORY:
+        if _REMOVED in member.own or kind is not MemberKind.DIRECTORY:
             self._remove(path)
             if _REMOVED in member.own:
                 return
@@ -143,14 +143,14 @@ class _Loading:
             node = _make(namespace, member, path)
         if node is None:
             return
-        if kind is Kind.FILE:
+        if kind is MemberKind.FILE:
             fill(self._access, node, member, self._reader)
         with self._access as namespace:
             namespace.chown(ROOT, node, member.uid, member.gid)
-            if kind is not Kind.SYMLINK:
+            if kind is not MemberKind.SYMLINK:
                 namespace.chmod(ROOT, node, member.mode)
             namespace.utimens(ROOT, node, None, member.mtime_ns)
-        if kind is Kind.DIRECTORY:
+        if kind is MemberKind.DIRECTORY:
             self._directory_times.append((node, member.mtime_ns))
 
     def finish(self) -> None:
@@ -189,21 +189,21 @@ def _make(namespace: Namespace, member: Member, path: bytes) -> Node | None:
     """Create a member without its content; None if it needs no attributes (a hard link)."""
     root = namespace.root
     match member.kind:
-        case Kind.DIRECTORY:
+        case MemberKind.DIRECTORY:
             node = find(namespace, root, path)
             if node is None:
                 return namespace.mkdir(ROOT, root, path, 0o700)
             if namespace.stat(node).mode & S_IFMT != S_IFDIR:
                 raise KernelError(Errno.ENOTDIR, path.decode("utf-8", "replace"))
             return node
-        case Kind.LINK:
+        case MemberKind.LINK:
             target = namespace.resolve(ROOT, root, _plain(member.target), follow=False)
             namespace.link(ROOT, target, root, path)
             return None
-        case Kind.SYMLINK:
+        case MemberKind.SYMLINK:
             return namespace.symlink(ROOT, member.target, root, path)
-        case Kind.FIFO:
+        case MemberKind.FIFO:
             return namespace.mknod(ROOT, root, path, S_IFIFO | 0o600)
-        case Kind.FILE:
+        case MemberKind.FILE:
             return namespace.mknod(ROOT, root, path, S_IFREG | 0o600)
     raise DiskImageRejected(f"{member.text()!r} has an unknown type")

@@ -1,6 +1,6 @@
 """Tar archives: the description of a member, and the error for bad archives.
 
-Owns `Member`, `Kind` and `ArchiveRejected`, which reader and writer share. Rules: names and link
+Owns `Member`, `MemberKind` and `ArchiveRejected`, which reader and writer share. Rules: names and link
 targets are bytes, as in file systems; times are in nanoseconds; every defect of an archive raises
 `ArchiveRejected` and no other exception.
 """
@@ -31,7 +31,7 @@ class ArchiveRejected(KernelError):
         super().__init__(Errno.EINVAL, reason if readable else f"not a tar archive: {reason}")
 
 
-class Kind(Enum):
+class MemberKind(Enum):
     """The type of a member; the value is the letter in its header."""
 
     FILE = b"0"
@@ -51,7 +51,7 @@ class Member:
     """One member of an archive, without its content."""
 
     name: bytes
-    kind: Kind = Kind.FILE
+    kind: MemberKind = MemberKind.FILE
     mode: int = 0o644
     uid: int = 0
     gid: int = 0

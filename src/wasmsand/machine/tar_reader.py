@@ -21,13 +21,13 @@ from wasmsand.kernel.limits import (
     IO_CHUNK,
     PATH_MAX,
 )
-from wasmsand.machine.tar_format import BLOCK, OWN_KEYS, SECOND, ArchiveRejected, Kind, Member
+from wasmsand.machine.tar_format import BLOCK, OWN_KEYS, SECOND, ArchiveRejected, Member, MemberKind
 from wasmsand.machine.tar_source import Source
 
-_KINDS: Final = {kind.value: kind for kind in Kind if kind is not Kind.OTHER} | {
-    b"\0": Kind.FILE,
-    b"7": Kind.FILE,
-    b"S": Kind.FILE,
+_KINDS: Final = {kind.value: kind for kind in MemberKind if kind is not MemberKind.OTHER} | {
+    b"\0": MemberKind.FILE,
+    b"7": MemberKind.FILE,
+    b"S": MemberKind.FILE,
 }
 _PAX: Final = (b"x", b"X")
 _PAX_GLOBAL: Final = b"g"
@@ -75,7 +75,7 @@ class TarReader:
         member = self._member
         assert member is not None
         extents = [(0, member.size)] if member.extents is None else member.extents
-        if member.kind is not Kind.FILE:
+        if member.kind is not MemberKind.FILE:
             extents = []
         for offset, length in extents:
             end = offset + length
@@ -142,26 +142,26 @@ class TarReader:
     ) -> Member:
         """The member that a header and the records before it describe."""
         letter = block[156:157]
-        kind = _KINDS.get(letter, Kind.OTHER)
+        kind = _KINDS.get(letter, MemberKind.OTHER)
         name = records.get(_SPARSE + b"name") or records.get(b"path") or _name(block)
-        if kind is Kind.FILE and letter == b"\0" and name.endswith(b"/"):
-            kind = Kind.DIRECTORY  # as in v7 archives
+        if kind is MemberKind.FILE and letter == b"\0" and name.endswith(b"/"):
+            kind = MemberKind.DIRECTORY  # as in v7 archives
         size = _integer(records, b"size", size)
-        if kind not in (Kind.FILE, Kind.OTHER):
+        if kind not in (MemberKind.FILE, MemberKind.OTHER):
             size = 0
         self._left, self._padding = size, -size % BLOCK
         extents = None
         real_size = size
         if letter == b"S":
             extents, real_size = self._old_extents(block)
-        elif kind is Kind.FILE and any(key.startswith(_SPARSE) for key in records):
+        elif kind is MemberKind.FILE and any(key.startswith(_SPARSE) for key in records):
             extents, real_size = self._pax_extents(records, pairs)
         if extents is not None:
             _check_extents(extents, real_size, self._left)
-        if kind is Kind.FILE and real_size > FILE_SIZE_MAX:
+        if kind is MemberKind.FILE and real_size > FILE_SIZE_MAX:
             raise ArchiveRejected(f"file too large: {real_size} bytes")
         return Member(
-            name=_plain(name.rstrip(b"/") if kind is Kind.DIRECTORY else name),
+            name=_plain(name.rstrip(b"/") if kind is MemberKind.DIRECTORY else name),
             kind=kind,
             mode=_number(block[100:108]) & 0o7777,
             uid=_id(_integer(records, b"uid", _number(block[108:116]))),

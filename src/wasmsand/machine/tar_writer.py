@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from wasmsand.machine.tar_format import BLOCK, OWN_KEYS, SECOND, Kind, Member, padding
+from wasmsand.machine.tar_format import BLOCK, OWN_KEYS, SECOND, Member, MemberKind, padding
 
 _NAME_BYTES: Final = 100
 _SPARSE: Final = b"GNU.sparse."
@@ -24,7 +24,7 @@ def global_header(records: dict[bytes, bytes]) -> bytes:
 
 def stored_size(member: Member) -> int:
     """The size of the content after the header."""
-    if member.kind is not Kind.FILE:
+    if member.kind is not MemberKind.FILE:
         return 0
     if member.extents is None:
         return member.size
@@ -35,7 +35,7 @@ def header(member: Member) -> bytes:
     """Everything before a member's content."""
     records: list[tuple[bytes, bytes]] = []
     name = member.name or b"."
-    if member.kind is Kind.DIRECTORY:
+    if member.kind is MemberKind.DIRECTORY:
         name += b"/"
     size = stored_size(member)
     extents = b""

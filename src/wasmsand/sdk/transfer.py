@@ -16,7 +16,7 @@ from io import BufferedReader, BufferedWriter
 from pathlib import Path
 from typing import Final
 
-from wasmsand.machine.tar_format import END, SECOND, ArchiveRejected, Kind, Member, padding
+from wasmsand.machine.tar_format import END, SECOND, ArchiveRejected, Member, MemberKind, padding
 from wasmsand.machine.tar_reader import TarReader
 from wasmsand.machine.tar_source import PieceSource
 from wasmsand.machine.tar_writer import header
@@ -47,11 +47,11 @@ def _raise(error: OSError) -> None:
 
 def _packed(path: str, name: str) -> Iterator[bytes]:
     status = os.lstat(path)
-    kind, size, target = Kind.FILE, 0, ""
+    kind, size, target = MemberKind.FILE, 0, ""
     if stat.S_ISDIR(status.st_mode):
-        kind = Kind.DIRECTORY
+        kind = MemberKind.DIRECTORY
     elif stat.S_ISLNK(status.st_mode):
-        kind, target = Kind.SYMLINK, os.readlink(path)
+        kind, target = MemberKind.SYMLINK, os.readlink(path)
     elif stat.S_ISREG(status.st_mode):
         size = status.st_size
     else:
@@ -107,7 +107,7 @@ def unpack_file(pieces: Iterable[bytes], target: Path) -> None:
     reader = TarReader(PieceSource(pieces), _EXTENTS_MAX)
     try:
         member = next(iter(reader), None)
-        if member is None or member.kind is not Kind.FILE:
+        if member is None or member.kind is not MemberKind.FILE:
             raise ArchiveRejected("the archive contains no file", readable=True)
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("wb") as file:
@@ -132,14 +132,14 @@ class _Unpacking:
         if not parts:
             return
         match member.kind:
-            case Kind.DIRECTORY:
+            case MemberKind.DIRECTORY:
                 _directory(self._top, parts).chmod(member.mode & 0o777 | 0o700)
-            case Kind.FILE:
+            case MemberKind.FILE:
                 path = _directory(self._top, parts[:-1]) / parts[-1]
                 self._written.add(_write(path, member, reader))
-            case Kind.LINK if self._link(parts, _safe_parts(member.target)):
+            case MemberKind.LINK if self._link(parts, _safe_parts(member.target)):
                 pass
-            case Kind.SYMLINK if _stays_inside(_text(member.target), len(parts) - 1):
+            case MemberKind.SYMLINK if _stays_inside(_text(member.target), len(parts) - 1):
                 self._links.append((parts, _text(member.target)))
             case _:
                 self.left_out.append(_text(member.name))

@@ -13,7 +13,7 @@ from typing import Final
 
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.limits import NAME_MAX
-from wasmsand.kernel.process.process import Usage
+from wasmsand.kernel.process.process import ResourceUsage
 from wasmsand.kernel.process.signals import Signal, SignalInfo, TakenSignal
 from wasmsand.kernel.vfs import DirEntry, Stat, StatFs
 from wasmsand.kernel.vfs.model import device_major, device_minor
@@ -121,7 +121,7 @@ def pack_statfs(stat: StatFs) -> bytes:
     )
 
 
-def pack_rusage(usage: Usage) -> bytes:
+def pack_rusage(usage: ResourceUsage) -> bytes:
     """struct rusage with 32-bit times (the libc widens them)."""
     user, system = usage.user_ns // 1000, usage.system_ns // 1000
     return _RUSAGE.pack(

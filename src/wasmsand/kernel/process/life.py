@@ -24,7 +24,7 @@ from wasmsand.kernel.process.delivery import (
     post,
 )
 from wasmsand.kernel.process.groups import leave_terminal
-from wasmsand.kernel.process.process import Process, Usage
+from wasmsand.kernel.process.process import Process, ResourceUsage
 from wasmsand.kernel.process.room import require_room
 from wasmsand.kernel.process.signals import SA_NOCLDWAIT, SIG_IGN, Signal, SignalInfo
 from wasmsand.kernel.process.thread import ProcessState, Thread
@@ -196,7 +196,7 @@ class WaitResult:
     pid: int
     uid: int
     status: int
-    usage: Usage
+    usage: ResourceUsage
 
 
 def wait(kernel: Kernel, process: Process, which: int, options: int) -> WaitResult | None:

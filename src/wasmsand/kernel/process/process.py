@@ -31,7 +31,7 @@ class CpuTimer(NamedTuple):
     interval_ns: int
 
 
-class Usage:
+class ResourceUsage:
     """CPU time used, in nanoseconds, and peak memory."""
 
     __slots__ = ("max_memory", "system_ns", "user_ns")
@@ -41,7 +41,7 @@ class Usage:
         self.system_ns = 0
         self.max_memory = 0
 
-    def add(self, other: Usage) -> None:
+    def add(self, other: ResourceUsage) -> None:
         """Add the usage of a reaped child."""
         self.user_ns += other.user_ns
         self.system_ns += other.system_ns
@@ -151,8 +151,8 @@ class Process:
         """Bytes charged for `argv` and `environ`."""
         self.executable = b""
         self.start_ns = start_ns
-        self.usage = Usage()
-        self.children_usage = Usage()
+        self.usage = ResourceUsage()
+        self.children_usage = ResourceUsage()
         self.memory: MemoryAccount | None = None
         """The account of the program that it runs."""
         self.memory_bytes = 0

@@ -40,7 +40,7 @@ from wasmsand.kernel.vfs.layers import FrozenTree
 from wasmsand.kernel.vfs.model import NOW, ROOT, Credentials, DirEntry, FileTime, Stat, StatFs
 from wasmsand.kernel.vfs.mounts import Mount
 from wasmsand.kernel.vfs.namespace import Namespace
-from wasmsand.kernel.vfs.proc import FdInfo, ProcessInfo, ProcFs, ProcSource, SystemInfo
+from wasmsand.kernel.vfs.proc import FdInfo, ProcessFacts, ProcFs, ProcSource, SystemInfo
 from wasmsand.kernel.vfs.standard import standard_tree
 from wasmsand.kernel.vfs.tree import TreeFs
 
@@ -64,7 +64,7 @@ __all__ = [
     "Node",
     "ProcFs",
     "ProcSource",
-    "ProcessInfo",
+    "ProcessFacts",
     "Stat",
     "StatFs",
     "SymlinkInode",

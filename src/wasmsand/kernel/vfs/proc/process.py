@@ -1,12 +1,12 @@
 """The files of /proc/PID as text, in the formats that procps and coreutils parse.
 
-Owns one function per file, from `ProcessInfo` to bytes. Rules: field order and widths are Linux's;
+Owns one function per file, from `ProcessFacts` to bytes. Rules: field order and widths are Linux's;
 values that a WebAssembly process does not have (addresses, faults) are 0.
 """
 
 from __future__ import annotations
 
-from wasmsand.kernel.vfs.proc.source import FdInfo, ProcessInfo
+from wasmsand.kernel.vfs.proc.source import FdInfo, ProcessFacts
 
 PAGE = 4096
 TICK_NS = 10_000_000
@@ -42,7 +42,7 @@ _LIMITS = (
 )
 
 
-def stat(info: ProcessInfo) -> bytes:
+def stat(info: ProcessFacts) -> bytes:
     """One line of 52 fields; all but state and comm are numbers."""
     fields = [
         info.state,
@@ -82,13 +82,13 @@ def stat(info: ProcessInfo) -> bytes:
     return b"%d (%s) %s\n" % (info.pid, info.name, text)
 
 
-def statm(info: ProcessInfo) -> bytes:
+def statm(info: ProcessFacts) -> bytes:
     """Sizes in pages."""
     pages = info.memory_bytes // PAGE
     return b"%d %d 0 0 0 %d 0\n" % (pages, pages, pages)
 
 
-def status(info: ProcessInfo) -> bytes:
+def status(info: ProcessFacts) -> bytes:
     """The human-readable form."""
     kib = info.memory_bytes // 1024
     peak = max(info.memory_peak_bytes // 1024, kib)
@@ -155,57 +155,57 @@ def status(info: ProcessInfo) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def comm(info: ProcessInfo) -> bytes:
+def comm(info: ProcessFacts) -> bytes:
     """The name and a newline."""
     return info.name + b"\n"
 
 
-def cmdline(info: ProcessInfo) -> bytes:
+def cmdline(info: ProcessFacts) -> bytes:
     """The arguments, each terminated by NUL; empty for a zombie."""
     return b"".join(argument + b"\0" for argument in info.cmdline)
 
 
-def environ(info: ProcessInfo) -> bytes:
+def environ(info: ProcessFacts) -> bytes:
     """The environment at exec, each variable terminated by NUL."""
     return b"".join(variable + b"\0" for variable in info.environ)
 
 
-def cgroup(info: ProcessInfo) -> bytes:
+def cgroup(info: ProcessFacts) -> bytes:
     """The only control group."""
     return b"0::/\n"
 
 
-def children(info: ProcessInfo) -> bytes:
+def children(info: ProcessFacts) -> bytes:
     """The children's pids, each followed by a space."""
     return b"".join(b"%d " % pid for pid in info.children)
 
 
-def loginuid(info: ProcessInfo) -> bytes:
+def loginuid(info: ProcessFacts) -> bytes:
     """Unset: nobody has logged in."""
     return b"4294967295"
 
 
-def oom_score(info: ProcessInfo) -> bytes:
+def oom_score(info: ProcessFacts) -> bytes:
     """The process's share of the memory limit: the OOM killer ends the largest process first."""
     return b"%d\n" % (info.memory_share * 1000)
 
 
-def oom_score_adj(info: ProcessInfo) -> bytes:
+def oom_score_adj(info: ProcessFacts) -> bytes:
     """Always 0: no process is preferred."""
     return b"0\n"
 
 
-def schedstat(info: ProcessInfo) -> bytes:
+def schedstat(info: ProcessFacts) -> bytes:
     """CPU time in nanoseconds. The time spent waiting for a processor is not known."""
     return b"%d 0 0\n" % (info.user_time_ns + info.system_time_ns)
 
 
-def wchan(info: ProcessInfo) -> bytes:
+def wchan(info: ProcessFacts) -> bytes:
     """Always 0: kernel wait channels are not shown."""
     return b"0"
 
 
-def limits(info: ProcessInfo) -> bytes:
+def limits(info: ProcessFacts) -> bytes:
     """The table of resource limits."""
     lines = [f"{'Limit':<25} {'Soft Limit':<20} {'Hard Limit':<20} {'Units':<10}"]
     for label, number, unit in _LIMITS:
@@ -217,7 +217,7 @@ def limits(info: ProcessInfo) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def maps(info: ProcessInfo) -> bytes:
+def maps(info: ProcessFacts) -> bytes:
     """One mapping: the linear memory."""
     return b"00000000-%08x rw-p 00000000 00:00 0 \n" % info.memory_bytes
 

@@ -30,7 +30,7 @@ class FdInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessInfo:
+class ProcessFacts:
     """One process as /proc shows it."""
 
     pid: int
@@ -118,10 +118,10 @@ class ProcSource(Protocol):
     def pids(self) -> Sequence[int]:
         """All pids in ascending order, including zombies."""
 
-    def process_info(self, pid: int) -> ProcessInfo | None:
+    def process_info(self, pid: int) -> ProcessFacts | None:
         """One process, or None."""
 
-    def thread_info(self, tid: int) -> ProcessInfo | None:
+    def thread_info(self, tid: int) -> ProcessFacts | None:
         """One thread, or None. The only thread of a process has the process's record."""
 
     def fds(self, pid: int) -> Sequence[int]:

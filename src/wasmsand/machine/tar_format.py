@@ -1,8 +1,8 @@
 """Tar archives: the description of a member, and the error for bad archives.
 
-Owns `Member`, `MemberKind` and `ArchiveRejected`, which reader and writer share. Rules: names and link
-targets are bytes, as in file systems; times are in nanoseconds; every defect of an archive raises
-`ArchiveRejected` and no other exception.
+Owns `Member`, `MemberKind` and `ArchiveRejected`, which reader and writer share. Rules: names and
+link targets are bytes, as in file systems; times are in nanoseconds; every defect of an archive
+raises `ArchiveRejected` and no other exception.
 """
 
 from __future__ import annotations

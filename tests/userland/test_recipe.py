@@ -63,12 +63,22 @@ def test_program_recipe_is_read_whole(world: World) -> None:
     assert recipe.origin.startswith("tool 2.1 (Debian source package tool, ")
 
 
+def test_source_of_a_python_project_needs_no_suites(world: World) -> None:
+    text = PROGRAM.replace('package = "tool"\nsuites = ["trixie", "sid"]', 'pypi = "Tool.Kit"')
+    recipe = load_recipe(write(world, text), world.root)
+    assert (recipe.source.pypi, recipe.source.package) == ("Tool.Kit", "")
+    assert recipe.origin.startswith("tool 2.1 (PyPI project Tool.Kit, tool_2.1.orig.tar.xz, ")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
         ('licence = "GPL-3.0-or-later"\n', "", "licence is missing"),
         ('sha256 = "{sha256}"\n', "", "source.sha256 is missing"),
         ("{sha256}", "abc", "source.sha256 cannot be 'abc'"),
+        ('suites = ["trixie", "sid"]', "suites = []", "source.suites must name at least one"),
+        ('suites = ["trixie", "sid"]', 'pypi = "tool"', "source.package is not a field"),
+        ('package = "tool"\nsuites = ["trixie", "sid"]', 'pypi = "-"', "source.pypi cannot be '-'"),
         ('make = ["src/tool"]', 'makes = ["src/tool"]', "build.makes is not a field"),
         ('make = ["src/tool"]', 'make = "src/tool"', "build.make must be a list"),
         ('system = "autotools"', 'system = "meson"', "build.system must be one of"),

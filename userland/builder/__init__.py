@@ -7,7 +7,8 @@ The layout, from the top down:
     build        one recipe: fetch, unpack, configure, make, finish, store
     finish       what happens to a linked module before it may be used
     image        the directory of programs that a wheel carries
-    sources, debian, wasm_opt, toolchain      what is fetched, and by which tool
+    sources, debian, python_index             where sources are fetched from
+    wasm_opt, toolchain                       the tools, and where they come from
     recipe, keys, cache                       what is built, its name, where it is kept
     commands, jobserver, progress, errors     how steps run and what is told about them
 

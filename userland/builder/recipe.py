@@ -22,23 +22,31 @@ Optimise = Literal["none", "O1", "O2", "O3", "Os"]
 _T = TypeVar("_T")
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9+._-]*")
+_PROJECT = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
 class Source:
-    """One upstream tarball of a Debian source package."""
+    """One upstream tarball: of a Debian source package, or of a project on PyPI."""
 
     package: str
-    """The Debian source package."""
+    """The Debian source package; empty for a file of PyPI."""
     suites: tuple[str, ...]
     """Where this version was seen, the most stable first; for messages and look-up."""
     file: str
-    """The name of the upstream tarball in the archive's pool."""
+    """The tarball's name in the archive's pool or on the project's page."""
     sha256: str
     upstream: tuple[str, ...] = ()
     """Addresses of the same file upstream, for when the archive has dropped it. In a recipe
     they stand on one line, which does not count to its key."""
+    pypi: str = ""
+    """The project on PyPI; empty for a Debian source package."""
+
+    @property
+    def origin(self) -> str:
+        """Where the file comes from, in words."""
+        return f"PyPI project {self.pypi}" if self.pypi else f"Debian source package {self.package}"
 
 
 @dataclass(frozen=True)
@@ -146,7 +154,7 @@ class Recipe:
     def origin(self) -> str:
         """One line that says where the source came from, for the manifest."""
         return (
-            f"{self.name} {self.version} (Debian source package {self.source.package}, "
+            f"{self.name} {self.version} ({self.source.origin}, "
             f"{self.source.file}, sha256 {self.source.sha256})"
         )
 
@@ -270,14 +278,16 @@ def load_recipe(folder: Path, root: Path) -> Recipe:
 
 
 def _source(table: _Table) -> Source:
+    from_pypi = table.has("pypi")
     source = Source(
-        package=table.text("package", _NAME),
-        suites=table.strings("suites"),
+        package="" if from_pypi else table.text("package", _NAME),
+        suites=() if from_pypi else table.strings("suites"),
         file=table.text("file", re.compile(r"[A-Za-z0-9][A-Za-z0-9+._~-]*")),
         sha256=table.text("sha256", _SHA256),
         upstream=table.strings("upstream", ()),
+        pypi=table.text("pypi", _PROJECT) if from_pypi else "",
     )
-    if not source.suites:
+    if not (source.suites or from_pypi):
         raise table.fail("suites", "must name at least one suite")
     if not all(re.fullmatch(r"https://[!-~]+", address) for address in source.upstream):
         raise table.fail("upstream", "must be addresses that begin with https://")

@@ -28,7 +28,7 @@ from userland.builder.jobserver import JobServer
 from userland.builder.keys import recipe_keys
 from userland.builder.preinitialise import store_programs
 from userland.builder.progress import Progress, progress_on, seconds_text
-from userland.builder.recipe import Recipe, load_recipes, with_dependencies
+from userland.builder.recipe import Recipe, built_by_default, load_recipes, with_dependencies
 from userland.builder.schedule import build_recipes
 from userland.builder.target import FILES, Target
 from userland.builder.target_native import NativeTarget
@@ -43,7 +43,8 @@ IMAGE = ROOT / "src/wasmsand/_image"
 _DESCRIPTION = """\
 Build the user space from source: real GNU programs, compiled to WebAssembly.
 
-Without NAME every recipe is built. Toolchain and sources are fetched at the first
+Without NAME every recipe is built but those of the stage "packages", which take long:
+`make packages` builds them. Toolchain and sources are fetched at the first
 build, pinned by version and hash. Results are kept in a cache by the content of all
 that they are made of, so a second build takes no time, in any clone of the repository.
 """
@@ -131,7 +132,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with _stoppable():
             recipes = load_recipes(RECIPES, ROOT)
-            chosen = with_dependencies(options.names or recipes, recipes)
+            usual = built_by_default(recipes)
+            names = options.names or (recipes if options.list else usual)
+            chosen = with_dependencies(names, recipes)
             cache = Cache(default_root())
             if options.list:
                 _list(console, chosen, recipes, cache, commands)
@@ -139,7 +142,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 _clean(console, cache, options.names, options.downloads, options.image)
             else:
                 cache.prepare()
-                again = frozenset(options.names or recipes) if options.rebuild else frozenset()
+                again = frozenset(names) if options.rebuild else frozenset()
                 _build(console, chosen, recipes, again, cache, commands, options)
     except KeyboardInterrupt:
         commands.stop()
@@ -204,7 +207,12 @@ def _build(
             ensure_needs(missing, commands, not options.no_install, say)
             entries |= _make(chosen, keys, again, cache, commands, target, progress, options.jobs)
         if not options.native:
-            built = [(recipes[name], entry) for name, entry in entries.items() if entry is not None]
+            installed = built_by_default(recipes).keys() | chosen.keys()
+            built = [
+                (recipes[name], entry)
+                for name, entry in entries.items()
+                if entry is not None and name in installed
+            ]
             _install(options.image, built, cache, progress)
     if options.native:
         for name in chosen:

@@ -3,9 +3,8 @@
 
     package_build.py SOURCE_DIR SYSROOT
 
-The `script` of a recipe for such a package. It leaves in the source tree `stage/package`, the
-directory that goes into the image (Python files with their compiled form, metadata as pip writes
-it), and in SYSROOT what other recipes need:
+The `script` of a recipe for such a package. It leaves in the source tree `stage/package`, which
+goes into the image (see `package_files`), and in SYSROOT what other recipes need:
 
     lib/modules/MODULE.o     extension modules, isolated (see `extension_modules`)
     include/                 headers, if the recipe names a directory of them
@@ -17,9 +16,8 @@ Read from the environment, besides what every step of a build sees:
     MESON_OPTIONS            further options of `meson setup`
     MESON                    the program in the source tree to use instead of the recipe `meson`
 
-Rules: only programs of recipes run (the recipe `build-python` and tools for it), never those of a
-Python that happens to be installed; no path of the machine gets into the output; tests of the
-package are left out.
+Rules: a package is built as its own build system has it, for a machine that is another; what is
+asked to become a shared object becomes an isolated one.
 """
 
 from __future__ import annotations
@@ -29,21 +27,23 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from userland.builder.errors import BuildError  # noqa: E402  # found by the line above
-from userland.builder.extension_modules import link_module, take_modules  # noqa: E402
+from userland.builder.errors import BuildError
+from userland.builder.extension_modules import link_module, take_modules
+from userland.builder.package_files import (
+    Surroundings,
+    finish_package,
+    run,
+    surroundings,
+)
 
 LINKER = "wasm-ld-22"
 PYTHON = "python3.14"
 _SITE = "/site"
-_TESTS = ("tests", "test", "__pycache__", "conftest.py")
 _DRIVER = """\
 #!/bin/sh
 # Written by package_build.py.
@@ -79,63 +79,12 @@ cpp_link_args = {link_args}
 """
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """Where the build finds what other recipes have made."""
-
-    tree: Path
-    sysroot: Path
-    roots: tuple[Path, ...]
-
-    def holding(self, path: str) -> Path | None:
-        """The first directory of a recipe that has this path."""
-        return next((root for root in self.roots if (root / path).exists()), None)
-
-    def needed(self, path: str, recipe: str) -> Path:
-        root = self.holding(path)
-        if root is None:
-            raise BuildError(f"the recipe does not depend on {recipe}, which has {path}")
-        return root / path
-
-    @property
-    def python(self) -> Path:
-        return self.needed("bin/python3", "build-python")
-
-    @property
-    def tools(self) -> list[Path]:
-        return [root / "lib/tools" for root in self.roots if (root / "lib/tools").is_dir()]
-
-    def tool(self, name: str, recipe: str) -> Path:
-        for folder in self.tools:
-            if (folder / name).exists():
-                return folder / name
-        raise BuildError(f"the recipe does not depend on {recipe}")
-
-    @property
-    def work(self) -> Path:
-        return self.tree / "wasmsand-build"
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """For everything that runs: no Python of the machine is found by its name."""
-        return {
-            **{name: os.environ[name] for name in ("HOME", "LC_ALL", "TZ", "SOURCE_DATE_EPOCH")},
-            "PATH": f"{self.work / 'bin'}:{os.environ['PATH']}",
-            "PYTHONPATH": ":".join(map(str, self.tools)),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONHASHSEED": "0",
-            "PYTHONNOUSERSITE": "1",
-        }
-
-
 def main() -> int:
-    tree, sysroot = (Path(argument).resolve() for argument in sys.argv[1:3])
-    links = [flag[2:] for flag in os.environ["LDFLAGS"].split() if flag.startswith("-L")]
-    around = Surroundings(tree, sysroot, tuple(Path(link).parent for link in links))
+    around = surroundings()
     try:
         write_drivers(around)
         site = build_with_meson(around)
-        names = take_modules(site, sysroot / "lib/modules")
+        names = take_modules(site, around.sysroot / "lib/modules")
         print(f"{len(names)} extension modules: {' '.join(names)}")
         keep_for_builds(around, site)
         finish_package(around, site)
@@ -190,11 +139,11 @@ def build_with_meson(around: Surroundings) -> Path:
     cross = around.work / "cross.ini"
     cross.write_text(_cross_file(around))
     setup = ["setup", str(build), str(around.tree), "--prefix=/usr", f"--cross-file={cross}"]
-    _run([*meson, *setup, *options], around)
-    _run([*meson, "compile", "-C", str(build), "-j", os.environ.get("JOBS", "1")], around)
+    run([*meson, *setup, *options], around)
+    run([*meson, "compile", "-C", str(build), "-j", os.environ.get("JOBS", "1")], around)
     stage = around.work / "stage"
     install = ["install", "-C", str(build), "--no-rebuild", f"--destdir={stage}"]
-    _run([*meson, *install, "--tags=runtime,python-runtime,devel"], around)
+    run([*meson, *install, "--tags=runtime,python-runtime,devel"], around)
     return stage / _SITE[1:]
 
 
@@ -228,78 +177,6 @@ def keep_for_builds(around: Surroundings, site: Path) -> None:
         shutil.copytree(stand_in, tools, dirs_exist_ok=True)
     if headers := os.environ.get("PACKAGE_HEADERS"):
         shutil.copytree(site / headers, around.sysroot / "include", dirs_exist_ok=True)
-
-
-def finish_package(around: Surroundings, site: Path) -> None:
-    """Make `stage/package` of what was installed."""
-    for path in [path for path in site.rglob("*") if path.name in _TESTS]:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    for path in [path for path in site.rglob("*") if path.suffix in (".a", ".pxd", ".pyi")]:
-        path.unlink()
-    _forget_paths(around, site)
-    write_metadata(around.tree, site)
-    place = f"/usr/lib/python/{Path(os.environ['RECIPE']).name}"
-    _run([str(around.python), "-S", "-c", _COMPILE, str(site), place], around)
-    target = around.tree / "stage/package"
-    target.parent.mkdir(exist_ok=True)
-    site.rename(target)
-
-
-_COMPILE = """
-import py_compile, sys
-from pathlib import Path
-root, place = Path(sys.argv[1]), Path(sys.argv[2])
-for source in sorted(root.rglob("*.py")):
-    py_compile.compile(str(source), dfile=str(place / source.relative_to(root)), doraise=True,
-        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
-"""
-
-
-def _forget_paths(around: Surroundings, site: Path) -> None:
-    """Some packages note how they were built. Keep that, without the paths of this machine."""
-    secrets = {
-        str(around.work): "/usr/src/build",
-        str(around.tree): "/usr/src",
-        **{str(root): "/usr" for root in around.roots},
-        str(Path(os.environ["CC"]).parent.parent): "/usr",
-        str(ROOT): "/usr/src/wasmsand",
-    }
-    for file in _text_files(site):
-        text = file.read_text(encoding="utf-8", errors="surrogateescape")
-        if any(path in text for path in secrets):
-            for path, name in secrets.items():
-                text = text.replace(path, name)
-            file.write_text(text, encoding="utf-8", errors="surrogateescape")
-
-
-def _text_files(site: Path) -> Iterator[Path]:
-    for file in site.rglob("*"):
-        if file.suffix in (".py", ".txt", ".json", ".toml", ".ini", ".pc", ".h") and file.is_file():
-            yield file
-
-
-def write_metadata(tree: Path, site: Path) -> None:
-    """The directory by which pip and importlib.metadata know an installed package."""
-    text = (tree / "PKG-INFO").read_text(encoding="utf-8")
-    fields = dict(
-        line.split(": ", 1) for line in text.split("\n\n")[0].splitlines() if ": " in line
-    )
-    name = fields["Name"].replace("-", "_").replace(".", "_").lower()
-    info = site / f"{name}-{fields['Version']}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(text, encoding="utf-8")
-    (info / "INSTALLER").write_text("wasmsand\n")
-    (info / "WHEEL").write_text(
-        "Wheel-Version: 1.0\nGenerator: wasmsand\nRoot-Is-Purelib: false\nTag: cp314-cp314-any\n"
-    )
-    files = sorted(path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file())
-    record = f"{info.name}/RECORD"
-    (info / "RECORD").write_text("".join(f"{file},,\n" for file in [*files, record]))
-
-
-def _run(argv: list[str], around: Surroundings) -> None:
-    sys.stdout.flush()
-    subprocess.run(argv, cwd=around.tree, env=around.environment, check=True)
 
 
 if __name__ == "__main__":

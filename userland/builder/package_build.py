@@ -58,7 +58,6 @@ cpp = '{folder}/c++'
 ar = '{ar}'
 strip = 'true'
 pkg-config = 'false'
-cython = ['{python}', '{cython}', '-3']
 python = '{python}'
 
 [host_machine]
@@ -97,14 +96,20 @@ def main() -> int:
 
 
 def write_drivers(around: Surroundings) -> None:
-    """The compilers, and the only Python that is found by its name."""
+    """The compilers, and the only Python and Cython that are found by their names."""
     programs = around.work / "bin"
     programs.mkdir(parents=True)
     for name in ("python", "python3", PYTHON):
         (programs / name).symlink_to(around.python)
+    cython = programs / "cython"
+    cython.write_text(
+        f'#!/bin/sh\nexec {around.python} {around.tool("cython.py", "cython")} "$@"\n'
+    )
+    cython.chmod(0o755)
     headers = around.needed(f"include/{PYTHON}", "python")
     link = [sys.executable, __file__, "--link-module", str(around.tree)]
-    flags = [f"-I{headers}", "-D__linux__=1"]
+    # Packages have headers of the same names as Python's, and their own come first.
+    flags = [f"-isystem{headers}", "-D__linux__=1"]
     cxx_headers = around.holding("include/c++/v1")
     cxx = ["-nostdinc++", "-fwasm-exceptions", f"-I{cxx_headers}/include/c++/v1"]
     for name, own, libraries in (
@@ -158,7 +163,6 @@ def _cross_file(around: Surroundings) -> str:
         folder=around.work,
         ar=os.environ["AR"],
         python=around.python,
-        cython=around.tool("cython.py", "cython"),
         properties=properties,
         c_args=c_args,
         link_args=os.environ["LDFLAGS"].split(),

@@ -14,10 +14,12 @@ done
 ../configure -q CC=clang-22 OPT='-DNDEBUG -O2' MODULE_BUILDTYPE=static --disable-shared \
 	--disable-test-modules --without-ensurepip --without-remote-debug $disabled
 make -s -j "${JOBS:-1}" python
+rm -f pybuilddir.txt
+make -s pybuilddir.txt
 cp python "$2/bin/python3"
 cp -R ../Lib "$2/lib/python3.14"
 mkdir "$2/lib/python3.14/lib-dynload"
-cp "$(cat pybuilddir.txt 2>/dev/null || make -s pybuilddir.txt && cat pybuilddir.txt)"/_sysconfig* "$2/lib/python3.14"
+cp "$(cat pybuilddir.txt)"/_sysconfig* "$2/lib/python3.14"
 cd "$2/lib/python3.14"
 rm -rf test idlelib tkinter turtledemo ensurepip site-packages
 "$2/bin/python3" -c 'import math, select, subprocess, json, hashlib, multiprocessing'

@@ -13,15 +13,16 @@ headers=$2/include/c++/v1
 mkdir -p "$headers" "$2/lib" "$objects"
 cp -R "$lib/libcxx/include/." "$headers"
 cp "$lib/libcxxabi/include/"*.h "$RECIPE/__config_site" "$headers"
-cp "$headers/__assertion_handler" "$objects" 2>/dev/null || true
+# Zig gives the configuration on the command line, and has left its header out.
+sed -i '1i #include <__config_site>' "$headers/__config" "$headers"/__configuration/*.h
 
-flags="$CFLAGS -fwasm-exceptions -DNDEBUG -D_GNU_SOURCE -D__linux__=1 -Wno-everything"
+flags="$CFLAGS -fwasm-exceptions -DNDEBUG -D_GNU_SOURCE -Wno-everything"
 cxx="$flags -x c++ -std=c++23 -nostdinc++ -fvisibility-inlines-hidden -I$headers -I$lib/libcxx/src"
 cxx="$cxx -I$lib/libcxx/libc -D_LIBCPP_BUILDING_LIBRARY -DLIBCXX_BUILDING_LIBCXXABI"
 cxx="$cxx -D_LIBCPP_REMOVE_TRANSITIVE_INCLUDES"
 abi="$flags -x c++ -std=c++23 -nostdinc++ -I$headers -I$lib/libcxxabi/src -I$lib/libcxx/src"
 abi="$abi -I$lib/libunwind/include -D_LIBCXXABI_BUILDING_LIBRARY -D_LIBCPP_BUILDING_LIBRARY"
-unwind="$flags -I$lib/libunwind/include -D__WASM_EXCEPTIONS__ -std=c11"
+unwind="$flags -I$lib/libunwind/include -D__WASM_EXCEPTIONS__ -D_LIBUNWIND_HIDE_SYMBOLS -std=c11"
 
 # One line for each object: its name, its source, its flags.
 list() {

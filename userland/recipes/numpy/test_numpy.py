@@ -43,7 +43,7 @@ def test_errors_and_warnings_are_raised(full_python: Run) -> None:
 import warnings
 import numpy as np
 warnings.simplefilter("error")
-for action in (lambda: np.linalg.inv(np.zeros((2, 2))), lambda: np.array([1.0]) / 0):
+for action in (lambda: np.linalg.inv(np.zeros((2, 2))), lambda: np.array([1]) // 0):
     try:
         action()
     except Exception as error:
@@ -52,7 +52,7 @@ for action in (lambda: np.linalg.inv(np.zeros((2, 2))), lambda: np.array([1.0]) 
     )
     assert printed.splitlines() == [
         "LinAlgError Singular matrix",
-        "RuntimeWarning divide by zero encountered in divide",
+        "RuntimeWarning divide by zero encountered in floor_divide",
     ]
 
 

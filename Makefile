@@ -12,20 +12,20 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 EXTRAS := $(VENV)/installed-extras
 
-# Directories that are ours to check; those of them that exist.
-TYPED := $(wildcard src tools bench userland conformance fuzz tests)
+# Our own directories that mypy checks, if they exist.
+TYPED := $(wildcard src scripts bench userland conformance fuzz tests)
 PYTEST := $(BIN)/python -m pytest
-# The recipes of a first impression; the others take longer to build.
+# The recipes that `make demo` builds; the others take longer.
 DEMO := bash coreutils grep sed gawk findutils diffutils
-# Give more to pytest: make test ARGS='-k fork -x'
+# Further arguments for pytest: make test ARGS='-k fork -x'
 ARGS ?=
-# How long `make fuzz` attacks, and how long `make test` does, in seconds for all targets.
+# Seconds of fuzzing for all targets together: in `make fuzz`, and in `make test`.
 SECONDS_ ?= 600
 TEST_SECONDS := 60
 # Hundreds of tests watch processes, clocks and terminals of a machine that others use too. A
-# failure counts if the test fails again with nothing beside it; both are printed. A test that
-# passes only then is listed in build/flaky-tests.md, and is to be mended.
-ONCE_MORE := make: some tests failed (above); these run once more, one at a time
+# failure counts only if the test fails again when it runs alone; both failures are printed.
+# build/flaky-tests.md lists the tests that passed only at the second try. They must be fixed.
+ONCE_MORE := make: some tests failed (above); they run once more, one at a time
 
 help:
 	@echo 'wasmsand: a computer for AI agents in a Python package'
@@ -35,23 +35,23 @@ help:
 	@echo
 	@echo '  make check         ruff, mypy --strict, import layers, unit tests: under a minute, no build'
 	@echo '  make build         build the whole user space from source; cached'
-	@echo '  make packages      build the second stage too: Python with numpy, pandas and others; takes long'
-	@echo '  make bench         all timings, WebAssembly and native side by side'
-	@echo "  make conformance   the programs' own test suites, in the sandbox and natively"
-	@echo '  make fuzz          attack every interface for SECONDS_=600 seconds; ARGS names targets'
-	@echo '  make docs          the documentation site in build/site; fails on a broken link'
-	@echo '  make wheel         dist/*.whl with the built user space inside: installs without a compiler'
-	@echo '  make clean         remove what was made here (not the build cache: wasmsand build --clean)'
+	@echo '  make packages      build the second stage too: Python with numpy and pandas; takes long'
+	@echo '  make bench         measure all timings, WebAssembly and native side by side'
+	@echo "  make conformance   run the programs' own test suites, in the sandbox and natively"
+	@echo '  make fuzz          fuzz every interface for SECONDS_=600 seconds; ARGS names targets'
+	@echo '  make docs          build the documentation site in build/site; fail on a broken link'
+	@echo '  make wheel         build dist/*.whl with the built user space inside; it installs without a compiler'
+	@echo '  make clean         remove generated files (not the build cache: wasmsand build --clean)'
 	@echo
 	@echo 'Then: .venv/bin/wasmsand --help'
 
-$(STAMP): pyproject.toml tools/make_venv
-	@tools/make_venv "$(PYTHON)" "$(VENV)"
+$(STAMP): pyproject.toml scripts/make_venv
+	@scripts/make_venv "$(PYTHON)" "$(VENV)"
 	@touch $@
 
-# What only tests and the site need, beyond a first impression: agent frameworks, mkdocs.
+# Packages that only tests and the site need: agent frameworks, mkdocs.
 $(EXTRAS): $(STAMP)
-	@echo 'make: installing the agent frameworks that have adapters, and what makes the site'
+	@echo 'make: installing the supported agent frameworks, and mkdocs for the site'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[adapters,docs]'
 	@touch $@
 
@@ -71,8 +71,9 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(TYPED)
-	$(BIN)/python tools/check_layers.py
-	$(BIN)/python tools/make_async.py --check
+	$(BIN)/python scripts/check_layers.py
+	$(BIN)/python scripts/make_async.py --check
+	$(BIN)/python scripts/option_table.py --check
 
 check: lint
 	$(PYTEST) -q -n auto -m 'not userland' $(ARGS)
@@ -104,4 +105,4 @@ wheel: build
 
 clean:
 	rm -rf $(VENV) dist build src/wasmsand/_image .mypy_cache .pytest_cache .ruff_cache
-	find src tests tools bench userland conformance fuzz -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests scripts bench userland conformance fuzz -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,9 +1,9 @@
-"""The cost of calls, by both guest ABIs: `python -m bench.calls`.
+"""The cost of a call in each guest ABI: `python -m bench.calls`.
 
-The same small programs, in WebAssembly text, once as guests of the Linux ABI and once of
-WASI preview 1. Rules: the cost of one call is the difference between 2N calls and N, so
-that starting the program cancels out; time is CPU time of this whole process, which other
-load of the machine hardly changes; both ABIs take turns, and the table shows medians.
+Each small program exists twice, in WebAssembly text: as a guest of the Linux ABI and as a guest
+of WASI preview 1. Rules: the cost of one call is the difference between 2N calls and N, so that
+the program's start cancels out; times are CPU time of this whole process, which other load on the
+machine hardly changes; both ABIs take turns, and the table shows medians.
 """
 
 from __future__ import annotations
@@ -22,14 +22,23 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.report import duration
+from wasmsand.abi.linux.numbers import CallNumber
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.files.opening import open_path
 from wasmsand.kernel.flags import O_CREAT, O_RDONLY, O_TRUNC, O_WRONLY
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.vfs import ImageBuilder, standard_tree
-from wasmsand.machine import Machine, MachineOptions
+from wasmsand.machine import CommandRequest, Machine, MachineOptions
 
+_NUMBERS = {
+    "yield": CallNumber.SCHED_YIELD,
+    "time": CallNumber.CLOCK_GETTIME64,
+    "write": CallNumber.WRITE,
+    "read": CallNumber.READ,
+    "open": CallNumber.OPENAT,
+    "close": CallNumber.CLOSE,
+}
 _TURNS = 20_000
 _COPIED_BYTES = 64 << 20
 _BUFFER, _BUFFER_BYTES = 131072, 65536
@@ -37,8 +46,7 @@ _PATH, _VECTOR, _RESULT = 1024, 1040, 1056
 
 
 def _linux(name: str, *words: int | str) -> str:
-    numbers = {"yield": 124, "time": 403, "write": 64, "read": 63, "open": 56, "close": 57}
-    padded = [numbers[name], *words, *[0] * (6 - len(words))]
+    padded = [_NUMBERS[name], *words, *[0] * (6 - len(words))]
     texts = [word if isinstance(word, str) else f"(i32.const {word})" for word in padded]
     return f"(call $syscall {' '.join(texts)})"
 
@@ -105,7 +113,7 @@ CALLS: dict[str, tuple[str, str]] = {
     ),
     "open and close a file": (_LINUX_OPEN, _WASI_OPEN),
 }
-"""What is measured: the call by the Linux ABI, and by WASI."""
+"""Each call as statements for the Linux ABI and for WASI."""
 
 
 def _repeated(body: str, turns: int) -> str:
@@ -131,7 +139,7 @@ def _wasi_copy(size: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: what it says of each ABI, and how many times more WASI costs."""
+    """One line of the table: the figure of each ABI, and WASI's cost divided by Linux's."""
 
     name: str
     linux: str
@@ -140,7 +148,7 @@ class Row:
 
 
 class Bench:
-    """A machine with the programs that are measured."""
+    """A machine with the programs to measure."""
 
     def __init__(self, cache: Path) -> None:
         self._programs: dict[str, bytes] = {}
@@ -154,7 +162,7 @@ class Bench:
         self._builder.add_file(b"/usr/bin/" + name.encode(), wat_to_wasm(wat), 0o755)
 
     def seconds(self, name: str, source: str, target: str) -> float:
-        """CPU time of one run with these files as standard input and output."""
+        """CPU seconds of one run, with these files as standard input and output."""
         if self._machine is None:
             limits = Limits(fs_limit_bytes=1 << 30)
             self._machine = Machine(
@@ -165,18 +173,19 @@ class Bench:
 
 
 def run_between(machine: Machine, name: str, source: str, target: str) -> float:
-    """CPU time of a program whose standard files are these."""
+    """CPU seconds of a program that runs with these standard files."""
     ended = threading.Event()
     with machine.lock:
         opener = machine.kernel.new_process(machine.identity, machine.kernel.namespace.root, ())
         root = machine.kernel.namespace.root
-        given = open_path(machine.kernel, opener, root, source.encode(), O_RDONLY, 0)
+        given = open_path(machine.kernel, opener.first_thread, root, source.encode(), O_RDONLY, 0)
         flags = O_WRONLY | O_CREAT | O_TRUNC
-        taken = open_path(machine.kernel, opener, root, target.encode(), flags, 0o644)
+        taken = open_path(machine.kernel, opener.first_thread, root, target.encode(), flags, 0o644)
         machine.kernel.exit(opener, 0)
     before = time.process_time()
     files = {0: given, 1: taken, 2: taken}
-    machine.start_process((name.encode(),), (), b"/tmp", files, ended.set)
+    request = CommandRequest((name,), {}, "/tmp")
+    machine.make_process(request, files, ended.set).run_on_pool()
     ended.wait()
     return time.process_time() - before
 
@@ -198,7 +207,7 @@ def measure(rounds: int, say: Callable[[str], None]) -> list[Row]:
             say(name)
             rows.append(_call_row(bench, name, number, rounds))
         for size in (4096, _BUFFER_BYTES):
-            say(f"copy by {size} bytes")
+            say(f"copy {size} bytes at a time")
             rows.append(_copy_row(bench, size, rounds))
         return rows
 
@@ -207,7 +216,7 @@ def _call_row(bench: Bench, name: str, number: int, rounds: int) -> Row:
     source, target = "/dev/zero", "/dev/null"
     times: dict[str, list[float]] = {"l": [], "w": []}
     for abi in times:
-        bench.seconds(f"{abi}{number}-1", source, target)  # compiled and warm
+        bench.seconds(f"{abi}{number}-1", source, target)  # compile and warm up
     for _ in range(rounds):
         for abi, found in times.items():
             once = bench.seconds(f"{abi}{number}-1", source, target)
@@ -223,7 +232,7 @@ def _copy_row(bench: Bench, size: int, rounds: int) -> Row:
         for abi, found in times.items():
             found.append(bench.seconds(f"{abi}-copy-{size}", "/tmp/bulk", "/tmp/copied"))
     linux, wasi = (statistics.median(found) for found in times.values())
-    name = f"copy a file by {size // 1024} KiB"
+    name = f"copy a file, {size // 1024} KiB at a time"
     return Row(name, _rate(linux), _rate(wasi), wasi / linux)
 
 

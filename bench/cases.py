@@ -1,6 +1,6 @@
-"""What is measured.
+"""The cases: what the benchmark measures.
 
-Rules: a cost inside the shell (a fork, a loop's turn) is the difference between a
+Rules: a cost inside the shell (a fork, one turn of a loop) is the difference between a
 script with 2N repetitions and one with N, so that starting bash cancels out; the
 measured script is the same on both sides.
 """
@@ -28,17 +28,17 @@ class Case(Protocol):
 
     @property
     def name(self) -> str:
-        """What is measured, as the table shows it."""
+        """The name that the table shows."""
 
     @property
     def rounds(self) -> int:
         """How often each side is measured."""
 
     def prepare(self, side: Side) -> None:
-        """Put the files in place, untimed."""
+        """Write the files that the case needs; not timed."""
 
     def measure(self, side: Side) -> float | None:
-        """Seconds on this side; None if it has no counterpart there."""
+        """Seconds on this side; None if the case does not exist there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Creation:
 
 @dataclass(frozen=True, slots=True)
 class WholeCommand:
-    """A command from the call to its collected output, bash's start included."""
+    """A whole command: from the call until its output is collected, with the start of bash."""
 
     name: str
     script: str
@@ -80,7 +80,7 @@ class WholeCommand:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """One repetition of `body` in a bash loop; the table shows `shown` of them."""
+    """A statement in a bash loop; the table shows the time of `shown` repetitions."""
 
     name: str
     body: str
@@ -117,7 +117,7 @@ def _write_tree(side: Side) -> None:
 
 
 def all_cases(*, quick: bool) -> list[Case]:
-    """Every case; `quick` measures less often."""
+    """Every case; `quick` takes fewer measurements."""
     few, many = (3, 11) if quick else (11, 51)
     bulk = 1 if quick else 5
     return [
@@ -129,7 +129,7 @@ def all_cases(*, quick: bool) -> list[Case]:
         Repeated("pipeline of 3 programs", "echo a | tr a b | cat", 40, few, redirect="> out"),
         Repeated("10,000 loop turns", ":", 10_000, few, shown=10_000),
         Repeated("10,000 echoes to a file", "echo $i", 10_000, few, shown=10_000, redirect="> out"),
-        # One thread on both sides: the sandbox's sort has no more.
+        # One thread on both sides, because the sandbox's sort has only one.
         WholeCommand(
             "sort 1M lines (1 thread)", "sort --parallel=1 lines > sorted", bulk, _write_lines
         ),

@@ -1,9 +1,10 @@
-"""Programs that guests made: what the first run of one costs, and which shapes cost most.
+"""Programs that guests bring: the cost of a first run, and the modules that cost most to compile.
 
 `python -m bench.compiling [shapes]` prints the first run of a 10 KB WASI program: compiled in
-this process, by a worker that waits, by a worker that has to be started, and from the cache.
-With `shapes` it compiles modules of many shapes instead, each by a worker without limits of
-shape, and prints processor time and size. Rules: time on the clock, because somebody waits.
+this process, compiled by an idle worker, compiled by a worker that must be started, and loaded
+from the cache. With `shapes` it compiles modules of many shapes instead, each in a worker without
+limits on shape, and prints CPU time and size. Rule: first runs are wall-clock time, because a
+user waits for them.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from tests.engine.bombs import BLOCK, BOMBS, END, IF, LOOP, increments, module, 
 from tests.engine.orders import NO_LIMITS, order
 from wasmsand.engine.protocol import ModuleRejected
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
-from wasmsand.engine.wasmtime.compile_pool import MODE_VARIABLE, shared_pool
+from wasmsand.engine.wasmtime.compile_pool import shared_pool
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
+from wasmsand.engine.wasmtime.worker_process import MODE_VARIABLE
 from wasmsand.kernel.limits import MIB
 from wasmsand.kernel.vfs import ImageBuilder, standard_tree
-from wasmsand.machine import Machine
+from wasmsand.machine import CommandRequest, Machine
 
 _RUNS = 20
 _SHAPES = {
@@ -67,7 +69,7 @@ def _first_runs(machine: Machine, before: Callable[[], None], numbers: range) ->
         machine.files.write("/tmp/p", _program(number), mode=0o755)
         before()
         began = time.perf_counter()
-        completed = machine.run([b"/tmp/p"], environ={}, cwd="/")
+        completed = machine.run(CommandRequest(("/tmp/p",), {}, "/"))
         seconds.append(time.perf_counter() - began)
         assert completed.exit_code == 0
     print(f"{statistics.median(seconds) * 1e3:.1f} ms (best {min(seconds) * 1e3:.1f})")
@@ -77,16 +79,16 @@ def _runs(engine: WasmtimeEngine) -> None:
     builder = ImageBuilder()
     standard_tree(builder)
     machine = Machine(image=builder.build(), engine=engine)
-    print(f"first run of a WASI program of {len(_program(0))} bytes, {_RUNS} times each")
+    print(f"first run of a {len(_program(0))}-byte WASI program, median of {_RUNS} runs")
     os.environ[MODE_VARIABLE] = "in-process"
     print("compiled in this process: ", end="")
     _first_runs(machine, lambda: None, range(_RUNS))
     del os.environ[MODE_VARIABLE]
-    print("by a worker that has to be started: ", end="")
+    print("compiled by a worker that must be started: ", end="")
     _first_runs(machine, shared_pool().end_idle_now, range(100, 100 + _RUNS))
-    print("by a worker that waits: ", end="")
+    print("compiled by an idle worker: ", end="")
     _first_runs(machine, lambda: None, range(200, 200 + _RUNS))
-    print("from the cache: ", end="")
+    print("loaded from the cache: ", end="")
     _first_runs(machine, lambda: None, range(200, 200 + _RUNS))
     machine.close()
 
@@ -103,7 +105,7 @@ def _shapes(engine: WasmtimeEngine) -> None:
 
 
 def main() -> None:
-    """Print one of the two."""
+    """Measure first runs, or shapes."""
     with tempfile.TemporaryDirectory() as cache:
         engine = WasmtimeEngine(cache_directory=Path(cache))
         if sys.argv[1:] == ["shapes"]:

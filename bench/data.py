@@ -1,7 +1,7 @@
-"""What the programs work on: made here, the same on both sides and in every run.
+"""The input of the measured programs: the same on both sides and in every run.
 
-Rules: content comes from seeded generators alone; what is big is made once and kept for
-the other side.
+Rules: content comes from seeded generators only; large content is made once and kept for the
+other side.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def records() -> bytes:
 
 
 def rows() -> bytes:
-    """The log's numbers as CSV, a row for every fourth line."""
+    """The log's numbers as CSV: one row for every fourth line."""
     numbers = random.Random(5)
     lines = (
         f"{index},{numbers.choice(_NAMES)},{numbers.choice(_CITIES)},{numbers.randrange(10**6)},"
@@ -90,13 +90,13 @@ def _source_name(index: int) -> str:
 
 @cache
 def sources() -> dict[str, bytes]:
-    """A project's tree: 2,000 files of 1 to 10 KB in 200 directories."""
+    """The tree of a project: 2,000 files of 1 to 10 KB in 200 directories."""
     return {_source_name(index): _source_file(index).encode() for index in range(SOURCE_FILES)}
 
 
 @cache
 def history() -> bytes:
-    """A repository of that tree for `git fast-import`: 1,000 commits of 3 changes each."""
+    """That tree as input of `git fast-import`: 1,000 commits with 3 changes each."""
     return "".join(_commits()).encode()
 
 

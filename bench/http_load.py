@@ -2,9 +2,10 @@
 
 Many clients create sandboxes, do mixed work in them and kill them, at a steady pace. Prints
 how long each kind of request took, and what the server held before and after. Rules: the
-server is `wasmsand serve` in a process of its own; every answer is checked; what a server
-holds is compared after a warm-up by as many clients, so that pools are full and programs
-loaded; the exit status is 1 if anything was wrong or left behind.
+server is `wasmsand serve` in a process of its own; every answer is checked; a warm-up with the
+same number of clients comes first, so that pools are full and programs are loaded before the
+server's memory, files and threads are counted; the exit status is 1 if an answer was wrong or
+the server kept something.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from wasmsand import Sandbox
 
 ROOT = Path(__file__).resolve().parent.parent
 FD_SLACK = 8
-"""Connections that clients have not closed yet."""
+"""Allowed growth: connections that clients have not closed yet."""
 MEMORY_SLACK = 48 * 1024 * 1024
-"""An allocator does not give everything back."""
+"""Allowed growth: an allocator does not give everything back."""
 
 
 class Wrong(Exception):
-    """An answer was not what it should be."""
+    """An answer of the server was wrong."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Held:
 
     @classmethod
     def of(cls, pid: int) -> Held:
-        """Of a process, now."""
+        """What a process holds now."""
         status = Path(f"/proc/{pid}/status").read_text().splitlines()
         fields = dict(line.split(":", 1) for line in status)
         return cls(
@@ -60,7 +61,7 @@ class Held:
 
 @dataclass
 class Report:
-    """What came out."""
+    """The results of one run."""
 
     clients: int
     sandboxes: int
@@ -72,7 +73,7 @@ class Report:
 
     @property
     def leaks(self) -> list[str]:
-        """What the server holds that it did not before."""
+        """What the server holds in addition to what it held before."""
         found = []
         if self.after.descriptors > self.before.descriptors + FD_SLACK:
             found.append(f"descriptors: {self.before.descriptors}, then {self.after.descriptors}")
@@ -101,7 +102,7 @@ class Report:
 
 
 class Stopwatch:
-    """Times of kinds of requests, from all threads."""
+    """The times of each kind of request, collected from all threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -109,7 +110,7 @@ class Stopwatch:
 
     @contextmanager
     def measure(self, name: str) -> Iterator[None]:
-        """Time what happens within."""
+        """Time the block."""
         began = time.perf_counter()
         yield
         seconds = time.perf_counter() - began
@@ -118,9 +119,9 @@ class Stopwatch:
 
 
 def expect(name: str, got: object, wanted: object) -> None:
-    """Raises `Wrong` unless they are equal."""
+    """Raise `Wrong` unless `got` equals `wanted`."""
     if got != wanted:
-        raise Wrong(f"{name}: {got!r:.200}, not {wanted!r:.200}")
+        raise Wrong(f"{name}: got {got!r:.200}, expected {wanted!r:.200}")
 
 
 def use_one(url: str, number: int, watch: Stopwatch) -> None:
@@ -185,7 +186,7 @@ _VARIED: tuple[Callable[[Sandbox, Stopwatch], None], ...] = (
 
 @contextmanager
 def server_process() -> Iterator[tuple[str, int]]:
-    """The URL of a server, and its process."""
+    """A running server: its URL and its process."""
     process = subprocess.Popen(
         [sys.executable, "-m", "wasmsand", "serve", "--port", "0"],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
@@ -206,8 +207,10 @@ def server_process() -> Iterator[tuple[str, int]]:
 
 
 def drive(url: str, clients: int, sandboxes: int, seconds: float, watch: Stopwatch) -> list[str]:
-    """Let `clients` threads use `sandboxes` one after the other, which begin at even steps
-    within `seconds`. What went wrong."""
+    """Use that many sandboxes from `clients` threads; they begin evenly spread over `seconds`.
+
+    Returns what went wrong.
+    """
     began, errors = time.monotonic(), []
     numbers = iter(range(sandboxes))
     lock = threading.Lock()
@@ -248,7 +251,7 @@ def measure(clients: int, sandboxes: int, seconds: float) -> Report:
 
 
 def _settled(pid: int) -> Held:
-    """What a server holds when nobody uses it."""
+    """What the server holds once it is idle."""
     time.sleep(2)
     return Held.of(pid)
 

@@ -1,9 +1,9 @@
-"""Live Python interpreters: what each costs in memory, to start, and to ask.
+"""Live Python interpreters: the memory of each, the time to start one and to run code in one.
 
-`python -m bench.interpreters [COUNT]` prints three lines, for 100 if not told otherwise. Rules:
-each interpreter is a session in a sandbox of its own, which has run a program and waits for the
-next; memory is what this process holds alone, because the pages that all of them share cost
-nothing more; of times the median and the best are told.
+`python -m bench.interpreters [COUNT]` prints three lines; COUNT is 100 by default. Rules: each
+interpreter is a session in a sandbox of its own, which has run a program and waits for the next;
+memory is the private memory of this process, because shared pages are counted once anyway; times
+are the median and the best.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _times(seconds: list[float]) -> str:
 
 
 def main(count: int = 100) -> None:
-    """Measure `count` of them."""
+    """Measure `count` live interpreters."""
     with Sandbox() as warm, warm.python() as session:
         session.run(_PROGRAM)
     before = private_bytes()

@@ -2,8 +2,8 @@
 
 `python -m bench.memory COUNT` prints one JSON object. Rules: the compiled programs are
 in memory before the count starts, because every sandbox shares them; each counted
-sandbox has run a command and waits for the next; memory is what this process holds
-alone (USS), because shared pages cost nothing more.
+sandbox has run a command and waits for the next; memory is the private memory of this
+process (USS), because shared pages cost nothing more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wasmsand import Sandbox
 
 
 class IdleMemory(TypedDict):
-    """Bytes."""
+    """What idle sandboxes take, in bytes."""
 
     count: int
     process_bytes: int
@@ -52,7 +52,7 @@ def measure(count: int) -> IdleMemory:
 
 
 def measure_in_fresh_process(count: int) -> IdleMemory:
-    """The same, in a new interpreter."""
+    """`measure` in a new interpreter."""
     output = subprocess.run(
         [sys.executable, "-m", "bench.memory", str(count)],
         cwd=Path(__file__).resolve().parent.parent,

@@ -1,8 +1,8 @@
-"""Programs at work on data of a realistic size.
+"""Programs that work on data of a realistic size.
 
-Rules: both sides run the same script on the same files, and must print the same; the
-native programs are the reference builds of the recipes, so that no difference is one of
-versions, options or compilers.
+Rules: both sides run the same script on the same files, and must print the same; the native
+programs are the reference builds of the recipes, so that versions, options and compilers do not
+differ.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from bench.sides import Script, ScriptFailed, Side
 
 @dataclass(frozen=True, slots=True)
 class ProgramRun:
-    """One script of a program, from the call to its collected output."""
+    """One script that runs a program: from the call until its output is collected."""
 
     name: str
     needs: str
-    """The recipe of the program."""
+    """The recipe that builds the program."""
     script: Script
     rounds: int
     setup: Callable[[Side], None]
@@ -36,7 +36,7 @@ class ProgramRun:
         """Raise `ScriptFailed` unless all sides print the same."""
         printed = {side.output(self.script) for side in sides}
         if len(printed) != 1:
-            raise ScriptFailed(f"{self.script!r} prints something else on the other side")
+            raise ScriptFailed(f"{self.script!r} prints different output on the two sides")
 
 
 def _log(side: Side) -> None:
@@ -127,7 +127,7 @@ _PLAN: tuple[tuple[str, str, str, Callable[[Side], None]], ...] = (
 
 
 def program_cases(rounds: int) -> list[ProgramRun]:
-    """Every case, measured that often."""
+    """Every case, measured `rounds` times."""
     return [
         ProgramRun(name, recipe, script, rounds, setup) for name, recipe, script, setup in _PLAN
     ]

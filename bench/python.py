@@ -1,7 +1,7 @@
 """CPython in the sandbox and natively: starting, importing, computing.
 
-Rules: whole commands, as a user types them, so a kernel's time has the interpreter's start
-in it; the kernels are in `python_kernels.py`, which both sides run.
+Rules: each case is a whole command, as a user types it, so the time of a kernel includes the
+start of the interpreter; both sides run the kernels in `python_kernels.py`.
 """
 
 from __future__ import annotations

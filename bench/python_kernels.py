@@ -1,7 +1,7 @@
-"""Small programs whose speed is Python's own: `python3 python_kernels.py NAME`.
+"""Small programs that measure the interpreter: `python3 python_kernels.py NAME`.
 
-Run inside the sandbox and natively, so it uses the standard library alone. Rules: each
-kernel computes for some tenths of a second and prints a number that depends on all of it.
+They run inside the sandbox and natively, so they use only the standard library. Rule: each
+kernel computes for some tenths of a second and prints a number that depends on all its work.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 
 def fib() -> int:
-    """Calls."""
+    """Function calls."""
 
     def compute(n: int) -> int:
         return n if n < 2 else compute(n - 1) + compute(n - 2)
@@ -27,7 +27,7 @@ def fib() -> int:
 
 
 def loop() -> int:
-    """Integers in a loop."""
+    """Integer arithmetic in a loop."""
     total = 0
     for i in range(6_000_000):
         total += i & 7
@@ -65,7 +65,7 @@ class _Task:
         self.work.append(item)
 
     def step(self) -> int | None:
-        """Do one item."""
+        """Work on one item."""
         if not self.work:
             return None
         self.done += 1
@@ -73,7 +73,7 @@ class _Task:
 
 
 def objects() -> int:
-    """Objects that send each other work (as richards does)."""
+    """Objects that send each other work, as in the benchmark richards."""
     tasks = [_Task(number) for number in range(16)]
     for task in tasks:
         task.give(task.number)
@@ -136,7 +136,7 @@ def json_both() -> int:
 
 
 def pickles() -> int:
-    """Storing objects."""
+    """Pickling objects."""
     rows = [(i, str(i), {"k": [i, i + 1]}, float(i)) for i in range(60_000)]
     return len(pickle.loads(pickle.dumps(rows))) + len(pickle.dumps(rows, 2))
 

@@ -10,7 +10,7 @@ from conformance.supplies import Supplies
 
 
 def reference_folders(names: Iterable[str], say: Callable[[str], None]) -> dict[str, Path]:
-    """For each recipe the folder of its native programs; built first if it is not there."""
+    """The folder of each recipe's native programs, by recipe; builds what is missing."""
     supplies = Supplies(say)
     folders = {}
     for name in sorted(set(names)):

@@ -1,9 +1,9 @@
-"""Python that the host has prepared again: what preparing costs, and what its starts cost.
+"""Memory images that the host renews for Python: the cost of making one, and of starting from one.
 
-`python -m bench.renewal [STARTS]` prints how long preparing takes, then the start of a program
-from the image's memory and from the host's, taking turns, and last a start while the host
-prepares. Rules: times of the processor where two things are compared, because the machine may be
-busy; the last one is time on the clock, because it is about waiting.
+`python -m bench.renewal [STARTS]` prints how long one preparation takes; then the start of a
+program from the memory image of the build and from the host's, in turns; and last a start while
+the host prepares another. Rules: comparisons use CPU time, because the machine may be busy; the
+last figure is wall-clock time, because it is about waiting.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _prepare() -> None:
 
 
 def _wait_for_the_host(sandbox: Sandbox) -> None:
-    """Until starts begin with memory that the host has made."""
+    """Wait until programs start from a memory image that the host made."""
     first = sandbox.commands.run(_HASH).stdout
     while sandbox.commands.run(_HASH).stdout == first:
         time.sleep(0.1)

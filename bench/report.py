@@ -1,4 +1,4 @@
-"""The results as a table for people, as Markdown for the README, or as JSON."""
+"""The results as a table on the terminal, as Markdown for the README, or as JSON."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """How many times the native time; None without a counterpart."""
+        """The sandbox's time divided by the native one; None if there is no native one."""
         return self.wasm / self.native if self.native else None
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything one run of the benchmark found."""
+    """The results of one run of the benchmark."""
 
     versions: dict[str, str]
     rows: list[Row]
@@ -38,7 +38,7 @@ class Report:
         return json.dumps(asdict(self), indent=2)
 
     def as_markdown(self) -> str:
-        """The table of times and the line of memory, for a document."""
+        """The table of times and the lines about memory, for a document."""
         lines = ["| | wasm | native | ratio |", "|---|--:|--:|--:|"]
         lines += [f"| {' | '.join(cells)} |" for cells in self._cells("`{}`")]
         lines.append("")
@@ -46,8 +46,8 @@ class Report:
         return "\n".join(lines)
 
     def print(self, console: Console) -> None:
-        """A table in the terminal."""
-        table = Table(title="wasmsand and native, medians", title_justify="left")
+        """Print a table on the terminal."""
+        table = Table(title="wasmsand and native programs, medians", title_justify="left")
         table.add_column("")
         for heading in ("wasm", "native", "ratio"):
             table.add_column(heading, justify="right")
@@ -72,7 +72,7 @@ class Report:
 
 
 def duration(seconds: float) -> str:
-    """Three significant digits with a unit."""
+    """The time with three significant digits and a unit."""
     for factor, unit in ((1.0, "s"), (1e3, "ms")):
         if seconds * factor >= 1:
             return f"{seconds * factor:.3g} {unit}"

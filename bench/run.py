@@ -28,23 +28,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure, and print the table."""
     parser = argparse.ArgumentParser(
         prog="wasmsand bench",
-        description="Time the sandbox and native programs side by side. Both run the same "
-        "scripts, taking turns; the table shows medians. The native programs are built from the "
-        "same sources by the same compiler, which takes a while the first time.",
+        description="Measure programs in the sandbox and natively. Both run the same scripts, "
+        "alternating; the table shows medians. The native programs are built from the same "
+        "sources with the same compiler, which takes some time at the first run.",
     )
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="fewer rounds, only the shell's costs, against this machine's own programs",
+        help="fewer rounds, only shell operations, compared with the programs of this machine",
     )
-    parser.add_argument("--only", metavar="TEXT", help="cases whose name contains TEXT")
     parser.add_argument(
-        "--no-memory", action="store_true", help="leave out the memory of idle sandboxes"
+        "--only", metavar="TEXT", help="measure only cases whose name contains TEXT"
+    )
+    parser.add_argument(
+        "--no-memory", action="store_true", help="do not measure the memory of idle sandboxes"
     )
     parser.add_argument(
         "--cpu",
         action="store_true",
-        help="measure the time of the processors, not of the clock: for a busy machine",
+        help="measure CPU time instead of wall-clock time: for a busy machine",
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
@@ -106,7 +108,7 @@ def _measure(
 
 
 def _in_image(cases: Sequence[Case], progress: Console) -> list[Case]:
-    """Without those of programs that were not built, which is told."""
+    """The cases whose programs are in the image; prints a line about each other one."""
     recipes = load_recipes(RECIPES, ROOT)
     built = {program.name for program in image_programs()}
     present = {
@@ -115,7 +117,7 @@ def _in_image(cases: Sequence[Case], progress: Console) -> list[Case]:
     chosen = []
     for case in cases:
         if isinstance(case, ProgramRun) and case.needs not in present:
-            progress.print(f"left out, {case.needs} is not in the image: {case.name}")
+            progress.print(f"skipped: {case.name} ({case.needs} is not in the image)")
         else:
             chosen.append(case)
     return chosen

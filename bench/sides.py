@@ -1,8 +1,8 @@
 """The two sides of every comparison: a sandbox, and native programs.
 
 Rules: each side runs the same bash script, or the same program without a shell, in a directory
-of its own and is timed from Python, from the call to the collected output, by the clock or by
-what it used of the processors; a script that fails ends the benchmark.
+of its own; Python takes the time from the call until the output is collected, as wall-clock or as
+CPU time; a script that fails ends the benchmark.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Protocol
 from wasmsand import Sandbox
 
 Script = str | tuple[str, ...]
-"""What bash runs, or a program and its arguments."""
+"""A script for bash, or a program and its arguments."""
 
 ENVIRONMENT = {"LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"}
 
@@ -30,7 +30,7 @@ def _processor_time_of_children() -> float:
 
 
 class ScriptFailed(Exception):
-    """A benchmark's script ended with an error: its time would mean nothing."""
+    """A benchmark's script failed, so its time would mean nothing."""
 
 
 class Side(Protocol):
@@ -42,7 +42,7 @@ class Side(Protocol):
         """Run `script` and return its seconds."""
 
     def output(self, script: Script) -> str:
-        """What `script` prints, untimed."""
+        """What `script` prints; not timed."""
 
     def write(self, name: str, data: bytes) -> None:
         """Put a file into the scripts' directory."""
@@ -79,8 +79,10 @@ class SandboxSide:
 
 
 class NativeSide:
-    """Scripts in a native bash, in a temporary directory; programs are looked for in
-    `folders` first, and then where this machine has its own."""
+    """Scripts in a native bash, in a temporary directory.
+
+    Programs are looked up in `folders` first, then in this machine's own directories.
+    """
 
     name = "native"
 
@@ -89,14 +91,24 @@ class NativeSide:
         path = ":".join([*map(str, folders), ENVIRONMENT["PATH"]])
         bash = shutil.which("bash", path=path)
         if bash is None:
-            raise ScriptFailed("there is no native bash to compare with")
+            raise ScriptFailed("no native bash found to compare with")
         self._bash = bash
         self._environment = {**ENVIRONMENT, "PATH": path}
         self._directory = tempfile.TemporaryDirectory(prefix="wasmsand-bench-")
 
     def run(self, script: Script) -> float:
         start = self._clock()
-        process = subprocess.run(
+        process = self._complete(script)
+        seconds = self._clock() - start
+        if process.returncode or process.stderr:
+            raise ScriptFailed(f"{script!r}: status {process.returncode}: {process.stderr[:500]!r}")
+        return seconds
+
+    def output(self, script: Script) -> str:
+        return self._complete(script).stdout.decode()
+
+    def _complete(self, script: Script) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
             self._argv(script),
             cwd=self._directory.name,
             env=self._environment,
@@ -104,27 +116,13 @@ class NativeSide:
             capture_output=True,
             check=False,
         )
-        seconds = self._clock() - start
-        if process.returncode or process.stderr:
-            raise ScriptFailed(f"{script!r}: status {process.returncode}: {process.stderr[:500]!r}")
-        return seconds
-
-    def output(self, script: Script) -> str:
-        return subprocess.run(
-            self._argv(script),
-            cwd=self._directory.name,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        ).stdout
 
     def _argv(self, script: Script) -> list[str]:
         if isinstance(script, str):
             return [self._bash, "-c", script]
         program = shutil.which(script[0], path=self._environment["PATH"])
         if program is None:
-            raise ScriptFailed(f"there is no native {script[0]} to compare with")
+            raise ScriptFailed(f"no native {script[0]} found to compare with")
         return [program, *script[1:]]
 
     def write(self, name: str, data: bytes) -> None:

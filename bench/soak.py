@@ -1,13 +1,14 @@
 """Attacks and honest work, side by side, for a long time: `python -m bench.soak --minutes 30`.
 
-Two sides: sandboxes of this process, and sandboxes of a `wasmsand serve` (a child process, on
-loopback, with a token for the attackers and one for the honest). On each an attacker works
-through the tables of `tests/limits`, and honest tenants run small commands, files and Python and
-write down how long each took. Prints a line every minute, and a verdict: the honest 99th
-percentile and the memory of both processes in the first and in the last third of the time have
-to be alike, and nothing unexpected may have happened. The exit status is 1 otherwise.
+There are two sides: sandboxes in this process, and sandboxes behind `wasmsand serve` (a child
+process, on loopback, with one token for attackers and one for honest tenants). On each side an
+attacker works through the tables of `tests/limits`, and honest tenants run commands, use files
+and run Python, and record how long each operation took. The command prints a line every minute
+and then a verdict. A run passes if the honest 99th percentile and the memory of both processes
+stay flat between the first and the last third of the time, and nothing unexpected happened;
+otherwise the exit status is 1.
 
-`--try` instead tries every attack once, on both sides, and prints how each went.
+`--try` instead tries every attack once on each side, and prints the outcome of each.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from tests.limits.client_attacks import CLIENT_ATTACKS
 
 _LATENCY_FACTOR = 2.0
 _LATENCY_SLACK_SECONDS = 0.25
-"""The last third's p99 may be this factor of the first third's, and this much more."""
+"""The p99 of the last third is at most that of the first third, times this, plus this."""
 _MEMORY_FACTOR = 1.25
 _MEMORY_SLACK_BYTES = 96 * 1024 * 1024
 _SAMPLE_SECONDS = 2.0
 
 
 def percentile(values: Sequence[float], part: float) -> float:
-    """The value that `part` of all are below; 0 if there are none."""
+    """The value below which `part` of all values are; 0 if there are no values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * part))] if ordered else 0.0
 
@@ -55,7 +56,7 @@ class Soak:
             self._workers.append(Attacker(side, self._journal, attacks))
 
     def run(self, seconds: float) -> bool:
-        """Whether all was well."""
+        """Run for that long; True if the run passed."""
         for side in self._sides:
             side.warm_up()
         self._journal.begin()
@@ -130,7 +131,7 @@ class Soak:
 
 
 def try_each(sides: Sequence[Side], attacks: Sequence[Attack]) -> None:
-    """Every attack once on every side."""
+    """Try every attack once on every side, and print a table."""
     table = Table("attack", "side", "late s", "step s", "kill s", "RSS MiB", "said")
     for side in sides:
         side.warm_up()
@@ -157,7 +158,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m bench.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--honest", type=int, default=2, help="tenants on each side")
+    parser.add_argument("--honest", type=int, default=2, help="honest tenants on each side")
     parser.add_argument("--side", choices=("both", "local", "serve"), default="both")
     parser.add_argument("--attack", action="append", help="only these attacks (default: all)")
     parser.add_argument("--skip", action="append", default=[], help="all attacks but these")

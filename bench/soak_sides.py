@@ -1,7 +1,7 @@
 """Where the sandboxes of a soak live: in this process, or behind a server.
 
-Owns `Side`. Rules: the server is a child process as a user starts it, with two tokens; what it
-writes to standard error is kept and printed if it dies; memory is that of a process and of all
+Owns `Side`. Rules: the server is a child process, started as a user starts it, with two tokens;
+its standard error is kept, and printed if the server dies; memory is that of a process and all
 its children.
 """
 
@@ -48,23 +48,23 @@ class Side(ABC):
 
     name: ClassVar[str]
     address: Address | None = None
-    """Where hostile clients can connect, if anywhere."""
+    """The URL to which hostile clients connect, if there is one."""
     hostile_token = _HOSTILE_TOKEN
 
     @abstractmethod
     def honest_sandbox(self) -> Sandbox:
-        """For an honest tenant."""
+        """A sandbox for an honest tenant."""
 
     @abstractmethod
     def hostile_sandbox(self) -> Sandbox:
-        """For an attacker."""
+        """A sandbox for an attacker."""
 
     @abstractmethod
     def resident_bytes(self) -> int:
-        """Memory of the process that has the sandboxes."""
+        """Memory of the process that holds the sandboxes."""
 
     def is_well(self) -> bool:
-        """Whether the process is still there."""
+        """Whether the process still runs."""
         return True
 
     @abstractmethod
@@ -72,17 +72,17 @@ class Side(ABC):
         """How many bugs the process has logged."""
 
     def warm_up(self) -> None:
-        """Load the programs that honest tenants use, so that the first third counts."""
+        """Load the programs that honest tenants use, so that loading is not measured."""
         with self.honest_sandbox() as sandbox:
             sandbox.commands.run("echo a | sort | uniq")
             sandbox.commands.run("python3 -c 'print(1)'")
 
-    def close(self) -> None:  # noqa: B027  (a process of ours needs no end)
-        """The end."""
+    def close(self) -> None:  # noqa: B027  (this process needs no closing)
+        """End the side."""
 
 
 class LocalSide(Side):
-    """This process."""
+    """Sandboxes in this process."""
 
     name = "in process"
 
@@ -104,7 +104,7 @@ class LocalSide(Side):
 
 
 class ServerSide(Side):
-    """`wasmsand serve`."""
+    """Sandboxes behind `wasmsand serve`, in a child process."""
 
     name = "serve"
 
@@ -112,7 +112,7 @@ class ServerSide(Side):
         self._directory = tempfile.TemporaryDirectory()
         tokens = Path(self._directory.name, "tokens.toml")
         tokens.write_text(_TOKENS)
-        # A file, not a pipe: a server whose log nobody reads would wait.
+        # A file, not a pipe: a pipe that nobody reads would fill, and block the server.
         self._log = Path(self._directory.name, "log")
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
@@ -135,7 +135,7 @@ class ServerSide(Side):
                 break
             time.sleep(0.1)
         self._process.kill()
-        raise RuntimeError(f"the server said {self._log.read_text()}")
+        raise RuntimeError(f"the server did not start: {self._log.read_text()}")
 
     def honest_sandbox(self) -> Sandbox:
         return Sandbox.connect(self._url, token=_HONEST_TOKEN, options=_HONEST)

@@ -1,9 +1,9 @@
-"""The honest and the hostile of a soak.
+"""The honest tenants and the attackers of a soak.
 
 Owns `Honest` and `Attacker`, which are threads, and the `Journal` that they write. Rules: an
-honest operation checks what it gets; what goes wrong is written down and the tenant starts again
-with a new sandbox; an attack that does not come back is written down once, its thread is left
-behind, and the attacker goes on with the next, up to a few times.
+honest operation checks its result; after an error, which is recorded, the tenant starts again
+with a new sandbox; an attack that does not return is recorded once, its thread is abandoned, and
+the attacker goes on with the next attack, up to a few times.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _STUCK_SECONDS: Final = 60.0
 _MOST_STUCK: Final = 3
 _OPERATIONS_PER_SANDBOX: Final = 50
 _LATE_SECONDS: Final = 5.0
-"""A command that returns so long after its time limit is an error, also on a busy machine."""
+"""A command that returns this long after its time limit is an error, even on a busy machine."""
 
 
 class Journal:
-    """What happened, from all threads."""
+    """What happened, recorded by all threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -42,30 +42,30 @@ class Journal:
         self.latest: tuple[float, str] = (0.0, "none")
 
     def begin(self) -> None:
-        """Time counts from now on."""
+        """Start the clock."""
         self._began = time.monotonic()
 
     def honest(self, side: str, seconds: float) -> None:
-        """An honest operation was done."""
+        """Record an honest operation."""
         with self._lock:
             at = time.monotonic() - self._began
             self._taken.setdefault(side, []).append((at, seconds))
             self.count += 1
 
     def attacked(self, name: str, late: float) -> None:
-        """An attack came back."""
+        """Record an attack that returned."""
         with self._lock:
             self.attacks += 1
             self.latest = max(self.latest, (late, name))
 
     def error(self, text: str) -> None:
-        """Something that must not happen."""
+        """Record something that must not happen."""
         with self._lock:
             at = time.monotonic() - self._began
             self.errors.append(f"{at:.0f} s: {text[:300]}")
 
     def latencies(self, side: str, first: float, last: float) -> list[float]:
-        """How long honest operations took that ended between two moments."""
+        """The durations of honest operations that ended between two moments."""
         with self._lock:
             return [taken for at, taken in self._taken.get(side, ()) if first <= at < last]
 
@@ -93,7 +93,7 @@ _WORK: Final[tuple[Callable[[Sandbox, int], None], ...]] = (_echo, _files, _pyth
 
 
 class Honest(threading.Thread):
-    """A tenant that does small things and notes how long each took."""
+    """A tenant that does small operations and records how long each took."""
 
     def __init__(self, side: Side, journal: Journal, number: int) -> None:
         super().__init__(daemon=True, name=f"honest-{side.name}-{number}")
@@ -107,7 +107,7 @@ class Honest(threading.Thread):
         self._ending.set()
 
     def look_after(self) -> None:
-        """Note an operation that does not end."""
+        """Record an operation that does not end."""
         began = self._began
         if began and time.monotonic() - began > _STUCK_SECONDS:
             self._began = 0.0
@@ -141,7 +141,7 @@ class Honest(threading.Thread):
 
 
 class Attacker:
-    """Works through the attacks, again and again, in a new order each time."""
+    """Tries all attacks, again and again, each time in another order."""
 
     def __init__(self, side: Side, journal: Journal, attacks: Sequence[Attack]) -> None:
         self._side = side
@@ -154,7 +154,7 @@ class Attacker:
         self._current: tuple[str, float] | None = None
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread = threading.Thread(
             target=self._work, daemon=True, name=f"attacker-{self._side.name}"
         )
@@ -165,12 +165,12 @@ class Attacker:
         self._ending.set()
 
     def join(self) -> None:
-        """Wait for the end of the attack that runs."""
+        """Wait until the running attack ends."""
         if self._thread is not None:
             self._thread.join(_STUCK_SECONDS)
 
     def look_after(self) -> None:
-        """Leave an attack that does not come back, and go on with another thread."""
+        """Abandon an attack that does not return, and go on in another thread."""
         current = self._current
         if current is None or time.monotonic() - current[1] < _STUCK_SECONDS:
             return
@@ -216,7 +216,7 @@ class Attacker:
             self._journal.error(f"{self._side.name}: {attack.name} was {late}")
 
     def _refused(self, name: str, error: SandboxError) -> None:
-        """A server may refuse a hostile tenant whatever it likes, as long as it answers."""
+        """Whether the server refused: it may refuse a hostile tenant anything, but must answer."""
         if not self._side.is_well():
             self._journal.error(f"{self._side.name}: {name}: {error!r}")
             self._ending.wait(5.0)

@@ -1,7 +1,8 @@
-"""The cost of threads of a guest: `python -m bench.threads`.
+"""The cost of threads in a guest: `python -m bench.threads`.
 
-A small program in WebAssembly text, as the libc makes the calls. Rules: as in `bench.calls`,
-a cost is the difference between 2N and N, and time is CPU time of this whole process.
+The programs are small, in WebAssembly text, and make the calls that the libc makes. Rules: as in
+`bench.calls`, a cost is the difference between 2N repetitions and N, and times are CPU time of
+this whole process.
 """
 
 from __future__ import annotations
@@ -15,18 +16,19 @@ from pathlib import Path
 
 from bench.calls import Bench
 from bench.report import duration
+from tests.machine.guests import do
+from wasmsand.abi.linux.numbers import CallNumber
 
 _TURNS = 300
 _GONE, _STACK = 1024, 32768
 _FLAGS = 0x10000 | 0x800 | 0x400 | 0x200 | 0x100 | 0x100000 | 0x200000
-"""A thread, whose number is written to a word and cleared at its end."""
-_CLONE, _EXIT, _YIELD, _FUTEX = 220, 93, 124, 422
-
-
-def _call(number: int, *words: int | str) -> str:
-    padded = [number, *words, *[0] * (6 - len(words))]
-    texts = [word if isinstance(word, str) else f"(i32.const {word})" for word in padded]
-    return f"(drop (call $syscall {' '.join(texts)}))"
+"""The flags of a thread; the kernel writes its ID to a word, and clears the word at its end."""
+_CLONE, _EXIT, _YIELD, _FUTEX = (
+    CallNumber.CLONE,
+    CallNumber.EXIT,
+    CallNumber.SCHED_YIELD,
+    CallNumber.FUTEX_TIME64,
+)
 
 
 def _repeated(body: str, turns: int) -> str:
@@ -35,9 +37,9 @@ def _repeated(body: str, turns: int) -> str:
       (br_if $again (i32.lt_u (local.get $i) (i32.const {turns}))))"""
 
 
-_CREATE = _call(_CLONE, _FLAGS, _STACK, _GONE, 0, _GONE)
+_CREATE = do(_CLONE, _FLAGS, _STACK, _GONE, 0, _GONE)
 _JOIN = f"""(block $gone (loop $wait (br_if $gone (i32.eqz (i32.load (i32.const {_GONE}))))
-  {_call(_FUTEX, _GONE, 0, f"(i32.load (i32.const {_GONE}))")} (br $wait)))"""
+  {do(_FUTEX, _GONE, 0, f"(i32.load (i32.const {_GONE}))")} (br $wait)))"""
 
 
 def _module(start: str, thread: str) -> str:
@@ -45,13 +47,13 @@ def _module(start: str, thread: str) -> str:
       (import "linux" "syscall" (func $syscall (param i32 i32 i32 i32 i32 i32 i32) (result i32)))
       (memory (export "memory") 2)
       (global (export "__stack_pointer") (mut i32) (i32.const 512))
-      (func (export "__thread_start") (param i32) (local $i i32) {thread} {_call(_EXIT, 0)})
+      (func (export "__thread_start") (param i32) (local $i i32) {thread} {do(_EXIT, 0)})
       (func (export "_start") (local $i i32) {start}))"""
 
 
 def programs(turns: int) -> dict[str, str]:
-    """What is measured, done this many times."""
-    yields = _repeated(_call(_YIELD), turns)
+    """The programs to measure, each of which repeats its action `turns` times."""
+    yields = _repeated(do(_YIELD), turns)
     return {
         "create a thread and wait for its end": _module(_repeated(_CREATE + _JOIN, turns), ""),
         "pass the turn to another thread and get it back": _module(
@@ -61,7 +63,7 @@ def programs(turns: int) -> dict[str, str]:
 
 
 def measure(rounds: int) -> dict[str, float]:
-    """Seconds by what was done once."""
+    """Seconds of one repetition, by action."""
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
         for times in (1, 2):
@@ -81,9 +83,9 @@ def measure(rounds: int) -> dict[str, float]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Measure, and print the table."""
     parser = argparse.ArgumentParser(prog="bench.threads", description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=9, help="medians of this many runs")
+    parser.add_argument("--rounds", type=int, default=9, help="print the median of this many runs")
     chosen = parser.parse_args(arguments)
     for name, seconds in measure(chosen.rounds).items():
         print(f"{duration(seconds):>10}  {name}")

@@ -1,9 +1,9 @@
 """Where a test runs: a fresh copy of a suite's tree, with a user and a terminal.
 
-Owns what the two sides have in common; `native.py` and `sandboxed.py` are the sides.
-Rules, the same for both: an ordinary user in his own group and `users`; a terminal at
-which nobody types, as a suite run by hand has one; no environment but what is given;
-what the test prints is not kept, only the files it leaves in `results`.
+Owns the interface that both sides implement; `native.py` and `sandboxed.py` are the sides.
+Rules, the same for both: a test runs as an ordinary user, who has a group of his own and is in
+`users`; it has a terminal, as a suite that is run by hand has, but nobody types; its environment
+holds only what is given; what it prints is not kept, only the files that it leaves in `results`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Ended:
 
 
 class Area(Protocol):
-    """One test's own copy of everything. All paths are absolute, as the test sees them."""
+    """A private copy of everything for one test. Paths are absolute, as the test sees them."""
 
     @property
     def tree(self) -> str:
@@ -31,7 +31,7 @@ class Area(Protocol):
 
     @property
     def results(self) -> str:
-        """An empty directory for what the test leaves to the harness."""
+        """An empty directory, for files that the test leaves to the harness."""
 
     @property
     def home(self) -> str:
@@ -39,27 +39,27 @@ class Area(Protocol):
 
     @property
     def temporary(self) -> str:
-        """For TMPDIR."""
+        """The value of TMPDIR."""
 
     @property
     def search_path(self) -> str:
-        """For PATH, after the programs under test: the system's, without those that are hidden."""
+        """The end of PATH, after the programs under test: the system's, without hidden ones."""
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What only this side needs in the environment."""
+        """Environment variables that only this side needs."""
 
     def run(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float
     ) -> Ended:
-        """Run to the end; what still runs after `timeout` seconds is ended."""
+        """Run the command to its end; kill it after `timeout` seconds."""
 
     def kept(self) -> dict[str, bytes]:
         """The files in `results`, by name."""
 
 
 def ordinary_environment(area: Area, *, cwd: str, programs: Sequence[str] = ()) -> dict[str, str]:
-    """What a user's commands have around them; `programs` are directories to search first."""
+    """The environment of a user's commands; `programs` are directories to search first."""
     return {
         "PATH": ":".join([*programs, area.search_path]),
         "HOME": area.home,

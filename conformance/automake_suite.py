@@ -1,8 +1,8 @@
-"""Suites of shell tests in automake's manner: grep, sed, coreutils, ...
+"""Suites of shell tests that follow automake's conventions: grep, sed, coreutils, ...
 
-Owns how such a test is run; it is judged by its exit status. What is particular about a
-suite is an `AutomakeTests`; see `automake_suites.py`. Rule: tests written in Perl are left
-out, there is no Perl in the sandbox.
+Owns how such a test is run; its exit status is its verdict. An `AutomakeTests` describes what is
+particular to a suite; see `automake_suites.py`. Rule: tests written in Perl do not run, because
+the sandbox has no Perl.
 """
 
 from __future__ import annotations
@@ -14,68 +14,71 @@ from functools import cached_property
 from pathlib import Path
 
 from conformance.area import Area, ordinary_environment
-from conformance.builds import BuildRequest, Built, built, reference_key, reference_program
-from conformance.exit_status import judge
+from conformance.builds import BuildRequest, Built, built, put_program
+from conformance.exit_status import LOG, judge
 from conformance.program_suite import ProgramSuite
-from conformance.suite import Outcome, Side
+from conformance.suite import SIDES, Outcome, Side
 from conformance.supplies import Supplies, Workplace
-from userland.builder.recipe import installed_path
 
 _DRIVER = Path(__file__).with_name("automake_driver.sh")
-_LOG = "log"
 
 
 @dataclass(frozen=True)
 class AutomakeTests:
-    """What is particular about one suite. Paths are relative to the source tree."""
+    """What is particular to one suite. Paths are relative to the source tree."""
 
     recipe: str
     title: str
     sources: tuple[str, ...]
-    """Directories and files of the source that tests read, the tests themselves among them."""
+    """Directories and files of the source that tests read, including the tests themselves."""
     makefile: str = "."
     """The directory of the Makefile that lists the tests; tests are started there."""
     tests: str = "TESTS"
-    """The variable of the Makefile that lists them."""
+    """The Makefile variable that lists the tests."""
     without: str | None = None
-    """The variable that lists tests to leave out, because they need root."""
+    """The Makefile variable that lists tests to skip, because they need root."""
     extensions: tuple[str, ...] = (".sh",)
-    """How the names of shell tests end; "" for names without a dot."""
+    """The suffixes of shell tests; "" for names without a dot."""
     helpers: tuple[str, ...] = ()
     """Programs that only the suite needs (check_PROGRAMS)."""
     helpers_make: tuple[str, ...] = ("Makefile",)
-    """Arguments of make by which they are built (Makefile: nothing is)."""
+    """Arguments with which make builds them; "Makefile" builds nothing."""
     helpers_after: tuple[str, ...] = ()
     """Shell commands after that make."""
     config_header: str = "config.h"
-    """The file of configure's findings."""
+    """The header that configure writes."""
     built_files: tuple[str, ...] = ()
     """Other files that the build makes and tests read."""
     links: Mapping[str, str] = field(default_factory=dict)
-    """Symbolic links: further names of programs."""
+    """Symbolic links that give programs further names."""
     setup: str = ""
     """Shell commands that the Makefile runs before each test."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Variables that the Makefile sets, besides the ones that all suites have."""
+    """Variables that the Makefile sets, besides those of all suites."""
     timeout_seconds: float = 60.0
 
 
 class AutomakeSuite(ProgramSuite):
     """The shell tests that a Makefile lists."""
 
-    code: Sequence[str] = ("automake_suite.py", "exit_status.py", _DRIVER.name)
+    code: Sequence[str] = ("automake_suite.py", "exit_status.py", "builds.py", _DRIVER.name)
 
     def __init__(self, supplies: Supplies, tests: AutomakeTests) -> None:
-        super().__init__(supplies, tests.recipe, tests.title)
+        self.name, self.program = tests.recipe, tests.title
+        super().__init__(supplies)
         self._about = tests
 
     # Making.
 
     def ingredients(self, side: Side) -> Sequence[str]:
         """See `ProgramSuite.ingredients`."""
-        reference = reference_key(self.supplies, self.recipe) if side == "native" else ""
         programs = [(program.binary, program.names) for program in self.recipe.programs]
-        return [repr(self._about), repr(programs), self._built[side].folder.name, reference]
+        return [
+            repr(self._about),
+            repr(programs),
+            self._built[side].folder.name,
+            self.reference(side),
+        ]
 
     @cached_property
     def _built(self) -> Mapping[Side, Built]:
@@ -90,13 +93,10 @@ class AutomakeSuite(ProgramSuite):
             makefile=about.makefile,
             variables=variables,
         )
-        return {
-            "native": built(self.supplies, "native", request),
-            "sandbox": built(self.supplies, "sandbox", request),
-        }
+        return {side: built(self.supplies, side, request) for side in SIDES}
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """The tests, what the build made, and the programs where a build has them."""
+        """Put in place the tests, the built files, and the programs where a build has them."""
         source = self.supplies.unpack(self.recipe, place)
         for name in self._about.sources:
             _copy(source / name, tree / name)
@@ -105,11 +105,7 @@ class AutomakeSuite(ProgramSuite):
         for name in (*about.helpers, about.config_header, *about.built_files):
             _copy(build / name, tree / name)
         for program in self.recipe.programs:
-            if side == "native":
-                reference = reference_program(self.supplies, self.recipe, program)
-                _copy(reference, tree / program.binary)
-            else:
-                _link(installed_path(program.names[0]), tree / program.binary)
+            put_program(self.supplies, self.recipe, side, tree / program.binary, program)
         for name, target in self._about.links.items():
             _link(target, tree / name)
         _copy(_DRIVER, tree / _DRIVER.name)
@@ -132,14 +128,14 @@ class AutomakeSuite(ProgramSuite):
         about = self._about
         cwd = str(Path(area.tree) / about.makefile)
         ended = area.run(
-            ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{_LOG}", about.setup, test],
+            ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{LOG}", about.setup, test],
             cwd=cwd,
             env=self._environment(area, cwd),
             timeout=about.timeout_seconds,
         )
         outcome = judge(
             ended.exit_code,
-            area.kept().get(_LOG, b""),
+            area.kept().get(LOG, b""),
             ended.seconds,
             timed_out=ended.timed_out,
             expected_to_fail=test in self._built[side].words("XFAIL_TESTS"),
@@ -147,7 +143,7 @@ class AutomakeSuite(ProgramSuite):
         return outcome
 
     def _environment(self, area: Area, cwd: str) -> dict[str, str]:
-        """What Makefiles give to every test, and an ordinary user's rest."""
+        """The variables that Makefiles set for every test, and those of an ordinary user."""
         tree = area.tree
         version = self.recipe.version
         binaries = [Path(program.binary) for program in self.recipe.programs]

@@ -1,10 +1,13 @@
-"""The suites in automake's manner, one declaration each.
+"""The suites that follow automake's conventions, one declaration each.
 
-Owns what is particular about them, and nothing that runs. What the fields mean is in
-`automake_suite.py`.
+Owns what is particular to each suite, and no code that runs one. `automake_suite.py` explains
+the fields.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from conformance.automake_suite import AutomakeSuite, AutomakeTests
 from conformance.supplies import Supplies
@@ -92,7 +95,7 @@ _XZ = AutomakeTests(
     helpers=("tests/create_compress_files", *_XZ_PROGRAMS),
     helpers_make=("check", "TESTS="),
     built_files=("src/scripts/xzdiff", "src/scripts/xzgrep"),
-    # Most tests are programs, and no shell is to read them.
+    # Most tests are programs: run them directly, not as shell scripts.
     setup="""case $test in
         *.sh | test_compress_*) ;;
         *) "./$test"; exit ;;
@@ -108,7 +111,7 @@ _COREUTILS_SETUP = """
 
 def _coreutils(supplies: Supplies) -> AutomakeTests:
     (program,) = supplies.recipe("coreutils").programs
-    # Before it is installed, install is called ginstall.
+    # In the build tree, install is called ginstall.
     names = sorted({*program.names, "ginstall"} - {"coreutils", "install"})
     return AutomakeTests(
         recipe="coreutils",
@@ -126,36 +129,9 @@ def _coreutils(supplies: Supplies) -> AutomakeTests:
     )
 
 
-def coreutils_suite(supplies: Supplies) -> AutomakeSuite:
-    """GNU coreutils: the tests that need no root."""
-    return AutomakeSuite(supplies, _coreutils(supplies))
-
-
-def diffutils_suite(supplies: Supplies) -> AutomakeSuite:
-    """GNU diffutils."""
-    return AutomakeSuite(supplies, _DIFFUTILS)
-
-
-def grep_suite(supplies: Supplies) -> AutomakeSuite:
-    """GNU grep."""
-    return AutomakeSuite(supplies, _GREP)
-
-
-def gzip_suite(supplies: Supplies) -> AutomakeSuite:
-    """GNU gzip and its scripts."""
-    return AutomakeSuite(supplies, _GZIP)
-
-
-def patch_suite(supplies: Supplies) -> AutomakeSuite:
-    """GNU patch."""
-    return AutomakeSuite(supplies, _PATCH)
-
-
-def sed_suite(supplies: Supplies) -> AutomakeSuite:
-    """GNU sed."""
-    return AutomakeSuite(supplies, _SED)
-
-
-def xz_suite(supplies: Supplies) -> AutomakeSuite:
-    """XZ Utils: the library's tests and the programs' ones."""
-    return AutomakeSuite(supplies, _XZ)
+_DECLARED = (_DIFFUTILS, _GREP, _GZIP, _PATCH, _SED, _XZ)
+SUITES: Mapping[str, Callable[[Supplies], AutomakeSuite]] = {
+    "coreutils": lambda supplies: AutomakeSuite(supplies, _coreutils(supplies)),
+    **{tests.recipe: partial(AutomakeSuite, tests=tests) for tests in _DECLARED},
+}
+"""What makes each suite, by the name of its recipe."""

@@ -1,8 +1,8 @@
 """GNU bash's own test suite: its run-* scripts.
 
-Owns how a run-* script is run and judged. Rule: the driver keeps what the script compares,
-and both sides are judged here, by the host's diff with the options that the run-* script
-gave: a sandbox need not have diff for its bash to be judged.
+Owns how a run-* script is run and judged. Rule: the driver keeps the files that the script
+compares, and both sides are judged here, by the host's diff with the options of the run-* script.
+So the sandbox needs no diff to have its bash judged.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from functools import cached_property
 from pathlib import Path
 
 from conformance.area import Area, ordinary_environment
-from conformance.builds import BuildRequest, Built, built, reference_key, reference_program
+from conformance.builds import BuildRequest, Built, built, reference_program
 from conformance.program_suite import ProgramSuite
-from conformance.suite import Outcome, Side, Verdict
-from conformance.supplies import Supplies, Workplace
+from conformance.suite import SIDES, Outcome, Side, Verdict
+from conformance.supplies import Workplace
 
 _TIMEOUT_SECONDS = 120.0
 _HELPERS = ("recho", "zecho", "printenv", "xcase")
-"""Small programs of the suite, which it finds in its own directory."""
+"""Small programs of the suite, which it expects in its own directory."""
 _BUILD_FILES = ("config.h", "version.h", "y.tab.c", "examples/loadables/Makefile")
 """Files of a build tree that tests read."""
 _NOT_TESTS = ("run-all", "run-minimal", "run-gprof")
-"""As in run-all: these run other scripts."""
+"""Scripts that run other scripts; run-all skips them too."""
 _DRIVER = Path(__file__).with_name("bash_driver.sh")
 
 Comparisons = Mapping[str, bytes]
@@ -36,13 +36,12 @@ Comparisons = Mapping[str, bytes]
 class BashSuite(ProgramSuite):
     """The run-* scripts of the tarball that the bash recipe pins."""
 
+    name = "bash"
+    program = "GNU bash"
     code = ("bash_suite.py", _DRIVER.name)
 
-    def __init__(self, supplies: Supplies) -> None:
-        super().__init__(supplies, "bash", "GNU bash")
-
     def prepare(self) -> None:
-        """The trees, and what judging needs."""
+        """Make the trees; require the programs that judging needs."""
         self.supplies.require("diff", "grep")
         super().prepare()
 
@@ -62,20 +61,15 @@ class BashSuite(ProgramSuite):
             after=tuple(f"$CC -O2 -w -o {name} support/{name}.c" for name in _HELPERS),
             files=_BUILD_FILES,
         )
-        return {
-            "native": built(self.supplies, "native", request),
-            "sandbox": built(self.supplies, "sandbox", request),
-        }
+        return {side: built(self.supplies, side, request) for side in SIDES}
 
     def ingredients(self, side: Side) -> Sequence[str]:
         """See `ProgramSuite.ingredients`."""
-        reference = reference_key(self.supplies, self.recipe) if side == "native" else ""
-        return [self._built[side].folder.name, reference]
+        return [self._built[side].folder.name, self.reference(side)]
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """build/ with bash, tests/ with the suite and its helpers, the driver."""
-        source = self.supplies.unpack(self.recipe, place)
-        shutil.copytree(source / "tests", tree / "tests")
+        """Make build/ with bash, tests/ with the suite and its helpers, and the driver."""
+        self.unpack(place, tree, "tests")
         built = self._built[side].folder
         for name in _HELPERS:
             shutil.copy2(built / name, tree / "tests" / name)
@@ -114,7 +108,7 @@ class BashSuite(ProgramSuite):
 
 
 def judge(kept: Comparisons, seconds: float, *, timed_out: bool) -> Outcome:
-    """The verdict that the run-* script's own comparisons would have come to."""
+    """The verdict that the run-* script's own comparisons would give."""
     found = []
     numbers = sorted(int(name.removesuffix(".right")) for name in kept if name.endswith(".right"))
     for number in numbers:
@@ -131,7 +125,7 @@ def judge(kept: Comparisons, seconds: float, *, timed_out: bool) -> Outcome:
 
 
 def _difference(left: bytes, right: bytes, kept: Comparisons, number: int) -> str:
-    """What the host's diff prints, after the filter that the script used."""
+    """What the host's diff prints, after applying the filter that the script used."""
     with tempfile.TemporaryDirectory(prefix="wasmsand-judge-") as folder:
         expected, actual = Path(folder, "expected"), Path(folder, "actual")
         expected.write_bytes(right)

@@ -1,23 +1,21 @@
-"""GNU bc's own test suite: programs for bc, without what they should print.
+"""GNU bc's own test suite: programs for bc, without the expected output.
 
-Owns how one is run and judged. Rule: upstream compares two bc with each other, and so do
-we: what the reference build prints is what both sides should.
+Owns how a program is run and judged. Rule: upstream compares two builds of bc with each other,
+and so do we: the output of the reference build is the expected output of both sides.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.area import Area, ordinary_environment
-from conformance.builds import reference_key, reference_program
-from conformance.exit_status import judge
+from conformance.area import Area
+from conformance.builds import put_program, reference_key, reference_program
+from conformance.exit_status import LOG, run_and_judge
 from conformance.program_suite import ProgramSuite
 from conformance.suite import Outcome, Side
-from conformance.supplies import Supplies, Workplace
+from conformance.supplies import Workplace
 
-_LOG = "log"
 _TIMEOUT_SECONDS = 600.0
 _NOT_TESTS = ("timetest",)
 _COMPARE = 'exec >"$1" 2>&1; ../bc -l "$2" </dev/null | diff -u "$2.expected" -'
@@ -26,29 +24,24 @@ _COMPARE = 'exec >"$1" 2>&1; ../bc -l "$2" </dev/null | diff -u "$2.expected" -'
 class BcSuite(ProgramSuite):
     """The programs of the tarball that the bc recipe pins."""
 
+    name = "bc"
+    program = "GNU bc"
     code = ("bc_suite.py", "exit_status.py", "builds.py")
-
-    def __init__(self, supplies: Supplies) -> None:
-        super().__init__(supplies, "bc", "GNU bc")
 
     def ingredients(self, side: Side) -> Sequence[str]:
         """See `ProgramSuite.ingredients`."""
         return [self.recipe.source.sha256, reference_key(self.supplies, self.recipe)]
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """Test/ with what the reference prints, and bc."""
-        source = self.supplies.unpack(self.recipe, place)
+        """Make Test/ with the output of the reference build, and bc."""
+        self.unpack(place, tree, "Test")
         folder = tree / "Test"
-        shutil.copytree(source / "Test", folder)
         (program,) = (program for program in self.recipe.programs if program.name == "bc")
         reference = reference_program(self.supplies, self.recipe, program)
         for test in _tests_in(folder):
             tell = f'"{reference}" -l {test} </dev/null >{test}.expected 2>&1'
             place.run(["sh", "-c", tell], folder)
-        if side == "native":
-            shutil.copy2(reference, tree / "bc")
-        else:
-            (tree / "bc").symlink_to("/usr/bin/bc")
+        put_program(self.supplies, self.recipe, side, tree / "bc", program)
 
     def tests(self) -> Sequence[str]:
         """All programs of the suite."""
@@ -56,15 +49,8 @@ class BcSuite(ProgramSuite):
 
     def run_in(self, area: Area, test: str, side: Side) -> Outcome:
         """See `ProgramSuite.run_in`."""
-        cwd = f"{area.tree}/Test"
-        ended = area.run(
-            ["bash", "-c", _COMPARE, "bash", f"{area.results}/{_LOG}", test],
-            cwd=cwd,
-            env=ordinary_environment(area, cwd=cwd),
-            timeout=_TIMEOUT_SECONDS,
-        )
-        log = area.kept().get(_LOG, b"")
-        return judge(ended.exit_code, log, ended.seconds, timed_out=ended.timed_out)
+        command = ["bash", "-c", _COMPARE, "bash", f"{area.results}/{LOG}", test]
+        return run_and_judge(area, command, cwd=f"{area.tree}/Test", timeout=_TIMEOUT_SECONDS)
 
 
 def _tests_in(folder: Path) -> list[str]:

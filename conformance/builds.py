@@ -1,8 +1,8 @@
-"""What suites need of the builder: reference programs, and parts of a built tree.
+"""What suites get from the builder: reference programs, and parts of a built tree.
 
-Owns both. Rules: all is built as recipes are, by the builder, on either side; natively the
-programs under test are the reference build of the recipe, in the sandbox the image's; which
-tests there are is asked of the Makefile that the build made.
+Owns both. Rules: the builder builds everything, on either side, as it builds recipes; the
+programs under test are the recipe's reference build natively, and the image's in the sandbox;
+the Makefile that the build makes says which tests there are.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from userland.builder.wasm_opt import ensure_wasm_opt
 
 _JOBS = 2
 _LAYOUT = "1"
-"""Raised when other files are kept than before."""
+"""Increase this number when a build keeps different files."""
 _VARIABLES = "make-variables"
 
 
@@ -43,20 +43,20 @@ class BuildRequest:
     helpers: tuple[str, ...]
     """Programs that only the suite needs."""
     make: tuple[str, ...]
-    """Arguments of make by which they, and what they need, are built."""
+    """Arguments with which make builds the helpers and what they need."""
     after: tuple[str, ...] = ()
     """Shell commands after make, as in recipes."""
     files: tuple[str, ...] = ()
     """Files and directories that the build makes and tests read."""
     fork_through_pointers: tuple[str, ...] | None = None
-    """If the helpers fork: the recipes' field of that name."""
+    """The recipe field of that name, if the helpers fork."""
     makefile: str = "."
-    """The directory of the Makefile that has the variables."""
+    """The directory of the Makefile that defines `variables`."""
     variables: tuple[str, ...] = ()
 
     @property
     def facts(self) -> str:
-        """What a build is found by, besides the recipe's key."""
+        """The part of the cache key besides the recipe's key."""
         kept = (self.files, self.makefile, self.variables)
         forks = () if self.fork_through_pointers is None else self.fork_through_pointers
         return repr((self.helpers, self.make, self.after, *kept, _LAYOUT, *forks))
@@ -64,33 +64,49 @@ class BuildRequest:
 
 @dataclass(frozen=True)
 class Built:
-    """Where the kept files are, under the names they had in the tree."""
+    """The kept files of a build, under their names in the tree."""
 
     folder: Path
 
     def words(self, variable: str) -> list[str]:
-        """The value of a variable of the Makefile."""
+        """The words in the value of a Makefile variable."""
         return (self.folder / _VARIABLES / variable).read_text("utf-8").split()
 
 
 def reference_program(supplies: Supplies, recipe: Recipe, program: Program) -> Path:
-    """The native program that is compared with the image's."""
+    """The native program with which the image's is compared."""
     folder = _entries(supplies, "native", [recipe.name])[recipe.name].folder
     return folder / FILES / installed_path(program.names[0])[1:]
 
 
+def put_program(
+    supplies: Supplies, recipe: Recipe, side: Side, target: Path, program: Program | None = None
+) -> None:
+    """Put the program under test at `target`: the reference build, or a link to the image's.
+
+    `program` defaults to the only one of the recipe.
+    """
+    if program is None:
+        (program,) = recipe.programs
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if side == "native":
+        shutil.copy2(reference_program(supplies, recipe, program), target)
+    else:
+        target.symlink_to(installed_path(program.names[0]))
+
+
 def image_program(supplies: Supplies, recipe: Recipe, program: Program) -> Path:
-    """The same program as it is, or would be, in the image."""
+    """The same program as the image contains it, or would contain it."""
     return _entries(supplies, "sandbox", [recipe.name])[recipe.name].folder / program.file
 
 
 def reference_key(supplies: Supplies, recipe: Recipe) -> str:
-    """Changes when the reference build does."""
+    """A key that changes when the reference build changes."""
     return _entries(supplies, "native", [recipe.name])[recipe.name].key
 
 
 def built(supplies: Supplies, side: Side, request: BuildRequest) -> Built:
-    """The tree of one side; cached."""
+    """Build the tree of one side, or find it in the cache."""
     target = _target(supplies, side)
     variant = _variant(request)
     needed = target.depends(variant)
@@ -113,7 +129,7 @@ def built(supplies: Supplies, side: Side, request: BuildRequest) -> Built:
             _keep(tree / name, place.outputs / name)
         _ask(tree, request, place)
 
-    # The key is of the recipe as it is committed; the variant is told by the request.
+    # The key covers the recipe as committed; the request covers the variant.
     name = f"conformance-{request.recipe.name}-{side}-build"
     return Built(supplies.made(name, [key, request.facts], make))
 
@@ -125,12 +141,12 @@ def _target(supplies: Supplies, side: Side) -> Target:
 
 
 def _entries(supplies: Supplies, side: Side, names: Sequence[str]) -> Mapping[str, Entry]:
-    """Recipes and what they depend on, built or from the cache."""
+    """The outputs of recipes and their dependencies, from the cache or built now."""
     target = _target(supplies, side)
     recipes = {
         name: recipe
         for name, recipe in supplies.recipes.items()
-        if side == "sandbox" or name != "musl"  # natively the machine has a libc
+        if side == "sandbox" or name != "musl"  # native programs use the machine's libc
     }
     keys = recipe_keys(recipes, target)
     wanted = with_dependencies(names, supplies.recipes)
@@ -157,7 +173,7 @@ def _workshop(supplies: Supplies, target: Target) -> Iterator[Workshop]:
 
 
 def _variant(request: BuildRequest) -> Recipe:
-    """The recipe, with the suite's programs for its own."""
+    """The recipe with the suite's programs instead of its own."""
     programs = tuple(
         Program(
             name=Path(helper).name,
@@ -188,7 +204,7 @@ def _keep(source: Path, target: Path) -> None:
 
 
 def _ask(tree: Path, request: BuildRequest, place: Workplace) -> None:
-    """Keep the values of the Makefile's variables, as make itself expands them."""
+    """Keep the values of Makefile variables, expanded by make itself."""
     folder = place.outputs / _VARIABLES
     folder.mkdir()
     for variable in request.variables:

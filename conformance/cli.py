@@ -1,13 +1,12 @@
 """The command `python -m conformance`.
 
-Rules: arguments are read here and nowhere else; the exit status is 1 if a difference
-has no explanation, 2 for wrong arguments.
+Rules: only this module reads arguments; the exit status is 1 if a difference has no explanation,
+and 2 if the arguments are wrong.
 """
 
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatch
@@ -26,6 +25,7 @@ from conformance.findutils_suite import FindutilsSuite
 from conformance.gawk_suite import GawkSuite
 from conformance.git_suite import GitSuite
 from conformance.jq_suite import JqSuite
+from conformance.native import let_native_programs_be_interrupted
 from conformance.python_suite import PythonSuite
 from conformance.quickjs_suite import QuickjsSuite
 from conformance.report import update
@@ -38,36 +38,30 @@ from userland.builder.errors import BuildError
 
 DOCUMENT = ROOT / "docs/conformance.md"
 _SUITES: dict[str, Callable[[Supplies], Suite]] = {
+    **automake_suites.SUITES,
     "bash": BashSuite,
     "bc": BcSuite,
-    "coreutils": automake_suites.coreutils_suite,
-    "diffutils": automake_suites.diffutils_suite,
     "file": FileSuite,
     "findutils": FindutilsSuite,
     "gawk": GawkSuite,
     "git": GitSuite,
-    "grep": automake_suites.grep_suite,
-    "gzip": automake_suites.gzip_suite,
     "jq": JqSuite,
-    "patch": automake_suites.patch_suite,
     "python": PythonSuite,
     "quickjs": QuickjsSuite,
-    "sed": automake_suites.sed_suite,
     "tar": TarSuite,
-    "xz": automake_suites.xz_suite,
 }
 
 _DESCRIPTION = """\
 Run the programs' own test suites in the sandbox and natively, side by side, and write
-the tables of docs/conformance.md. Outcomes are kept, by the content of all that decides
-them, in the build cache: a second run of the same code takes no time.
+the tables of docs/conformance.md. Outcomes are stored in the build cache, keyed by the content
+of everything that affects them, so a second run of the same code takes no time.
 """
 _EPILOG = """\
 examples:
   python -m conformance                          all suites; writes docs/conformance.md
   python -m conformance bash                     one suite
   python -m conformance bash run-trap 'run-s*'   some tests; shows differences, writes nothing
-  python -m conformance coreutils '*/mv/*'       likewise
+  python -m conformance coreutils '*/mv/*'       some tests of another suite
 """
 
 
@@ -81,23 +75,30 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "suite", nargs="?", choices=sorted(_SUITES), help="the suite to run (default: all)"
     )
-    parser.add_argument("tests", nargs="*", metavar="TEST", help="only these; may be patterns")
+    parser.add_argument(
+        "tests", nargs="*", metavar="TEST", help="run only these tests; patterns are allowed"
+    )
     parser.add_argument(
         "--fresh",
         choices=["native", "sandbox", "both"],
-        help="run this side even where an outcome is kept",
+        help="run this side again even if its outcome is cached",
     )
     parser.add_argument(
-        "--workers", type=int, default=2, help="tests at once (default: %(default)s)"
+        "--workers",
+        type=int,
+        default=2,
+        help="number of tests to run at once (default: %(default)s)",
     )
     parser.add_argument(
         "--patience",
         type=float,
         default=1.0,
         metavar="TIMES",
-        help="multiply the tests' time limits, on a busy machine (default: %(default)s)",
+        help="factor for the tests' time limits, for a busy machine (default: %(default)s)",
     )
-    parser.add_argument("--document", type=Path, default=DOCUMENT, help="where the tables go")
+    parser.add_argument(
+        "--document", type=Path, default=DOCUMENT, help="file to write the tables to"
+    )
     return parser
 
 
@@ -105,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     options = _parser().parse_args(argv)
     console = Console()
-    _let_tests_have_their_signals()
+    let_native_programs_be_interrupted()
     try:
         supplies = Supplies(lambda message: console.print(Text(message), soft_wrap=True))
         chosen = [options.suite] if options.suite else sorted(_SUITES)
@@ -117,16 +118,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _let_tests_have_their_signals() -> None:
-    """Of a harness under nohup or in the background: what it ignores, native tests would too.
-
-    A handler that does nothing ignores as well, and is not inherited.
-    """
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
-        if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)
-
-
 def _suite(suite: Suite, options: argparse.Namespace, console: Console) -> int:
     suite.patience = options.patience
     suite.prepare()
@@ -136,7 +127,7 @@ def _suite(suite: Suite, options: argparse.Namespace, console: Console) -> int:
         if not options.tests or any(fnmatch(test, pattern) for pattern in options.tests)
     ]
     if not tests:
-        print(f"conformance: {suite.name} has no such test", file=sys.stderr)
+        print(f"conformance: {suite.name} has no test of that name", file=sys.stderr)
         return 2
     fresh: frozenset[Side] = frozenset(side for side in SIDES if options.fresh in (side, "both"))
     comparisons = _run(suite, tests, fresh, options.workers, console)
@@ -150,9 +141,11 @@ def _suite(suite: Suite, options: argparse.Namespace, console: Console) -> int:
         console.print(Text(f"{test} passes now: remove it from explanations.toml"))
     unexplained = [c.test for c in different if not explanations_of(c.test, explanations)]
     alike = len(comparisons) - len(different)
-    console.print(Text(f"{suite.title}: {alike} of {len(comparisons)} as native"))
+    console.print(
+        Text(f"{suite.title}: {alike} of {len(comparisons)} tests do as well as natively")
+    )
     if unexplained:
-        console.print(Text(f"unexplained: {' '.join(unexplained)}"))
+        console.print(Text(f"differ without an explanation: {' '.join(unexplained)}"))
     return 1 if unexplained else 0
 
 

@@ -1,9 +1,9 @@
 """Why a test differs from native: the committed file `explanations.toml`.
 
-Owns the format: for each suite an array of tables with `tests`, `because`, and the ID
-of the limitation in `docs/limitations.md` if the cause is one. Rules: an explanation
-names tests that differ, or that fail on both sides; one that has become needless is
-reported, so that the file cannot rot.
+Owns the format: for each suite an array of tables with `tests`, `because`, and, if the cause is a
+known limitation, its ID in `docs/limitations.md`. Rules: an explanation names tests that differ,
+or that fail on both sides; an explanation that is no longer needed is reported, so that the file
+stays true.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FILE = Path(__file__).with_name("explanations.toml")
 
 @dataclass(frozen=True)
 class Explanation:
-    """One cause and the tests that differ by it."""
+    """One cause, and the tests that differ because of it."""
 
     tests: tuple[str, ...]
     because: str
@@ -28,7 +28,7 @@ class Explanation:
 
 
 class BadExplanations(Exception):
-    """The file cannot be used; the message names the entry."""
+    """The file is invalid; the message names the entry."""
 
 
 def load_explanations(file: Path = FILE) -> dict[str, tuple[Explanation, ...]]:
@@ -47,7 +47,7 @@ def _explanation(where: str, entry: Mapping[str, object]) -> Explanation:
     tests, because = entry.get("tests"), entry.get("because")
     limitation = entry.get("limitation")
     if unknown := set(entry) - {"tests", "because", "limitation"}:
-        raise BadExplanations(f"{where}: {sorted(unknown)[0]!r} is not a field")
+        raise BadExplanations(f"{where}: {sorted(unknown)[0]!r} is an unknown field")
     if not isinstance(tests, list) or not tests or not all(isinstance(t, str) for t in tests):
         raise BadExplanations(f"{where}: tests must be a list of names")
     if not isinstance(because, str) or not because.strip():
@@ -58,11 +58,11 @@ def _explanation(where: str, entry: Mapping[str, object]) -> Explanation:
 
 
 def explanations_of(test: str, explanations: Sequence[Explanation]) -> list[Explanation]:
-    """Those that name the test."""
+    """The explanations that name the test."""
     return [explanation for explanation in explanations if test in explanation.tests]
 
 
 def needless(comparisons: Sequence[Comparison], explanations: Sequence[Explanation]) -> list[str]:
-    """Tests that are explained and have nothing to explain."""
+    """Tests that have an explanation but need none."""
     fine = {c.test for c in comparisons if c.as_native and c.sandbox.verdict is not Verdict.FAIL}
     return sorted({test for entry in explanations for test in entry.tests} & fine)

@@ -1,8 +1,8 @@
-"""file's own test suite: data files with what is to be said of them.
+"""file's own test suite: data files, each with the description that `file` must print.
 
-Owns how one is run and judged. Rules: the suite's own little program, which calls the
-library, is not needed: `file` says the same; both sides use the rules (magic.mgc) that the
-recipe compiled, where the suite brings none of its own.
+Owns how a test is run and judged. Rules: `file` itself takes the place of the suite's small
+program that calls the library; both sides use the magic rules (magic.mgc) that the recipe
+compiled, unless the test brings its own.
 """
 
 from __future__ import annotations
@@ -11,44 +11,34 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.area import Area, ordinary_environment
-from conformance.builds import reference_key, reference_program
-from conformance.exit_status import judge
+from conformance.area import Area
+from conformance.builds import put_program, reference_program
+from conformance.exit_status import LOG, run_and_judge
 from conformance.program_suite import ProgramSuite
 from conformance.suite import Outcome, Side
-from conformance.supplies import Supplies, Workplace
+from conformance.supplies import Workplace
 
 _DRIVER = Path(__file__).with_name("file_driver.sh")
 _RULES = "share/misc/magic.mgc"
-"""Below /usr."""
-_LOG = "log"
+"""The path of the magic rules below /usr."""
 _TIMEOUT_SECONDS = 60.0
 
 
 class FileSuite(ProgramSuite):
     """The tests of the tarball that the file recipe pins."""
 
+    name = "file"
+    program = "file"
     code = ("file_suite.py", "exit_status.py", "builds.py", _DRIVER.name)
 
-    def __init__(self, supplies: Supplies) -> None:
-        super().__init__(supplies, "file", "file")
-
-    def ingredients(self, side: Side) -> Sequence[str]:
-        """See `ProgramSuite.ingredients`."""
-        reference = reference_key(self.supplies, self.recipe) if side == "native" else ""
-        return [self.recipe.source.sha256, reference]
-
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """tests/, and file with its rules."""
-        source = self.supplies.unpack(self.recipe, place)
-        shutil.copytree(source / "tests", tree / "tests")
-        (program,) = self.recipe.programs
+        """Make tests/, and file with its magic rules."""
+        self.unpack(place, tree, "tests")
+        put_program(self.supplies, self.recipe, side, tree / "file")
         if side == "native":
-            reference = reference_program(self.supplies, self.recipe, program)
-            shutil.copy2(reference, tree / "file")
+            reference = reference_program(self.supplies, self.recipe, self.recipe.programs[0])
             shutil.copy2(reference.parents[1] / _RULES, tree / "magic.mgc")
         else:
-            (tree / "file").symlink_to("/usr/bin/file")
             (tree / "magic.mgc").symlink_to(f"/usr/{_RULES}")
         shutil.copy2(_DRIVER, tree / _DRIVER.name)
 
@@ -59,11 +49,5 @@ class FileSuite(ProgramSuite):
 
     def run_in(self, area: Area, test: str, side: Side) -> Outcome:
         """See `ProgramSuite.run_in`."""
-        ended = area.run(
-            ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{_LOG}", test],
-            cwd=f"{area.tree}/tests",
-            env=ordinary_environment(area, cwd=f"{area.tree}/tests"),
-            timeout=_TIMEOUT_SECONDS,
-        )
-        log = area.kept().get(_LOG, b"")
-        return judge(ended.exit_code, log, ended.seconds, timed_out=ended.timed_out)
+        command = ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{LOG}", test]
+        return run_and_judge(area, command, cwd=f"{area.tree}/tests", timeout=_TIMEOUT_SECONDS)

@@ -1,8 +1,8 @@
-"""GNU findutils' own test suite: newer tests in automake's manner, older ones for DejaGnu.
+"""GNU findutils' own test suite: newer tests follow automake's conventions, older ones DejaGnu's.
 
-Owns how the older ones are run: by a small Tcl, the same on both sides, with the few commands
-of DejaGnu that they use (`dejagnu_driver.tcl`). Left out are the tests of locate, which the
-image has not.
+Owns how the older ones are run: in a small Tcl interpreter, the same on both sides, with the few
+DejaGnu commands that they use (`dejagnu_driver.tcl`). The tests of locate do not run, because the
+image has no locate.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from conformance.area import Area, ordinary_environment
+from conformance.area import Area
 from conformance.automake_suite import AutomakeSuite, AutomakeTests
 from conformance.builds import image_program, reference_program
-from conformance.exit_status import judge
+from conformance.exit_status import LOG, run_and_judge
 from conformance.suite import Outcome, Side
 from conformance.supplies import Supplies, Workplace
 
@@ -23,7 +23,6 @@ _TOOLS = ("find", "xargs")
 _DEJAGNU = ".exp"
 _DRIVER = Path(__file__).with_name("dejagnu_driver.tcl")
 _TCL = "jimsh"
-_LOG = "log"
 _TESTS = AutomakeTests(
     recipe="findutils",
     title="GNU findutils",
@@ -31,7 +30,7 @@ _TESTS = AutomakeTests(
     without="all_root_tests",
     extensions=(".sh", ""),
     helpers=("tests/xargs/test-sigusr",),
-    # It needs error.h, which glibc has and elsewhere gnulib makes, and forks only to exec.
+    # It needs error.h, which glibc has and gnulib makes elsewhere. It forks only to exec.
     helpers_after=(
         "make -C gl && make -C lib && "
         "make tests/xargs/test-sigusr CPPFLAGS='-Igl/lib -Dfork=vfork' LDADD=gl/lib/libgnulib.a",
@@ -42,7 +41,7 @@ _TESTS = AutomakeTests(
 
 
 class FindutilsSuite(AutomakeSuite):
-    """Both parts."""
+    """The newer and the older tests."""
 
     code = (*AutomakeSuite.code, "findutils_suite.py", _DRIVER.name)
 
@@ -59,12 +58,12 @@ class FindutilsSuite(AutomakeSuite):
         return find(self.supplies, recipe, recipe.programs[0])
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """The tree of the newer part, with the Tcl."""
+        """Make the tree of the newer tests, and add the Tcl interpreter."""
         super().make_tree(side, tree, place)
         shutil.copy2(self._tcl(side), tree / _TCL)
         (tree / _TCL).chmod(0o755)
         shutil.copy2(_DRIVER, tree / _DRIVER.name)
-        # The suite looks for it to know that it is in a build tree.
+        # If this file exists, the suite assumes that it is in a build tree.
         (tree / "xargs/xargs.o").touch()
 
     @cached_property
@@ -78,7 +77,7 @@ class FindutilsSuite(AutomakeSuite):
         return [str(path) for path in found]
 
     def tests(self) -> Sequence[str]:
-        """The newer ones, then the older."""
+        """The newer tests, then the older ones."""
         return [*super().tests(), *self._dejagnu_tests]
 
     def run_in(self, area: Area, test: str, side: Side) -> Outcome:
@@ -89,12 +88,10 @@ class FindutilsSuite(AutomakeSuite):
         cwd = f"{area.tree}/{tool}/{folder}"
         command = [f"{area.tree}/{_TCL}", f"{area.tree}/{_DRIVER.name}", tool]
         command += [f"{area.tree}/{tool}/{tool}", "/".join(rest)]
-        log = f"{area.results}/{_LOG}"
-        ended = area.run(
-            ["bash", "-c", 'exec "$@" >"$0" 2>&1', log, *command],
+        return run_and_judge(
+            area,
+            ["bash", "-c", 'exec "$@" >"$0" 2>&1', f"{area.results}/{LOG}", *command],
             cwd=cwd,
-            env={**ordinary_environment(area, cwd=cwd), "LC_ALL": "C"},
             timeout=_TESTS.timeout_seconds,
+            variables={"LC_ALL": "C"},
         )
-        printed = area.kept().get(_LOG, b"")
-        return judge(ended.exit_code, printed, ended.seconds, timed_out=ended.timed_out)

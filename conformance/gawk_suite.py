@@ -1,9 +1,9 @@
 """GNU awk's own test suite: a Makefile with one target per test.
 
-Owns how such a target is run without make, which a sandbox need not have for its awk to be
-judged: `make -n` tells the commands when the suite is built, and both sides run those. Left
-out are the tests of what the recipe leaves out (MPFR, loadable extensions, persistent
-memory) and of the network.
+Owns how such a target is run without make, so that the sandbox needs no make to have its awk
+judged: `make -n` prints the commands when the suite is built, and both sides run those. The
+tests of features that the recipe omits (MPFR, loadable extensions, persistent memory) and of the
+network do not run.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from conformance.area import Area, ordinary_environment
-from conformance.builds import BuildRequest, Built, built, reference_key, reference_program
-from conformance.exit_status import judge
+from conformance.area import Area
+from conformance.builds import BuildRequest, Built, built, put_program
+from conformance.exit_status import LOG, run_and_judge
 from conformance.program_suite import ProgramSuite
 from conformance.suite import Outcome, Side
-from conformance.supplies import Supplies, Workplace
+from conformance.supplies import Workplace
 
 _LISTS = (
     "BASIC_TESTS",
@@ -30,10 +30,9 @@ _LISTS = (
 )
 _TIMEOUT_SECONDS = 60.0
 _DRIVER = Path(__file__).with_name("gawk_driver.sh")
-_LOG = "log"
 _COMMANDS = "test/commands"
 _MAKEFILE = "test/Makefile"
-"""Some tests read it, for want of a better text."""
+"""Some tests use the Makefile as input text."""
 _TELL_COMMANDS = f"""
     mkdir {_COMMANDS} && cd test &&
     for test in $(make -s --eval='tell: ; @echo {" ".join(f"$({name})" for name in _LISTS)}' tell)
@@ -45,14 +44,13 @@ _TELL_COMMANDS = f"""
 class GawkSuite(ProgramSuite):
     """The tests of the tarball that the gawk recipe pins."""
 
-    code = ("gawk_suite.py", "exit_status.py", _DRIVER.name)
-
-    def __init__(self, supplies: Supplies) -> None:
-        super().__init__(supplies, "gawk", "GNU awk")
+    name = "gawk"
+    program = "GNU awk"
+    code = ("gawk_suite.py", "exit_status.py", "builds.py", _DRIVER.name)
 
     @cached_property
     def _built(self) -> Built:
-        """For both sides: only the list of tests and their commands are needed of it."""
+        """The native build, for both sides: only its list of tests and commands is used."""
         request = BuildRequest(
             recipe=self.recipe,
             helpers=(),
@@ -66,19 +64,13 @@ class GawkSuite(ProgramSuite):
 
     def ingredients(self, side: Side) -> Sequence[str]:
         """See `ProgramSuite.ingredients`."""
-        reference = reference_key(self.supplies, self.recipe) if side == "native" else ""
-        return [self._built.folder.name, reference]
+        return [self._built.folder.name, self.reference(side)]
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """test/ with the tests, and gawk where a build has it."""
-        source = self.supplies.unpack(self.recipe, place)
-        shutil.copytree(source / "test", tree / "test")
+        """Make test/, and gawk where a build has it."""
+        self.unpack(place, tree, "test")
         shutil.copy2(self._built.folder / _MAKEFILE, tree / _MAKEFILE)
-        (program,) = self.recipe.programs
-        if side == "native":
-            shutil.copy2(reference_program(self.supplies, self.recipe, program), tree / "gawk")
-        else:
-            (tree / "gawk").symlink_to("/usr/bin/gawk")
+        put_program(self.supplies, self.recipe, side, tree / "gawk")
         shutil.copy2(_DRIVER, tree / _DRIVER.name)
 
     def tests(self) -> Sequence[str]:
@@ -87,17 +79,10 @@ class GawkSuite(ProgramSuite):
 
     def run_in(self, area: Area, test: str, side: Side) -> Outcome:
         """See `ProgramSuite.run_in`."""
-        cwd = f"{area.tree}/test"
         printed = (self._built.folder / _COMMANDS / test).read_text("utf-8")
         commands = separate_shells(printed)
-        ended = area.run(
-            ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{_LOG}", commands],
-            cwd=cwd,
-            env=ordinary_environment(area, cwd=cwd),
-            timeout=_TIMEOUT_SECONDS,
-        )
-        log = area.kept().get(_LOG, b"")
-        return judge(ended.exit_code, log, ended.seconds, timed_out=ended.timed_out)
+        command = ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{LOG}", commands]
+        return run_and_judge(area, command, cwd=f"{area.tree}/test", timeout=_TIMEOUT_SECONDS)
 
 
 def separate_shells(commands: str) -> str:

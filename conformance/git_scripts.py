@@ -1,7 +1,7 @@
-"""Which scripts of git's test suite are run.
+"""The scripts of git's test suite that run.
 
-Owns the list, apart from `git_suite.py`: what is run does not decide how a script ends, so
-outcomes stay good when the list changes.
+Owns the list. It is apart from `git_suite.py` because the list does not affect the outcome of any
+script: kept outcomes stay valid when the list changes.
 """
 
 SCRIPTS = {
@@ -48,4 +48,4 @@ SCRIPTS = {
     "blame": "8001 8002",
     "sparse-checkout": "1091",
 }
-"""Of t0 to t8, by command; what needs the network, signatures or Windows is not there."""
+"""Scripts of t0 to t8, by command, without those that need network, signatures or Windows."""

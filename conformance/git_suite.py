@@ -1,10 +1,10 @@
 """git's own test suite: its shell scripts for the commands that agents use.
 
-Owns how scripts are run and what their TAP output means. A script is a test, and
-each of its cases is counted. Rules: the programs under test are installed ones (the
-image's, and the reference build), as the suite's GIT_TEST_INSTALLED has it; its helper
-test-tool is built for both sides; Perl, which some cases use without asking for it, is
-there on neither side, but a stand-in for the one-liners of the suite's library is.
+Owns how scripts are run and what their TAP output means. A script is a test, and each of its
+cases counts. Rules: the suite tests installed programs (GIT_TEST_INSTALLED): the image's, and the
+reference build; its helper test-tool is built for both sides; neither side has Perl, which some
+cases use without checking for it, but both have a stand-in for the one-liners of the suite's
+library.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from itertools import takewhile
 from pathlib import Path
 
 from conformance.area import Area, ordinary_environment
-from conformance.builds import BuildRequest, Built, built, reference_key, reference_program
+from conformance.builds import BuildRequest, Built, built, reference_program
 from conformance.git_scripts import SCRIPTS
 from conformance.program_suite import ProgramSuite
-from conformance.suite import Outcome, Side, Verdict
-from conformance.supplies import Supplies, Workplace
+from conformance.suite import SIDES, Outcome, Side, Verdict
+from conformance.supplies import Workplace
 
 _NOT_OF_THE_TREE = ("chainlint", "interop", "perf", "unit-tests", "t9*", "Git-SVN", "lib-gitweb*")
 _SOURCE_FOLDERS = ("contrib/workdir", "mergetools")
-"""Of the source, besides t/, what scripts use."""
+"""Directories of the source that scripts use, besides t/."""
 _HELPER = "t/helper/test-tool"
 _OPTIONS = "GIT-BUILD-OPTIONS"
 _TARGETS = re.compile(r"^[\w-]+$")
@@ -51,10 +51,9 @@ _TAIL = 3_000
 class GitSuite(ProgramSuite):
     """Scripts of the tarball that the git recipe pins."""
 
+    name = "git"
+    program = "git"
     code = ("git_suite.py", "builds.py", _DRIVER.name, _PERL.name)
-
-    def __init__(self, supplies: Supplies) -> None:
-        super().__init__(supplies, "git", "git")
 
     @cached_property
     def _built(self) -> dict[Side, Built]:
@@ -65,18 +64,17 @@ class GitSuite(ProgramSuite):
             make=(*variables, _HELPER, _OPTIONS),
             after=("make -C templates",),
             files=(_OPTIONS, "templates/blt"),
-            # From its table of commands.
+            # test-tool calls its commands through a table of pointers.
             fork_through_pointers=("cmd_main",),
         )
-        return {side: built(self.supplies, side, request) for side in ("native", "sandbox")}
+        return {side: built(self.supplies, side, request) for side in SIDES}
 
     def ingredients(self, side: Side) -> Sequence[str]:
         """See `ProgramSuite.ingredients`."""
-        reference = reference_key(self.supplies, self.recipe) if side == "native" else ""
-        return [self._built[side].folder.name, reference]
+        return [self._built[side].folder.name, self.reference(side)]
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """The suite's files where the source has them; natively also git, as installed."""
+        """Copy the suite's files to their places in the source tree; natively, install git too."""
         source = self.supplies.unpack(self.recipe, place)
         ignored = shutil.ignore_patterns(*_NOT_OF_THE_TREE)
         shutil.copytree(source / "t", tree / "t", ignore=ignored, symlinks=True)
@@ -123,7 +121,7 @@ class GitSuite(ProgramSuite):
 
 
 def judge(tap: str, log: str, seconds: float) -> Outcome:
-    """What a script's TAP says; of cases that failed, what their commands printed."""
+    """The outcome from a script's TAP output, with what the commands of failed cases printed."""
     if (skipped := _SKIPPED_SCRIPT.search(tap)) is not None:
         return Outcome(Verdict.SKIP, skipped["why"].strip() + "\n", seconds)
     cases = dict(filter(None, map(_case, tap.splitlines())))
@@ -138,7 +136,7 @@ def judge(tap: str, log: str, seconds: float) -> Outcome:
 
 
 def _case(line: str) -> tuple[str, Verdict] | None:
-    """A known breakage is as good as a pass, unless it vanished: then it is one."""
+    """The name and verdict of a case; a known breakage counts as a pass, vanished or not."""
     if (case := _CASE.fullmatch(line)) is None:
         return None
     if case["skipped"] != " -":
@@ -148,7 +146,7 @@ def _case(line: str) -> tuple[str, Verdict] | None:
 
 
 def _printed(name: str, log: str) -> str:
-    """The part of the log from the last verdict before to the one of this case."""
+    """The part of the log between the previous verdict and that of this case."""
     lines = log.splitlines()
     try:
         end = lines.index(f"not ok {name}")

@@ -1,9 +1,9 @@
 """jq's own test suite: files of programs with their input and output, and shell scripts.
 
-Owns how they are run and judged. Rules: jq itself compares, by --run-tests; each program of
-a file is a case, named after its line, and has passed if jq has nothing to say against it.
-What a jq that is built with threads tries after its programs, as the native one does, is no
-part of the verdict.
+Owns how they are run and judged. Rules: jq itself compares, with --run-tests; each program of a
+file is a case, named after its line, and passes if jq prints no objection. A jq that is built
+with threads, as the native one is, runs another test after these programs; that test does not
+count.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.area import Area, ordinary_environment
-from conformance.builds import reference_key, reference_program
-from conformance.exit_status import judge
+from conformance.area import Area
+from conformance.builds import put_program
+from conformance.exit_status import LOG, judge, run_logged
 from conformance.program_suite import ProgramSuite
 from conformance.suite import Outcome, Side, Verdict
-from conformance.supplies import Supplies, Workplace
+from conformance.supplies import Workplace
 
 _FILES = ("jq.test", "man.test", "base64.test", "optional.test", "onig.test", "manonig.test")
 _SCRIPTS = ("shtest", "utf8test", "jq-f-test.sh")
 _DRIVER = Path(__file__).with_name("jq_driver.sh")
-_LOG = "log"
 _TIMEOUT_SECONDS = 600.0
 _BEGINS = re.compile(r"Test #\d+: '.*' at line number (\d+)")
 _OBJECTION = "*** "
@@ -33,25 +32,14 @@ _ENDS = re.compile(r"\d+ of \d+ tests passed \(.*")
 class JqSuite(ProgramSuite):
     """The tests of the tarball that the jq recipe pins."""
 
+    name = "jq"
+    program = "jq"
     code = ("jq_suite.py", "exit_status.py", "builds.py", _DRIVER.name)
 
-    def __init__(self, supplies: Supplies) -> None:
-        super().__init__(supplies, "jq", "jq")
-
-    def ingredients(self, side: Side) -> Sequence[str]:
-        """See `ProgramSuite.ingredients`."""
-        reference = reference_key(self.supplies, self.recipe) if side == "native" else ""
-        return [self.recipe.source.sha256, reference]
-
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """tests/, and jq where a build has it."""
-        source = self.supplies.unpack(self.recipe, place)
-        shutil.copytree(source / "tests", tree / "tests")
-        (program,) = self.recipe.programs
-        if side == "native":
-            shutil.copy2(reference_program(self.supplies, self.recipe, program), tree / "jq")
-        else:
-            (tree / "jq").symlink_to("/usr/bin/jq")
+        """Make tests/, and jq where a build has it."""
+        self.unpack(place, tree, "tests")
+        put_program(self.supplies, self.recipe, side, tree / "jq")
         shutil.copy2(_DRIVER, tree / _DRIVER.name)
 
     def tests(self) -> Sequence[str]:
@@ -60,24 +48,21 @@ class JqSuite(ProgramSuite):
 
     def run_in(self, area: Area, test: str, side: Side) -> Outcome:
         """See `ProgramSuite.run_in`."""
-        ended = area.run(
-            ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{_LOG}", test],
+        ended, log = run_logged(
+            area,
+            ["bash", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{LOG}", test],
             cwd=area.tree,
-            env={
-                **ordinary_environment(area, cwd=area.tree),
-                "NO_VALGRIND": "1",
-                "PAGER": "less",  # which a program of the manual prints
-            },
             timeout=_TIMEOUT_SECONDS,
+            # An example of the manual prints $PAGER.
+            variables={"NO_VALGRIND": "1", "PAGER": "less"},
         )
-        log = area.kept().get(_LOG, b"")
         if test in _FILES and not ended.timed_out:
             return judge_programs(log, ended.seconds)
         return judge(ended.exit_code, log, ended.seconds, timed_out=ended.timed_out)
 
 
 def judge_programs(printed: bytes, seconds: float) -> Outcome:
-    """The outcome of a file of programs, from what jq says about each."""
+    """The outcome of a file of programs, from what jq prints about each."""
     cases: dict[str, Verdict] = {}
     objections = []
     line, ended = "", False

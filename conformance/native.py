@@ -1,9 +1,9 @@
 """The native side: a temporary directory and an ordinary user of the host.
 
-Owns the user and the directory. Rules: never as root (the suites say so, and the
-sandbox's user is not root either); what a test leaves running in its process group is
-ended; both sides have what tests ask for or both have it not: Perl and the like, which the
-sandbox has not, are hidden, and UTF-8 locales, which it has, are there.
+Owns the user and the directory. Rules: tests never run as root (the suites demand it, and the
+sandbox's user is not root either); processes that a test leaves in its process group are killed;
+both sides offer tests the same: programs that the sandbox lacks, such as Perl, are hidden, and
+the UTF-8 locales that it has are provided.
 """
 
 from __future__ import annotations
@@ -23,15 +23,27 @@ from pathlib import Path
 from conformance.area import Ended
 
 USER_ID = 1000
-"""The sandbox's user; used when the harness itself runs as root."""
+"""The ID of the sandbox's user; tests run under it when the harness itself runs as root."""
 USERS_GROUP = 100
-"""To which the sandbox's user belongs besides a group of its own."""
+"""A group of the sandbox's user, besides its own."""
 _SCREEN_SECONDS = 1.0
 """How long to wait for the last process to close its terminal."""
 HIDDEN = ("perl", "python", "python3", "gdb", "strace", "valgrind")
-"""What tests are written in or watch programs with, and the image has not."""
+"""Languages and debuggers that tests use and the image lacks."""
 _HIDING = '#!/bin/sh\necho "$0: hidden" >&2\nexit 127\n'
 _FOLDERS = ("results", "tmp", "home", "hide")
+
+
+def let_native_programs_be_interrupted() -> None:
+    """Give children the default action of signals that this process was started to ignore.
+
+    A process under nohup or in the background ignores signals, and its children inherit that.
+    They do not inherit handlers. So a handler that does nothing keeps this process unaffected,
+    and its children can be interrupted.
+    """
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 class NativeArea:
@@ -75,10 +87,10 @@ class NativeArea:
 
 
 class NativeTemplate:
-    """What areas of one suite are copied from: the user's already, where he can read."""
+    """The directory from which a suite's areas are copied; it belongs to the user already."""
 
     def __init__(self, tree: Path, locales: Path) -> None:
-        """Removed when the harness ends."""
+        """Make the directory; it is removed when the harness ends."""
         folder = Path(tempfile.mkdtemp(prefix="wasmsand-conformance-", dir="/tmp"))
         atexit.register(_remove, folder)
         folder.chmod(0o755)
@@ -96,7 +108,7 @@ class NativeTemplate:
 
     @contextmanager
     def area(self) -> Iterator[NativeArea]:
-        """A fresh copy; removed afterwards."""
+        """A fresh copy, which is removed afterwards."""
         folder = Path(tempfile.mkdtemp(prefix="wasmsand-conformance-", dir="/tmp"))
         try:
             # Suites have up to 2,000 files: cp is ten times faster than shutil and chown.
@@ -133,7 +145,7 @@ def _as_user(argv: Sequence[str]) -> list[str]:
 
 @contextmanager
 def _terminal() -> Iterator[int]:
-    """The guest's side of a new terminal; what is printed on it is thrown away."""
+    """The program's side of a new terminal; output is discarded."""
     master, slave = os.openpty()
     if os.geteuid() == 0:
         os.fchown(slave, USER_ID, USER_ID)
@@ -145,12 +157,12 @@ def _terminal() -> Iterator[int]:
         os.close(slave)
         screen.join(_SCREEN_SECONDS)
         if not screen.is_alive():
-            # Else somebody still has the terminal open; it goes when the harness ends.
+            # Otherwise a process still has the terminal open; it closes when the harness ends.
             os.close(master)
 
 
 def _discard(master: int) -> None:
-    # A terminal that nobody has open any more reads as an error.
+    # Reading fails once no process has the terminal open.
     with suppress(OSError):
         while os.read(master, 65536):
             pass

@@ -1,12 +1,13 @@
-"""What all suites of programs do alike: trees, keys, areas.
+"""The base class of all suites: it makes trees, keys and areas.
 
-Owns `ProgramSuite`. A suite says how its tree is made for a side, which tests there are and
-how one is run in an area; the rest is here. Rules: a side's tree is made once and kept in
-the build cache; each test gets a fresh copy of it.
+Owns `ProgramSuite`. A suite defines how the tree of a side is made, which tests there are and
+how one is run in an area; everything else is here. Rules: the tree of a side is made once and
+kept in the build cache; each test gets a fresh copy of it.
 """
 
 from __future__ import annotations
 
+import shutil
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,11 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from conformance.area import Area, Ended
+from conformance.builds import reference_key
 from conformance.native import NativeTemplate
 from conformance.sandboxed import image_with, sandbox_area
 from conformance.suite import SIDES, Outcome, Side
 from conformance.supplies import Supplies, Workplace, code_digest, product_digest
-from wasmsand.kernel.vfs import Snapshot
+from wasmsand.kernel.vfs import FrozenTree
 
 _CODE: Mapping[Side, Sequence[str]] = {
     "native": ("area.py", "native.py"),
@@ -28,7 +30,7 @@ _TREE = "tree"
 
 
 class _PatientArea:
-    """An area in which every time limit is some times as long."""
+    """An area that multiplies every time limit."""
 
     def __init__(self, area: Area, patience: float) -> None:
         self._area = area
@@ -51,26 +53,29 @@ class _PatientArea:
 class ProgramSuite(ABC):
     """The test suite of the tarball that a recipe pins."""
 
+    name: str
+    """See `Suite.name`; also the name of the recipe."""
+    program: str
+    """The name of the program, for display."""
     code: Sequence[str]
-    """The files of this package, besides the ones of all suites, that decide outcomes."""
+    """The files of this package that decide outcomes, besides those of all suites."""
     patience: float = 1.0
     """See `Suite.patience`."""
 
-    def __init__(self, supplies: Supplies, name: str, title: str) -> None:
+    def __init__(self, supplies: Supplies) -> None:
         self.supplies = supplies
-        self.recipe = supplies.recipe(name)
-        self.name = name
-        self.title = f"{title} {self.recipe.version}"
+        self.recipe = supplies.recipe(self.name)
+        self.title = f"{self.program} {self.recipe.version}"
         self._trees: dict[Side, Path] = {}
         self._lock = threading.Lock()
         self._template: NativeTemplate | None = None
-        self._image: Snapshot | None = None
+        self._image: FrozenTree | None = None
 
-    # What a suite says.
+    # What a suite defines.
 
-    @abstractmethod
     def ingredients(self, side: Side) -> Sequence[str]:
-        """Of a side's tree, besides `code`."""
+        """What a side's tree is made from, besides `code`."""
+        return [self.recipe.source.sha256, self.reference(side)]
 
     @abstractmethod
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
@@ -84,7 +89,18 @@ class ProgramSuite(ABC):
     def run_in(self, area: Area, test: str, side: Side) -> Outcome:
         """Run one test in an area of its own."""
 
-    # What follows from it.
+    # What follows from that.
+
+    def reference(self, side: Side) -> str:
+        """An ingredient: the key of the reference build, on which only the native tree depends."""
+        return reference_key(self.supplies, self.recipe) if side == "native" else ""
+
+    def unpack(self, place: Workplace, tree: Path, *folders: str) -> Path:
+        """Unpack the recipe's source and copy these folders to the tree; returns the source."""
+        source = self.supplies.unpack(self.recipe, place)
+        for folder in folders:
+            shutil.copytree(source / folder, tree / folder)
+        return source
 
     def prepare(self) -> None:
         """Make the trees."""
@@ -93,7 +109,7 @@ class ProgramSuite(ABC):
             self.tree(side)
 
     def tree(self, side: Side) -> Path:
-        """The side's tree, as tests see it."""
+        """The tree of a side, as its tests see it."""
         if side not in self._trees:
             folder = self.supplies.made(
                 f"conformance-{self.name}-{side}",

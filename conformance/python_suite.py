@@ -1,10 +1,10 @@
 """CPython's own test suite: `python -m test`, one module at a time.
 
-Owns how a module is run and judged. Rules: a module has passed if regrtest says so, and is
-skipped if regrtest skipped all of it; the tests come from the tarball that the recipe pins,
-since the image has none; no resources (network, cpu, large files) are enabled on either
-side; modules that regrtest itself divides are divided here too; one question of the tests'
-support is asked differently, on both sides (`_ask_for_semaphores_without_fork`).
+Owns how a module is run and judged. Rules: a module passes if regrtest says so, and is skipped
+if regrtest skips all of it; the tests come from the tarball that the recipe pins, because the
+image has none; neither side enables resources (network, cpu, large files); modules that regrtest
+splits are split here too; one check in the tests' support library is changed on both sides
+(`_ask_for_semaphores_without_fork`).
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from conformance.area import Area, ordinary_environment
-from conformance.builds import reference_key, reference_program
-from conformance.exit_status import judge
+from conformance.area import Area
+from conformance.builds import reference_program
+from conformance.exit_status import LOG, judge, run_logged
 from conformance.program_suite import ProgramSuite
 from conformance.sandboxed import SandboxArea, image_with
 from conformance.suite import Outcome, Side, Verdict
-from conformance.supplies import Supplies, Workplace
-from wasmsand.kernel.vfs import ROOT, Snapshot
+from conformance.supplies import Workplace
+from wasmsand.kernel.vfs import ROOT, FrozenTree
 from wasmsand.machine import Machine
 
 _DRIVER = Path(__file__).with_name("python_driver.sh")
-_LOG = "log"
 _TIMEOUT_SECONDS = 300.0
 _DIVIDED = (
     "test_asyncio",
@@ -39,7 +38,7 @@ _DIVIDED = (
     "test_multiprocessing_spawn",
     "test_pydoc",
 )
-"""As in regrtest's SPLITTESTDIRS."""
+"""Modules that are split; the same as regrtest's SPLITTESTDIRS."""
 _SKIPPED = re.compile(rb"^(1 test skipped:|\S+ skipped -- .*)$", re.MULTILINE)
 _SOME_PASSED = re.compile(rb"^(All )?\d+ tests? OK\.$", re.MULTILINE)
 _NONE_RUN = re.compile(rb"^Total tests: run=0\b.*$", re.MULTILINE)
@@ -52,18 +51,12 @@ _LIBRARY = "lib/python3.14"
 class PythonSuite(ProgramSuite):
     """The tests of the tarball that the python recipe pins."""
 
+    name = "python"
+    program = "CPython"
     code = ("python_suite.py", "exit_status.py", "builds.py", _DRIVER.name)
 
-    def __init__(self, supplies: Supplies) -> None:
-        super().__init__(supplies, "python", "CPython")
-
-    def ingredients(self, side: Side) -> Sequence[str]:
-        """See `ProgramSuite.ingredients`."""
-        reference = reference_key(self.supplies, self.recipe) if side == "native" else ""
-        return [self.recipe.source.sha256, reference]
-
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """The tests, and an installation: natively the reference's, else the image's."""
+        """Copy the tests, and the reference's installation; in the sandbox, link to the image's."""
         source = self.supplies.unpack(self.recipe, place)
         shutil.copytree(source / "Lib/test", tree / _TESTS)
         _ask_for_semaphores_without_fork(tree / _TESTS)
@@ -79,7 +72,7 @@ class PythonSuite(ProgramSuite):
 
     @contextmanager
     def _area(self, side: Side) -> Iterator[Area]:
-        """With the tests in the library, where isolated interpreters look for them."""
+        """An area with the tests in the library, where isolated interpreters look for them."""
         if side == "sandbox":
             with self._lock:
                 if self._image is None:
@@ -101,28 +94,33 @@ class PythonSuite(ProgramSuite):
 
     def run_in(self, area: Area, test: str, side: Side) -> Outcome:
         """See `ProgramSuite.run_in`."""
-        ended = area.run(
-            ["sh", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{_LOG}", test],
+        ended, log = run_logged(
+            area,
+            ["sh", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{LOG}", test],
             cwd=area.tree,
-            env={**ordinary_environment(area, cwd=area.tree), "LC_ALL": "C.UTF-8", "TERM": "vt100"},
             timeout=_TIMEOUT_SECONDS,
+            variables={"LC_ALL": "C.UTF-8", "TERM": "vt100"},
         )
-        log = area.kept().get(_LOG, b"")
         return judge_module(ended.exit_code, log, ended.seconds, timed_out=ended.timed_out)
 
 
 def _ask_for_semaphores_without_fork(tests: Path) -> None:
-    """Whether semaphores can be made is asked of the start method fork, on Linux: where there is
-    none, no test that uses multiprocessing in any way would be run. Natively nothing changes."""
+    """Let the tests' support library check for semaphores without the start method fork.
+
+    On Linux it uses fork for the check. Without fork, it would skip every test that uses
+    multiprocessing in any way. Natively this changes nothing.
+    """
     support = tests / "support/__init__.py"
     text = support.read_text("utf-8")
     asked, instead = "get_context('fork')", "get_context('fork' if hasattr(os, 'fork') else None)"
     if text.count(asked) != 1:
-        raise ValueError(f"{support} asks for {asked} elsewhere: see what it is for")
+        raise ValueError(
+            f"{support} does not contain {asked} exactly once: adapt the change to this version"
+        )
     support.write_text(text.replace(asked, instead), encoding="utf-8")
 
 
-def _with_tests_in_library(image: Snapshot) -> Snapshot:
+def _with_tests_in_library(image: FrozenTree) -> FrozenTree:
     machine = Machine(image=image)
     namespace = machine.kernel.namespace
     target, link = f"{SandboxArea.tree}/{_TESTS}", f"/usr/{_LIBRARY}/test"
@@ -138,6 +136,6 @@ def judge_module(exit_code: int, log: bytes, seconds: float, *, timed_out: bool)
     if skipped is not None and _SOME_PASSED.search(log) is None:
         return Outcome(Verdict.SKIP, skipped[0].decode("utf-8", "replace"), seconds)
     none_run = _NONE_RUN.search(log) if exit_code == 0 else None
-    if none_run is not None:  # it has skipped its tests, and calls that a success
+    if none_run is not None:  # regrtest skipped all tests of the module, and calls that a success
         return Outcome(Verdict.SKIP, none_run[0].decode("utf-8", "replace"), seconds)
     return judge(exit_code, log, seconds, timed_out=timed_out)

@@ -1,7 +1,7 @@
-"""QuickJS's own tests: scripts that throw when something is not as it should be.
+"""QuickJS's own tests: scripts that throw an exception when a check fails.
 
-Owns which they are, as the Makefile's target `test` lists them, and how one is run. Left
-out are the two that load a shared library (L007). Rule: a script passes if it ends with
+Owns the list of scripts, which it reads from the Makefile's target `test`, and how one is run. The
+two scripts that load a shared library do not run (L007). Rule: a script passes if it exits with
 status 0.
 """
 
@@ -12,41 +12,29 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.area import Area, ordinary_environment
-from conformance.builds import reference_key, reference_program
-from conformance.exit_status import judge
+from conformance.area import Area
+from conformance.builds import put_program
+from conformance.exit_status import LOG, run_and_judge
 from conformance.program_suite import ProgramSuite
 from conformance.suite import Outcome, Side
-from conformance.supplies import Supplies, Workplace
+from conformance.supplies import Workplace
 
 _TIMEOUT_SECONDS = 60.0
-_LOG = "log"
 _RUN = 'log=$1; shift; exec >"$log" 2>&1; exec ./qjs "$@"'
 
 
 class QuickjsSuite(ProgramSuite):
     """The tests of the tarball that the quickjs recipe pins."""
 
+    name = "quickjs"
+    program = "QuickJS"
     code = ("quickjs_suite.py", "exit_status.py", "builds.py")
 
-    def __init__(self, supplies: Supplies) -> None:
-        super().__init__(supplies, "quickjs", "QuickJS")
-
-    def ingredients(self, side: Side) -> Sequence[str]:
-        """See `ProgramSuite.ingredients`."""
-        reference = reference_key(self.supplies, self.recipe) if side == "native" else ""
-        return [self.recipe.source.sha256, reference]
-
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """tests/, the Makefile, and qjs where a build has it."""
-        source = self.supplies.unpack(self.recipe, place)
-        shutil.copytree(source / "tests", tree / "tests")
+        """Make tests/, the Makefile, and qjs where a build has it."""
+        source = self.unpack(place, tree, "tests")
         shutil.copy2(source / "Makefile", tree / "Makefile")
-        (program,) = self.recipe.programs
-        if side == "native":
-            shutil.copy2(reference_program(self.supplies, self.recipe, program), tree / "qjs")
-        else:
-            (tree / "qjs").symlink_to("/usr/bin/qjs")
+        put_program(self.supplies, self.recipe, side, tree / "qjs")
 
     def tests(self) -> Sequence[str]:
         """In the Makefile's order."""
@@ -58,18 +46,13 @@ class QuickjsSuite(ProgramSuite):
 
     def run_in(self, area: Area, test: str, side: Side) -> Outcome:
         """See `ProgramSuite.run_in`."""
-        ended = area.run(
-            ["bash", "-c", _RUN, "bash", f"{area.results}/{_LOG}", *self._commands()[test]],
-            cwd=area.tree,
-            env=ordinary_environment(area, cwd=area.tree),
-            timeout=_TIMEOUT_SECONDS,
-        )
-        log = area.kept().get(_LOG, b"")
-        return judge(ended.exit_code, log, ended.seconds, timed_out=ended.timed_out)
+        log = f"{area.results}/{LOG}"
+        command = ["bash", "-c", _RUN, "bash", log, *self._commands()[test]]
+        return run_and_judge(area, command, cwd=area.tree, timeout=_TIMEOUT_SECONDS)
 
 
 def listed_tests(makefile: str) -> dict[str, list[str]]:
-    """The scripts of the target `test`, each with the arguments of its qjs."""
+    """The scripts of the target `test`, each with its arguments for qjs."""
     rule = re.search(r"^test: qjs\n((?:\t.*\n)+)", makefile, re.MULTILINE)
     if rule is None:
         raise ValueError("the Makefile has no rule 'test: qjs'")

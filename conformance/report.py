@@ -1,8 +1,8 @@
 """The document: `docs/conformance.md`, and one table of all tests per suite beside it.
 
-Owns the summary, each suite's section between its two markers, and the tables in
-`docs/conformance/`; the prose around them is written by hand. Rules: the text depends on
-the outcomes and the explanations alone; a suite that was not run keeps what it has.
+Owns the summary, the section of each suite between its two markers, and the tables in
+`docs/conformance/`; the prose around them is written by hand. Rules: the text depends only on the
+outcomes and the explanations; a suite that did not run keeps its text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def update(
     comparisons: Sequence[Comparison],
     explanations: Sequence[Explanation],
 ) -> None:
-    """Write the suite's outcomes: its row, its section, its table."""
+    """Write the suite's outcomes: its row in the summary, its section and its table."""
     counts = Counts.of(comparisons)
     text = document.read_text("utf-8")
     text = _replaced(document, text, suite.name, section(suite, comparisons, explanations))
@@ -44,7 +44,7 @@ def update(
 
 @dataclass(frozen=True)
 class Counts:
-    """A suite in numbers."""
+    """The counts of a suite."""
 
     tests: int
     native_passes: int
@@ -55,7 +55,7 @@ class Counts:
 
     @classmethod
     def of(cls, comparisons: Sequence[Comparison]) -> Counts:
-        """Count: each case of a test that consists of many."""
+        """Count the tests, or the cases of those that have cases."""
         verdicts = [pair for comparison in comparisons for pair in comparison.verdicts()]
         passed = [sandbox for native, sandbox in verdicts if native is Verdict.PASS]
         return cls(
@@ -69,7 +69,7 @@ class Counts:
 
     @property
     def share(self) -> str:
-        """How much of what passes natively passes in the sandbox."""
+        """The share of natively passing tests that pass in the sandbox."""
         return f"{self.both_pass / max(1, self.native_passes):.1%}"
 
     def __add__(self, other: Counts) -> Counts:
@@ -83,7 +83,7 @@ class Counts:
         )
 
     def cells(self) -> str:
-        """For a row of the summary."""
+        """The cells of a row of the summary."""
         cells = (
             self.tests,
             self.native_passes,
@@ -97,7 +97,7 @@ class Counts:
 
 
 def summary(old: str, suite: Suite, counts: Counts) -> str:
-    """The table of all suites, with this one's row as it is now."""
+    """The table of all suites, with this suite's row replaced."""
     rows: dict[str, tuple[str, Counts]] = {}
     for row in _ROW.finditer(old):
         cells = [cell.strip() for cell in row["cells"].split("|")]
@@ -117,7 +117,7 @@ def summary(old: str, suite: Suite, counts: Counts) -> str:
 def section(
     suite: Suite, comparisons: Sequence[Comparison], explanations: Sequence[Explanation]
 ) -> str:
-    """A suite in short: counts, differences with their causes."""
+    """The section of a suite: counts, and differences with their causes."""
     counts = Counts.of(comparisons)
     parts = [
         f"{suite.title}: {counts.as_native} of {counts.tests} as native. Of "
@@ -128,10 +128,10 @@ def section(
     different = [c for c in comparisons if not c.as_native]
     if different:
         parts += [_by_limitation(different, explanations)]
-        parts += ["Differences and why:", _causes(different, explanations)]
+        parts += ["Differences and their causes:", _causes(different, explanations)]
     both = [c for c in comparisons if c.native.verdict is c.sandbox.verdict is Verdict.FAIL]
     if both:
-        parts += ["Fail natively as well:", _causes(both, explanations, needed=False)]
+        parts += ["Tests that fail on both sides:", _causes(both, explanations, needed=False)]
     return "\n\n".join(parts)
 
 
@@ -146,7 +146,7 @@ def _verdicts(comparisons: Sequence[Comparison]) -> str:
 
 
 def _by_limitation(different: Sequence[Comparison], explanations: Sequence[Explanation]) -> str:
-    """How many tests, or cases of tests, differ by which limitation; it may be several."""
+    """How many tests or cases differ because of each limitation; one may count several times."""
     causes: Counter[str] = Counter()
     for comparison in different:
         for limitation in {
@@ -166,8 +166,8 @@ def _by_limitation(different: Sequence[Comparison], explanations: Sequence[Expla
 def _causes(
     comparisons: Sequence[Comparison], explanations: Sequence[Explanation], *, needed: bool = True
 ) -> str:
-    """One row per cause, with the tests that it explains; then those without one."""
-    lines = ["| tests | limitation | why |", "|---|---|---|"]
+    """One row per cause, with the tests that it explains; then the tests without a cause."""
+    lines = ["| tests | limitation | cause |", "|---|---|---|"]
     names = [comparison.test for comparison in comparisons]
     for entry in explanations:
         if concerned := [name for name in names if name in entry.tests]:

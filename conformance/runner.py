@@ -1,11 +1,10 @@
 """Running all tests of a suite on both sides.
 
-Owns the order, the workers and the kept outcomes. Rules: an outcome is kept under a key
-of everything that decided it, and used again only under the same key; a test that fails,
-on whichever side, is run once more when nothing else runs, because suites hold races and
-short time-outs; every outcome is kept as it comes, so that a run that was interrupted goes
-on where it was, second tries included; a test that makes the harness itself fail is a failed
-test with the reason, never a lost one.
+Owns the order, the workers and the kept outcomes. Rules: an outcome is kept under a key of
+everything that decided it, and is reused only under the same key; a test that fails, on either
+side, runs a second time when nothing else runs, because suites contain races and short time-outs;
+every outcome is kept at once, so that an interrupted run continues where it was, second tries
+included; if the harness itself fails on a test, the test fails with that reason.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from pathlib import Path
 from conformance.suite import SIDES, Comparison, Outcome, Side, Suite, Verdict
 
 Observer = Callable[[str, Side, Outcome, bool], None]
-"""Told of each outcome as it comes: test, side, outcome, whether it was kept from before."""
+"""Called with each outcome: test, side, outcome, and whether it was kept from an earlier run."""
 
 
 class KeptOutcomes:
@@ -35,7 +34,7 @@ class KeptOutcomes:
         }
 
     def find(self, test: str, side: Side) -> Outcome | None:
-        """What was kept, or None."""
+        """The kept outcome, or None."""
         try:
             facts = json.loads((self._folders[side] / f"{test}.json").read_text("utf-8"))
             return Outcome(
@@ -49,7 +48,7 @@ class KeptOutcomes:
             return None
 
     def keep(self, test: str, side: Side, outcome: Outcome) -> None:
-        """Written under another name first, so that a reader never sees half a file."""
+        """Keep an outcome; it is written under another name first, so nobody reads half a file."""
         path = self._folders[side] / f"{test}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         facts = {
@@ -73,7 +72,7 @@ def run_suite(
     fresh: frozenset[Side],
     observe: Observer,
 ) -> list[Comparison]:
-    """Both sides of all `tests`; sides in `fresh` are run even if an outcome is kept."""
+    """Run `tests` on both sides; sides in `fresh` run even if an outcome is kept."""
     outcomes: dict[tuple[str, Side], Outcome] = {}
     failed: list[tuple[str, Side]] = []
 

@@ -1,7 +1,7 @@
 """The sandbox's side: a machine of its own for each test.
 
-Owns putting a tree into an image. Rules: the image is made once and shared, as images are;
-/dev/shm is a second file system, as on Linux, because tests move files between two.
+Owns how a tree is put into an image. Rules: the image is made once and shared by all machines;
+/dev/shm is a second file system, as on Linux, because tests move files between file systems.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import ClassVar
 from conformance.area import Ended
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import Limits
-from wasmsand.kernel.vfs import ROOT, ImageBuilder, Snapshot, TreeFs
-from wasmsand.machine import Machine, MachineOptions
-from wasmsand.machine.terminal import HostTerminal
+from wasmsand.kernel.vfs import ROOT, FrozenTree, ImageBuilder, TreeFs
+from wasmsand.machine import CommandRequest, Machine, MachineOptions
+from wasmsand.machine.terminal import SandboxTerminal
 
 _FOLDER = "/tmp/suite"
 _OPTIONS = MachineOptions(limits=Limits(fs_limit_bytes=1 << 30))
-"""Tests expect a disk of an ordinary size: some write hundreds of megabytes."""
+"""Tests expect a disk of ordinary size: some write hundreds of megabytes."""
 
 
 class SandboxArea:
@@ -41,10 +41,9 @@ class SandboxArea:
     def run(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float
     ) -> Ended:
-        """See `Area.run`; what a test leaves running ends with the machine."""
+        """See `Area.run`; processes that a test leaves behind end with the machine."""
         began = time.monotonic()
-        words = [word.encode() for word in argv]
-        terminal = self._machine.open_terminal(words, cwd=cwd, environ=env)
+        terminal = self._machine.open_terminal(CommandRequest(tuple(argv), env, cwd))
         threading.Thread(target=_discard, args=(terminal,), daemon=True).start()
         exit_code = terminal.wait(timeout)
         seconds = time.monotonic() - began
@@ -55,14 +54,14 @@ class SandboxArea:
         files = self._machine.files
         kept = {}
         for entry in files.list(self.results):
-            # A process left behind by the test may still be tidying up.
+            # A process that the test left behind may still be removing files.
             with suppress(KernelError):
                 kept[entry.name] = files.read(f"{self.results}/{entry.name}")
         return kept
 
 
 @contextmanager
-def sandbox_area(image: Snapshot) -> Iterator[SandboxArea]:
+def sandbox_area(image: FrozenTree) -> Iterator[SandboxArea]:
     """An area in a new machine with the image of `image_with`."""
     machine = Machine(_OPTIONS, image=image)
     try:
@@ -72,8 +71,8 @@ def sandbox_area(image: Snapshot) -> Iterator[SandboxArea]:
         machine.close()
 
 
-def image_with(tree: Path) -> Snapshot:
-    """The user space with a copy of `tree` where `SandboxArea` has it."""
+def image_with(tree: Path) -> FrozenTree:
+    """The user space with a copy of `tree` at `SandboxArea.tree`."""
     machine = Machine()
     namespace = machine.kernel.namespace
     user = machine.identity.credentials()
@@ -101,6 +100,6 @@ def _mount_second_file_system(machine: Machine) -> None:
     namespace.mount(place, tree, source=b"tmpfs")
 
 
-def _discard(terminal: HostTerminal) -> None:
+def _discard(terminal: SandboxTerminal) -> None:
     while terminal.read():
         pass

@@ -1,7 +1,7 @@
 """What a test suite is, for the runner and the report.
 
-Owns `Suite`, `Outcome` and the rule by which two outcomes are compared. Nothing here
-knows a particular program.
+Owns `Suite`, `Outcome` and the rule by which two outcomes are compared. Nothing here depends on a
+particular program.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ Side = Literal["native", "sandbox"]
 SIDES: tuple[Side, ...] = ("native", "sandbox")
 
 DETAIL_MAX = 20_000
-"""Characters of a difference that are kept: enough to explain it."""
+"""How many characters of a difference are kept: enough to explain it."""
 
 
 class Verdict(StrEnum):
-    """What a suite says of one test."""
+    """The verdict of a suite on one test."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -28,16 +28,16 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """One test on one side."""
+    """The outcome of one test on one side."""
 
     verdict: Verdict
     detail: str
-    """Why it did not pass: the difference from what the suite expects, or a time-out."""
+    """Why the test did not pass: the difference from the expected output, or a time-out."""
     seconds: float
     tries: int = 1
-    """How often it was run until it passed or was given up."""
+    """How often the test ran until it passed or was given up."""
     cases: Mapping[str, Verdict] = field(default_factory=dict)
-    """The verdicts within, by name, of a test that consists of many."""
+    """The verdict of each case, by name, if the test has cases."""
 
     def __post_init__(self) -> None:
         if len(self.detail) > DETAIL_MAX:
@@ -47,7 +47,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One test on both sides."""
+    """The outcomes of one test on both sides."""
 
     test: str
     native: Outcome
@@ -55,11 +55,11 @@ class Comparison:
 
     @property
     def as_native(self) -> bool:
-        """The sandbox does as well as the native program, or better: in every case."""
+        """Whether the sandbox does as well as the native program, or better, in every case."""
         return not self.differences()
 
     def differences(self) -> list[Verdict]:
-        """The sandbox's verdict in those cases in which it does worse."""
+        """The sandbox's verdicts in the cases in which it does worse."""
         return [
             sandbox for native, sandbox in self.verdicts() if sandbox not in (Verdict.PASS, native)
         ]
@@ -69,7 +69,7 @@ class Comparison:
         if not self.native.cases and not self.sandbox.cases:
             yield self.native.verdict, self.sandbox.verdict
             return
-        # A script that ends early has not passed the rest.
+        # A script that ends early fails its remaining cases.
         for name in {**self.native.cases, **self.sandbox.cases}:
             yield (
                 self.native.cases.get(name, Verdict.FAIL),
@@ -83,18 +83,18 @@ class Suite(Protocol):
     name: str
     """Short name, for the command line: bash."""
     title: str
-    """For people: GNU bash 5.3."""
+    """Name and version, for display: GNU bash 5.3."""
     patience: float
-    """Time limits are this many times as long, on a machine that has other things to do."""
+    """The factor by which time limits are longer, for a busy machine."""
 
     def prepare(self) -> None:
-        """Build what the tests need; slow at first, cached after."""
+        """Build what the tests need; slow the first time, cached afterwards."""
 
     def tests(self) -> Sequence[str]:
         """The names of all tests, in the suite's own order."""
 
     def key(self, side: Side) -> str:
-        """Changes when anything that decides the outcomes of this side changes."""
+        """A key that changes when anything that decides this side's outcomes changes."""
 
     def run(self, test: str, side: Side) -> Outcome:
         """Run one test on one side, apart from all others; called from several threads."""

@@ -1,8 +1,8 @@
-"""What suites are made from, out of the builder's cache.
+"""What suites are made from; all of it comes from the builder's cache.
 
-Owns fetching and unpacking by recipe, and `made`: a directory that is made once and found
-by the content of its ingredients. Rules: tarballs are the ones the recipes pin, so both
-sides come from the same bytes; what has its final name in the cache is complete.
+Owns fetching and unpacking by recipe, and `made`: a directory that is made once and found again
+by the content of its ingredients. Rules: tarballs are those that the recipes pin, so both sides
+come from the same bytes; an entry that has its final name in the cache is complete.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LOCALES = ("de_DE", "el_GR", "en_US", "fr_FR", "ja_JP", "ru_RU", "tr_TR")
 
 @dataclass(frozen=True)
 class Workplace:
-    """Where one thing is made: an empty directory, the outputs, a log."""
+    """A place to make one thing: an empty directory, a directory for outputs, and a log."""
 
     name: str
     folder: Path
@@ -48,7 +48,7 @@ class Workplace:
     def run(
         self, argv: Sequence[str | Path], cwd: Path, extra: Mapping[str, str] | None = None
     ) -> None:
-        """Run a build command; `StepFailed` with the end of the log if it fails."""
+        """Run a build command; if it fails, raise `StepFailed` with the end of the log."""
         env = {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(self.folder),
@@ -66,7 +66,7 @@ class Workplace:
 
 
 class Supplies:
-    """Sources, compilers and things made of them."""
+    """Sources, compilers, and what is made with them."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.cache = Cache(default_root())
@@ -82,7 +82,7 @@ class Supplies:
         return self.recipes[name]
 
     def unpack(self, recipe: Recipe, place: Workplace) -> Path:
-        """The recipe's source tree, fresh."""
+        """Unpack the recipe's source; returns the tree."""
         tarball = fetch(recipe.source, self.cache, self.commands)
         return unpack(tarball, place.folder / "src", self.commands, place.log)
 
@@ -92,11 +92,11 @@ class Supplies:
         self.require("setsid", "setpriv")
         found = find_toolchain(self.commands)
         if found is None:
-            raise BuildError("there is no compiler", "Run 'make build' (or 'wasmsand build').")
+            raise BuildError("no compiler is installed", "Run 'make build' (or 'wasmsand build').")
         return found
 
     def require(self, *tools: str) -> None:
-        """Raise an error that names the first of these programs that the host has not."""
+        """Raise an error for the first of these programs that is not installed on the host."""
         for tool in tools:
             if shutil.which(tool) is None:
                 raise MissingTool(
@@ -106,7 +106,7 @@ class Supplies:
 
     @cached_property
     def locales(self) -> Path:
-        """For the native side's LOCPATH: what tests ask for, as far as it is UTF-8."""
+        """The locales for the native side's LOCPATH: the UTF-8 ones that tests ask for."""
         self.require("localedef")
         facts = [platform.libc_ver()[1], *_LOCALES]
         return self.made("conformance-locales", facts, _make_locales)
@@ -114,7 +114,7 @@ class Supplies:
     def made(
         self, name: str, ingredients: Sequence[str], make: Callable[[Workplace], None]
     ) -> Path:
-        """The directory that `make` fills, from the cache if the ingredients are the same."""
+        """The directory that `make` fills, or the cached one if the ingredients are the same."""
         key = hashlib.sha256(json.dumps(list(ingredients)).encode()).hexdigest()
         if (entry := self.cache.find(name, key)) is not None:
             return entry.folder
@@ -139,7 +139,7 @@ def _make_locales(place: Workplace) -> None:
 
 
 def code_digest(*modules: str) -> str:
-    """Digest of files of this package: they decide outcomes too."""
+    """Digest of files of this package, because they decide outcomes too."""
     here = Path(__file__).parent
     return hashlib.sha256(
         "".join(file_digest(here / name) for name in modules).encode()

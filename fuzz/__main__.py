@@ -1,4 +1,4 @@
-"""`python -m fuzz`: watch the code of wasmsand from its first import on, then run."""
+"""`python -m fuzz`: measure the coverage of wasmsand from its first import on, then run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The command line of `python -m fuzz`.
 
-Rules: the exit status is 0 if nothing was found, 1 if something was, 2 for wrong arguments.
+The exit status is 0 without findings, 1 with findings, and 2 if the arguments are wrong.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from fuzz.targets import TARGETS
 from fuzz.worker import CurrentInput, Worker
 
 DIRECTORY = Path("build") / "fuzz"
-"""Below the directory where it is started."""
+"""Relative to the current directory."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run, or repeat a finding."""
+    """Run the targets, or repeat a finding."""
     parser = _parser()
     arguments = parser.parse_args(words)
     if arguments.list:
@@ -40,9 +40,9 @@ def main(words: Sequence[str] | None = None) -> int:
     directory.mkdir(parents=True, exist_ok=True)
     unknown = [name for name in arguments.targets if name not in TARGETS]
     if unknown:
-        parser.error(f"unknown target: {', '.join(unknown)}; there are: {', '.join(TARGETS)}")
+        parser.error(f"unknown target: {', '.join(unknown)}; use one of: {', '.join(TARGETS)}")
     with tempfile.TemporaryDirectory(prefix="wasmsand-fuzz-", ignore_cleanup_errors=True) as room:
-        tempfile.tempdir = room  # children that are killed remove nothing
+        tempfile.tempdir = room  # killed children cannot remove their files
         if arguments.replay is not None:
             return _replay(arguments.replay, directory)
         return _run(arguments, directory)
@@ -74,7 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m fuzz", description="Attack every interface of wasmsand for a given time."
     )
-    parser.add_argument("targets", nargs="*", metavar="target", help="which ones (default: all)")
+    parser.add_argument(
+        "targets", nargs="*", metavar="target", help="the targets to attack (default: all)"
+    )
     parser.add_argument(
         "--seconds", type=float, default=60.0, help="time for all targets together (default: 60)"
     )
@@ -82,13 +84,18 @@ def _parser() -> argparse.ArgumentParser:
         "--jobs",
         type=int,
         default=min(2, os.cpu_count() or 1),
-        help="targets at a time (default: %(default)s)",
+        help="how many targets run at once (default: %(default)s)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="another seed tries other inputs")
     parser.add_argument(
-        "--out", type=Path, default=DIRECTORY, help="findings and corpus (default: build/fuzz)"
+        "--seed", type=int, default=0, help="a different seed tries different inputs"
     )
-    parser.add_argument("--replay", type=Path, metavar="FILE", help="try one finding again")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=DIRECTORY,
+        help="directory for findings and corpus (default: build/fuzz)",
+    )
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="repeat one finding")
     parser.add_argument("--list", action="store_true", help="list the targets")
     return parser
 
@@ -96,14 +103,14 @@ def _parser() -> argparse.ArgumentParser:
 def _replay(path: Path, directory: Path) -> int:
     name = findings.target_of(path)
     if name not in TARGETS:
-        print(f"{path}: no target is called {name}", file=sys.stderr)
+        print(f"{path}: unknown target: {name}", file=sys.stderr)
         return 2
     data = path.read_bytes()
     target = TARGETS[name]
     worker = Worker(target, directory, CurrentInput(target.longest), None, Random(0))
     error = worker.replay(data)
     if error is None:
-        print(f"{path}: nothing is wrong any more")
+        print(f"{path}: passes now")
         return 0
     print(f"{path}: {findings.kind_of(error)}: {findings.signature(error)}")
     if isinstance(error, Finding):
@@ -117,7 +124,7 @@ def _nothing(_states: Sequence[State]) -> None:
 
 
 class _progress:
-    """One line while it runs."""
+    """Shows one line while the targets run."""
 
     def __init__(self, live: Live, seconds: float, began: float) -> None:
         self._live, self._seconds, self._began = live, seconds, began
@@ -127,7 +134,9 @@ class _progress:
         inputs = sum(state.inputs for state in states)
         found = sum(len(state.found) for state in states)
         taken = time.monotonic() - self._began
-        line = f"fuzz {taken:.0f}/{self._seconds:.0f} s: {running}: {inputs} inputs, {found} found"
+        line = (
+            f"fuzz {taken:.0f}/{self._seconds:.0f} s: {running}: {inputs} inputs, {found} findings"
+        )
         self._live.update(line, refresh=True)
 
 

@@ -1,7 +1,7 @@
-"""The inputs worth going on from.
+"""The inputs that are worth mutating further.
 
-Owns the list of inputs that reached new code, and where they are kept between runs. Rules: a
-run without stored inputs works as well; at most `MOST_STORED` are read back.
+Owns the list of inputs that reached new code, and their storage between runs. Rules: a run needs
+no stored inputs; at most `MOST_STORED` are read back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MOST_STORED: Final = 300
 
 
 class Corpus:
-    """Inputs of one target."""
+    """The inputs of one target."""
 
     def __init__(self, directory: Path, longest: int) -> None:
         self._directory = directory
@@ -27,7 +27,7 @@ class Corpus:
         return len(self._inputs)
 
     def stored(self) -> Iterator[bytes]:
-        """What earlier runs have kept, the newest first."""
+        """The inputs that earlier runs stored, newest first."""
         if not self._directory.is_dir():
             return
         files = sorted(self._directory.iterdir(), key=lambda file: -file.stat().st_mtime)
@@ -36,7 +36,7 @@ class Corpus:
                 yield file.read_bytes()
 
     def add(self, data: bytes, *, store: bool) -> None:
-        """Go on from `data` too."""
+        """Mutate `data` from now on, too."""
         self._inputs.append(data)
         if store:
             self._directory.mkdir(parents=True, exist_ok=True)
@@ -44,7 +44,7 @@ class Corpus:
             (self._directory / name).write_bytes(data)
 
     def pair(self, random: Random) -> tuple[bytes, bytes]:
-        """An input to change, and another; late ones more often: they reached the newest code."""
+        """Two inputs to mutate; later ones come more often, because they reached newer code."""
         inputs = self._inputs or [b""]
         newest = inputs[-(1 + len(inputs) // 4) :]
         return random.choice(random.choice((inputs, newest))), random.choice(inputs)

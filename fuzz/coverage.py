@@ -1,9 +1,9 @@
 """Which parts of wasmsand an input reaches.
 
-Owns the import hook that puts a mark at the beginning of every block of code (functions,
-branches, loops, handlers): `MARKS[n] = 1`. Rules: install it before wasmsand is imported; line
-numbers stay what they were; a mark is one store to a bytearray, so that all threads can set it
-and it costs little on every Python, unlike `sys.settrace`.
+Owns the import hook that puts a mark, `MARKS[n] = 1`, at the beginning of every block of code
+(functions, branches, loops, handlers). Rules: install the hook before wasmsand is imported; line
+numbers do not change; a mark is one store to a bytearray, so any thread can set it, and it is
+cheap on every Python, unlike `sys.settrace`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def install() -> None:
     """Mark every module of wasmsand that is imported from now on."""
     loaded = [name for name in sys.modules if name.partition(".")[0] == PACKAGE]
     if loaded:
-        raise RuntimeError(f"imported before its code could be marked: {loaded[0]}")
+        raise RuntimeError(f"already imported, so its code cannot be marked: {loaded[0]}")
     sys.meta_path.insert(0, _Finder())
 
 
 class Coverage:
-    """What all inputs of one target have reached."""
+    """The blocks that all inputs of one target have reached."""
 
     def __init__(self) -> None:
         self._seen = 0
@@ -41,11 +41,11 @@ class Coverage:
         return self._seen.bit_count()
 
     def begin(self) -> None:
-        """An input follows."""
+        """Prepare for an input."""
         MARKS[:] = bytes(len(MARKS))
 
     def end(self) -> int:
-        """How many blocks the input reached that none had reached before."""
+        """How many blocks this input was the first to reach."""
         reached = int.from_bytes(MARKS, "little")
         new = reached & ~self._seen
         self._seen |= reached
@@ -66,7 +66,7 @@ class _Finder(MetaPathFinder):
 
 class _MarkingLoader(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
-        """Always from the source: what `__pycache__` holds has no marks."""
+        """Compile from the source, because the code in `__pycache__` has no marks."""
         path = self.get_filename(fullname)
         tree = ast.parse(self.get_data(path), path)
         marked = ast.fix_missing_locations(_Marker().visit(tree))

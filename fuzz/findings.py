@@ -1,8 +1,8 @@
 """Findings as files.
 
-Owns the directory of reproducers: `TARGET-KIND-HASH.bin` is the input, the `.txt` beside it says
-what happened and how to repeat it. Rules: one finding per cause, told by its signature; a name
-says the target, so that `--replay FILE` needs nothing else.
+Owns the directory of reproducers: `TARGET-KIND-HASH.bin` is the input, and the `.txt` beside it
+says what happened and how to repeat it. Rules: one finding per cause, identified by its
+signature; the name contains the target, so that `--replay FILE` needs nothing else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FRAMES = 3
 
 @dataclass(frozen=True)
 class Written:
-    """A finding that is on disk."""
+    """A finding on disk."""
 
     target: str
     kind: str
@@ -40,7 +40,7 @@ def kind_of(error: BaseException) -> str:
 
 
 def signature(error: BaseException) -> str:
-    """The same for the same cause: where an exception came from, or a message without numbers."""
+    """Identifies the cause: the origin of an exception, or the message without numbers."""
     if isinstance(error, Finding):
         lines = str(error).strip().splitlines() or [""]
         return _NUMBER.sub("N", f"{error.kind} {lines[0]} {lines[-1]}")[:300]
@@ -50,7 +50,7 @@ def signature(error: BaseException) -> str:
 
 
 def write(directory: Path, target: str, data: bytes, kind: str, text: str) -> Written:
-    """Write one finding down."""
+    """Write one finding to disk."""
     directory.mkdir(parents=True, exist_ok=True)
     name = f"{target}-{kind}-{hashlib.sha256(data).hexdigest()[:12]}"
     path = directory / f"{name}.bin"
@@ -63,5 +63,5 @@ def write(directory: Path, target: str, data: bytes, kind: str, text: str) -> Wr
 
 
 def target_of(path: Path) -> str:
-    """Which target a reproducer is for."""
+    """The target of a reproducer."""
     return path.name.partition("-")[0]

@@ -1,8 +1,7 @@
 """Small machines for targets: an image of a few programs instead of the user space.
 
-Rules: compiled modules go to a temporary directory of the process; the host's cache is not
-touched. The image has a `/bin/bash` that writes one word, so that interfaces which run shells
-have one that is quick.
+Rules: compiled modules go to a temporary directory of the process, never to the host's cache. The
+image has a `/bin/bash` that only writes one word, so that interfaces that run a shell are fast.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.compile_cache import VARIABLE
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.identity import Identity
-from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
-from wasmsand.machine import Machine, MachineOptions
+from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
+from wasmsand.machine import CommandRequest, Machine, MachineOptions
 from wasmsand.machine import image as image_module
 
 LINUX_PROGRAM: Final = PROGRAM
@@ -40,8 +39,8 @@ SMALL: Final = Limits(
 
 
 @cache
-def small_image() -> Snapshot:
-    """The tree that targets start from."""
+def small_image() -> FrozenTree:
+    """The image of all machines."""
     builder = ImageBuilder()
     standard_tree(builder)
     alive = wat_to_wasm(ALIVE)
@@ -55,7 +54,7 @@ def small_image() -> Snapshot:
 
 @cache
 def prepare_process() -> None:
-    """Once in each process that runs a target: sandboxes of it have the small image."""
+    """Have this process' sandboxes use the small image; done once per process."""
     os.environ[VARIABLE] = tempfile.mkdtemp(prefix="wasmsand-fuzz-")
     os.environ["WASMSAND_RENEWAL"] = "off"
     image_module._base = small_image()
@@ -70,7 +69,7 @@ def new_machine(limits: Limits = SMALL, uid: int = 1000) -> Machine:
 
 
 def check_alive(machine: Machine) -> None:
-    """A program still runs. Raises `Finding`."""
-    done = machine.run([ALIVE_PROGRAM], environ={}, cwd="/", timeout_seconds=15)
+    """Raise `Finding` unless a program still runs."""
+    done = machine.run(CommandRequest((ALIVE_PROGRAM.decode(),), {}, "/", timeout_seconds=15))
     if done.stdout != b"alive":
-        raise Finding("unusable", f"a program gave {done!r}")
+        raise Finding("unusable", f"a program returned {done!r}")

@@ -1,7 +1,7 @@
-"""Changes to bytes that make new inputs of old ones.
+"""Mutations: new inputs made from old ones.
 
-Rules: everything comes from the `Random` that is given, so that a seed repeats a run; an input
-never grows beyond `LONGEST`.
+Rules: every choice comes from the given `Random`, so that a seed repeats a run; an input never
+grows beyond `LONGEST`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ _INTERESTING: Final = (
 def mutated(
     random: Random, data: bytes, other: bytes, words: Sequence[bytes], *, most: int = LONGEST
 ) -> bytes:
-    """`data` with a few changes; `other` is another input, `words` are bytes that mean something
-    to the target."""
+    """`data` with a few changes.
+
+    `other` is another input; `words` are byte strings that mean something to the target.
+    """
     changed = bytearray(data)
     for _ in range(1 << random.randrange(4)):
         _change(random, changed, other, words)
@@ -63,7 +65,7 @@ def _change(random: Random, data: bytearray, other: bytes, words: Sequence[bytes
 
 
 def _change_number(random: Random, data: bytearray) -> None:
-    """Replace a decimal number that stands in the text."""
+    """Replace a decimal number in the text."""
     digits = [place for place, byte in enumerate(data) if 0x30 <= byte <= 0x39]
     if not digits:
         return

@@ -1,8 +1,7 @@
-"""What must hold after every input.
+"""The rules that must hold after every input.
 
-Owns the rules that all targets share: nothing was logged as a bug, no thread died of an
-exception, memory is within its bound, a machine gave everything back. A target's own rules are
-in its `run`.
+Owns the rules that all targets share: no bug is logged, no thread dies of an exception, memory
+stays within its bound, a machine gives everything back. A target's own rules are in its `run`.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ _CLEAR: Final = Path("/proc/self/clear_refs")
 _SETTLE_SECONDS: Final = 5.0
 _MOST_BUGS: Final = 100
 _EXPECTED: Final = frozenset({"ClientDisconnect"})
-"""Exceptions that packages below our servers log when a client goes away: no bug."""
+"""Exceptions that our servers' packages log when a client disconnects; these are no bugs."""
 
 
 class BugWatch(logging.Handler):
-    """Collects what is logged as an error, and exceptions that nobody catches."""
+    """Collects logged errors and uncaught exceptions."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self._bugs: list[str] = []
         self.count = 0
-        """Bugs since the beginning."""
+        """All bugs so far."""
 
     def install(self) -> None:
         """Watch this process."""
@@ -65,7 +64,7 @@ class BugWatch(logging.Handler):
             self._bugs.append(text)
 
     def check(self) -> None:
-        """Raises `Finding` for the first bug since the last check."""
+        """Raise `Finding` for the first bug since the last check."""
         if self._bugs:
             bug = self._bugs[0]
             self._bugs.clear()
@@ -73,7 +72,7 @@ class BugWatch(logging.Handler):
 
 
 class MemoryWatch:
-    """Resident memory of this process, where the system tells it."""
+    """The resident memory of this process, where the system reports it."""
 
     def __init__(self, bound: int) -> None:
         self._bound = bound
@@ -81,19 +80,19 @@ class MemoryWatch:
         self._before = 0
 
     def begin(self) -> None:
-        """An input follows."""
+        """Prepare for an input."""
         try:
-            _CLEAR.write_text("5")  # the peak begins anew
+            _CLEAR.write_text("5")  # reset the peak
         except OSError:
             return
         self._before = _field("VmRSS")
 
     def settle(self) -> None:
-        """The first inputs are done: what is used now is where growth begins."""
+        """Measure growth from now on; called after the first inputs."""
         self._base = _field("VmRSS")
 
     def check(self) -> None:
-        """Raises `Finding` if the input took too much, or all of them together did."""
+        """Raise `Finding` if this input, or all inputs together, took too much memory."""
         peak = _field("VmHWM")
         if peak - self._before > self._bound:
             raise Finding("memory", f"one input took {(peak - self._before) >> 20} MiB")
@@ -106,20 +105,22 @@ class MemoryWatch:
 def _field(name: str) -> int:
     try:
         text = _STATUS.read_text("ascii")
-    except OSError:  # not a Linux
+    except OSError:  # not Linux
         return 0
     _, _, rest = text.partition(name + ":")
     return int(rest.split()[0]) * 1024 if rest else 0
 
 
 def resident_bytes() -> int:
-    """Memory of this process."""
+    """The resident memory of this process."""
     return _field("VmRSS")
 
 
 def check_given_back(machine: Machine, base: int) -> None:
-    """After everything was killed a machine holds no process, and no memory beyond `base`, what
-    its ledger said when it was new. Raises `Finding`."""
+    """Kill all processes; raise `Finding` if the machine then holds a process or memory.
+
+    `base` is what the ledger of the machine said when it was new.
+    """
     kernel = machine.kernel
     with machine.lock:
         kernel.kill_all()
@@ -131,7 +132,6 @@ def check_given_back(machine: Machine, base: int) -> None:
                 "processes": [process.pid for process in kernel.processes if process.pid != 1],
                 "terminals": list(kernel.terminals),
                 "fifos": list(kernel.fifos),
-                "fifo opens": list(kernel.pending_fifo_opens),
                 "ledger": kernel.ledger.used - base,
             }
         held = {name: what for name, what in kept.items() if what}
@@ -139,4 +139,4 @@ def check_given_back(machine: Machine, base: int) -> None:
             return
         if time.monotonic() > deadline:
             raise Finding("left-behind", f"after kill_all: {held}")
-        time.sleep(0.005)  # threads of guests end by themselves
+        time.sleep(0.005)  # wait: the threads of guests end by themselves

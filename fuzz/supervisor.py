@@ -1,8 +1,8 @@
 """Targets as child processes, a few at a time.
 
-Rules: a child is forked before this process has threads or an engine, so it starts at once with
-all code imported; a child that dies is a finding with the input that it was trying, and its
-target goes on in a new child for the rest of its time. Children that do not end are killed.
+Rules: children are forked before this process has threads or an engine, so each starts at once,
+with all code imported; if a child dies, that is a finding with its current input, and the target
+continues in a new child for the rest of its time; children that do not end are killed.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from fuzz.target import Target
 from fuzz.worker import HUNG_STATUS, CurrentInput, Worker
 
 _GRACE_SECONDS: Final = 30.0
-"""A child may take so long beyond its time and its longest input."""
+"""How much longer than its time and its slowest input a child may run."""
 _WORTH_SECONDS: Final = 1.0
-"""A target that has less time left is not started again."""
+"""A target with less time left than this is not restarted."""
 
 
 @dataclass
 class State:
-    """How far one target is."""
+    """The progress of one target."""
 
     make: type[Target]
     seconds: float
-    """What is left of its time."""
+    """The time that the target has left."""
     inputs: int = 0
     blocks: int = 0
     corpus: int = 0
@@ -46,7 +46,7 @@ class State:
     found: list[Written] = field(default_factory=list)
     signatures: set[str] = field(default_factory=set)
     deadly: set[bytes] = field(default_factory=set)
-    """Inputs that ended a child; the next one leaves them out."""
+    """Inputs that ended a child; the next child skips them."""
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Supervisor:
         self._children: dict[int, _Child] = {}
 
     def run(self, targets: Sequence[type[Target]], seconds: float, jobs: int) -> list[State]:
-        """Run them all, `jobs` at a time; `seconds` in all."""
+        """Run all targets, `jobs` at a time, for `seconds` in total."""
         jobs = max(1, min(jobs, len(targets)))
         each = seconds * jobs / len(targets)
         states = [State(make, each) for make in targets]
@@ -132,7 +132,7 @@ class Supervisor:
         state.corpus = max(state.corpus, what["corpus"])
 
     def _reap(self) -> list[State]:
-        """Children that have ended; the targets of those that are to be started again."""
+        """Collect ended children; returns the targets to restart."""
         again = []
         for pipe, child in list(self._children.items()):
             state = child.state
@@ -169,10 +169,10 @@ class Supervisor:
 
 
 def _be_worker(state: State, directory: Path, current: CurrentInput, pipe: int, seed: int) -> None:
-    """Never returns."""
+    """Run the target in this child; never returns."""
     status = 1
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent kills this process
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         log = os.open(directory / f"{state.make.name}.log", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
         os.dup2(log, 1)

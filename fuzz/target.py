@@ -1,8 +1,8 @@
-"""What a target is.
+"""The definition of a target.
 
-Owns `Target`, `Finding` and `Source`, which reads decisions out of an input. Rules: a target
-is made in the process that runs it; `run` returns for every input, whatever it holds, or raises
-what is then a finding; what one input leaves behind must not matter to the next.
+Owns `Target`, `Finding` and `Source`, which reads decisions from an input. Rules: a target is
+created in the process that runs it; `run` returns for every input, or raises an exception, which
+is a finding; what one input leaves behind must not affect the next.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Finding(Exception):
-    """A rule was broken. `kind` names the rule, the message says how."""
+    """A rule was broken. `kind` names the rule; the message says how."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -35,9 +35,9 @@ class Target(ABC):
     words: Sequence[bytes] = ()
     """Bytes that mean something to the interface."""
     hang_seconds: ClassVar[float] = 20.0
-    """An input that takes longer is a finding. Wide: machines are busy."""
+    """An input that takes longer is a finding. The bound is wide, because machines are busy."""
     memory_bytes: ClassVar[int] = 256 * MIB
-    """The most that this process may grow by during one input, and by all of them together."""
+    """How much this process may grow during one input, and by all inputs together."""
     longest: ClassVar[int] = LONGEST
 
     @abstractmethod
@@ -49,15 +49,15 @@ class Target(ABC):
         """Try one input; check that the interface is usable afterwards."""
 
     def mutate(self, random: Random, data: bytes, other: bytes) -> bytes:
-        """A new input made of two that are known."""
+        """A new input made from two known ones."""
         return mutated(random, data, other, self.words, most=self.longest)
 
-    def close(self) -> None:  # noqa: B027  (most have nothing to do)
-        """The last input was tried."""
+    def close(self) -> None:  # noqa: B027  (most targets have nothing to close)
+        """End the target, after the last input."""
 
 
 class Source:
-    """Decisions, read from an input; zeros follow its end."""
+    """Reads decisions from an input; after its end it reads zeros."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -65,7 +65,7 @@ class Source:
 
     @property
     def ended(self) -> bool:
-        """Whether all was read."""
+        """Whether the whole input has been read."""
         return self._place >= len(self._data)
 
     def byte(self) -> int:

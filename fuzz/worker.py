@@ -1,8 +1,8 @@
 """The loop of one target, in a process of its own.
 
-Rules: the input that is being tried stands in shared memory, so that the parent can write it
-down when this process dies; after a finding the loop goes on, unless the process can no longer
-be trusted (a hang); what was found and done is told to the parent line by line.
+Rules: the current input is in shared memory, so that the parent can save it when this process
+dies; after a finding the loop continues, unless the process can no longer be trusted (a hang);
+the worker reports findings and progress to the parent, line by line.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ from fuzz.target import Finding, Target
 HUNG_STATUS: Final = 3
 _TOLD_SECONDS: Final = 0.25
 _SETTLED_INPUTS: Final = 50
-"""So many inputs fill caches and pools; memory counts from then on."""
+"""After this many inputs, caches and pools are full; memory growth counts from then on."""
 _LENGTH_BYTES: Final = 8
 
 
 class CurrentInput:
-    """The input that is being tried, in memory that outlives the process that tries it."""
+    """The current input, in memory that outlives the worker."""
 
     def __init__(self, longest: int) -> None:
         self._memory = mmap.mmap(-1, _LENGTH_BYTES + longest)
 
     def put(self, data: bytes) -> None:
-        """`data` follows."""
+        """Store the input that is tried next."""
         self._memory[: _LENGTH_BYTES + len(data)] = len(data).to_bytes(8, "little") + data
 
     def get(self) -> bytes:
-        """The last one."""
+        """The input that was stored last."""
         size = int.from_bytes(self._memory[:_LENGTH_BYTES], "little")
         return self._memory[_LENGTH_BYTES : _LENGTH_BYTES + size]
 
 
 class Worker:
-    """Tries inputs on one target until the time is over."""
+    """Tries inputs on one target until its time is over."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Worker:
         threading.Thread(target=self._watch_for_hangs, daemon=True, name="fuzz-watch").start()
 
     def run(self, seconds: float, deadly: Collection[bytes] = ()) -> None:
-        """Try seeds, then inputs made of them, for `seconds`; none of the `deadly` ones."""
+        """Try seeds, then inputs made from them, for `seconds`; skip the `deadly` ones."""
         deadline = time.monotonic() + seconds
         target, corpus, random = self._target, self._corpus, self._random
         for data in (*target.seeds(), *corpus.stored()):
@@ -98,7 +98,7 @@ class Worker:
         self._report()
 
     def replay(self, data: bytes) -> BaseException | None:
-        """Try one input; what is wrong with it."""
+        """Try one input; returns the finding, if any."""
         try:
             self._try_once(data)
         except Exception as error:
@@ -174,7 +174,7 @@ def _stacks() -> str:
 
 
 def _hang_signature(stacks: str) -> str:
-    """Where our own code was."""
+    """The place in our own code at which it hangs."""
     lines = [line.strip() for line in stacks.splitlines() if "/wasmsand/" in line]
     places = [line.rpartition("/")[2] for line in lines]
     return "hang " + " ".join(places[:2])

@@ -38,12 +38,12 @@ USERLAND_PLACES = frozenset(
     | {"test_readme.py"}
 )
 
-# One start is then like the next, and no test shares the processor with a preparation. Tests of
-# the renewal itself take it out.
+# Without renewal, every start is like the first, and no preparation uses the CPU during a test.
+# The tests of renewal itself remove the variable.
 os.environ.setdefault("WASMSAND_RENEWAL", "off")
 
-# Programs that a test starts inherit what is ignored, as it is in a job that a script has
-# put into the background, and could not be interrupted.
+# A test run in the background of a script ignores these signals. Programs that a test starts
+# would inherit that, and could not be interrupted.
 for _number in (signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(_number) == signal.SIG_IGN:
         signal.signal(_number, signal.SIG_DFL)
@@ -62,7 +62,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def _user_space_is_built(request: pytest.FixtureRequest) -> None:
     if request.node.get_closest_marker("userland") is not None and not MANIFEST.is_file():
-        pytest.fail("the user space is not built: run `make build` (or `make check` to do without)")
+        pytest.fail("the user space is not built: run `make build` (`make check` does not need it)")
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ def python_blocks(document: str) -> list[str]:
 
 
 def run_document(path: Path) -> int:
-    """Run every block in one namespace; how many claims were checked."""
+    """Run every block in one namespace; returns how many claims were checked."""
 
     def check(actual: object, text: str, expected: object) -> None:
         assert actual == expected, f"{path.name} says {text}, and it is {actual!r}"
@@ -29,7 +29,7 @@ def run_document(path: Path) -> int:
         transformer = _CheckedExpressions(block.splitlines())
         tree = ast.fix_missing_locations(transformer.visit(ast.parse(block)))
         exec(compile(tree, str(path), "exec"), names)
-        assert transformer.checked == block.count(ARROW), "a claim stands beside no expression"
+        assert transformer.checked == block.count(ARROW), "a claim is not beside an expression"
         claims += transformer.checked
     return claims
 

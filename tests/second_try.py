@@ -1,8 +1,8 @@
-"""A pytest plugin that reports the tests which passed only at a second try: flaky tests.
+"""A pytest plugin that reports flaky tests: those that passed only at a second try.
 
 `make test` loads it. The first run stores each failure; the second run repeats the failed tests,
 one at a time, and writes `build/flaky-tests.md`: every test that then passed, with its first
-failure. A test in that report has a race or a bound that is too tight, and is to be mended.
+failure. A test in that report has a race or a bound that is too tight, and must be fixed.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if not hasattr(config, "workerinput"):  # a worker of xdist reports to the main process
+    if not hasattr(config, "workerinput"):  # a worker of xdist: only the main process reports
         config.pluginmanager.register(SecondTry(config), "second-try")
 
 
 class SecondTry:
-    """Collects failures of one run, and compares them with those of the run before."""
+    """Collects the failures of one run, and compares them with those of the previous run."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._root = config.rootpath

@@ -1,4 +1,4 @@
-"""The README's Python code runs as printed, in order, and says the truth."""
+"""The README's Python code runs as printed, in order, and its claims are true."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""docs/threat-model.md names barriers and tests that are there.
+"""docs/threat-model.md names barriers and tests that exist.
 
-Rules for the document: an ID stands once, at the beginning of a row; "tried by" holds tests
+Rules for the document: an ID occurs once, at the beginning of a row; "tried by" holds tests
 (`tests/FILE.py` or `tests/FILE.py::NAME`), names of attacks after "attacks" and of targets after
 "fuzz".
 """
@@ -32,7 +32,7 @@ def quoted(text: str) -> list[str]:
 
 
 def listed(cell: str, word: str) -> list[str]:
-    """What stands between `word` and the next semicolon."""
+    """The names between `word` and the next semicolon."""
     parts = [part for part in cell.split(";") if part.strip().startswith(word)]
     return [name for part in parts for name in quoted(part)]
 
@@ -81,10 +81,10 @@ def test_attacks_and_targets_are_named_in_both_places() -> None:
     assert targets == set(TARGETS)
 
 
-def test_no_threat_waits_for_its_test() -> None:
+def test_every_threat_has_a_test() -> None:
     assert [name for name, cells in rows() if UNFINISHED in " ".join(cells)] == []
 
 
-def test_nothing_is_tried_by_nothing() -> None:
-    """But for what SECURITY.md does not promise."""
+def test_every_row_names_what_tries_it() -> None:
+    """Except for what SECURITY.md does not promise."""
     assert [name for name, cells in rows() if not quoted(cells[-1])] == ["T134"]

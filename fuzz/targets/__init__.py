@@ -1,4 +1,4 @@
-"""One target per interface. A new one is a class and a row here."""
+"""One target per interface. To add one, write a class and add a row here."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Archives of strangers: `import_tar` and disk images.
+"""Untrusted archives: `import_tar` and disk images.
 
-An input is a byte (how it is packed) and a tar archive. Rules: the archive is unpacked or
-refused by a `KernelError` (a `DiskImageRejected`); whatever was unpacked can be listed, exported
-and removed, and then the space is free again.
+An input is a byte, which says how the archive is compressed, and a tar archive. Rules: the
+archive is unpacked, or refused with a `KernelError` (a disk image with `DiskImageRejected`);
+everything unpacked can be listed, exported and removed, and then the space is free again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _octal(field: bytearray) -> int:
 
 
 def sealed(data: bytes) -> bytes:
-    """`data` with the checksum of every header made right: else nothing behind it is looked at."""
+    """`data` with correct header checksums; a wrong one would hide all that follows."""
     tar = bytearray(data)
     place = 0
     while place + _BLOCK <= len(tar):
@@ -66,7 +66,7 @@ def sealed(data: bytes) -> bytes:
 
 
 def _pax(random: Random) -> bytes:
-    """A pax header with a few records, some of them wrong."""
+    """A pax header with a few records, some of them invalid."""
     records = b""
     for _ in range(1 + random.randrange(3)):
         record = random.choice(_PAX) + b"=" + random.choice(_VALUES) + b"\n"
@@ -92,7 +92,7 @@ def _member(random: Random) -> bytes:
 
 
 def changed_tar(random: Random, data: bytes, other: bytes) -> bytes:
-    """A new archive made of two."""
+    """A new archive made from two."""
     flag, tar = data[:1] or b"\0", data[1:]
     blocks = len(tar) // _BLOCK
     for _ in range(1 + random.randrange(3)):
@@ -116,7 +116,7 @@ def changed_tar(random: Random, data: bytes, other: bytes) -> bytes:
 
 
 def _archive(*members: tuple[str, bytes, str, bytes], pax: dict[str, str] | None = None) -> bytes:
-    """(name, type, link, content) each."""
+    """An archive of members, each given as (name, type, link, content)."""
     stream = io.BytesIO()
     with tarfile.open(
         fileobj=stream, mode="w", format=tarfile.PAX_FORMAT, pax_headers=pax or {}
@@ -192,15 +192,20 @@ def _unpack_and_remove(machine: Machine, pieces: Iterator[bytes]) -> None:
         for piece in export_tar(machine, "/home/user/in"):
             exported += len(piece)
             if exported > _MOST_EXPORTED:
-                raise Finding("large-export", f"more than {_MOST_EXPORTED} bytes of 8 MiB of files")
+                raise Finding(
+                    "large-export",
+                    f"8 MiB of files were exported as more than {_MOST_EXPORTED} bytes",
+                )
     except KernelError:
         pass
     machine.files.remove("/home/user/in", recursive=True)
     after = space.used_bytes, space.used_inodes
     if after != before:
-        raise Finding("space", f"(bytes, inodes) were {before}, are {after} after the removal")
+        raise Finding(
+            "space", f"(bytes, inodes) in use: {before} before, {after} after the removal"
+        )
     if [entry.path for entry in machine.files.tree("/tmp")] != outside:
-        raise Finding("escape", "files appeared outside the directory")
+        raise Finding("escape", "the archive created files outside the directory")
 
 
 class DiskImages(_Tars):
@@ -245,7 +250,7 @@ class DiskImages(_Tars):
             files.write("/tmp/still-usable", b"")
         except KernelError as error:
             if error.errno.name not in ("ENOSPC", "ENOENT", "ENOTDIR", "ELOOP", "ENAMETOOLONG"):
-                raise  # the image may have taken /tmp away, or filled the disk
+                raise  # the image may have removed /tmp, or filled the disk
         finally:
             machine.close()
 

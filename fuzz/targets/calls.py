@@ -1,7 +1,7 @@
-"""Calls of a guest, by both ABIs: the fuzzing guests of `tests/abi/fuzz` do what an input says.
+"""A guest's calls, in both ABIs: the guests of `tests/abi/fuzz` make the calls that an input lists.
 
-An input is a first byte (user and streams) and the records that the guest reads. Rules: every
-call is watched (`tests/abi/fuzz/watching.py`); afterwards the machine has given everything back
+An input is one byte, which chooses user and streams, and the records that the guest reads. Rules:
+`tests/abi/fuzz/watching.py` checks every call; afterwards the machine has given everything back
 and still runs programs, unless root has destroyed them.
 """
 
@@ -21,11 +21,11 @@ from tests.abi.fuzz.arguments import SWEEP_SEEDS, sequence
 from tests.abi.fuzz.wasi_calls import wasi_sequence
 from tests.abi.fuzz.watching import LinuxWatch, WasiWatch
 from wasmsand.engine.protocol import Arguments
-from wasmsand.machine import Machine
-from wasmsand.machine.guest import Guest
+from wasmsand.machine import CommandRequest, Machine
+from wasmsand.machine.thread_driver import ThreadDriver
 
 _SECONDS: Final = 0.3
-"""A sequence that sleeps or stops itself is ended then."""
+"""Ends a sequence that sleeps or stops itself."""
 _CALLS: Final = 60
 _ROOT, _TERMINAL = 1, 2
 
@@ -34,12 +34,12 @@ class _Calls(Target):
     program: ClassVar[bytes]
     file: ClassVar[str]
     record: ClassVar[int]
-    """Bytes of one."""
+    """The size of one record."""
     longest = 1 + linux_guest.OPS_SIZE // 4
 
     @abstractmethod
     def some_calls(self, seed: int, length: int) -> bytes:
-        """Records of a new sequence."""
+        """The records of a new sequence."""
 
     def mutate(self, random: Random, data: bytes, other: bytes) -> bytes:
         flags, size = data[:1], self.record
@@ -80,8 +80,9 @@ class _Calls(Target):
             if flags & _TERMINAL:
                 self._on_a_terminal(machine)
             else:
-                machine.run([self.program], environ={"A": "1"}, cwd="/tmp",
-                            timeout_seconds=_SECONDS, stdin=b"some input\n" * 100)  # fmt: skip
+                stdin = b"some input\n" * 100
+                words = (self.program.decode(),)
+                machine.run(CommandRequest(words, {"A": "1"}, "/tmp", _SECONDS, stdin))
             check_given_back(machine, base)
             if uid:
                 check_alive(machine)
@@ -91,10 +92,10 @@ class _Calls(Target):
 
     @abstractmethod
     def check_watched(self) -> None:
-        """Raises `Finding` for a call that did what it must not."""
+        """Raise `Finding` for a call that did what it must not do."""
 
     def _on_a_terminal(self, machine: Machine) -> None:
-        terminal = machine.open_terminal([self.program, b"x"], environ={}, cwd="/tmp")
+        terminal = machine.open_terminal(CommandRequest((self.program.decode(), "x"), {}, "/tmp"))
         terminal.write(b"some input\nhalf a line")
         terminal.wait(_SECONDS)
         terminal.resize(10, 20)
@@ -119,12 +120,12 @@ class LinuxCalls(_Calls):
 
     def __init__(self) -> None:
         self._watch = watch = LinuxWatch()
-        original = Guest.syscall
+        original = ThreadDriver.syscall
 
-        def syscall(guest: Guest, nr: int, arguments: Arguments) -> int:
-            return watch.check(guest, nr, arguments, original)
+        def syscall(driver: ThreadDriver, nr: int, arguments: Arguments) -> int:
+            return watch.check(driver, nr, arguments, original)
 
-        Guest.syscall = syscall  # type: ignore[assignment,method-assign]
+        ThreadDriver.syscall = syscall  # type: ignore[assignment,method-assign]
 
     def seeds(self) -> Iterable[bytes]:
         for seed in range(SWEEP_SEEDS):
@@ -148,12 +149,12 @@ class WasiCalls(_Calls):
 
     def __init__(self) -> None:
         self._watch = watch = WasiWatch()
-        original = Guest.invoke
+        original = ThreadDriver.invoke
 
-        def invoke(guest: Guest, handler: Callable[..., Any], *arguments: int) -> int:
-            return watch.check(guest, handler, arguments, original)
+        def invoke(driver: ThreadDriver, handler: Callable[..., Any], *arguments: int) -> int:
+            return watch.check(driver, handler, arguments, original)
 
-        Guest.invoke = invoke  # type: ignore[assignment,method-assign]
+        ThreadDriver.invoke = invoke  # type: ignore[assignment,method-assign]
 
     def seeds(self) -> Iterable[bytes]:
         for seed in range(16):

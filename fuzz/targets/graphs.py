@@ -20,7 +20,7 @@ from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.limits import Limits
 
 _CALL_SECONDS: Final = 2.0
-"""Wide: other processes may have the processor. What is meant are milliseconds."""
+"""A call takes milliseconds; the bound is wide because other processes use the CPU too."""
 _PROCESSES: Final = 6
 _NONBLOCK: Final = 0o4000
 _LIMITS: Final = Limits(max_open_files=256, max_processes=16, memory_limit_bytes=32 << 20)
@@ -34,7 +34,7 @@ class ObjectGraphs(Target):
     """See above."""
 
     name = "graphs"
-    about = "epoll, socket and pipe objects in any constellation"
+    about = "epolls, sockets and pipes that refer to each other"
     longest = 4096
 
     def seeds(self) -> Iterable[bytes]:
@@ -78,17 +78,17 @@ class ObjectGraphs(Target):
                 if not -4095 <= result <= 0x7FFF_FFFF or (
                     result < 0 and -result not in Errno.__members__.values()
                 ):
-                    raise Finding("wrong-call", f"{step.__name__} gave {result}")
+                    raise Finding("wrong-call", f"{step.__name__} returned {result}")
         finally:
             with sandbox.lock:
                 sandbox.kernel.kill_all()
                 used = ledger.objects + ledger.queued
         if used != base:
-            raise Finding("left-behind", f"the ledger has {used - base} bytes")
+            raise Finding("left-behind", f"the ledger still holds {used - base} bytes")
 
     def fork(self, caller: Caller) -> int:
-        """A further process, which has the caller's descriptors."""
-        if caller.process.dead:  # by a hang-up; the machine looks before it forks
+        """Add a process that has the caller's descriptors."""
+        if caller.process.dead:  # a hang-up ended it; the machine checks that before it forks
             raise ProcessEnded
         if len(self._processes) >= _PROCESSES:
             return 0
@@ -294,4 +294,4 @@ _STEPS: Final[tuple[Step, ...]] = (
     _timer, _alarm, _signals, _pidfd, _dup, _dup_to, _close, _close_many, _fork, _exit, _splice,
     _option, _terminal, _open, _fifo, _owner,
 )  # fmt: skip
-"""Their order is part of the inputs' meaning: append only."""
+"""The order gives inputs their meaning: only append."""

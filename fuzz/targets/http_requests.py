@@ -1,8 +1,8 @@
 """Requests to real servers on loopback: `wasmsand serve` and `wasmsand mcp --http`.
 
 An input is what a client sends on one connection. `@SANDBOX@`, `@SESSION@`, `@PORT@` and `@LENGTH@`
-stand for what only the run knows, so that requests get past the first checks. Rules: an answer
-is HTTP; none has status 500; the server answers others while and after it got the input.
+stand for values that only the run knows, so that requests pass the first checks. Rules: every
+answer is HTTP; none has status 500; the server answers other clients during and after the input.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from wasmsand.mcp.streamable_http import PATH, HttpOptions, serve_http
 
 _TOKEN: Final = "fuzzing-token-of-nobody"
 _ANSWER_SECONDS: Final = 0.25
-"""An input without a whole request gets no answer: no longer is waited for one."""
+"""How long to wait for an answer: an input without a whole request gets none."""
 _WELL_SECONDS: Final = 15.0
 _CHECK_EVERY: Final = 20
 _FAILURE: Final = re.compile(rb"HTTP/1\.1 500[^\r]*")
@@ -63,16 +63,16 @@ class _Requests(Target):
 
     @abstractmethod
     def start(self, resources: ExitStack) -> tuple[str, int]:
-        """Start the server; its address."""
+        """Start the server; returns its address."""
 
     @abstractmethod
     def filled(self, data: bytes) -> bytes:
-        """The input with what only the run knows."""
+        """The input with the values that only the run knows."""
 
     @property
     @abstractmethod
     def question(self) -> bytes:
-        """A request that a server which is well answers with the status `well`."""
+        """A request that a healthy server answers with the status `well`."""
 
     def mutate(self, random: Random, data: bytes, other: bytes) -> bytes:
         head, blank, body = data.partition(b"\r\n\r\n")
@@ -98,13 +98,13 @@ class _Requests(Target):
             self.check_well()
 
     def check_well(self) -> None:
-        """Raises `Finding` if the server does not answer."""
+        """Raise `Finding` if the server does not answer."""
         try:
             answer = self._send(self.question, _WELL_SECONDS)
         except OSError as error:
             raise Finding("unusable", f"the server does not answer: {error!r}") from None
         if self.well not in answer[:20]:
-            raise Finding("unusable", f"the server says {answer[:200]!r}")
+            raise Finding("unusable", f"the server answers {answer[:200]!r}")
 
     def ask(self, method: str, target: str, body: bytes = b"") -> bytes:
         """The body of the answer to one request."""
@@ -112,7 +112,7 @@ class _Requests(Target):
         return answer.partition(b"\r\n\r\n")[2]
 
     def _send(self, data: bytes, seconds: float) -> bytes:
-        """What comes back until the connection is closed, or is silent for `seconds`."""
+        """Send, and return what arrives until the connection closes or is silent for `seconds`."""
         received = bytearray()
         with socket.create_connection(self._address, timeout=_WELL_SECONDS) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -136,7 +136,7 @@ class _Requests(Target):
 
 
 def _is_whole(received: bytearray) -> bool:
-    """Whether one answer whose end can be told is there: nobody waits for a second one."""
+    """Whether one complete answer has arrived; nobody waits for a second one."""
     head, blank, body = received.partition(b"\r\n\r\n")
     if re.search(rb"(?i)transfer-encoding: chunked", head):
         return body.endswith(b"0\r\n\r\n")
@@ -171,7 +171,7 @@ class HttpRequests(_Requests):
         settings = Settings(
             port=0,
             tokens=(Token.of("fuzz", _TOKEN),),
-            isolation="none",  # what another process reaches is not seen
+            isolation="none",  # coverage of another process cannot be seen
             header_seconds=2,
             body_seconds=2,
             max_json_bytes=1 * MIB,

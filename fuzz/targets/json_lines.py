@@ -1,7 +1,7 @@
 """Protocols of one JSON value per line: JSON-RPC, the line protocol, MCP on standard input.
 
-An input is what a client sends, to its end. Rules: every answer is one line of JSON; none says
-"Internal error"; nothing is printed as a bug; the server ends when its input has ended.
+An input is all that a client sends. Rules: every answer is one line of JSON; none says
+"Internal error"; nothing is printed as a bug; the server ends when its input ends.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from fuzz.machines import prepare_process
 from fuzz.mutation import mutated
 from fuzz.target import MIB, Finding, Target
 from wasmsand.confinement import Barriers
-from wasmsand.line.computer import Computer
-from wasmsand.line.server import Server as LineServer
+from wasmsand.line.sandbox import LineSandbox
+from wasmsand.line.server import LineServer
 from wasmsand.mcp.sessions import Sessions
 from wasmsand.mcp.stdio import serve_stdio
 from wasmsand.rpc.methods import METHODS
-from wasmsand.rpc.server import Server as RpcServer
+from wasmsand.rpc.server import RpcServer
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.tools.definitions import TOOLS
-from wasmsand.wire.channel import Channel
+from wasmsand.wire.channel import LineChannel
 
 _LINE_BYTES: Final = 1 * MIB
 _PATIENCE: Final = 40
-"""Looks, 5 ms apart, for the answers of MCP."""
+"""How often, every 5 ms, to look for the answers of MCP."""
 _JSON: Final = (
     b"null", b"true", b"-1", b"0", b"1e999", b"NaN", b"1.5", b"9" * 30, b'""', b'"\\u0000"',
     b'"\\ud800"', b"[]", b"{}", b"[" * 100, b'{"":', b'"a"', b'"/tmp/a"', b'"../.."', b'"YQ=="',
@@ -44,7 +44,7 @@ _JSON: Final = (
 _BY_KIND: Final[dict[str, Any]] = {
     "integer": 1, "boolean": True, "variables": {"A": "1"}, "number": 1.5,
 }  # fmt: skip
-"""Arguments of tools that fit."""
+"""Arguments that suit the tools."""
 _VALUES: Final[tuple[Any, ...]] = (
     None, True, False, 0, 1, -1, 2**31, 2**53, 2**63, 1.5, -0.0, "", "a", "/tmp/a", "/", "..",
     "/etc/passwd", "/dev/zero", "/proc/self/fd", "x" * 300, "nul\0", "\ud800", "\U0001f600", "YQ==",
@@ -57,7 +57,7 @@ def _line(value: object) -> bytes:
 
 
 def changed_lines(random: Random, data: bytes, other: bytes) -> bytes:
-    """New lines: a value of one was replaced, lines were moved, or bytes were changed."""
+    """New lines: a value replaced, lines moved, or bytes changed."""
     lines = data.split(b"\n")
     for _ in range(1 + random.randrange(3)):
         place = random.randrange(len(lines))
@@ -108,7 +108,7 @@ class _Lines(Target):
         return changed_lines(random, data, other)
 
     def check(self, answers: bytes) -> None:
-        """Raises `Finding` for an answer that must not be."""
+        """Raise `Finding` for an answer that breaks a rule."""
         for line in answers.splitlines():
             try:
                 json.loads(line)
@@ -119,7 +119,7 @@ class _Lines(Target):
 
 
 class _Sink(io.RawIOBase):
-    """What a server sends, kept."""
+    """Keeps what a server sends."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -152,7 +152,7 @@ class RpcLines(_Lines):
 
     def run(self, data: bytes) -> None:
         sink = _Sink()
-        channel = Channel(io.BytesIO(_without_wasm_dir(data)), sink, _LINE_BYTES)  # type: ignore[arg-type]
+        channel = LineChannel(io.BytesIO(_without_wasm_dir(data)), sink, _LINE_BYTES)  # type: ignore[arg-type]
         server = RpcServer(channel, Barriers())
         try:
             server.serve()
@@ -194,16 +194,16 @@ class LineProtocol(_Lines):
 
     def run(self, data: bytes) -> None:
         sink = _Sink()
-        computer = Computer(SandboxOptions(fs_limit_bytes=4 * MIB, max_inodes=500), None)
+        sandbox = LineSandbox(SandboxOptions(fs_limit_bytes=4 * MIB, max_inodes=500), None)
         try:
-            LineServer(Channel(io.BytesIO(data), sink, _LINE_BYTES), computer).serve()  # type: ignore[arg-type]
+            LineServer(LineChannel(io.BytesIO(data), sink, _LINE_BYTES), sandbox).serve()  # type: ignore[arg-type]
         finally:
-            computer.close()
+            sandbox.close()
         self.check(bytes(sink.content))
 
 
 def make_sessions(max_sessions: int = 1) -> Sessions:
-    """Sandboxes for a server of MCP."""
+    """Sandboxes for an MCP server."""
     options = SandboxOptions(fs_limit_bytes=4 * MIB, max_inodes=500, timeout_ms=1000)
 
     def create() -> Sandbox:
@@ -217,7 +217,7 @@ def make_sessions(max_sessions: int = 1) -> Sessions:
 
 
 def mcp_requests() -> list[dict[str, object]]:
-    """One of every kind; the first begins a session."""
+    """One request of each kind; the first begins a session."""
     calls: list[dict[str, object]] = [
         _request(
             "initialize",
@@ -272,8 +272,10 @@ class McpStdio(_Lines):
 
 
 def _feed(writing: int, data: bytes, outgoing: int) -> None:
-    """Write `data`; then wait for as many answers as there are requests, but not for long: the
-    server ends its calls when its input ends."""
+    """Write `data`, then wait a short time for as many answers as there are requests.
+
+    The wait matters because the server ends its calls when its input ends.
+    """
     wanted = sum(b'"id"' in line and b'"method"' in line for line in data.split(b"\n"))
     with open(writing, "wb") as stream:
         stream.write(data)

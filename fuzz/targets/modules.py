@@ -1,7 +1,7 @@
-"""Modules of a guest: mutated WebAssembly is refused or runs, and harms nobody.
+"""A guest's own modules: mutated WebAssembly is refused, or runs and harms nobody.
 
-Rules: a module that cannot be loaded is a `KernelError`; one that runs ends by itself or by its
-time; afterwards the machine has given everything back and runs programs.
+Rules: a module that cannot be loaded causes a `KernelError`; one that runs ends by itself or at its
+time limit; afterwards the machine has given everything back and still runs programs.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tests.abi.fuzz.guest import ALIVE
 from tests.engine.guests import forking
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.kernel.errno import KernelError
+from wasmsand.machine import CommandRequest
 
 _SECONDS: Final = 0.3
 _LINUX: Final = (
@@ -71,7 +72,7 @@ class Modules(Target):
             try:
                 module = wat_to_wasm(text)
             except Exception:
-                continue  # wants a feature that this engine has not
+                continue  # needs a feature that this engine lacks
             if len(module) <= self.longest:
                 yield module
 
@@ -86,7 +87,7 @@ class Modules(Target):
         try:
             machine.files.write("/tmp/module", data, mode=0o755)
             try:
-                machine.run([b"/tmp/module"], environ={}, cwd="/tmp", timeout_seconds=_SECONDS)
+                machine.run(CommandRequest(("/tmp/module",), {}, "/tmp", timeout_seconds=_SECONDS))
             except KernelError:
                 pass
             check_given_back(machine, base)
@@ -96,7 +97,7 @@ class Modules(Target):
 
 
 def _sections(module: bytes) -> list[bytes]:
-    """The sections of a module, as far as their sizes make sense."""
+    """The sections of a module, up to the first invalid size."""
     found, place = [], 8
     while place < len(module):
         start, place, size, shift = place, place + 1, 0, 0
@@ -112,7 +113,7 @@ def _sections(module: bytes) -> list[bytes]:
 
 
 def _with_section(random: Random, data: bytes, other: bytes) -> bytes:
-    """One section replaced by that of another module, its size made right."""
+    """One section replaced by that of another module, with its size corrected."""
     mine, theirs = _sections(data), _sections(other)
     if not mine or not theirs:
         return data

@@ -1,8 +1,8 @@
-"""Calls of the SDK with any arguments.
+"""SDK calls with arbitrary arguments.
 
-An input is a program: methods of `Sandbox` and its parts, with paths, numbers, text and things
-of wrong types. Rules: a call returns, or raises a `SandboxError`, or a `TypeError` or
-`ValueError` of the SDK's own checks; the sandbox is usable afterwards, unless it was killed.
+An input is a program: it calls methods of `Sandbox` and its parts, with paths, numbers, text and
+values of wrong types. Rules: a call returns, or raises a `SandboxError`, or a `TypeError` or
+`ValueError` from the SDK's own checks; the sandbox is usable afterwards, unless it was killed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any, Final
 from fuzz.machines import prepare_process
 from fuzz.target import MIB, Finding, Source, Target
 from wasmsand import CommandError, FileWatch, Sandbox, SandboxError
+from wasmsand.sdk.option_table import OptionKind
+from wasmsand.sdk.options import SETTINGS
 
 _TEXTS: Final = (
     "", "a", "b", "d/e", ".", "..", "/", "/tmp", "/etc/passwd", "/proc/self/fd/0", "/dev/zero",
@@ -41,13 +43,12 @@ _KEYWORDS: Final = (
     "recursive", "parents", "mode", "follow", "cwd", "env", "timeout_ms", "stdin", "encoding",
     "errors", "missing_ok", "exist_ok", "chunk_size", "on_stdout", "pattern",
 )  # fmt: skip
-_OPTIONS: Final = (
-    "timeout_ms", "fs_limit_bytes", "max_inodes", "memory_limit_bytes", "max_processes",
-    "max_open_files", "max_output_bytes", "env", "cwd",
-)  # fmt: skip
+_OPTIONS: Final = tuple(
+    option.name for option in SETTINGS if option.kind is not OptionKind.HOST_DIRECTORY
+)
 _MOST_CALLS: Final = 40
 _TAKEN_AWAY: Final = frozenset({"EACCES", "ENOENT", "ENOTDIR", "ELOOP", "ENOEXEC"})
-"""What running a shell gives after its file was removed, replaced or made unreadable."""
+"""Errors of running a shell whose file was removed, replaced or made unreadable."""
 
 
 class SdkCalls(Target):
@@ -91,7 +92,7 @@ class SdkCalls(Target):
         for word in name.split("."):
             part = getattr(part, word, None)
         if part is None:
-            return  # a name that this version has not
+            return  # a method that this version lacks
         shape = source.byte()
         arguments = [_value(source) for _ in range(count + (shape == 255))]
         keywords = {}
@@ -115,7 +116,7 @@ def _value(source: Source) -> Any:
 
 
 def _consume(value: Any) -> None:
-    """Iterators do their work when they are read; a watch waits for changes."""
+    """Read iterators, which work only when read; but not watches, which wait for changes."""
     if isinstance(value, FileWatch):
         value.close()
     elif hasattr(value, "__next__"):

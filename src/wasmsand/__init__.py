@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         CommandError,
         ConnectionLostError,
         DirectoryNotEmptyError,
+        DiskImageError,
         FileError,
         ForkedError,
         ImageMissingError,
@@ -45,7 +46,8 @@ if TYPE_CHECKING:
         SandboxCrashedError,
         SandboxError,
         ServerError,
-        ToolError,
+        UnsupportedError,
+        WasmDirError,
     )
     from wasmsand.sdk.options import SandboxOptions
     from wasmsand.sdk.pool import SandboxPool
@@ -80,6 +82,7 @@ _MODULES = {
         "CommandError",
         "ConnectionLostError",
         "DirectoryNotEmptyError",
+        "DiskImageError",
         "FileError",
         "ForkedError",
         "ImageMissingError",
@@ -94,7 +97,8 @@ _MODULES = {
         "SandboxCrashedError",
         "SandboxError",
         "ServerError",
-        "ToolError",
+        "UnsupportedError",
+        "WasmDirError",
     ),
     "options": ("SandboxOptions",),
     "pool": ("SandboxPool",),
@@ -127,6 +131,7 @@ __all__ = [
     "CommandResult",
     "ConnectionLostError",
     "DirectoryNotEmptyError",
+    "DiskImageError",
     "FileError",
     "FileEvent",
     "FileInfo",
@@ -153,8 +158,9 @@ __all__ = [
     "SandboxPool",
     "ServerError",
     "Shell",
-    "ToolError",
+    "UnsupportedError",
     "Usage",
+    "WasmDirError",
     "__version__",
 ]
 

@@ -1,29 +1,25 @@
 """System calls made by a test instead of by a WebAssembly program.
 
-`Caller` is the machine's own `Guest` (its waiting, its signals, its vfork), over the real
-kernel and the real table of calls; only the engine below it is Python: `PythonInstance`
-is a memory that a test fills and reads. So a test can make one call, look at the result,
-and go on. A call that blocks is made on a thread of its own (`Caller.begin`).
+`Caller` is the machine's own driver, dispatcher and guest (waiting, signals, vfork), over the real
+kernel and the real table of calls. Only the engine below is Python: `PythonInstance` is a memory
+that a test fills and reads. So a test can make one call, look at the result, and continue. A call
+that blocks runs on a thread of its own (`Caller.begin`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import threading
-import time
 from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Any, NamedTuple
 
+from tests.waiting import wait_until
 from wasmsand.abi.context import ProcessEnded
 from wasmsand.abi.linux.table import SYSTEM_CALLS
-from wasmsand.engine.protocol import (
-    CompileOrder,
-    HostCalls,
-    HostFunction,
-    MemoryImage,
-    ModuleRejected,
-)
+from wasmsand.abi.memory import GuestMemory
+from wasmsand.engine.abilities import Abilities, CompileHere
+from wasmsand.engine.protocol import HostCalls, HostFunction, Instance, ModuleRejected
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.kernel import Kernel
@@ -31,12 +27,14 @@ from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.life import fork
 from wasmsand.kernel.process.memory import MemoryAccount
-from wasmsand.kernel.process.process import Process, ProcessState
+from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.thread import ProcessState
 from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, TreeFs, standard_tree
-from wasmsand.machine.guest import Guest, _Execute
+from wasmsand.machine.guest import Execute, Guest
 from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.lock import SandboxLock
+from wasmsand.machine.thread_driver import ThreadDriver
 
 PATIENCE = 20.0
 MEMORY = 1 << 20
@@ -50,7 +48,7 @@ NUMBERS = {call.name: call.number for call in SYSTEM_CALLS}
 AT_FDCWD = -100
 
 calls_made: set[str] = set()
-"""Names of the calls made since the last `clear`: what a test really covers."""
+"""The names of the calls made since the last `clear`: what a test really covers."""
 
 
 class CallArguments(NamedTuple):
@@ -77,31 +75,22 @@ class PythonInstance:
     def run(self) -> None:
         """A program started by exec does nothing, and so ends at once."""
 
-    def memory(self) -> memoryview:
+    def memory_view(self) -> memoryview | None:
         return memoryview(self.space)
 
     def memory_size(self) -> int:
         return len(self.space)
 
-    def stack_reserve(self) -> int:
-        return 0
+    def read(self, address: int, count: int) -> bytes:
+        return bytes(self._require(address, count)[address : address + count])
 
-    def limit_memory(self, limit: int) -> None:
-        pass
+    def write(self, address: int, data: bytes | bytearray | memoryview) -> None:
+        self._require(address, len(data))[address : address + len(data)] = data
 
-    def held_bytes(self) -> int:
-        return 0
-
-    def stacks_in_use(self, c_stack: int) -> tuple[int, int]:
-        return 0, 0
-
-    def new_thread(self, stack_pointer: int, argument: int) -> PythonInstance:
-        thread = PythonInstance(0)
-        thread.space = self.space
-        return thread
-
-    def catch_up(self) -> None:
-        pass
+    def _require(self, address: int, count: int) -> bytearray:
+        if not 0 <= address <= address + count <= len(self.space):
+            raise IndexError(f"{count} bytes at {address}")
+        return self.space
 
     def exported_address(self, name: str) -> int | None:
         return _FLAG if name == "__signal_flag" else None
@@ -111,9 +100,6 @@ class PythonInstance:
 
     def exported_variables(self) -> dict[str, int]:
         return {}
-
-    def capture(self, *, stack: bool) -> MemoryImage:
-        raise OSError("a test has no memory images")
 
     def call(self, name: str) -> None:
         raise AssertionError("a test computes nothing, so it is never interrupted")
@@ -125,20 +111,50 @@ class PythonInstance:
         self.closed = True
 
 
+class CopyingInstance(PythonInstance):
+    """The same, but its memory can only be copied, as in a browser."""
+
+    def memory_view(self) -> None:
+        return None
+
+
+class PythonThreads:
+    """Threads in one memory, whose programs are tests."""
+
+    def new_thread(self, program: Instance, stack_pointer: int, argument: int) -> PythonInstance:
+        assert isinstance(program, PythonInstance)
+        thread = type(program)(0)
+        thread.space = program.space
+        return thread
+
+    def catch_up(self, thread: Instance) -> None:
+        pass
+
+
 class PythonModule:
     """A `Module` of any content."""
 
     key = ""
     imports: tuple[tuple[str, str], ...] = ()
 
-    def instantiate(self, memory_limit: int, image: MemoryImage | None = None) -> PythonInstance:
-        return PythonInstance()
+    def __init__(self, kind: type[PythonInstance]) -> None:
+        self._kind = kind
+
+    def instantiate(self, memory_limit: int) -> PythonInstance:
+        return self._kind()
 
 
 class PythonEngine:
-    """An `Engine` that runs nothing; content that is not just the magic is refused."""
+    """An `Engine` that runs nothing; it refuses modules that are more than the magic."""
 
-    tick_seconds = 0.01
+    def __init__(
+        self, kind: type[PythonInstance] = PythonInstance, *, threads: bool = True
+    ) -> None:
+        self._kind = kind
+        compiler = CompileHere(self.load)
+        self.abilities = (
+            Abilities(compiler, program_threads=PythonThreads()) if threads else Abilities(compiler)
+        )
 
     def offer(self, functions: Sequence[HostFunction]) -> None:
         pass
@@ -146,13 +162,10 @@ class PythonEngine:
     def load(self, key: str, read: Callable[[], bytes]) -> PythonModule:
         if read() != WASM:
             raise ModuleRejected("not a module that tests use")
-        return PythonModule()
+        return PythonModule(self._kind)
 
     def find(self, key: str) -> PythonModule | None:
         return self.load(key, lambda: WASM) if key == _KEY else None
-
-    def compile_apart(self, order: CompileOrder) -> PythonModule:
-        return self.load(order.key, lambda: b"".join(order.pieces()))
 
     def is_compiled(self, key: str) -> bool:
         return True
@@ -169,23 +182,28 @@ class PythonEngine:
     def interrupt(self) -> None:
         pass
 
-    def give_memory_back(self) -> None:
-        pass
-
 
 class Sandbox:
-    """A kernel and its lock, with processes that are tests."""
+    """A kernel and its lock, with processes whose programs are tests."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        kind: type[PythonInstance] = PythonInstance,
+        *,
+        threads: bool = True,
+        clock: Clock | None = None,
+    ) -> None:
         self.limits = limits or Limits()
+        self._kind = kind
         builder = ImageBuilder()
         standard_tree(builder)
         builder.add_file(b"/usr/bin/prog", WASM, 0o755)
-        clock = Clock()
+        clock = clock or Clock()
         self.kernel = Kernel(TreeFs(builder.build(), self.limits, clock.realtime), self.limits,
                              clock=clock)  # fmt: skip
         self.lock = SandboxLock()
-        self.loader = ModuleLoader(PythonEngine(), self.lock)
+        self.loader = ModuleLoader(PythonEngine(kind, threads=threads), self.lock)
 
     def process(self, uid: int = 1000, argv: tuple[bytes, ...] = (b"test",)) -> Caller:
         """A process in /tmp, as the host starts one."""
@@ -194,7 +212,7 @@ class Sandbox:
         identity = Identity.of(uid, uid, frozenset({uid}))
         process = self.kernel.new_process(identity, home, (b"HOME=/tmp",))
         process.argv = argv
-        return Caller(self.kernel, self.lock, self.loader, process, PythonInstance())
+        return Caller(self.kernel, self.lock, self.loader, process, self._kind())
 
     def fire_timers(self) -> None:
         with self.lock:
@@ -202,7 +220,7 @@ class Sandbox:
 
 
 class Pending:
-    """A call that was made on a thread of its own."""
+    """A call that runs on a thread of its own."""
 
     def __init__(self, caller: Caller, name: str, arguments: tuple[int | bytes, ...]) -> None:
         self._caller = caller
@@ -218,25 +236,17 @@ class Pending:
 
     def is_blocked(self) -> bool:
         """Wait until the caller sleeps; false if the call ended instead."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            if self._results:
-                return False
-            if self._caller.process.state is ProcessState.SLEEPING:
-                return True
-            time.sleep(0.0005)
-        raise AssertionError("the call neither blocks nor ends")
+        return self._comes_to(lambda: self._caller.process.state is ProcessState.SLEEPING)
 
     def is_stopped(self) -> bool:
         """Wait until the caller is stopped; false if the call ended instead."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            if self._results:
-                return False
-            if self._caller.process.stopped:
-                return True
-            time.sleep(0.0005)
-        raise AssertionError("the caller is neither stopped nor back")
+        return self._comes_to(lambda: self._caller.process.stopped)
+
+    def _comes_to(self, state: Callable[[], bool]) -> bool:
+        wait_until(
+            lambda: self._results or state(), "the call neither blocks nor ends", pause=0.0005
+        )
+        return not self._results
 
     def ended(self, within: float = 0.0) -> bool:
         self._thread.join(within)
@@ -252,7 +262,7 @@ class Pending:
         return result
 
 
-class Caller(Guest):
+class Caller(ThreadDriver):
     """One process, whose calls a test makes."""
 
     def __init__(
@@ -264,15 +274,27 @@ class Caller(Guest):
         instance: PythonInstance,
     ) -> None:
         process.memory = MemoryAccount(kernel.ledger, len(instance.space), 0)
-        super().__init__(kernel, lock, loader, process, instance, process.memory)
+        thread = process.first_thread
+        super().__init__(lock, Guest(kernel, loader, thread, instance, process.memory))
+        self.kernel = kernel
+        self._loader = loader
         self._next = _HEAP
+
+    @property
+    def memory(self) -> GuestMemory:
+        """What handlers read and write."""
+        return self.guest.memory
+
+    @property
+    def _python(self) -> PythonInstance:
+        instance = self.guest.instance
+        assert isinstance(instance, PythonInstance)
+        return instance
 
     @property
     def space(self) -> bytearray:
         """The guest's memory."""
-        instance = self._instance
-        assert isinstance(instance, PythonInstance)
-        return instance.space
+        return self._python.space
 
     # Memory.
 
@@ -323,9 +345,9 @@ class Caller(Guest):
         words += [0] * (6 - len(words))
         try:
             return self.syscall(NUMBERS[name], CallArguments(*words))
-        except _Execute as change:
-            self._instance.close()
-            self._load(change.instance, change.memory)
+        except Execute as change:
+            self.guest.instance.close()
+            self.load(change)
             self._next = _HEAP
             return 0
 
@@ -346,23 +368,23 @@ class Caller(Guest):
         return Pending(self, name, arguments)
 
     def exit(self, code: int = 0) -> None:
-        """exit_group, and what the thread would do then."""
+        """Call exit_group, and do what the thread would do afterwards."""
         try:
             self.call("exit_group", code)
         except ProcessEnded:
-            self._instance.close()
+            self.guest.instance.close()
 
     def fork(self) -> Caller:
-        """What the fork import does, with the memory copied by Python."""
-        instance = PythonInstance(len(self.space))
+        """Fork as the `fork` import does; Python copies the memory."""
+        instance = type(self._python)(len(self.space))
         instance.space[:] = self.space
         with self._lock:
-            child = fork(self.kernel, self.process)
+            child = fork(self.kernel, self.guest.thread)
         caller = Caller(self.kernel, self._lock, self._loader, child, instance)
         caller._next = self._next
         return caller
 
-    # Short forms of what most tests need.
+    # Shortcuts for most tests.
 
     def open(self, path: bytes, flags: int, mode: int = 0o644) -> int:
         return self.ok("openat", AT_FDCWD, path, flags, mode)
@@ -381,7 +403,7 @@ class Caller(Guest):
         return self.get(address, self.ok("read", fd, address, count))
 
     def make_file(self, path: bytes, content: bytes = b"", mode: int = 0o644) -> bytes:
-        """Make a file; its path."""
+        """Make a file; returns its path."""
         fd = self.open(path, 0o101 | 0o1000, mode)
         self.write(fd, content)
         self.ok("close", fd)

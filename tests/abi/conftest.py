@@ -1,8 +1,7 @@
-"""A sandbox per test; the marker by which a test says which system calls it covers.
+"""A sandbox per test, and the marker that names the system calls a test covers.
 
-`@pytest.mark.syscalls("read", "write")` is a promise: it is checked that the test really
-makes these calls, and `test_coverage.py` checks that every call of the table is promised
-by some test.
+`@pytest.mark.syscalls("read", "write")` is a promise: a fixture checks that the test really makes
+these calls, and `test_table.py` checks that some test promises every call of the table.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import pytest
 
 from tests.abi import caller as callers
 from tests.abi.caller import Caller, Sandbox
+from tests.abi.host_peers import ManualHost
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -29,13 +29,13 @@ def sandbox() -> Iterator[Sandbox]:
 
 @pytest.fixture
 def caller(sandbox: Sandbox) -> Caller:
-    """A process of the user's."""
+    """A process of the ordinary user."""
     return sandbox.process()
 
 
 @pytest.fixture
 def root(sandbox: Sandbox) -> Caller:
-    """A process of root's."""
+    """A process of root."""
     return sandbox.process(uid=0)
 
 
@@ -46,3 +46,19 @@ def _promised_calls_are_made(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     missing = promised - callers.calls_made
     assert not missing, f"covers {sorted(missing)} but never calls them"
+
+
+@pytest.fixture
+def host(sandbox: Sandbox) -> Iterator[ManualHost]:
+    """The capability of the test's sandbox. Afterwards everything must have been given back."""
+    host = ManualHost()
+    sandbox.kernel.network.outside = host
+    yield host
+    with sandbox.lock:
+        sandbox.kernel.kill_all()
+        for _, end in host.asked:
+            end.close()
+    network = sandbox.kernel.network
+    assert (network.sockets, sandbox.kernel.pipes.in_use) == (0, 0)
+    assert sandbox.kernel.ledger.queued == 0
+    assert network.tcp._bound == {}

@@ -1,4 +1,4 @@
-"""Kernel objects of every kind that a guest can make, made by system calls."""
+"""Kernel objects of every kind that a guest can make, created by system calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOCALHOST = b"\x7f\0\0\1"
 
 
 def inet(caller: Caller, port: int, host: bytes = LOCALHOST) -> tuple[int, int]:
-    """(address, length) of a name of the Internet."""
+    """(address, length) of an Internet socket name."""
     return caller.put(b"\2\0" + port.to_bytes(2, "big") + host + bytes(8)), 16
 
 
@@ -83,7 +83,7 @@ def all_options(caller: Caller, fd: int) -> None:
 
 
 def one_of_each(caller: Caller) -> None:
-    """All kinds, with data in everything that holds data."""
+    """Make one object of each kind, with data in everything that can hold data."""
     source, sink = caller.pipe()
     caller.write(sink, b"x" * 10_000)
     caller.read(source, 9_999)
@@ -121,7 +121,7 @@ def _events(caller: Caller, source: int) -> None:
 
 def _sockets(caller: Caller) -> None:
     listening = listener(caller, 5000, backlog=1)
-    for _ in range(3):  # the first two are connected, the last one waits outside
+    for _ in range(3):  # the first two are connected, the last one waits
         client = caller.ok("socket", AF_INET, STREAM | NONBLOCK, 0)
         caller.call("connect", client, *inet(caller, 5000))
     send(caller, client - 1, b"never read")
@@ -151,7 +151,7 @@ def _sockets(caller: Caller) -> None:
 
 
 def _rights(caller: Caller) -> None:
-    """Descriptors on their way, sockets in messages to themselves and to each other."""
+    """Descriptors in flight: sockets in messages to themselves and to each other."""
     for kind in (STREAM, DATAGRAM):
         one, two = pair(caller, kind)
         assert send_fds(caller, one, two, one, caller.pipe()[0]) == 1
@@ -193,12 +193,12 @@ KINDS: dict[str, Callable[[Caller, int], object]] = {
     "a flock": lambda c, i: c.ok("flock", c.open(b"/tmp/file", 0o102), 1),
     "a pidfd of a process that is gone": lambda c, i: _gone(c),
 }
-"""What makes one more of each kind, in a process that `prepare` prepared."""
+"""Functions that make one more object of each kind, in a process set up by `prepare`."""
 
 
 def prepare(caller: Caller) -> None:
-    """fd 0 is a file, 1 and 2 a pipe, 3 listens at port 5000, 4 an epoll file, 5 and 6 UDP
-    sockets, 7 and so on pairs of datagram sockets; at ports from 7000 on there are receivers."""
+    """Open a file (fd 0), a pipe (1 and 2), a listener at port 5000 (3), an epoll (4), UDP sockets
+    (5 and 6) and pairs of datagram sockets (from 7 on); receivers are at ports from 7000 on."""
     caller.open(b"/tmp/file", 0o102)
     caller.pipe()
     listener(caller, 5000)

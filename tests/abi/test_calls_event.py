@@ -37,7 +37,7 @@ def test_a_wait_ends_when_a_watched_pipe_has_data(sandbox: Sandbox, caller: Call
 
 
 @pytest.mark.syscalls("epoll_ctl")
-def test_files_that_never_wait_cannot_be_watched(caller: Caller) -> None:
+def test_epoll_refuses_regular_files_and_invalid_requests(caller: Caller) -> None:
     epoll = caller.ok("epoll_create1", 0)
     fd = caller.open(b"/tmp/file", O_RDWR | O_CREAT)
     assert -watch(caller, epoll, fd) == Errno.EPERM
@@ -77,7 +77,7 @@ def test_an_epoll_file_is_ready_when_what_it_watches_is(caller: Caller) -> None:
 
 
 @pytest.mark.syscalls("epoll_pwait")
-def test_a_wait_takes_turns_among_many_that_are_ready(caller: Caller) -> None:
+def test_a_wait_reports_many_ready_files_in_turn(caller: Caller) -> None:
     epoll = caller.ok("epoll_create1", 0)
     for data in range(3):
         source, sink = caller.pipe()
@@ -89,7 +89,7 @@ def test_a_wait_takes_turns_among_many_that_are_ready(caller: Caller) -> None:
 
 
 @pytest.mark.syscalls("eventfd2")
-def test_an_event_counts_and_a_semaphore_gives_one_at_a_time(caller: Caller) -> None:
+def test_an_eventfd_counts_and_a_semaphore_gives_one_at_a_time(caller: Caller) -> None:
     fd = caller.ok("eventfd2", 2, 1)
     assert caller.read(fd, 8) == caller.read(fd, 8) == (1).to_bytes(8, "little")
     waiting = caller.begin("read", fd, caller.room(8), 8)
@@ -102,7 +102,7 @@ def test_an_event_counts_and_a_semaphore_gives_one_at_a_time(caller: Caller) -> 
 
 
 @pytest.mark.syscalls("timerfd_create", "timerfd_settime64", "timerfd_gettime64")
-def test_a_timer_goes_off_and_tells_how_often(sandbox: Sandbox, caller: Caller) -> None:
+def test_a_timerfd_expires_and_reports_how_often(sandbox: Sandbox, caller: Caller) -> None:
     fd = caller.ok("timerfd_create", 1, 0)
     setting = caller.pack("4q", 0, 1_000_000, 0, 1)
     old = caller.room(32)
@@ -129,7 +129,7 @@ def test_a_closed_timer_is_forgotten(sandbox: Sandbox, caller: Caller) -> None:
 
 
 @pytest.mark.syscalls("pidfd_open", "pidfd_send_signal")
-def test_a_process_file_tells_of_its_end(sandbox: Sandbox, caller: Caller) -> None:
+def test_a_pidfd_reports_the_end_of_its_process(sandbox: Sandbox, caller: Caller) -> None:
     child = caller.fork()
     fd = caller.ok("pidfd_open", child.process.pid, 0)
     epoll = caller.ok("epoll_create1", 0)
@@ -145,7 +145,7 @@ def test_a_process_file_tells_of_its_end(sandbox: Sandbox, caller: Caller) -> No
     assert caller.errno("pidfd_open", -1, 0) is Errno.EINVAL
 
 
-def test_the_directory_of_a_process_names_it_for_a_signal(caller: Caller) -> None:
+def test_a_signal_can_be_sent_through_the_proc_directory_of_a_process(caller: Caller) -> None:
     child = caller.fork()
     fd = caller.open(b"/proc/%d" % child.process.pid, O_DIRECTORY)
     caller.ok("pidfd_send_signal", fd, SIGTERM, 0, 0)
@@ -169,7 +169,7 @@ def signal_file(caller: Caller, *numbers: int, flags: int = 0) -> int:
 
 
 @pytest.mark.syscalls("signalfd4")
-def test_a_blocked_signal_is_read_from_a_file(caller: Caller) -> None:
+def test_a_blocked_signal_is_read_from_a_signalfd(caller: Caller) -> None:
     fd = signal_file(caller, SIGUSR1, SIGTERM)
     pid = caller.ok("getpid")
     at = caller.room(512)
@@ -183,7 +183,7 @@ def test_a_blocked_signal_is_read_from_a_file(caller: Caller) -> None:
 
 
 @pytest.mark.syscalls("signalfd4")
-def test_one_read_takes_all_signals_there_is_room_for(caller: Caller) -> None:
+def test_one_signalfd_read_returns_as_many_signals_as_fit(caller: Caller) -> None:
     fd = signal_file(caller, SIGINT, SIGUSR1, SIGUSR2, flags=0o4000)
     pid = caller.ok("getpid")
     at = caller.room(512)
@@ -210,7 +210,7 @@ def test_a_wait_ends_when_a_watched_signal_comes(caller: Caller) -> None:
 
 
 @pytest.mark.syscalls("signalfd4")
-def test_the_set_of_a_signal_file_can_be_changed(caller: Caller) -> None:
+def test_the_mask_of_a_signalfd_can_be_changed(caller: Caller) -> None:
     fd = signal_file(caller, SIGUSR1, SIGUSR2, flags=0o4000)
     assert caller.ok("signalfd4", fd, signals(caller, SIGUSR2), 8, 0) == fd
     pid = caller.ok("getpid")

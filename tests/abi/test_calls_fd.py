@@ -64,7 +64,7 @@ def test_a_file_is_created_written_and_read_back(caller: Caller) -> None:
     ],
 )
 @pytest.mark.syscalls("openat")
-def test_refused_opens(caller: Caller, path: bytes, flags: int, errno: Errno) -> None:
+def test_invalid_opens_are_refused(caller: Caller, path: bytes, flags: int, errno: Errno) -> None:
     caller.make_file(b"f")
     caller.ok("symlinkat", b"f", AT_FDCWD, b"link")
     assert caller.errno("openat", AT_FDCWD, path, flags, 0) is errno
@@ -83,7 +83,7 @@ def test_relative_paths_start_at_the_directory_fd(caller: Caller) -> None:
 
 
 @pytest.mark.syscalls("openat")
-def test_append_and_truncate(caller: Caller) -> None:
+def test_append_writes_at_the_end_and_truncate_empties_the_file(caller: Caller) -> None:
     caller.make_file(b"f", b"old")
     fd = caller.open(b"f", O_WRONLY | O_APPEND)
     caller.ok("_llseek", fd, 0, 0, caller.room(8), 0)
@@ -149,7 +149,7 @@ def test_dup_shares_the_file_and_not_the_close_on_exec_flag(caller: Caller) -> N
 
 
 @pytest.mark.syscalls("pipe2")
-def test_pipe_flags(caller: Caller) -> None:
+def test_pipe2_sets_its_flags_and_refuses_others(caller: Caller) -> None:
     read_fd, write_fd = caller.pipe(O_CLOEXEC | O_NONBLOCK)
     assert caller.ok("fcntl64", read_fd, F_GETFD) == FD_CLOEXEC
     assert caller.ok("fcntl64", write_fd, F_GETFL) & 0o7777 == O_NONBLOCK | O_WRONLY
@@ -190,7 +190,7 @@ def test_a_pipe_can_be_made_smaller_and_as_large_as_it_was(caller: Caller) -> No
 
 
 @pytest.mark.syscalls("fcntl64")
-def test_record_locks_between_processes(caller: Caller) -> None:
+def test_record_locks_exclude_other_processes(caller: Caller) -> None:
     fd = caller.open(b"f", O_RDWR | O_CREAT)
     child = caller.fork()
     lock = caller.pack("hh4xqqi4x", 1, 0, 10, 5, 0)
@@ -224,7 +224,7 @@ def test_a_waiting_lock_request_is_granted_when_the_holder_exits(caller: Caller)
         (0, 0, 0, 0, Errno.EBADF),
     ],
 )
-def test_nonsense_record_locks(
+def test_invalid_record_locks_are_refused(
     caller: Caller, kind: int, whence: int, start: int, length: int, errno: Errno
 ) -> None:
     fd = caller.open(b"f", O_WRONLY | O_CREAT)

@@ -23,7 +23,7 @@ def gids(caller: Caller) -> tuple[int, ...]:
 
 
 @pytest.mark.syscalls("getuid", "geteuid", "getgid", "getegid", "getresuid", "getresgid")
-def test_ids_are_told(root: Caller) -> None:
+def test_a_process_reads_its_ids(root: Caller) -> None:
     root.ok("setresgid", 4, 5, 6)
     root.ok("setresuid", 1, 2, 3)
     assert (root.ok("getuid"), root.ok("geteuid")) == (1, 2)
@@ -44,13 +44,13 @@ def test_root_gives_itself_up_for_good(root: Caller) -> None:
 
 
 @pytest.mark.syscalls("setuid", "setgid")
-def test_all_ones_is_no_id(root: Caller, caller: Caller) -> None:
+def test_minus_one_is_not_an_id(root: Caller, caller: Caller) -> None:
     for process in (root, caller):
         assert process.errno("setuid", ALL_ONES) is Errno.EINVAL
         assert process.errno("setgid", ALL_ONES) is Errno.EINVAL
 
 
-def test_ids_of_all_sizes(root: Caller) -> None:
+def test_ids_use_all_32_bits(root: Caller) -> None:
     root.ok("setresuid", 0x8000_0000, ALL_ONES, 0xFFFF_FFFE)
     assert uids(root) == (0x8000_0000, 0, 0xFFFF_FFFE)
     assert root.call("getuid") & ALL_ONES == 0x8000_0000

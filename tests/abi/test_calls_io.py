@@ -20,8 +20,8 @@ from wasmsand.kernel.flags import (
     SEEK_HOLE,
     SEEK_SET,
 )
-from wasmsand.kernel.process.process import ProcessState
 from wasmsand.kernel.process.signals import Signal
+from wasmsand.kernel.process.thread import ProcessState
 
 MINUS_ONE = 0xFFFF_FFFF
 
@@ -59,7 +59,7 @@ def test_bad_buffers_are_efault_and_lose_nothing(caller: Caller) -> None:
 
 
 @pytest.mark.syscalls("read", "write")
-def test_direction_is_checked(caller: Caller) -> None:
+def test_an_fd_works_only_in_the_direction_it_was_opened_for(caller: Caller) -> None:
     read_only, write_only = caller.open(b"f", O_RDONLY | O_CREAT), caller.open(b"f", O_WRONLY)
     assert caller.errno("write", read_only, caller.put(b"x"), 1) is Errno.EBADF
     assert caller.errno("read", write_only, caller.room(1), 1) is Errno.EBADF
@@ -140,7 +140,7 @@ def test_vectors_scatter_and_gather(caller: Caller) -> None:
 
 
 @pytest.mark.syscalls("readv", "writev")
-def test_bad_vectors(caller: Caller) -> None:
+def test_bad_vectors_are_refused(caller: Caller) -> None:
     fd = caller.open(b"f", O_RDWR | O_CREAT)
     assert caller.errno("readv", fd, 0, 1025) is Errno.EINVAL
     assert caller.errno("writev", fd, 0, MINUS_ONE) is Errno.EINVAL
@@ -175,7 +175,7 @@ def test_positioned_transfers_do_not_move_the_position(caller: Caller) -> None:
 
 @pytest.mark.parametrize("name", ["pread64", "pwrite64", "preadv", "pwritev"])
 @pytest.mark.syscalls("pread64", "pwrite64", "preadv", "pwritev")
-def test_positions_that_are_none(caller: Caller, name: str) -> None:
+def test_invalid_positions_are_refused(caller: Caller, name: str) -> None:
     for covered in ("pread64", "pwrite64", "preadv", "pwritev"):
         caller.errno(covered, 99, 0, 0, 0, 0)
     fd = caller.open(b"f", O_RDWR | O_CREAT)

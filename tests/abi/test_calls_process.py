@@ -51,7 +51,7 @@ def test_only_the_maker_of_an_image_can_store_a_process(caller: Caller) -> None:
     assert caller.errno("checkpoint", 2) is Errno.EINVAL
     stored: list[bytes] = []
     caller.kernel.checkpoint_reached = lambda process, instance: stored.append(
-        bytes(instance.memory())
+        instance.read(0, instance.memory_size())
     )
     assert caller.ok("checkpoint", 0) == 1
     with pytest.raises(ProcessEnded):
@@ -153,7 +153,7 @@ def test_a_wait_with_a_bad_pointer_loses_no_child(caller: Caller) -> None:
 
 
 @pytest.mark.syscalls("waitid")
-def test_waitid_tells_the_story_in_siginfo(caller: Caller) -> None:
+def test_waitid_reports_the_change_of_state_in_siginfo(caller: Caller) -> None:
     child = caller.fork()
     pid = child.process.pid
     info = caller.room(128, 0xAA)
@@ -207,7 +207,7 @@ def test_a_vfork_child_that_execs_is_a_process_of_its_own(caller: Caller) -> Non
 
 
 @pytest.mark.syscalls("clone")
-def test_what_clone_cannot_do(caller: Caller) -> None:
+def test_unsupported_clone_flags_are_refused(caller: Caller) -> None:
     assert caller.errno("clone", 17) is Errno.ENOSYS
     assert caller.errno("clone", 0x100) is Errno.ENOSYS
     caller.ok("clone", VFORK)
@@ -247,7 +247,7 @@ def test_a_trap_in_a_vfork_child_ends_both(caller: Caller) -> None:
     parent = caller.process
     caller.ok("clone", VFORK)
     child = caller.process
-    caller._finish(Signal.SIGSEGV)
+    caller.guest.finish(Signal.SIGSEGV)
     assert (parent.exit_status, child.exit_status) == (Signal.SIGSEGV, Signal.SIGSEGV)
 
 
@@ -263,7 +263,7 @@ def test_processes_are_limited_for_vfork_too() -> None:
     caller.ok("clone", VFORK)
 
 
-# Who is who.
+# Groups, names and priorities.
 
 
 @pytest.mark.syscalls("getpid", "getppid", "setpgid", "getpgid", "setsid", "getsid")

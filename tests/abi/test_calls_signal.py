@@ -33,7 +33,7 @@ def send(caller: Caller, signo: int) -> None:
 
 
 @pytest.mark.syscalls("rt_sigaction")
-def test_actions_are_set_and_told(caller: Caller) -> None:
+def test_signal_actions_are_set_and_read_back(caller: Caller) -> None:
     caller.handle(Signal.SIGUSR1, 77, SA_RESTART, USR2)
     old = caller.room(20)
     caller.ok("rt_sigaction", Signal.SIGUSR1, 0, old, 8)
@@ -63,7 +63,7 @@ def test_masks_and_pending_signals(caller: Caller) -> None:
     caller.ok("rt_sigpending", pending, 8)
     assert caller.unpack("Q", pending)[0] & USR1
     set_mask(caller, 0)
-    assert caller.signal_flag == 1, "it can be delivered before the call returns"
+    assert caller.signal_flag == 1, "the signal can be delivered before the call returns"
     mask = caller.pack("Q", 0)
     assert caller.errno("rt_sigprocmask", 9, mask, 0, 8) is Errno.EINVAL
     caller.ok("rt_sigprocmask", 9, 0, 0, 8)

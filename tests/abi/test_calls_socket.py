@@ -1,4 +1,4 @@
-"""Sockets: what each call refuses, and what the C program of the libc's tests cannot see."""
+"""Sockets: what each call refuses, and what the C program in the libc's tests cannot see."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def listener(caller: Caller, port: int, backlog: int = 4) -> int:
         (AF_UNIX, STREAM | 0x100000, 0, Errno.EINVAL),
     ],
 )
-def test_a_socket_that_there_is_not_is_refused(
+def test_an_unsupported_kind_of_socket_is_refused(
     caller: Caller, domain: int, kind: int, protocol: int, error: Errno
 ) -> None:
     assert caller.errno("socket", domain, kind, protocol) is error
@@ -73,7 +73,7 @@ def test_a_socket_that_there_is_not_is_refused(
 @pytest.mark.syscalls("bind", "listen", "connect", "sendto", "recvfrom", "shutdown", "accept",
                       "accept4", "getsockname", "getpeername", "setsockopt", "getsockopt",
                       "sendmsg", "recvmsg")  # fmt: skip
-def test_a_file_is_no_socket(caller: Caller) -> None:
+def test_socket_calls_on_a_file_are_refused(caller: Caller) -> None:
     fd = caller.pipe()[0]
     at = caller.room(64)
     for name in ("bind", "listen", "connect", "sendto", "recvfrom", "shutdown", "accept", "accept4",
@@ -84,13 +84,15 @@ def test_a_file_is_no_socket(caller: Caller) -> None:
 
 
 @pytest.mark.syscalls("connect")
-def test_what_is_not_in_the_sandbox_cannot_be_reached(caller: Caller) -> None:
+def test_addresses_outside_the_sandbox_cannot_be_reached(caller: Caller) -> None:
     fd = caller.ok("socket", AF_INET, STREAM, 0)
     assert -connect(caller, fd, inet(80, b"\x08\x08\x08\x08")) == Errno.ENETUNREACH
 
 
 @pytest.mark.syscalls("bind")
-def test_low_ports_are_roots_and_foreign_addresses_nobodys(caller: Caller, root: Caller) -> None:
+def test_low_ports_need_root_and_foreign_addresses_cannot_be_bound(
+    caller: Caller, root: Caller
+) -> None:
     fd = caller.ok("socket", AF_INET, STREAM, 0)
     name = inet(80)
     assert caller.errno("bind", fd, caller.put(name), len(name)) is Errno.EACCES
@@ -129,7 +131,7 @@ def test_accept_waits_for_a_connection(sandbox: Sandbox, caller: Caller) -> None
 
 
 @pytest.mark.syscalls("connect", "accept")
-def test_connections_beyond_the_backlog_wait_outside(sandbox: Sandbox, caller: Caller) -> None:
+def test_connections_beyond_the_backlog_wait(sandbox: Sandbox, caller: Caller) -> None:
     fd = listener(caller, 9001, backlog=0)
     first = sandbox.process()
     assert connect(first, first.ok("socket", AF_INET, STREAM, 0), inet(9001)) == 0
@@ -149,9 +151,7 @@ def test_connections_beyond_the_backlog_wait_outside(sandbox: Sandbox, caller: C
 
 
 @pytest.mark.syscalls("sendto", "recvfrom")
-def test_a_full_connection_holds_the_sender_until_there_is_room(
-    sandbox: Sandbox, caller: Caller
-) -> None:
+def test_a_sender_waits_while_the_connection_is_full(sandbox: Sandbox, caller: Caller) -> None:
     one, two = pair(caller)
     data = caller.room(PIPE_CAPACITY + 1000)
     sending = caller.begin("sendto", one, data, PIPE_CAPACITY + 1000, 0, 0, 0)
@@ -166,7 +166,7 @@ def test_a_full_connection_holds_the_sender_until_there_is_room(
 
 
 @pytest.mark.syscalls("getpeername", "shutdown", "recvfrom", "sendto")
-def test_a_connection_that_was_reset_has_no_peer_but_what_had_arrived(caller: Caller) -> None:
+def test_a_reset_connection_has_no_peer_but_keeps_received_data(caller: Caller) -> None:
     waiting = listener(caller, 7003)
     other = caller.ok("socket", AF_INET, STREAM, 0)
     assert connect(caller, other, inet(7003)) == 0
@@ -184,7 +184,7 @@ def test_a_connection_that_was_reset_has_no_peer_but_what_had_arrived(caller: Ca
     assert caller.errno("shutdown", fd, 2) is Errno.ENOTCONN
 
 
-def test_who_has_read_the_end_is_not_told_what_the_writer_is(caller: Caller) -> None:
+def test_writing_fails_only_after_data_was_sent_to_a_closed_peer(caller: Caller) -> None:
     waiting = listener(caller, 7004)
     other = caller.ok("socket", AF_INET, STREAM, 0)
     assert connect(caller, other, inet(7004)) == 0
@@ -225,7 +225,7 @@ def receive(caller: Caller, fd: int, flags: int = 0) -> bytes:
 
 
 @pytest.mark.syscalls("sendto", "recvfrom", "ioctl")
-def test_a_read_stops_where_an_urgent_byte_was_sent_which_is_read_apart(caller: Caller) -> None:
+def test_a_read_stops_before_an_urgent_byte_which_is_read_separately(caller: Caller) -> None:
     sender, receiver = urgent_connection(caller, inline=False)
     assert caller.errno("recvfrom", receiver, caller.room(1), 1, OOB, 0, 0) is Errno.EINVAL
     assert caller.ok("sendto", sender, caller.put(b"before!"), 7, OOB, 0, 0) == 7
@@ -243,7 +243,7 @@ def test_a_read_stops_where_an_urgent_byte_was_sent_which_is_read_apart(caller: 
 
 
 @pytest.mark.syscalls("sendto", "recvfrom", "ioctl")
-def test_an_urgent_byte_is_in_the_stream_if_its_reader_wants_it_there(caller: Caller) -> None:
+def test_an_urgent_byte_stays_in_the_stream_if_the_reader_asks_for_it(caller: Caller) -> None:
     sender, receiver = urgent_connection(caller, inline=True)
     assert caller.ok("sendto", sender, caller.put(b"before!"), 7, OOB, 0, 0) == 7
     caller.write(sender, b"after")
@@ -262,7 +262,7 @@ def test_only_tcp_has_urgent_data(caller: Caller) -> None:
 
 
 @pytest.mark.syscalls("sendmsg")
-def test_descriptors_on_their_way_are_counted(caller: Caller) -> None:
+def test_descriptors_in_flight_are_counted(caller: Caller) -> None:
     one, _ = pair(caller)
     vector = caller.vectors((caller.put(b"x"), 1))
     control = caller.pack("Iii50i", 12 + 200, SOL_SOCKET, 1, *([one] * 50))
@@ -273,7 +273,7 @@ def test_descriptors_on_their_way_are_counted(caller: Caller) -> None:
 
 
 @pytest.mark.syscalls("recvmsg", "sendmsg")
-def test_descriptors_without_room_are_closed_and_the_receiver_is_told(caller: Caller) -> None:
+def test_descriptors_that_do_not_fit_are_closed_and_reported(caller: Caller) -> None:
     one, two = pair(caller)
     source, sink = caller.pipe()
     vector = caller.vectors((caller.put(b"x"), 1))
@@ -306,7 +306,7 @@ def note(kind: tuple[int, int], value: int, size: int = 16) -> bytes:
 
 
 def six(caller: Caller) -> tuple[int, int]:
-    """A UDP socket that sends to another one, which wants to know of the headers."""
+    """A UDP socket that sends to another one, which asks for header fields."""
     receiver = caller.ok("socket", AF_INET6, DATAGRAM, 0)
     name = pack("<HHI16sI", AF_INET6, 7002 >> 8 | (7002 & 255) << 8, 0, bytes(15) + b"\x01", 0)
     bind(caller, receiver, name)
@@ -324,7 +324,7 @@ def send_with(caller: Caller, fd: int, control: bytes) -> int:
 
 
 def received_with(caller: Caller, fd: int, room: int) -> tuple[bytes, int]:
-    """The control data of the next message, and the flags that are told."""
+    """The control data of the next message, and the flags that recvmsg reports."""
     vector, at = caller.vectors((caller.room(8), 8)), caller.room(64)
     header = caller.pack("7I", 0, 0, vector, 1, at, room, 0)
     assert caller.ok("recvmsg", fd, header, 0) == 2
@@ -333,7 +333,7 @@ def received_with(caller: Caller, fd: int, room: int) -> tuple[bytes, int]:
 
 
 @pytest.mark.syscalls("sendmsg", "recvmsg")
-def test_who_asks_is_told_of_the_header_of_ipv6(caller: Caller) -> None:
+def test_fields_of_the_ipv6_header_are_reported_on_request(caller: Caller) -> None:
     sender, receiver = six(caller)
     caller.write(sender, b"hi")
     usual = note(HOP_LIMIT, 64) + note(TRAFFIC_CLASS, 0)
@@ -353,7 +353,9 @@ def test_who_asks_is_told_of_the_header_of_ipv6(caller: Caller) -> None:
         (30, note(HOP_LIMIT, 64) + note(TRAFFIC_CLASS, 0, 14)),
     ],
 )
-def test_control_messages_without_room_are_cut(caller: Caller, room: int, told: bytes) -> None:
+def test_control_messages_are_truncated_to_the_buffer(
+    caller: Caller, room: int, told: bytes
+) -> None:
     sender, receiver = six(caller)
     caller.write(sender, b"hi")
     assert received_with(caller, receiver, room) == (told, CTRUNC)
@@ -382,7 +384,7 @@ def test_options_are_kept_and_unknown_ones_refused(caller: Caller) -> None:
 
 
 @pytest.mark.syscalls("getsockname", "getpeername")
-def test_names_are_cut_to_the_room_there_is_and_tell_their_length(caller: Caller) -> None:
+def test_socket_names_are_truncated_and_report_their_length(caller: Caller) -> None:
     fd = caller.ok("socket", AF_UNIX, STREAM, 0)
     bind(caller, fd, unix(b"/tmp/name"))
     at, length = caller.room(16, fill=255), caller.pack("I", 4)
@@ -406,7 +408,7 @@ def test_a_killed_process_ends_its_connections(sandbox: Sandbox, caller: Caller)
 
 
 @pytest.mark.syscalls("socket")
-def test_ports_and_names_are_free_again_when_their_sockets_are_gone(
+def test_ports_and_names_are_free_again_when_their_sockets_are_closed(
     sandbox: Sandbox, caller: Caller
 ) -> None:
     for _ in range(3):

@@ -13,7 +13,7 @@ SPLICE_F_NONBLOCK = 2
 
 
 @pytest.mark.syscalls("splice")
-def test_a_pipe_flows_into_another(caller: Caller) -> None:
+def test_splice_moves_data_from_a_pipe_to_another(caller: Caller) -> None:
     source, sink = caller.pipe()
     source2, sink2 = caller.pipe()
     caller.write(sink, b"hello")
@@ -23,7 +23,7 @@ def test_a_pipe_flows_into_another(caller: Caller) -> None:
 
 
 @pytest.mark.syscalls("splice")
-def test_a_file_flows_through_a_pipe_into_another_file(caller: Caller) -> None:
+def test_splice_moves_a_file_through_a_pipe_to_another_file(caller: Caller) -> None:
     caller.make_file(b"in", b"0123456789")
     source, sink = caller.pipe()
     in_fd, out_fd = caller.open(b"in", O_RDONLY), caller.open(b"out", O_RDWR | O_CREAT)
@@ -40,7 +40,7 @@ def test_a_file_flows_through_a_pipe_into_another_file(caller: Caller) -> None:
 
 
 @pytest.mark.syscalls("splice")
-def test_a_pipe_is_drained_into_the_null_device_until_its_writers_are_gone(caller: Caller) -> None:
+def test_splice_drains_a_pipe_until_its_writers_have_closed_it(caller: Caller) -> None:
     source, sink = caller.pipe()
     null = caller.open(b"/dev/null", O_WRONLY)
     caller.write(sink, bytes(PIPE_CAPACITY))
@@ -50,7 +50,7 @@ def test_a_pipe_is_drained_into_the_null_device_until_its_writers_are_gone(calle
 
 
 @pytest.mark.syscalls("splice")
-def test_what_the_target_does_not_take_stays_in_the_pipe(caller: Caller) -> None:
+def test_data_that_the_target_does_not_take_stays_in_the_pipe(caller: Caller) -> None:
     source, sink = caller.pipe()
     caller.write(sink, b"kept")
     full = caller.open(b"/dev/full", O_WRONLY)
@@ -59,7 +59,7 @@ def test_what_the_target_does_not_take_stays_in_the_pipe(caller: Caller) -> None
 
 
 @pytest.mark.syscalls("splice")
-def test_it_waits_for_data_and_for_room(caller: Caller) -> None:
+def test_splice_waits_for_data_and_for_room(caller: Caller) -> None:
     source, sink = caller.pipe()
     source2, sink2 = caller.pipe()
     arguments = (source, 0, sink2, 0, 10)
@@ -90,7 +90,7 @@ def test_a_target_without_readers_is_epipe_and_loses_nothing(caller: Caller) -> 
 
 
 @pytest.mark.syscalls("splice")
-def test_refused_splices(caller: Caller) -> None:
+def test_invalid_splices_are_refused(caller: Caller) -> None:
     caller.make_file(b"f", b"data")
     fd, end = caller.open(b"f", O_RDWR), caller.open(b"f", O_RDWR | O_APPEND)
     source, sink = caller.pipe()

@@ -51,7 +51,7 @@ def test_random_bytes(caller: Caller) -> None:
 
 
 @pytest.mark.syscalls("prlimit64")
-def test_limits_are_told_and_set(caller: Caller) -> None:
+def test_limits_are_read_and_set(caller: Caller) -> None:
     old = caller.room(16)
     caller.ok("prlimit64", 0, FSIZE, 0, old)
     assert caller.unpack("QQ", old) == (INFINITY, INFINITY)

@@ -60,7 +60,7 @@ def test_a_sleep_lasts_as_long_as_asked(caller: Caller) -> None:
 
 
 @pytest.mark.syscalls("clock_nanosleep_time64")
-def test_an_interrupted_sleep_tells_what_is_left(caller: Caller) -> None:
+def test_an_interrupted_sleep_reports_the_remaining_time(caller: Caller) -> None:
     caller.handle(Signal.SIGUSR1, flags=0x10000000)
     remaining = caller.room(16)
     sleeping = caller.begin("clock_nanosleep_time64", MONOTONIC, 0, span(caller, 100), remaining)
@@ -80,7 +80,7 @@ def test_an_interrupted_sleep_tells_what_is_left(caller: Caller) -> None:
         (THREAD_CPU, 0, 0, Errno.EOPNOTSUPP),
     ],
 )
-def test_sleeps_that_are_none(
+def test_invalid_sleeps_are_refused(
     caller: Caller, clock: int, seconds: int, nanoseconds: int, errno: Errno
 ) -> None:
     request = span(caller, seconds, nanoseconds)
@@ -186,7 +186,7 @@ def test_a_failed_poll_puts_the_mask_back_and_forgets_its_deadline(caller: Calle
     assert caller.errno("ppoll_time64", 0, 0, soon, mask, 4) is Errno.EINVAL
     assert caller.errno("ppoll_time64", 0, 0, span(caller, -1), mask, 8) is Errno.EINVAL
     assert caller.process.signals.mask == 0
-    assert caller.process.call_deadline is None
+    assert caller.guest.thread.call.deadline is None
 
 
 # select.

@@ -62,7 +62,7 @@ def console(caller: Caller) -> Console:
 
 
 @pytest.mark.syscalls("ioctl")
-def test_requests_that_all_files_know(caller: Caller) -> None:
+def test_every_file_accepts_the_common_ioctls(caller: Caller) -> None:
     fd = caller.open(b"f", O_RDWR | O_CREAT)
     caller.ok("ioctl", fd, FIOCLEX, 0)
     assert caller.ok("fcntl64", fd, F_GETFD) == FD_CLOEXEC
@@ -184,7 +184,7 @@ def test_the_foreground_group(console: Console) -> None:
         assert child.errno("ioctl", console.slave, TIOCSPGRP, child.pack("i", group)) is errno
 
 
-def test_another_session_is_told_nothing(console: Console) -> None:
+def test_another_session_cannot_use_the_terminal(console: Console) -> None:
     caller = console.caller
     stranger = caller.fork()
     stranger.ok("setpgid", 0, 0)
@@ -268,7 +268,7 @@ def test_after_a_hang_up_terminals_answer_eio(console: Console) -> None:
 
 
 def test_a_terminal_is_known_by_its_name(console: Console) -> None:
-    """What ttyname does: the link of the fd leads to the same device."""
+    """As ttyname does: the link of the fd leads to the same device."""
     caller = console.caller
     link = caller.room(100)
     size = caller.ok("readlinkat", AT_FDCWD, b"/proc/self/fd/%d" % console.slave, link, 100)

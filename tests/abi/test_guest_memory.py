@@ -1,4 +1,4 @@
-"""The one place where guest pointers are followed."""
+"""The one place where guest pointers are followed, by a view of the memory and by copies."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from struct import Struct
 
 import pytest
 
-from tests.abi.caller import PythonInstance
-from tests.kernel.computer import errno_of
+from tests.abi.caller import CopyingInstance, PythonInstance
+from tests.kernel.system import errno_of
 from wasmsand.abi.memory import GuestMemory
 from wasmsand.kernel.errno import Errno
 
@@ -16,16 +16,16 @@ PAIR = Struct("<II")
 BEYOND = [SIZE, SIZE + 1, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF]
 
 
-@pytest.fixture
-def instance() -> PythonInstance:
-    made = PythonInstance(SIZE)
+@pytest.fixture(params=[PythonInstance, CopyingInstance])
+def instance(request: pytest.FixtureRequest) -> PythonInstance:
+    made: PythonInstance = request.param(SIZE)
     made.space[:] = bytes(i % 251 for i in range(SIZE))
     return made
 
 
 @pytest.fixture
 def memory(instance: PythonInstance) -> GuestMemory:
-    return GuestMemory(instance)
+    return GuestMemory.of(instance)
 
 
 def test_everything_inside_can_be_read_and_written(
@@ -43,7 +43,7 @@ def test_everything_inside_can_be_read_and_written(
 
 
 @pytest.mark.parametrize("address", [SIZE - 3, SIZE - 1, *BEYOND])
-def test_what_reaches_beyond_the_end_is_efault_and_changes_nothing(
+def test_an_access_beyond_the_end_is_efault_and_changes_nothing(
     memory: GuestMemory, instance: PythonInstance, address: int
 ) -> None:
     before = bytes(instance.space)
@@ -69,6 +69,31 @@ def test_memory_that_has_grown_is_seen(memory: GuestMemory, instance: PythonInst
     assert errno_of(memory.read, SIZE, 1) is Errno.EFAULT
     instance.space = instance.space + b"grown"
     assert memory.read(SIZE, 5) == b"grown"
+
+
+def test_growth_is_told_before_the_new_memory_is_used(instance: PythonInstance) -> None:
+    seen: list[bytes] = []
+    memory = GuestMemory.of(instance, lambda: seen.append(bytes(instance.space[SIZE:])))
+    memory.write(0, b"inside")
+    assert seen == []
+    instance.space = instance.space + b"grown"
+    memory.write(SIZE, b"G")
+    memory.write(SIZE, b"H")
+    assert seen == [b"grown"]
+
+
+def test_parts_are_gathered_and_scattered_in_order(
+    memory: GuestMemory, instance: PythonInstance
+) -> None:
+    parts = [(10, 3), (500, 0), (20, 2)]
+    memory.scatter(parts, b"abcde")
+    assert bytes(instance.space[10:13] + instance.space[20:22]) == b"abcde"
+    assert memory.gather(parts) == b"abcde"
+    assert memory.gather(parts[:1]) == b"abc"
+    assert memory.gather([]) == b""
+    memory.scatter(parts, b"xy")
+    assert memory.gather(parts) == b"xycde"
+    assert errno_of(memory.gather, [(0, 1), (SIZE, 1)]) is Errno.EFAULT
 
 
 def test_strings_end_at_their_nul(memory: GuestMemory) -> None:

@@ -51,7 +51,7 @@ def end_all(sandbox: Sandbox) -> None:
         sandbox.kernel.kill_all()
 
 
-def test_all_is_given_back_when_the_processes_end(sandbox: Sandbox) -> None:
+def test_everything_is_given_back_when_the_processes_end(sandbox: Sandbox) -> None:
     before = kernel_bytes(sandbox)
     caller = sandbox.process()
     one_of_each(caller)
@@ -72,7 +72,7 @@ def test_all_is_given_back_when_the_processes_end(sandbox: Sandbox) -> None:
     assert sandbox.kernel.pipes.in_use == 0
 
 
-def test_all_is_given_back_when_it_is_closed(sandbox: Sandbox, caller: Caller) -> None:
+def test_everything_is_given_back_when_it_is_closed(sandbox: Sandbox, caller: Caller) -> None:
     before = kernel_bytes(sandbox)
     one_of_each(caller)
     for child in list(caller.process.children.values()):
@@ -99,7 +99,7 @@ def test_calls_that_fail_leave_nothing_on_the_ledger(sandbox: Sandbox, caller: C
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_costs_are_close_to_what_objects_take(kind: str) -> None:
-    """By tracemalloc: what Python allocates for 300 more of them."""
+    """Compares with tracemalloc: what Python allocates for 300 more of them."""
     sandbox = Sandbox(Limits(max_open_files=20_000, max_processes=1000))
     caller = sandbox.process()
     prepare(caller)
@@ -160,7 +160,7 @@ def test_opening_is_enomem_when_memory_is_used_up(small: Sandbox) -> None:
     assert small.kernel.ledger.used == used
     caller.ok("close", sink)
     assert caller.read(source) == b"x"
-    # What was closed made room; the calls that failed truncated and made nothing.
+    # Closed objects made room; failed calls truncated nothing and created nothing.
     assert caller.content(b"/tmp/file") == b"content"
     assert caller.errno("openat", -100, b"/tmp/new", 0, 0) is Errno.ENOENT
 
@@ -240,8 +240,10 @@ def test_udp_queues_are_held_by_the_limit(small: Sandbox) -> None:
     assert small.kernel.ledger.used <= 4 * MIB + KERNEL_UNCHARGED_MAX
 
 
-def test_most_of_a_piece_that_was_read_is_freed(sandbox: Sandbox, caller: Caller) -> None:
-    """A byte that is left does not keep the 64 KiB that came with it."""
+def test_data_that_was_read_is_freed_even_if_a_byte_is_left(
+    sandbox: Sandbox, caller: Caller
+) -> None:
+    """One byte that is left does not keep the 64 KiB that came with it."""
     tracemalloc.start()
     try:
         pipes = [caller.pipe() for _ in range(100)]
@@ -261,11 +263,11 @@ def test_most_of_a_piece_that_was_read_is_freed(sandbox: Sandbox, caller: Caller
 
 @pytest.fixture
 def wide() -> Caller:
-    """A process that may have very many files."""
+    """A process that may open very many files."""
     return Sandbox(Limits(max_open_files=40_000)).process()
 
 
-def test_sockets_are_counted_also_those_that_nobody_accepted(wide: Caller) -> None:
+def test_sockets_are_counted_even_if_nobody_accepts_them(wide: Caller) -> None:
     listener(wide, 5000, backlog=BACKLOG_MAX)
     for _ in range(BACKLOG_MAX):
         wide.ok("close", connection(wide, 5000))
@@ -277,7 +279,7 @@ def test_sockets_are_counted_also_those_that_nobody_accepted(wide: Caller) -> No
         wide.ok("socket", AF_UNIX, STREAM, 0)
 
 
-def test_those_who_wait_outside_of_a_full_listener_are_bounded(wide: Caller) -> None:
+def test_clients_that_wait_for_a_full_listener_are_bounded(wide: Caller) -> None:
     listening = listener(wide, 5000, backlog=0)
 
     def knock() -> int:
@@ -322,7 +324,7 @@ def test_a_port_is_in_use_while_connections_at_it_are(caller: Caller) -> None:
     caller.ok("close", client)
 
 
-# Descriptors on their way.
+# Descriptors in flight.
 
 
 def test_a_chain_of_sockets_in_messages_is_closed_without_recursion(sandbox: Sandbox) -> None:
@@ -356,7 +358,7 @@ def test_sockets_that_only_messages_keep_are_closed_when_more_are_sent(
 def test_sockets_in_messages_that_can_be_received_stay_open(
     sandbox: Sandbox, caller: Caller
 ) -> None:
-    """Through a listener on its way, and a connection at it that was not accepted."""
+    """Through a listener in flight, and through one of its connections that was not accepted."""
     server = caller.ok("socket", AF_UNIX, STREAM, 0)
     caller.ok("bind", server, *unix(caller, b"\0name"))
     caller.ok("listen", server, 4)

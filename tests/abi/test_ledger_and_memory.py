@@ -1,8 +1,8 @@
-"""The ledger beside what the host's process really takes, under attacks by kernel objects.
+"""The ledger compared with the memory of the host's process, under attacks with kernel objects.
 
-Each attack runs in a process of its own, whose resident memory is looked at before and after.
-The ledger must account for at least half of the growth. It may say more: costs are rounded up,
-and the allocator has some memory in reserve.
+Each attack runs in a process of its own, whose resident memory is measured before and after.
+The ledger must account for at least half of the growth. It may account for more: costs are
+rounded up, and the allocator has some memory in reserve.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ for number in range(2000):
 """,
     ),
     "empty datagrams": (
-        "for port in range(150): receiver(caller, 7000 + port)\n"
+        "for port in range(100): receiver(caller, 7000 + port)\n"
         "sender = caller.ok('socket', AF_INET, DATAGRAM, 0)",
         """
-for number in range(150 * 600):
-    caller.ok("sendto", sender, 0, 0, 0, *inet(caller, 7000 + number % 150))
+for number in range(100 * 600):
+    caller.ok("sendto", sender, 0, 0, 0, *inet(caller, 7000 + number % 100))
 """,
     ),
     "datagrams of 8 KiB": (
@@ -137,4 +137,4 @@ def test_the_ledger_accounts_for_the_hosts_memory(attack: str) -> None:
     grown, entered = json.loads(done.stdout)
     print(f"{attack}: {grown >> 10} KiB resident, {entered >> 10} KiB in the ledger")
     assert grown <= entered * FACTOR
-    assert entered > 5_000_000, "too small an attack to tell"
+    assert entered > 5_000_000, "the attack is too small for a measurement"

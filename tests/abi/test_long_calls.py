@@ -1,4 +1,4 @@
-"""Calls that are too long for one hold of the lock: they go on in shares, and can be ended."""
+"""Calls that are too long for one hold of the lock: they continue in parts, and can be ended."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_long_read_ends_at_the_end_of_the_file(caller: Caller) -> None:
     assert caller.ok("pread64", file, PLACE, SPACE - PLACE, 0, 0) == 2 * IO_CHUNK + 1
 
 
-def test_a_read_into_memory_that_ends_gives_what_fits(caller: Caller) -> None:
+def test_a_read_beyond_the_end_of_memory_returns_what_fits(caller: Caller) -> None:
     file = caller.ok("openat", -100, b"/dev/zero", 0)
     vectors = caller.vectors((PLACE, IO_CHUNK), (SPACE - 10, 10))
     assert caller.ok("readv", file, vectors, 2) == IO_CHUNK + 10
@@ -66,7 +66,7 @@ def test_a_read_into_memory_that_ends_gives_what_fits(caller: Caller) -> None:
     assert caller.errno("read", file, SPACE, 1) is Errno.EFAULT
 
 
-def test_a_kill_ends_a_read_without_end(caller: Caller) -> None:
+def test_a_kill_ends_an_endless_read(caller: Caller) -> None:
     file = caller.ok("openat", -100, b"/dev/urandom", 0)
     vectors = caller.vectors(*[(PLACE, 2 << 20)] * 900)
     pending = caller.begin("readv", file, vectors, 900)
@@ -88,7 +88,7 @@ def test_a_long_list_of_arguments_is_read_whole(caller: Caller) -> None:
     caller.space[names + 4 * count : names + 4 * count + 4] = bytes(4)
     assert caller.call("execve", b"/usr/bin/prog", names, 0) == 0
     assert caller.process.argv == tuple(b"%d" % number for number in range(count))
-    assert caller.process.call_progress is None
+    assert caller.guest.thread.call.progress is None
 
 
 def test_a_walk_through_too_many_names_is_refused(caller: Caller) -> None:

@@ -1,4 +1,4 @@
-"""What a guest is told of network interfaces: by netlink, as getifaddrs asks, and by ioctl."""
+"""What a guest learns about network interfaces: by netlink, as getifaddrs does, and by ioctl."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_one_link_is_loopback(caller: Caller) -> None:
 
 
 @pytest.mark.parametrize("kind", [RAW, DATAGRAM])
-def test_its_addresses_are_those_of_the_machine_itself(caller: Caller, kind: int) -> None:
+def test_the_addresses_of_loopback_are_listed(caller: Caller, kind: int) -> None:
     *addresses, done = ask(caller, netlink(caller, kind), request(GET_ADDRESS))
     hosts = [attributes(body, "<BBBBI")[1] for _, body in addresses]
     assert hosts == [b"\x7f\0\0\1", bytes(15) + b"\1"]
@@ -81,7 +81,7 @@ def test_there_is_no_route(caller: Caller) -> None:
     assert [kind for kind, _ in ask(caller, netlink(caller), request(GET_ROUTE))] == [DONE]
 
 
-def test_changes_and_other_questions_are_refused(caller: Caller) -> None:
+def test_changes_and_unsupported_requests_are_refused(caller: Caller) -> None:
     fd = netlink(caller)
     for kind, error in ((NEW_LINK, Errno.EPERM), (90, Errno.EOPNOTSUPP)):
         question = request(kind, REQUEST)
@@ -110,7 +110,7 @@ def test_answers_that_nobody_reads_do_not_fill_memory(caller: Caller) -> None:
     assert 0 < received < SOCKET_QUEUE_BYTES
 
 
-def test_a_port_is_given_at_the_first_message(caller: Caller) -> None:
+def test_a_port_is_assigned_at_the_first_message(caller: Caller) -> None:
     fd = netlink(caller)
     at, length = caller.room(12), caller.pack("I", 12)
     caller.ok("getsockname", fd, at, length)
@@ -120,7 +120,7 @@ def test_a_port_is_given_at_the_first_message(caller: Caller) -> None:
     assert caller.unpack("HHII", at)[2] == caller.ok("getpid")
 
 
-def test_only_the_kernel_can_be_spoken_to(caller: Caller) -> None:
+def test_netlink_messages_reach_only_the_kernel(caller: Caller) -> None:
     fd = netlink(caller)
     question = caller.put(request(GET_LINK))
     somebody = caller.pack("HHII", AF_NETLINK, 0, 99, 0)
@@ -133,7 +133,7 @@ def test_only_the_kernel_can_be_spoken_to(caller: Caller) -> None:
     assert caller.errno("shutdown", fd, 2) is Errno.EOPNOTSUPP
 
 
-def test_interfaces_are_told_by_ioctl(caller: Caller) -> None:
+def test_ioctl_reports_interfaces(caller: Caller) -> None:
     fd = caller.ok("socket", AF_INET, DATAGRAM, 0)
 
     def told(number: int) -> bytes:
@@ -151,7 +151,7 @@ def test_interfaces_are_told_by_ioctl(caller: Caller) -> None:
     assert caller.errno("ioctl", fd, 0x8999, other) is Errno.ENOTTY
 
 
-def test_an_interface_has_its_number_s_name(caller: Caller) -> None:
+def test_an_interface_name_is_found_by_its_number(caller: Caller) -> None:
     fd = caller.ok("socket", AF_INET, DATAGRAM, 0)
     at = caller.put(pack("<16xI12x", 1))
     caller.ok("ioctl", fd, SIOCGIFNAME, at)
@@ -160,7 +160,9 @@ def test_an_interface_has_its_number_s_name(caller: Caller) -> None:
 
 
 @pytest.mark.parametrize(("room", "size"), [(64, 32), (32, 32), (31, 0), (-1, 0)])
-def test_a_list_of_interfaces_takes_the_room_there_is(caller: Caller, room: int, size: int) -> None:
+def test_a_list_of_interfaces_is_truncated_to_the_buffer(
+    caller: Caller, room: int, size: int
+) -> None:
     fd = caller.ok("socket", AF_INET, DATAGRAM, 0)
     at = caller.room(64)
     configuration = caller.pack("iI", room, at)
@@ -171,7 +173,7 @@ def test_a_list_of_interfaces_takes_the_room_there_is(caller: Caller, room: int,
     )
 
 
-def test_a_list_of_interfaces_without_a_place_says_how_long_it_is(caller: Caller) -> None:
+def test_without_a_buffer_the_size_of_the_list_of_interfaces_is_returned(caller: Caller) -> None:
     fd = caller.ok("socket", AF_INET, DATAGRAM, 0)
     configuration = caller.pack("iI", 0, 0)
     caller.ok("ioctl", fd, SIOCGIFCONF, configuration)

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tools.syscall_table import DOCUMENT, WASI_DOCUMENT, document, wasi_document
+from scripts.syscall_table import DOCUMENT, WASI_DOCUMENT, document, wasi_document
 from wasmsand.abi.linux.table import HANDLERS, SYSTEM_CALLS, Status
 
 HERE = Path(__file__).resolve().parent
 
 
 def test_the_documents_are_current() -> None:
-    assert DOCUMENT.read_text("utf-8") == document(), "run python tools/syscall_table.py"
-    assert WASI_DOCUMENT.read_text("utf-8") == wasi_document(), "run python tools/syscall_table.py"
+    advice = "run python scripts/syscall_table.py"
+    assert DOCUMENT.read_text("utf-8") == document(), advice
+    assert WASI_DOCUMENT.read_text("utf-8") == wasi_document(), advice
 
 
 def test_numbers_and_names_are_unique_and_sorted() -> None:
@@ -38,7 +39,7 @@ def test_a_row_says_what_its_handler_does(call: object) -> None:
 
 
 def promised_calls() -> set[str]:
-    """The calls that tests of this directory name in their `syscalls` markers."""
+    """The calls that tests in this directory name in their `syscalls` markers."""
     found = set()
     for path in HERE.glob("test_*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -20,7 +20,7 @@ def test_a_hang_up_that_ends_processes_gives_the_terminal_back_once(
     before = ledger.objects + ledger.queued
     first = sandbox.process()
     master = first.open(b"/dev/ptmx", RDWR)
-    first.open(b"/dev/pts/0", RDWR)  # which is then the terminal that controls the session
+    first.open(b"/dev/pts/0", RDWR)  # which then is the controlling terminal of the session
     for _ in range(others):
         first.fork()
     with suppress(ProcessEnded):

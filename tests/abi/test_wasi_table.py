@@ -25,7 +25,7 @@ from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.errno import Errno, KernelError, PathEscapes
 
-# The types of the specification, written down independently of the table: i is i32, I is i64.
+# The types in the specification, independent of the table: i is i32, I is i64.
 PREVIEW_1 = {
     "args_get": "ii", "args_sizes_get": "ii", "environ_get": "ii", "environ_sizes_get": "ii",
     "clock_res_get": "ii", "clock_time_get": "iIi", "fd_advise": "iIIi", "fd_allocate": "iII",
@@ -43,19 +43,19 @@ PREVIEW_1 = {
 }  # fmt: skip
 
 
-def test_every_function_of_preview_1_is_there_with_its_type() -> None:
+def test_every_function_of_preview_1_exists_with_its_type() -> None:
     assert {row.name: row.parameters for row in FUNCTIONS} == PREVIEW_1
     assert [row.name for row in FUNCTIONS if not row.results] == ["proc_exit"]
 
 
 @pytest.mark.parametrize("row", FUNCTIONS, ids=lambda row: row.name)
-def test_a_handler_takes_what_its_function_has(row: object) -> None:
+def test_a_handler_takes_the_parameters_of_its_function(row: object) -> None:
     found = next(entry for entry in FUNCTIONS if entry is row)
     for handler in filter(None, (found.handler, found.unstable)):
         assert len(inspect.signature(handler).parameters) == len(found.parameters) + 1
 
 
-def test_the_predecessor_has_all_but_sock_accept() -> None:
+def test_wasi_unstable_has_all_functions_but_sock_accept() -> None:
     by_module: dict[str, set[str]] = {}
     for function in HOST_FUNCTIONS:
         by_module.setdefault(function.module, set()).add(function.name)

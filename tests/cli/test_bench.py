@@ -1,4 +1,4 @@
-"""`wasmsand bench`: the numbers that documents show come from here."""
+"""`wasmsand bench`, which prints the numbers that documents show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`wasmsand doctor`, and what is said when the user space is missing or damaged."""
+"""`wasmsand doctor`, and the messages if the user space is missing or damaged."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def test_a_healthy_installation() -> None:
     assert all(line.startswith("ok ") for line in lines)
     assert "bash" in lines[2]
     assert "coreutils" in lines[2]
-    assert lines[-2].startswith("ok    a first command: ")
-    assert lines[-1].startswith("ok    barriers of isolation='process' here: ")
+    assert lines[-2].startswith("ok    first command: ")
+    assert lines[-1].startswith("ok    active barriers of isolation='process': ")
 
 
 def test_doctor_says_what_to_do_without_an_image(without_image: Path) -> None:
@@ -78,4 +78,4 @@ def test_sandbox_raises_image_missing_error_without_an_image(without_image: Path
 def test_doctor_finds_a_damaged_program(with_damaged_image: Path) -> None:
     result = run_copy(with_damaged_image, "-m", "wasmsand", "doctor")
     assert result.returncode == 1
-    assert "is not what its manifest says" in result.stdout.replace("\n", " ")
+    assert "does not match the hash in its manifest" in result.stdout.replace("\n", " ")

@@ -1,4 +1,4 @@
-"""`wasmsand python`: the sandbox's Python, as if it were a local one."""
+"""`wasmsand python` runs the sandbox's Python as if it were a local one."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def test_code_is_read_from_standard_input() -> None:
     assert wasmsand("python", stdin=b"print(6 * 7)").stdout == b"42\n"
 
 
-def test_without_python_it_says_so() -> None:
+def test_a_missing_python_is_reported() -> None:
     result = wasmsand("python", "--env", "PATH=/nowhere", "-c", "print(1)")
     assert result.returncode == 125
     assert result.stderr == (
-        b"wasmsand: the programs that are installed here have no python3 among them; "
-        b"`wasmsand doctor` lists them\n"
+        b"wasmsand: python3 was not found in the sandbox; "
+        b"`wasmsand doctor` lists the installed programs\n"
     )

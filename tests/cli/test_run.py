@@ -1,4 +1,4 @@
-"""`wasmsand run`: as if the command were a local one."""
+"""`wasmsand run` acts as if the command were a local one."""
 
 from __future__ import annotations
 
@@ -121,13 +121,13 @@ def test_the_host_file_is_not_changed(tmp_path: Path) -> None:
         (["run", "--out", "/no/such:/tmp/x", "true"], 125, b"wasmsand: --out /no/such: ENOENT"),
         (["run", "--out", "/", "true"], 2, b"'/' is not GUEST or GUEST:HOST"),
         (["run", "--fs-limit", "0", "true"], 2, b"'0' is not a positive number"),
-        (["run", "--keep", "true"], 125, b"--keep and --sandbox are for sandboxes of a server"),
+        (["run", "--keep", "true"], 125, b"--keep and --sandbox need a server: give --connect URL"),
         (["run", "--connect", "nonsense", "true"], 125, b"url must be like http://127.0.0.1:8750"),
         (["run", "--wasm-dir", "/no/such", "true"], 125, b"/no/such"),
-        (["ls"], 125, b"give its address by --connect"),
-        (["cp", "a", "b"], 125, b"one of the two must be a sandbox's, as ID:PATH"),
-        (["cp", "a:b", "c:d"], 125, b"one of the two must be a sandbox's, as ID:PATH"),
-        (["cp", "x", "sbx:y"], 125, b"give its address by --connect"),
+        (["ls"], 125, b"give its address with --connect"),
+        (["cp", "a", "b"], 125, b"either FROM or TO must be a path in a sandbox (ID:PATH)"),
+        (["cp", "a:b", "c:d"], 125, b"either FROM or TO must be a path in a sandbox (ID:PATH)"),
+        (["cp", "x", "sbx:y"], 125, b"give its address with --connect"),
         (["completion", "tcsh"], 2, b"invalid choice: 'tcsh'"),
         (
             ["run", "--", "no-such-program", "x"],

@@ -37,7 +37,7 @@ def wasmsand(url: str, *words: str, token: str = TOKEN) -> subprocess.CompletedP
 
 
 def kept(url: str, script: str) -> str:
-    """The ID of a sandbox in which `script` has run."""
+    """Run `script` in a sandbox that is kept; returns its ID."""
     result = wasmsand(url, "run", "--keep", script)
     found = re.search("wasmsand: sandbox (sbx-[^\\s]+)\n", result.stderr)
     assert found, result.stderr
@@ -90,7 +90,7 @@ def test_mistakes_are_named(url: str, words: list[str], message: str) -> None:
     assert "Traceback" not in result.stderr
 
 
-def test_files_that_are_not_there_are_named(url: str, tmp_path: Path) -> None:
+def test_missing_files_are_named(url: str, tmp_path: Path) -> None:
     identity = kept(url, ":")
     result = wasmsand(url, "cp", f"{tmp_path}/nothing", f"{identity}:")
     assert (result.returncode, "nothing: No such file" in result.stderr) == (125, True)
@@ -98,7 +98,7 @@ def test_files_that_are_not_there_are_named(url: str, tmp_path: Path) -> None:
     assert (result.returncode, "ENOENT" in result.stderr) == (125, True)
 
 
-def test_a_wrong_token_and_a_server_that_is_not_there(url: str) -> None:
+def test_a_wrong_token_and_an_unreachable_server_are_reported(url: str) -> None:
     assert "token" in wasmsand(url, "ls", token="another-token-than-that").stderr
     nobody = wasmsand("http://127.0.0.1:9", "run", "true")
     assert nobody.returncode == 125

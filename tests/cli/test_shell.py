@@ -109,12 +109,12 @@ def test_ctrl_z_stops_and_fg_resumes(session: Session) -> None:
     session.expect("$ ")
 
 
-def test_the_guest_knows_the_size_of_the_window(session: Session) -> None:
+def test_the_guest_sees_the_size_of_the_window(session: Session) -> None:
     session.type("stty size\r")
     session.expect("\r24 80\r\n")
     session.resize(50, 132)
     os.kill(session.process.pid, signal.SIGWINCH)
-    # The host hears of it in its own time.
+    # The host is told with a delay.
     session.type("until [ \"$(stty size)\" = '50 132' ]; do sleep 0.05; done; echo it grew\r")
     session.expect("\rit grew\r\n")
 
@@ -126,7 +126,7 @@ def test_line_editing_and_history(session: Session) -> None:
     session.expect("\rabc\r\n")
 
 
-def test_standard_input_that_is_no_terminal_is_a_script() -> None:
+def test_standard_input_that_is_not_a_terminal_is_a_script() -> None:
     result = subprocess.run(
         SHELL, input=b"x=5\necho $((x * 2))\nexit 4\n", capture_output=True, timeout=60
     )

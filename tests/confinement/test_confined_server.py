@@ -1,4 +1,4 @@
-"""What a confined process can still do, tried from inside; and that the server is one."""
+"""What a confined process can still do, tried from inside, and that the server is confined."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from wasmsand.confinement import landlock, seccomp, system_calls
 from wasmsand.engine.wasmtime.compile_cache import default_directory
 
 linux = pytest.mark.skipif(
-    not system_calls.has_them(), reason="barriers but resource limits are for Linux"
+    not system_calls.has_them(), reason="only Linux has barriers besides resource limits"
 )
 with_landlock = pytest.mark.skipif(
     landlock.version() == 0, reason="the running kernel has no landlock"
 )
 with_tcp_rules = pytest.mark.skipif(
-    landlock.version() < 4, reason="the landlock of the running kernel knows no network"
+    landlock.version() < 4, reason="the landlock of the running kernel does not cover networks"
 )
 with_scopes = pytest.mark.skipif(
-    landlock.version() < 6, reason="the landlock of the running kernel knows no signals"
+    landlock.version() < 6, reason="the landlock of the running kernel does not cover signals"
 )
 
 PRELUDE = """\
@@ -43,7 +43,7 @@ def attempt(act, *arguments):
 
 
 def inside(script: str, *readable: Path, cache: Path | None = None) -> str:
-    """Run a script in a confined process; what it printed."""
+    """Run a script in a confined process; returns what it printed."""
     paths = ", ".join(repr(str(path)) for path in readable)
     environ = dict(os.environ)
     if cache is not None:
@@ -73,7 +73,7 @@ def test_resource_limits_are_lowered() -> None:
     assert output == f"CORE 0 0\nNOFILE 256 256\nFSIZE {1 << 30} {1 << 30}\n"
 
 
-def test_memory_beyond_the_limit_is_refused_and_not_the_machine_s_death() -> None:
+def test_memory_beyond_the_limit_is_refused() -> None:
     output = inside(
         """
         from wasmsand.confinement import limit_memory
@@ -88,7 +88,7 @@ def test_memory_beyond_the_limit_is_refused_and_not_the_machine_s_death() -> Non
 
 
 @linux
-def test_what_is_in_force_is_told() -> None:
+def test_the_barriers_in_force_are_reported() -> None:
     output = inside("print(*barriers.names, sep='\\n')").splitlines()
     assert output[:3] == ["resource limits", "ends with its parent", "no new privileges"]
     assert ("landlock: files" in output) == (landlock.version() > 0)
@@ -123,10 +123,10 @@ def test_no_file_of_the_user_can_be_read_or_written(tmp_path: Path) -> None:
 
 @with_landlock
 def test_compiled_modules_can_be_read_and_never_written(tmp_path: Path) -> None:
-    """They are code that other processes run."""
+    """Other processes run their code."""
     modules = tmp_path / "modules"
     modules.mkdir(mode=0o700)
-    for compiled in default_directory().glob("*.cwasm"):  # so that none is compiled for this test
+    for compiled in default_directory().glob("*.cwasm"):  # so that this test compiles none
         (modules / compiled.name).symlink_to(compiled)
     (modules / "entry.cwasm").write_bytes(b"code")
     before = {path.name for path in modules.iterdir()}
@@ -152,7 +152,7 @@ def test_compiled_modules_can_be_read_and_never_written(tmp_path: Path) -> None:
 
 
 @with_landlock
-def test_what_is_given_can_be_read_and_not_written(tmp_path: Path) -> None:
+def test_granted_files_can_be_read_but_not_written(tmp_path: Path) -> None:
     (tmp_path / "tool.wasm").write_bytes(b"tool")
     output = inside(
         f"""
@@ -200,7 +200,7 @@ def test_the_network_is_out_of_reach() -> None:
 
 @with_tcp_rules
 def test_tcp_is_denied_by_landlock_as_well() -> None:
-    """With a socket that the process has from before."""
+    """Even with a socket that was made before the confinement."""
     script = """
         import os, socket, sys
         made = socket.socket()
@@ -221,7 +221,7 @@ def test_tcp_is_denied_by_landlock_as_well() -> None:
 
 
 @with_scopes
-def test_no_other_process_can_be_signalled_or_looked_into() -> None:
+def test_no_other_process_can_be_signalled_or_inspected() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
         output = inside(
             f"""
@@ -237,7 +237,7 @@ def test_no_other_process_can_be_signalled_or_looked_into() -> None:
 
 
 @linux
-def test_calls_that_attackers_like_are_denied() -> None:
+def test_dangerous_system_calls_are_denied() -> None:
     output = inside(
         """
         import ctypes
@@ -285,8 +285,8 @@ def test_barriers_need_a_process_of_one_thread() -> None:
 
 
 @linux
-def test_a_process_whose_parent_is_gone_does_not_begin() -> None:
+def test_a_process_whose_parent_has_ended_does_not_start() -> None:
     command = [sys.executable, "-m", "wasmsand", "rpc", "--confine", "--parent", "1"]
     ended = subprocess.run(command, capture_output=True, text=True, input="", check=False)
     assert ended.returncode == 125
-    assert "the process that started it is gone" in ended.stderr
+    assert "the process that started this one has ended" in ended.stderr

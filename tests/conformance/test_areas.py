@@ -25,7 +25,7 @@ def area(side: Side, tree: Path) -> Iterator[Area]:
 
 
 def run(side: Side, tree: Path, script: str, timeout: float = 30) -> tuple[int, bool, str]:
-    """Exit status, whether it took too long, and what was written to the results' `out`."""
+    """Returns the exit status, whether it took too long, and the file `out` of the results."""
     with area(side, tree) as place:
         ended = place.run(
             ["bash", "-c", f"exec >{place.results}/out 2>&1; {script}"],
@@ -67,21 +67,23 @@ def tree(tmp_path: Path) -> Path:
         ("test $(stat -c %d /dev/shm) != $(stat -c %d .) && echo other", "other\n"),
     ],
 )
-def test_surroundings(side: Side, tree: Path, script: str, printed: str) -> None:
+def test_both_sides_have_the_same_surroundings(
+    side: Side, tree: Path, script: str, printed: str
+) -> None:
     assert run(side, tree, script) == (0, False, printed)
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_the_exit_status_is_told(side: Side, tree: Path) -> None:
+def test_the_exit_status_is_reported(side: Side, tree: Path) -> None:
     assert run(side, tree, "exit 77")[0] == 77
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_what_takes_too_long_is_ended(side: Side, tree: Path) -> None:
+def test_a_command_that_takes_too_long_is_killed(side: Side, tree: Path) -> None:
     assert run(side, tree, "echo begun; sleep 100", timeout=2) == (124, True, "begun\n")
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_one_test_does_not_see_what_another_did(side: Side, tree: Path) -> None:
+def test_a_test_does_not_see_the_files_of_another(side: Side, tree: Path) -> None:
     run(side, tree, "rm data")
     assert run(side, tree, "cat data")[2] == "content\n"

@@ -23,5 +23,5 @@ def test_groups_are_named_by_number_and_source_in_order() -> None:
 
 
 def test_a_script_that_lists_nothing_is_an_error() -> None:
-    with pytest.raises(ValueError, match="lists no groups"):
+    with pytest.raises(ValueError, match="lists no test groups"):
         group_names("#! /bin/sh\n")

@@ -1,4 +1,4 @@
-"""The verdict on a test in automake's manner."""
+"""The verdict on a test by automake's rules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_exit_status_is_the_verdict(status: int, verdict: Verdict) -> None:
     ("status", "verdict"),
     [(1, Verdict.PASS), (0, Verdict.FAIL), (77, Verdict.SKIP), (99, Verdict.FAIL)],
 )
-def test_a_test_that_is_to_fail_passes_by_failing(status: int, verdict: Verdict) -> None:
+def test_a_test_that_is_expected_to_fail_passes_by_failing(status: int, verdict: Verdict) -> None:
     assert judge(status, b"", 1.0, expected_to_fail=True).verdict is verdict
 
 

@@ -21,8 +21,9 @@ def comparison(left: bytes, right: bytes, **more: bytes) -> dict[str, bytes]:
     return kept | {name.replace("_", "."): value for name, value in more.items()}
 
 
-def drive(tmp_path: Path, script: str) -> dict[str, bytes]:
-    """Run a run-* script of our own by the driver, natively."""
+def drive(tmp_path: Path, script: str, right: str) -> dict[str, bytes]:
+    """Run a script of our own with the driver, natively; `right` is its file `it.right`."""
+    (tmp_path / "it.right").write_text(right)
     results = tmp_path / "results"
     results.mkdir()
     (tmp_path / "run-it").write_text(script)
@@ -73,11 +74,11 @@ def test_a_time_out_fails_even_if_all_comparisons_are_equal() -> None:
 
 
 def test_the_driver_keeps_what_the_script_compares(tmp_path: Path) -> None:
-    (tmp_path / "it.right").write_text("hello\n")
     kept = drive(
         tmp_path,
         "$THIS_SH -c 'echo hello' > $BASH_TSTOUT 2>&1\n"
         "diff -w $BASH_TSTOUT it.right && rm -f $BASH_TSTOUT\n",
+        right="hello\n",
     )
     assert kept["0.left"] == kept["0.right"] == b"hello\n"
     assert kept["0.options"] == b"-w\n"
@@ -85,18 +86,18 @@ def test_the_driver_keeps_what_the_script_compares(tmp_path: Path) -> None:
 
 
 def test_the_driver_keeps_filters_for_the_harness(tmp_path: Path) -> None:
-    (tmp_path / "it.right").write_text("1\n")
     kept = drive(
         tmp_path,
         "$THIS_SH -c 'echo expect 1; echo 1' | grep -v '^expect' > $BASH_TSTOUT\n"
         "diff $BASH_TSTOUT it.right && rm -f $BASH_TSTOUT\n",
+        right="1\n",
     )
     assert kept["0.left"] == b"expect 1\n1\n"
     assert judge(kept, 0.1, timed_out=False).verdict is Verdict.PASS
 
 
-def test_trying_out_an_option_of_diff_is_no_comparison(tmp_path: Path) -> None:
-    (tmp_path / "it.right").write_text("1\n")
-    kept = drive(tmp_path, "( diff -a it.right it.right >/dev/null 2>&1 ) && echo AFLAG\n")
+def test_probing_an_option_of_diff_is_not_a_comparison(tmp_path: Path) -> None:
+    script = "( diff -a it.right it.right >/dev/null 2>&1 ) && echo AFLAG\n"
+    kept = drive(tmp_path, script, right="1\n")
     assert kept["log"] == b"AFLAG\n"
     assert judge(kept, 0.1, timed_out=False).detail.startswith("nothing was compared")

@@ -1,4 +1,4 @@
-"""What the output of a script of git's suite means, and how its cases are compared."""
+"""Verdicts from the output of scripts of git's suite, and the comparison of their cases."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_each_case_has_its_verdict() -> None:
     assert (outcome.verdict, outcome.cases) == (FAIL, cases)
 
 
-def test_of_a_failed_case_its_own_output_is_kept() -> None:
+def test_the_output_of_a_failed_case_is_kept() -> None:
     printed = "expecting success of 0.2 'it works': git it\nit: not a git command\n"
     assert judge(TAP, LOG, 1.0).detail == f"{printed}not ok 2 - it works\n"
 
@@ -61,7 +61,7 @@ def test_a_script_may_skip_itself() -> None:
     assert (outcome.verdict, outcome.detail) == (SKIP, "no web server\n")
 
 
-def test_cases_that_are_missing_in_the_sandbox_have_failed() -> None:
+def test_cases_that_are_missing_in_the_sandbox_count_as_failed() -> None:
     native = Outcome(PASS, "", 1.0, cases={"1": PASS, "2": PASS, "3": SKIP})
     sandbox = Outcome(FAIL, "", 1.0, cases={"1": PASS})
     comparison = Comparison("t0", native, sandbox)
@@ -70,7 +70,7 @@ def test_cases_that_are_missing_in_the_sandbox_have_failed() -> None:
     assert Counts.of([comparison]) == Counts(3, 2, 1, 1, 1, 1)
 
 
-def test_scripts_that_fail_by_different_cases_are_not_alike() -> None:
+def test_scripts_that_fail_in_different_cases_differ() -> None:
     native = Outcome(FAIL, "", 1.0, cases={"1": PASS, "2": FAIL})
     assert not Comparison("t0", native, Outcome(FAIL, "", 1.0, cases={"1": FAIL})).as_native
     assert Comparison("t0", native, Outcome(FAIL, "", 1.0, cases={"1": PASS, "2": FAIL})).as_native

@@ -1,4 +1,4 @@
-"""What jq prints about its programs becomes verdicts."""
+"""Verdicts from what jq prints about its programs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_file_passes_if_all_its_programs_do() -> None:
     assert (outcome.verdict, outcome.detail) == (Verdict.PASS, "")
 
 
-def test_the_program_at_which_jq_ended_has_failed() -> None:
+def test_the_program_at_which_jq_ended_counts_as_failed() -> None:
     printed = b"Test #1: '.' at line number 1\nTest #2: '.a' at line number 5\n"
     outcome = judge_programs(printed, 1.0)
     assert outcome.verdict is Verdict.FAIL

@@ -45,11 +45,13 @@ _FAILED = b"FAIL: test_x (test.test_os.T.test_x)\n\n1 test failed:\n    test_os\
         (139, b"", Verdict.FAIL),
     ],
 )
-def test_a_module(exit_code: int, log: bytes, verdict: Verdict) -> None:
+def test_the_verdict_on_a_module_follows_regrtest(
+    exit_code: int, log: bytes, verdict: Verdict
+) -> None:
     assert judge_module(exit_code, log, 1.0, timed_out=False).verdict is verdict
 
 
-def test_a_module_that_takes_too_long_has_failed() -> None:
+def test_a_module_that_takes_too_long_fails() -> None:
     outcome = judge_module(124, _PARTLY, 900.0, timed_out=True)
     assert (outcome.verdict, outcome.detail.splitlines()[0]) == (
         Verdict.FAIL,

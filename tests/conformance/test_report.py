@@ -1,4 +1,4 @@
-"""The document and the explanations."""
+"""The conformance document, and the explanations of differences."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_tests_with_one_cause_share_a_row() -> None:
 
 def test_a_failure_on_both_sides_needs_no_explanation() -> None:
     text = section(SUITE, [Comparison("t2", FAIL, FAIL)], [])
-    assert "Fail natively as well:" in text
+    assert "Tests that fail on both sides:" in text
     assert "| t2 | - |  |" in text
 
 
@@ -130,14 +130,14 @@ def test_a_document_without_markers_is_an_error(tmp_path: Path) -> None:
         update(document, SUITE, [Comparison("t1", PASS, PASS)], [])
 
 
-def test_an_explanation_of_a_test_that_is_skipped_in_the_sandbox_alone_is_needed() -> None:
+def test_a_test_that_is_skipped_only_in_the_sandbox_needs_its_explanation() -> None:
     entry = Explanation(("t1",), "why", None)
     skipped = Outcome(Verdict.SKIP, "", 1.0)
     assert needless([Comparison("t1", PASS, skipped)], [entry]) == []
     assert needless([Comparison("t1", skipped, skipped)], [entry]) == ["t1"]
 
 
-def test_an_explanation_of_a_passing_test_is_needless() -> None:
+def test_an_explanation_of_a_passing_test_is_reported() -> None:
     entry = Explanation(("t1", "t2"), "why", None)
     comparisons = [Comparison("t1", PASS, PASS), Comparison("t2", PASS, FAIL)]
     assert needless(comparisons, [entry]) == ["t1"]
@@ -148,7 +148,7 @@ def test_an_explanation_of_a_passing_test_is_needless() -> None:
     [
         ("[[sh]]\ntests = []\nbecause = 'x'", "tests must be"),
         ("[[sh]]\ntests = ['a']\nbecause = ' '", "because must"),
-        ("[[sh]]\ntests = ['a']\nbecause = 'x'\nwhy = 'y'", "'why' is not a field"),
+        ("[[sh]]\ntests = ['a']\nbecause = 'x'\nwhy = 'y'", "'why' is an unknown field"),
     ],
 )
 def test_a_bad_explanation_names_the_entry(tmp_path: Path, text: str, complaint: str) -> None:

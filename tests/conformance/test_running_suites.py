@@ -96,7 +96,7 @@ def test_outcomes_are_kept_while_the_key_stays(tmp_path: Path) -> None:
     assert len(suite.runs) == 4
 
 
-def test_an_interrupted_run_goes_on_with_the_second_try_of_what_failed(tmp_path: Path) -> None:
+def test_an_interrupted_run_continues_with_the_second_tries(tmp_path: Path) -> None:
     class Interrupted(ScriptedSuite):
         def run(self, test: str, side: Side) -> Outcome:
             if len(self.runs) == 2:
@@ -111,7 +111,7 @@ def test_an_interrupted_run_goes_on_with_the_second_try_of_what_failed(tmp_path:
     assert comparison.sandbox.tries == 2
 
 
-def test_a_side_can_be_run_afresh(tmp_path: Path) -> None:
+def test_a_side_can_be_run_again(tmp_path: Path) -> None:
     suite = ScriptedSuite({("a", side): [PASS, PASS] for side in SIDES})
     run(suite, tmp_path)
     run(suite, tmp_path, frozenset({"sandbox"}))

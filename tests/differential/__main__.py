@@ -1,6 +1,6 @@
-"""`python -m tests.differential`: build the native programs that the tests compare with.
+"""`python -m tests.differential`: build the native programs with which the tests compare.
 
-The tests do that themselves; this shows the progress.
+The tests build them too; this command shows the progress.
 """
 
 from tests.differential.reference import build_reference, needed_recipes

@@ -1,7 +1,7 @@
-"""Reading the cases: one shell file per subject.
+"""Reads the cases: one shell file per subject.
 
-A file opens with a comment that says what it is about, and a set-up that runs before each
-of its cases. A case is a heading and its script:
+A file begins with a comment about its subject, and a set-up that runs before each of its cases. A
+case is a heading and its script:
 
     # Sorting.
     #| needs: coreutils grep
@@ -17,12 +17,12 @@ of its cases. A case is a heading and its script:
 Attributes are `#| key: value` lines. `needs` (of the file, or more of a case) names the
 recipes whose programs are used, besides bash and coreutils. `xfail` marks a known
 difference, by its ID in docs/limitations.md. `ignore` lists what is not compared
-(stdout, stderr, files), for output that depends on timing or on the machine.
+(stdout, stderr, files), because it depends on timing or on the machine.
 
 A Python program is a case of its own: every file of `cases/python`, run as `program.py`.
 
-Rules: a script depends on nothing but its needs: no process numbers, no sizes of
-directories, no order of directory entries.
+Rule: a script depends only on its needs, not on process IDs, sizes of directories or the order of
+directory entries.
 """
 
 from __future__ import annotations
@@ -96,12 +96,12 @@ def read_cases(path: Path) -> list[Case]:
     names = [case.name for case in cases]
     if len(set(names)) != len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise BadCaseFile(f"{path.name}: more than one case is called {twice}")
+        raise BadCaseFile(f"{path.name}: several cases have the name {twice}")
     return cases
 
 
 def _split(path: Path) -> list[tuple[str, list[str]]]:
-    """(heading, lines) of each part; the first is the set-up, without heading."""
+    """(heading, lines) of each part; the first part is the set-up, which has no heading."""
     parts: list[tuple[str, list[str]]] = [("", [])]
     for line in path.read_text("utf-8").splitlines(keepends=True):
         if line.startswith(_HEADING):
@@ -116,7 +116,7 @@ def _code(lines: list[str]) -> list[str]:
 
 
 def _attributes(path: Path, lines: list[str]) -> Case:
-    """The attributes among these lines, as a case that has nothing else."""
+    """The attributes among these lines, as a case without a script."""
     found: dict[str, str] = {}
     for line in lines:
         if line.startswith(_ATTRIBUTE):

@@ -1,4 +1,4 @@
-"""Saying how two outcomes differ."""
+"""Describes how two outcomes differ."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.differential.outcome import Outcome
 
 
 def differences(native: Outcome, sandboxed: Outcome, ignore: Collection[str] = ()) -> list[str]:
-    """One text per thing that differs; none if the outcomes are equal."""
+    """One text per difference; none if the outcomes are equal."""
     found = []
     if native.exit_code != sandboxed.exit_code:
         found.append(f"exit code: natively {native.exit_code}, here {sandboxed.exit_code}")

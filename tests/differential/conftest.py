@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from conformance.native import let_native_programs_be_interrupted
 from tests.differential.native_side import native_directory
 from tests.differential.reference import needed_recipes, reference_tree
 
 
 @pytest.fixture(scope="session", autouse=True)
 def usual_signals() -> None:
-    """Of tests under nohup or in the background: what they ignore, native programs would too.
-
-    A handler that does nothing ignores as well, and is not inherited.
-    """
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
-        if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)
+    """A test run under nohup or in the background must not change what native programs do."""
+    let_native_programs_be_interrupted()
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +26,6 @@ def tree() -> Path:
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """Empty, the ordinary user's; its path is also where the sandbox's script runs."""
+    """An empty directory of the ordinary user; the sandbox's script runs at the same path."""
     with native_directory() as made:
         yield made

@@ -1,9 +1,9 @@
 """Generated scripts: pipelines over generated text, and expansions of generated words.
 
-Owns the grammar; the stages of pipelines are in stages.txt. Rules: a seed always gives
-the same script; every line of a script ends on its own, so that one difference does not
-hide the next; nothing depends on time, on the machine, on an unspecified order, or on
-whether a writer notices that its reader is gone.
+Owns the grammar; the stages of pipelines are in stages.txt. Rules: a seed always gives the same
+script; the lines of a script are independent, so that one difference does not hide the next;
+nothing depends on time, on the machine, on an unspecified order, or on whether a writer notices
+that its reader has closed the pipe.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SEPARATORS: Final = (",", " ", "\t", ":", "|")
 _EXPRESSIONS: Final = ("a", "[0-9]", "^.", ".$", "^$", "[[:upper:]]", "e\\?", "[aeiou]*")
 LINES_PER_SCRIPT: Final = 25
 NEEDS: Final = frozenset({"grep", "sed", "gawk"})
-"""The recipes whose programs the grammar knows, besides bash and coreutils."""
+"""The recipes whose programs the grammar uses, besides bash and coreutils."""
 
 
 def _read_stages() -> list[list[str]]:
@@ -36,7 +36,7 @@ _STAGES: Final = _read_stages()
 
 
 def script(seed: int) -> str:
-    """A script of the kind that the seed decides."""
+    """A script whose kind and content depend on the seed."""
     source = random.Random(seed)
     kind = _pipelines if seed % 3 else _expansions
     return kind(source)
@@ -58,7 +58,7 @@ def _pipelines(source: random.Random) -> str:
         stages = [_stage(source) for _ in range(source.choice((1, 1, 2, 2, 3, 4)))]
         stages[0] += f" < {source.choice(('data', 'data', 'sorted'))}"
         pipeline = " | ".join(stages)
-        # Complaints of several programs come in any order, or not at all.
+        # Error messages of several programs come in any order, or not at all.
         lines.append(pipeline if len(stages) == 1 else f"{{ {pipeline}; }} 2> /dev/null")
         lines.append('echo "-- $?"')
     return "\n".join(lines) + "\n"

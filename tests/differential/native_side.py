@@ -1,7 +1,7 @@
-"""Running a script natively, as an ordinary user of the machine.
+"""Runs a script natively, as an ordinary user of the machine.
 
-Owns that user and the directory that a script runs in. Rule: what a script leaves running
-in its process group is ended.
+Owns that user and the directory of a script. Rule: processes that a script leaves in its process
+group are killed.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ from tests.differential.outcome import TIME_LIMIT, UMASK, Left, Outcome, environ
 from tests.differential.reference import native_variables
 
 USER_ID: Final = 1000
-"""The sandbox's user; who scripts run as if the tests themselves run as root."""
+"""The ID of the sandbox's user; scripts run under it if the tests run as root."""
 USERS_GROUP: Final = 100
-"""To which the sandbox's user belongs besides a group of its own."""
+"""A group of the sandbox's user, besides its own."""
 
 
 @contextmanager
 def native_directory() -> Iterator[Path]:
-    """An empty directory of the ordinary user, whose path can be used in the sandbox too;
-    removed afterwards."""
+    """An empty directory of the ordinary user, at a path that the sandbox can use too.
+
+    It is removed afterwards.
+    """
     folder = Path(tempfile.mkdtemp(prefix="wasmsand-differential-", dir="/tmp"))
     try:
         folder.chmod(0o755)
@@ -44,7 +46,7 @@ def native_directory() -> Iterator[Path]:
 
 
 def run_natively(script: str, directory: Path, tree: Path) -> Outcome:
-    """Run a script in `directory`, with nothing but the programs of `tree`."""
+    """Run a script in `directory`, with only the programs of `tree`."""
     user: dict[str, Any] = {}
     if os.geteuid() == 0:
         user = {"user": USER_ID, "group": USER_ID, "extra_groups": [USER_ID, USERS_GROUP]}
@@ -75,7 +77,7 @@ def run_natively(script: str, directory: Path, tree: Path) -> Outcome:
 
 
 def _pipe() -> tuple[int, int]:
-    """A pipe that the user can open again, as /dev/stdout: only its owner can."""
+    """A pipe that belongs to the user, who therefore can open it again as /dev/stdout."""
     ends = os.pipe()
     if os.geteuid() == 0:
         os.fchown(ends[1], USER_ID, USER_ID)
@@ -100,6 +102,6 @@ def _files(root: Path, folder: Path) -> Iterator[tuple[str, Left]]:
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
-    except PermissionError:  # the script took it away, and we are not root
+    except PermissionError:  # the script removed the permission, and we are not root
         path.chmod(0o400)
         return path.read_bytes()

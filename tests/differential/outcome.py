@@ -1,9 +1,9 @@
-"""What a script left behind, and the rules that both sides run it by.
+"""What a script leaves behind, and the rules for running it on both sides.
 
-Owns `Outcome`. Rules: both sides run `bash -c SCRIPT` as an ordinary user, in an empty
-directory with the same path, with the same environment (but for PATH and the places of
-programs' own files) and umask, with empty input; a side has TIME_LIMIT seconds. Files are
-compared by name, type, permission bits, number of links, content and link target.
+Owns `Outcome`. Rules: both sides run `bash -c SCRIPT` as an ordinary user, in an empty directory
+at the same path, with the same umask and environment (except PATH and the locations of programs'
+own files), with empty input, for at most TIME_LIMIT seconds. Files are compared by name, type,
+permission bits, number of links, content and link target.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class Left:
     """A file that a script left."""
 
     kind: str
-    """As in the first column of `ls -l`."""
+    """The type and permissions, as in the first column of `ls -l`."""
     mode: str
     links: int
-    """0 for directories, where it depends on the file system."""
+    """The number of links; 0 for directories, where it depends on the file system."""
     content: bytes
-    """Of a regular file; of a symbolic link, its target."""
+    """The content of a regular file, or the target of a symbolic link."""
 
 
 @dataclass(frozen=True)
@@ -36,18 +36,18 @@ class Outcome:
     """What is compared."""
 
     exit_code: int
-    """As in `$?`: 128 + the signal's number if one ended the shell."""
+    """As in `$?`: 128 + the signal's number if a signal ended the shell."""
     stdout: bytes
     stderr: bytes
     files: dict[str, Left] = field(default_factory=dict)
 
 
 def environment(directory: str) -> dict[str, str]:
-    """The variables of a script: the sandbox's own, at home in its directory."""
+    """The variables of a script: the sandbox's, with the script's directory as HOME."""
     return {**BASE_VARIABLES, "HOME": directory, "PWD": directory, "TZ": "UTC"}
 
 
 def left(mode: int, links: int, content: bytes) -> Left:
-    """A file by what stat(2) says of it."""
+    """A file as stat(2) describes it."""
     links = 0 if stat.S_ISDIR(mode) else links
     return Left(stat.filemode(mode)[0], f"{stat.S_IMODE(mode):04o}", links, content)

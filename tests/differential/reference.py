@@ -1,9 +1,8 @@
-"""The native programs that cases are compared with.
+"""The native programs with which cases are compared.
 
-Owns the reference tree: what the recipes build for this machine, laid out as in the
-sandbox (usr/bin, usr/share, ...). Rules: the builder makes what is missing, and keeps it
-by content; the tree is one that an ordinary user can read, also when the builder's cache
-belongs to root.
+Owns the reference tree: what the recipes build for this machine, laid out as in the sandbox
+(usr/bin, usr/share, ...). Rules: the builder builds what is missing, and caches it; an ordinary
+user can read the tree, even if the builder's cache belongs to root.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ REPOSITORY: Final = Path(__file__).resolve().parents[2]
 
 
 def needed_recipes() -> list[str]:
-    """Whose programs are compared."""
+    """The recipes whose programs are compared."""
     return sorted(ALWAYS_NEEDED.union(NEEDS, *(case.needs for case in load_cases())))
 
 
 def build_reference(recipes: list[str]) -> None:
-    """Build these recipes for this machine, if they are not; progress goes to the terminal."""
+    """Build these recipes for this machine, unless they are built; shows the progress."""
     subprocess.run(_build_command(recipes), cwd=REPOSITORY, check=True)
 
 
 def reference_tree(recipes: list[str]) -> Path:
-    """A directory with the native programs and files of these recipes, built if need be."""
+    """A directory with the native programs and files of these recipes, built if necessary."""
     folders = _built(recipes)
     digest = hashlib.sha256("\n".join(map(str, folders)).encode()).hexdigest()[:16]
     tree = Path(tempfile.gettempdir()) / f"wasmsand-reference-{os.geteuid()}-{digest}"
@@ -47,7 +46,7 @@ def _build_command(recipes: list[str]) -> list[str]:
 
 
 def _built(recipes: list[str]) -> list[Path]:
-    """The directories that the builder prints: one for each recipe that has files."""
+    """The directories that the builder prints: one per recipe that has files."""
     command = _build_command(recipes)
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -56,7 +55,7 @@ def _built(recipes: list[str]) -> list[Path]:
 
 
 def _is_ours(tree: Path) -> bool:
-    """Whether the tree is there, and made by us: others may write to this place too."""
+    """Whether the tree exists and is ours; other users may write to this place too."""
     return tree.is_dir() and not tree.is_symlink() and tree.stat().st_uid == os.geteuid()
 
 
@@ -64,18 +63,18 @@ def _assemble(folders: list[Path], tree: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="wasmsand-reference-", dir=tree.parent) as made:
         root = Path(made) / "root"
         root.mkdir(mode=0o755)
-        for folder in folders:  # by cp, which keeps hard links: coreutils is one of a hundred names
+        for folder in folders:  # cp keeps hard links: coreutils is one file with a hundred names
             subprocess.run(["cp", "-a", f"{folder}/.", root], check=True)
         root.chmod(0o755)
         try:
             root.rename(tree)
-        except OSError:  # another run was faster
+        except OSError:  # another run made it first
             if not _is_ours(tree):
                 raise
 
 
 def native_variables(tree: Path) -> dict[str, str]:
-    """Where the native programs find what the sandbox has at fixed places."""
+    """Variables that tell native programs where files are that the sandbox has at fixed paths."""
     places = {
         "PATH": "usr/bin",
         "GIT_EXEC_PATH": "usr/libexec/git-core",

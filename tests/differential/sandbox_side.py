@@ -1,4 +1,4 @@
-"""Running a script in a sandbox of its own."""
+"""Runs a script in a sandbox of its own."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from collections.abc import Iterator
 from tests.differential.outcome import TIME_LIMIT, Left, Outcome, environment, left
 from wasmsand.kernel.flags import S_IFDIR, S_IFLNK, S_IFMT, S_IFREG
 from wasmsand.kernel.vfs import ROOT, Node
-from wasmsand.machine import Machine
+from wasmsand.machine import CommandRequest, Machine
 
 
 def run_sandboxed(script: str, directory: str) -> Outcome:
-    """Run a script in a new directory with this path."""
+    """Run a script in a new directory at this path."""
     machine = Machine()
     try:
         machine.files.mkdir(directory)
         completed = machine.run(
-            [b"bash", b"-c", script.encode("utf-8")],
-            environ=environment(directory),
-            cwd=directory,
-            timeout_seconds=TIME_LIMIT,
+            CommandRequest(
+                ("bash", "-c", script),
+                environment(directory),
+                directory,
+                timeout_seconds=TIME_LIMIT,
+            )
         )
         with machine.lock:
             namespace = machine.kernel.namespace

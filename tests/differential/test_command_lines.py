@@ -1,4 +1,4 @@
-"""Command lines as agents write them do here what they do natively, byte for byte.
+"""Command lines that agents write do the same here as natively, byte for byte.
 
 The native side runs the same versions of the same programs, built from the same recipes
 with the machine's own compiler. See case_files.py for how a case is written.

@@ -1,4 +1,4 @@
-"""Every way in which two outcomes can differ is told, and nothing else."""
+"""Every difference between two outcomes is reported, and nothing else."""
 
 from __future__ import annotations
 

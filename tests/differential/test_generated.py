@@ -1,4 +1,4 @@
-"""Generated scripts do here what they do natively. See generator.py for what they are."""
+"""Generated scripts do the same here as natively; `generator.py` describes them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Modules that cost a compiler far more than their size, each by another property.
+"""Modules that cost a compiler far more than their size; each uses another property.
 
-`BOMBS` are refused before they are compiled. `SLOW` and `FAT` get that far if the limits of
-shape are off, and show what the limits of the worker process are for.
+`BOMBS` are refused before they are compiled. `SLOW` and `FAT` are compiled only if the limits on
+shape are off, and show why the worker process has limits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ZERO, DROP = b"\x41\0", b"\x1a"
 
 
 def number(value: int) -> bytes:
-    """LEB128."""
+    """A number in LEB128."""
     encoded = bytearray()
     while value >= 0x80:
         encoded.append(value & 0x7F | 0x80)
@@ -50,7 +50,7 @@ def module(
     data: Sequence[bytes] = (),
     more: bytes = b"",
 ) -> bytes:
-    """A program; the first body is that of `_start`, each has `local_count` locals."""
+    """A program; the first body is that of `_start`; each function has `local_count` locals."""
     declared = vector([number(local_count) + I32]) if local_count else b"\0"
     code = [number(len(declared) + len(body) + 1) + declared + body + END for body in bodies]
     start = number(len(imports))
@@ -71,7 +71,7 @@ def module(
 
 
 def increments(count: int) -> bytes:
-    """Change each of so many locals."""
+    """Change each of `count` locals."""
     indices = [number(index) for index in range(count)]
     return b"".join(b"\x20" + i + b"\x41\1\x6a\x21" + i for i in indices)
 
@@ -149,12 +149,12 @@ BOMBS: Final[dict[str, tuple[bytes, str]]] = {
     "sections": (module(b"", more=section(0, b"\0") * 2000), "sections"),
     "data segments": (module(b"", data=[b"\1\0"] * 60_000), "data segments"),
 }  # fmt: skip
-"""By name: the module, and what its refusal says there is too much of."""
+"""By name: the module, and the limit that its refusal names."""
 
 SLOW: Final = module(*[nested(LOOP, 100, increments(9000))] * 4, local_count=9000)
-"""More than 20 s of a processor, in 200 MB of memory: loops over locals, in 320 KB."""
+"""Takes more than 20 s of CPU time and 200 MB of memory: 320 KB of loops over locals."""
 FAT: Final = _wide(b"\3\1", 200, 4000)
-"""Gigabytes of memory, in some seconds, in 13 KB: loops with parameters."""
+"""Takes gigabytes of memory within seconds: 13 KB of loops with parameters."""
 
 
 def slow(variant: int) -> bytes:

@@ -1,8 +1,8 @@
 """Guests for the engine's tests, in WebAssembly text.
 
-`program` wraps a body of `_start` in what every guest needs. `FORKING` is the hand-written
-form of what Asyncify makes of a program: frames are saved to and restored from a buffer
-by each function on the way to `linux.fork`.
+`program` wraps a body of `_start` in what every guest needs. `FORKING` is written by hand as
+Asyncify would transform a program: each function on the way to `linux.fork` saves its frame to a
+buffer and restores it from there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The other side of a guest in the engine's tests: who answers its calls.
+"""The hosts in the engine's tests, which answer the calls of guests.
 
 `Host` records what happens; a test gives it behaviour by passing functions.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,13 +25,14 @@ def key_of(wasm: bytes) -> str:
     return hashlib.sha256(wasm).hexdigest()
 
 
-def load(engine: WasmtimeEngine, wat: str) -> WasmtimeModule:
-    wasm = wat_to_wasm(wat)
+def load(engine: WasmtimeEngine, program: str | bytes) -> WasmtimeModule:
+    """The module of a program, given as text or as bytes."""
+    wasm = program if isinstance(program, bytes) else wat_to_wasm(program)
     return engine.load(key_of(wasm), lambda: wasm)
 
 
 def on_guest_thread(engine: WasmtimeEngine, job: Callable[[], None]) -> BaseException | None:
-    """Run `job` on a thread of the pool and wait; what it raised."""
+    """Run `job` on a thread of the pool and wait; returns what it raised."""
     ended = threading.Event()
     raised: list[BaseException] = []
 
@@ -98,7 +99,7 @@ class Host:
         return pid
 
     def run(self, instance: WasmtimeInstance) -> BaseException | None:
-        """Run the guest to its end and that of its children, and close it; what `run` raised."""
+        """Run the guest and its children to their ends, and close it; returns what `run` raised."""
         self.instance = instance
         instance.bind(self)
         self.raised = on_guest_thread(self.engine, instance.run)
@@ -112,7 +113,7 @@ class Host:
         return self.run(load(self.engine, wat).instantiate(memory_limit))
 
     def family(self) -> list[Host]:
-        """This host and those of all children ever forked."""
+        """This host, and the hosts of all children that were ever forked."""
         found = [self]
         for host in found:
             if host is not self:
@@ -128,3 +129,26 @@ class Host:
         finally:
             child.close()
             self.ended.set()
+
+
+def run_and_close(instance: WasmtimeInstance, host: Host) -> Exception | None:
+    """Run a guest on this thread, and close it however it ends; returns what `run` raised."""
+    instance.bind(host)
+    try:
+        instance.run()
+    except Exception as error:
+        return error
+    finally:
+        instance.close()
+    return None
+
+
+def run_at_once(module: WasmtimeModule, hosts: Sequence[Host]) -> None:
+    """Run a guest for each host, all at the same time, to the end."""
+    threads = [
+        threading.Thread(target=host.run, args=(module.instantiate(1 << 20),)) for host in hosts
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

@@ -5,7 +5,6 @@ Prints the numbers that the engine's docstrings quote; medians of one run on thi
 
 from __future__ import annotations
 
-import os
 import statistics
 import tempfile
 import threading
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from tests.engine.guests import call_host, forking, program
 from tests.engine.hosts import Host, load, on_guest_thread
+from tests.host_process import resident_bytes
 from wasmsand.engine.protocol import Arguments, Instance
 from wasmsand.engine.wasmtime.bindings import ffi
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
@@ -33,7 +33,7 @@ def timed(action: Callable[[], object]) -> float:
 
 
 class Answering(Host):
-    """Answers at once and records nothing."""
+    """Answers at once, and records nothing."""
 
     def syscall(self, nr: int, arguments: Arguments) -> int:
         return 0
@@ -46,7 +46,7 @@ def repeated(body: str, times: int) -> str:
 
 
 def per_turn(engine: WasmtimeEngine, host: Host, body: str, times: int) -> list[float]:
-    """Seconds per turn of a guest's loop, of some runs."""
+    """Seconds per turn of a guest's loop, for several runs."""
     module, taken = load(engine, repeated(body, times)), []
     for _ in range(7):
         instance = module.instantiate(MIB)
@@ -88,9 +88,9 @@ def measure_instances(engine: WasmtimeEngine) -> None:
         f'(data (i32.const {65536 + page * 4096}) "{"abcdefgh" * 500}")' for page in range(500)
     )
     module = load(engine, program("", pages=50, more=data))
-    before = resident()
+    before = resident_bytes()
     instances = [module.instantiate(64 * MIB) for _ in range(100)]
-    print(f"{'resident memory of an idle instance':54} {(resident() - before) / 1e5:9.2f} KB")
+    print(f"{'resident memory of an idle instance':54} {(resident_bytes() - before) / 1e5:9.2f} KB")
     for instance in instances:
         instance.close()
     opened, closed = [], []
@@ -101,10 +101,6 @@ def measure_instances(engine: WasmtimeEngine) -> None:
         closed.append(timed(instance.close))
     show("instantiate, 2 MB of data", opened)
     show("close", closed)
-
-
-def resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def measure_forks(engine: WasmtimeEngine) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 
-from wasmsand.engine.protocol import Cancellation, CompileLimits, CompileOrder
+from wasmsand.engine.compile_orders import CompileCancellation, CompileLimits, CompileOrder
 from wasmsand.kernel.limits import COMPILED_BYTES_MAX, MIB, MODULE_SHAPE_MAX
 
 NO_LIMITS = dict.fromkeys(MODULE_SHAPE_MAX, 1 << 40)
-"""Of shape: so that the limits of the worker process are what ends a compilation."""
+"""No limits on shape, so that the limits of the worker process end a compilation."""
 
 
 def order(
@@ -31,5 +31,5 @@ def order(
         pieces=pieces or (lambda: [wasm]),
         limits=CompileLimits(cpu_seconds, memory_bytes, output_bytes, shape, small, queue),
         priority=priority,
-        cancellation=Cancellation(),
+        cancellation=CompileCancellation(),
     )

@@ -1,13 +1,9 @@
-"""Which processes there are below this one, by Linux' /proc."""
+"""The descendants of this process, from Linux' /proc."""
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 from pathlib import Path
-
-PATIENCE = 30.0
 
 
 def _parents() -> dict[int, int]:
@@ -24,7 +20,7 @@ def _parents() -> dict[int, int]:
 
 
 def descendants(pid: int | None = None) -> set[int]:
-    """The living processes below one; this one, if none is given."""
+    """The living descendants of a process, by default of this one."""
     parents, found = _parents(), {pid or os.getpid()}
     while more := {child for child, parent in parents.items() if parent in found} - found:
         found |= more
@@ -32,18 +28,10 @@ def descendants(pid: int | None = None) -> set[int]:
 
 
 def compilers() -> set[int]:
-    """The living processes that compile: grandchildren, whose parents wait for them."""
+    """The living processes that compile: grandchildren, for which their parents wait."""
     parents, own = _parents(), os.getpid()
     return {pid for pid, parent in parents.items() if parents.get(parent) == own}
 
 
 def alive(pid: int) -> bool:
     return pid in _parents()
-
-
-def eventually(condition: Callable[[], object], what: str = "") -> None:
-    """Wait until it holds."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, what or "it never came to be"
-        time.sleep(0.01)

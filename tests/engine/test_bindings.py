@@ -14,7 +14,7 @@ from wasmsand.engine.wasmtime.c_declarations import GENERATED, generated_text
 
 
 def test_the_generated_types_are_up_to_date() -> None:
-    with contextlib.redirect_stdout(io.StringIO()):  # cffi says what it does
+    with contextlib.redirect_stdout(io.StringIO()):  # cffi prints what it does
         expected = generated_text()
     assert GENERATED.read_text(encoding="ascii") == expected
 
@@ -41,7 +41,7 @@ def test_errors_of_the_library_are_raised_with_their_text() -> None:
 
 
 def test_the_wasmtime_package_is_not_imported() -> None:
-    """Its own bindings take longer to import than all of ours."""
+    """Its bindings take longer to import than all of ours."""
     script = "import sys, wasmsand.engine.wasmtime.engine; print('wasmtime' in sys.modules)"
     ended = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

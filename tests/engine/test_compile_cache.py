@@ -1,4 +1,4 @@
-"""Compiled modules on disk: found, replaced when damaged, done without when impossible."""
+"""Compiled modules on disk: found, replaced if damaged, and dispensed with if impossible."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.guests import program
-from tests.engine.hosts import Host, key_of
+from tests.engine.hosts import Host, key_of, load
 from tests.engine.orders import order
 from wasmsand.engine.protocol import ModuleRejected
 from wasmsand.engine.wasmtime import compile_cache
@@ -68,8 +68,8 @@ def test_a_second_process_does_not_compile(
     run(second, never)
 
 
-def test_precompile_fills_the_cache(new_engine: Callable[[], WasmtimeEngine]) -> None:
-    new_engine().precompile(KEY, WASM)
+def test_loading_a_module_fills_the_cache(new_engine: Callable[[], WasmtimeEngine]) -> None:
+    new_engine().load(KEY, lambda: WASM)
     run(new_engine(), never)
 
 
@@ -104,7 +104,7 @@ def test_a_damaged_entry_is_compiled_again_and_replaced(
     run(new_engine(), never)
 
 
-def test_entries_of_another_setup_are_not_looked_at(
+def test_entries_of_another_setup_are_ignored(
     new_engine: Callable[[], WasmtimeEngine], tmp_path: Path
 ) -> None:
     run(new_engine(), Source())
@@ -135,7 +135,7 @@ def test_writers_at_the_same_time_leave_one_whole_entry(
     new_engine: Callable[[], WasmtimeEngine], tmp_path: Path
 ) -> None:
     engines = [new_engine() for _ in range(6)]
-    threads = [threading.Thread(target=e.precompile, args=(KEY, WASM)) for e in engines]
+    threads = [threading.Thread(target=e.load, args=(KEY, lambda: WASM)) for e in engines]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -151,7 +151,7 @@ def test_a_directory_that_cannot_be_made_costs_one_warning(
     engine = WasmtimeEngine(cache_directory=tmp_path / "file" / "modules")
     run(engine, Source())
     other = wat_to_wasm(program("nop nop nop"))
-    engine.precompile(key_of(other), other)
+    load(engine, other)
     warnings = [r for r in caplog.records if r.levelno == logging.WARNING]
     assert len(warnings) == 1
     assert "WASMSAND_CACHE" in warnings[0].getMessage()
@@ -188,7 +188,7 @@ def test_a_large_compilation_is_announced_as_a_warning(
 ) -> None:
     data = "x" * 300_000
     wasm = wat_to_wasm(program("", pages=8, more=f'(data (i32.const 0) "{data}")'))
-    new_engine().precompile(key_of(wasm), wasm)
+    load(new_engine(), wasm)
     assert [r.levelno for r in caplog.records if "compiling" in r.message] == [logging.WARNING]
 
 

@@ -1,4 +1,4 @@
-"""Modules that guests made are compiled by another process: limited, cancelled, cached."""
+"""Another process compiles the modules of guests: limited, cancellable, cached."""
 
 from __future__ import annotations
 
@@ -14,22 +14,25 @@ from pathlib import Path
 
 import pytest
 
+from tests.background import Running
 from tests.engine.bombs import BOMBS, FAT, SLOW, module, section, slow
 from tests.engine.guests import program
 from tests.engine.hosts import Host
 from tests.engine.orders import NO_LIMITS, order
-from tests.engine.processes import alive, compilers, descendants, eventually
-from wasmsand.engine.protocol import (
+from tests.engine.processes import alive, compilers, descendants
+from tests.waiting import wait_until
+from wasmsand.engine.compile_orders import (
     CompileCancelled,
     CompileOrder,
     CompileTooCostly,
     CompileUnavailable,
-    ModuleRejected,
 )
+from wasmsand.engine.protocol import ModuleRejected
 from wasmsand.engine.wasmtime import apart, compile_pool
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.compile_pool import CompilePool
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
+from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.kernel.limits import MIB
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -39,13 +42,13 @@ PATIENCE = 60.0
 
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[CompilePool]:
-    """A pool of one worker, that of the test's engines; it leaves no process behind."""
+    """The pool of the test's engines, with one worker; it leaves no process behind."""
     pool = CompilePool(1)
     monkeypatch.setattr(apart, "shared_pool", lambda: pool)
     before = descendants()
     yield pool
     pool.end_idle_now()
-    eventually(lambda: descendants() <= before, "a worker was left behind")
+    wait_until(lambda: descendants() <= before, "a worker was left behind")
 
 
 @pytest.fixture
@@ -57,33 +60,35 @@ def variant(number: int) -> bytes:
     return WASM + section(0, b"\1" + bytes([number]))
 
 
-class Compiling:
+class Compiling(Running[WasmtimeModule]):
     """A compilation on a thread of its own."""
 
     def __init__(self, engine: WasmtimeEngine, wanted: CompileOrder) -> None:
         self.order = wanted
-        self.results: list[object] = []
-        self._thread = threading.Thread(target=self._run, args=(engine,))
-        self._thread.start()
+        super().__init__(lambda: engine.compile_apart(wanted))
 
-    def _run(self, engine: WasmtimeEngine) -> None:
-        try:
-            self.results.append(engine.compile_apart(self.order))
-        except BaseException as error:
-            self.results.append(error)
-
-    def result(self) -> object:
-        self._thread.join(PATIENCE)
-        return self.results[0]
+    def cancel(self) -> object:
+        """Cancel the compilation; returns its result, or what it raised."""
+        self.order.cancellation.cancel()
+        return self.wait()
 
 
 def start_slow(engine: WasmtimeEngine, number: int = 0, **more: object) -> tuple[Compiling, int]:
-    """A compilation that takes long, and the process that does it."""
+    """A compilation that takes long, and the process that compiles."""
     before = compilers()
     compiling = Compiling(engine, order(slow(number), shape=NO_LIMITS, **more))  # type: ignore[arg-type]
-    eventually(lambda: compilers() - before or compiling.results)
+    wait_until(lambda: compilers() - before or compiling.results)
     (compiler,) = compilers() - before
     return compiling, compiler
+
+
+def start_waiting(
+    engine: WasmtimeEngine, pool: CompilePool, *orders: CompileOrder
+) -> list[Compiling]:
+    """Compilations that wait for a worker."""
+    waiting = [Compiling(engine, wanted) for wanted in orders]
+    wait_until(lambda: pool.waiting() == len(waiting))
+    return waiting
 
 
 def test_a_module_compiled_apart_runs_and_is_cached(engine: WasmtimeEngine, tmp_path: Path) -> None:
@@ -117,7 +122,7 @@ def test_a_worker_is_used_again_after_a_success_and_ends_when_idle(
     assert descendants() - before <= {worker}
     with pytest.raises(ModuleRejected):
         engine.compile_apart(order(b"\0asm broken"))
-    eventually(lambda: not alive(worker), "an idle worker does not end")
+    wait_until(lambda: not alive(worker), "an idle worker does not end")
 
 
 def test_a_worker_that_failed_is_not_used_again(engine: WasmtimeEngine, pool: CompilePool) -> None:
@@ -195,8 +200,7 @@ def test_remembered_rejections_are_bounded(
 def test_a_compilation_is_ended_at_once(engine: WasmtimeEngine, pool: CompilePool) -> None:
     compiling, compiler = start_slow(engine)
     started = time.monotonic()
-    compiling.order.cancellation.cancel()
-    assert isinstance(compiling.result(), CompileCancelled)
+    assert isinstance(compiling.cancel(), CompileCancelled)
     assert time.monotonic() - started < 10
     assert not alive(compiler)
     assert not compilers()
@@ -204,22 +208,20 @@ def test_a_compilation_is_ended_at_once(engine: WasmtimeEngine, pool: CompilePoo
     engine.compile_apart(order(WASM))
 
 
-def test_one_that_waits_or_is_already_cancelled_never_begins(engine: WasmtimeEngine) -> None:
+def test_a_cancelled_compilation_never_begins(engine: WasmtimeEngine) -> None:
     running, _ = start_slow(engine)
     waiting = Compiling(engine, order(slow(1), shape=NO_LIMITS))
     cancelled = order(WASM)
     cancelled.cancellation.cancel()
     with pytest.raises(CompileCancelled):
         engine.compile_apart(cancelled)
-    waiting.order.cancellation.cancel()
-    assert isinstance(waiting.result(), CompileCancelled)
+    assert isinstance(waiting.cancel(), CompileCancelled)
     assert not waiting.order.begun
     assert not cancelled.begun
-    running.order.cancellation.cancel()
-    running.result()
+    running.cancel()
 
 
-def test_who_has_used_least_goes_first(engine: WasmtimeEngine, pool: CompilePool) -> None:
+def test_the_sandbox_that_used_least_goes_first(engine: WasmtimeEngine, pool: CompilePool) -> None:
     running, _ = start_slow(engine)
     begun: list[float] = []
 
@@ -234,7 +236,7 @@ def test_who_has_used_least_goes_first(engine: WasmtimeEngine, pool: CompilePool
     for number, priority in enumerate((9.0, 5.0, 7.0, 0.0)):
         threads.append(threading.Thread(target=compile, args=(priority, number)))
         threads[-1].start()
-        eventually(lambda: pool.waiting() == len(threads))
+        wait_until(lambda: pool.waiting() == len(threads))
     running.order.cancellation.cancel()
     for thread in threads:
         thread.join(PATIENCE)
@@ -247,27 +249,25 @@ def test_a_small_module_does_not_wait_for_a_large_one(engine: WasmtimeEngine) ->
         Host(engine).run(engine.compile_apart(order(WASM, small=True)).instantiate(1 << 20)) is None
     )
     assert not running.results
-    running.order.cancellation.cancel()
-    running.result()
+    running.cancel()
 
 
-def test_no_more_wait_than_the_queue_holds(engine: WasmtimeEngine, pool: CompilePool) -> None:
-    running, _ = start_slow(engine)
-    waiting = Compiling(engine, order(variant(1), queue=1))
-    eventually(lambda: pool.waiting() == 1)
-    with pytest.raises(CompileUnavailable, match="1 programs wait"):
-        engine.compile_apart(order(variant(2), queue=1))
-    for each in (running, waiting):
-        each.order.cancellation.cancel()
-        each.result()
-
-
-def test_who_waits_for_a_module_that_another_compiles_gets_that(
+def test_a_full_queue_refuses_further_compilations(
     engine: WasmtimeEngine, pool: CompilePool
 ) -> None:
     running, _ = start_slow(engine)
-    both = [Compiling(engine, order(WASM)) for _ in range(2)]
-    eventually(lambda: pool.waiting() == 2)
+    (waiting,) = start_waiting(engine, pool, order(variant(1), queue=1))
+    with pytest.raises(CompileUnavailable, match="1 programs wait"):
+        engine.compile_apart(order(variant(2), queue=1))
+    for each in (running, waiting):
+        each.cancel()
+
+
+def test_a_module_that_is_being_compiled_serves_all_who_wait_for_it(
+    engine: WasmtimeEngine, pool: CompilePool
+) -> None:
+    running, _ = start_slow(engine)
+    both = start_waiting(engine, pool, order(WASM), order(WASM))
     running.order.cancellation.cancel()
     first, second = (each.result() for each in both)
     assert first is second
@@ -311,8 +311,7 @@ def test_the_process_that_compiles_is_confined(engine: WasmtimeEngine) -> None:
             (line,) = [line for line in limits.splitlines() if line.startswith(name)]
             assert line[26:].split()[0] == str(value), line
         assert os.getpriority(os.PRIO_PROCESS, compiler) >= 5
-        compiling.order.cancellation.cancel()
-        compiling.result()
+        compiling.cancel()
     finally:
         del os.environ["SECRET_OF_THE_HOST"]
         os.close(read_end)
@@ -338,11 +337,11 @@ def in_another_host(code: str, tmp_path: Path) -> subprocess.Popen[str]:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_the_workers_end_with_their_host(tmp_path: Path, number: int) -> None:
     with in_another_host("engine.compile_apart(order(slow(0), shape=NO_LIMITS))", tmp_path) as host:
-        eventually(lambda: len(descendants(host.pid)) >= 2)
+        wait_until(lambda: len(descendants(host.pid)) >= 2)
         workers = descendants(host.pid)
         host.send_signal(number)
         host.wait(PATIENCE)
-        eventually(lambda: not any(map(alive, workers)), "a worker outlived its host")
+        wait_until(lambda: not any(map(alive, workers)), "a worker outlived its host")
 
 
 def test_a_forked_host_has_workers_of_its_own(tmp_path: Path) -> None:
@@ -361,7 +360,7 @@ def test_a_forked_host_has_workers_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("interpreter", ["/bin/true", "/bin/cat", "/no/such/python", "/bin/sh"])
-def test_an_interpreter_that_is_none_is_told(
+def test_an_unusable_interpreter_is_reported(
     engine: WasmtimeEngine, monkeypatch: pytest.MonkeyPatch, interpreter: str
 ) -> None:
     monkeypatch.setenv("WASMSAND_PYTHON", interpreter)

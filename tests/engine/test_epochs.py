@@ -115,7 +115,7 @@ def signalling(engine: WasmtimeEngine, *, swallow: bool = False) -> Host:
 
 
 def test_a_guest_that_goes_on_after_a_long_wait_soon_ticks(engine: WasmtimeEngine) -> None:
-    """While it waits ticks are far apart: after 30 of them there is one in 80 ms."""
+    """While a guest waits, ticks become rare: after 30 of them, one every 80 ms."""
 
     def wait(*_: int) -> int:
         time.sleep(0.5)
@@ -124,7 +124,7 @@ def test_a_guest_that_goes_on_after_a_long_wait_soon_ticks(engine: WasmtimeEngin
         return 0
 
     def tick() -> None:
-        # The first is for the ticks that it missed.
+        # The first tick stands for the ones that it missed.
         ticked.append(time.monotonic())
         if len(ticked) == 2:
             raise Killed
@@ -196,7 +196,7 @@ def test_recursion_in_a_signal_handler_is_a_stack_overflow(engine: WasmtimeEngin
     assert raised.kind is TrapKind.STACK
 
 
-def test_calling_what_is_not_there_is_a_bug_of_the_host(engine: WasmtimeEngine) -> None:
+def test_calling_a_missing_function_is_a_bug_of_the_host(engine: WasmtimeEngine) -> None:
     def tick() -> None:
         assert host.instance is not None
         host.instance.call("memory")

@@ -8,10 +8,10 @@ import pytest
 
 from tests.engine.guests import BUFFER, FORK, FRAMES, SYSCALL, call_host, forking
 from tests.engine.hosts import Host
+from wasmsand.engine.asyncify import ASYNCIFY_FUNCTIONS
 from wasmsand.engine.protocol import GuestTrap, GuestUnwind, Instance, TrapKind
 from wasmsand.engine.wasmtime import touched_pages
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
-from wasmsand.engine.wasmtime.fork import ASYNCIFY_FUNCTIONS
 
 PAGE = 65536
 
@@ -83,11 +83,11 @@ def test_memory_is_copied_and_then_separate(engine: WasmtimeEngine) -> None:
         def fork_child(self, child: Instance) -> int:
             assert self.instance is not None
             assert child.memory_size() == 40 * PAGE
-            assert bytes(child.memory()[low : low + 3]) == b"low"
-            assert bytes(child.memory()[high : high + 4]) == b"high"
-            child.memory()[low : low + 4] = b"\1\0\0\0"
+            assert child.read(low, 3) == b"low"
+            assert child.read(high, 4) == b"high"
+            child.write(low, b"\1\0\0\0")
             pid = super().fork_child(child)
-            self.instance.memory()[low : low + 4] = b"\2\0\0\0"
+            self.instance.write(low, b"\2\0\0\0")
             return pid
 
     before = f"""(drop (memory.grow (i32.const 38)))
@@ -112,7 +112,8 @@ def test_a_child_equals_its_parent_in_every_used_byte(
     class Comparing(Host):
         def fork_child(self, child: Instance) -> int:
             assert self.instance is not None
-            mine, copy = self.instance.memory(), child.memory()
+            size = self.instance.memory_size()
+            mine, copy = self.instance.read(0, size), child.read(0, child.memory_size())
             current = int.from_bytes(mine[BUFFER : BUFFER + 4], "little")
             low, end = 65536 - 128, FRAMES + 4096
             same.append(mine[low:current] == copy[low:current] and mine[end:] == copy[end:])
@@ -133,7 +134,7 @@ def test_a_child_equals_its_parent_in_every_used_byte(
 
 
 def test_the_stack_pointer_is_copied(engine: WasmtimeEngine) -> None:
-    """The guest moves its stack pointer before the fork and tells it afterwards."""
+    """The guest moves its stack pointer before the fork and reports it afterwards."""
     wat = forking(before="(global.set $sp (i32.const 60000))").replace(
         call_host("(i32.const 2)"), call_host("(i32.const 2)", "(global.get $sp)")
     )
@@ -147,9 +148,8 @@ def test_unused_stack_and_unused_buffer_are_not_copied(engine: WasmtimeEngine) -
 
     class Looking(Host):
         def fork_child(self, child: Instance) -> int:
-            memory = child.memory()
             for at in (30_000, 60_000, FRAMES + 4000, FRAMES + 4096 + 8):
-                copied.append(bytes(memory[at : at + 4]))
+                copied.append(child.read(at, 4))
             return super().fork_child(child)
 
     marks = "".join(
@@ -226,7 +226,7 @@ def test_a_guest_that_calls_fork_again_while_unwinding_traps(host: Host) -> None
 
 
 def test_a_guest_that_ends_without_rewinding_traps(host: Host) -> None:
-    """`_start` forks the first time only; the second time it just returns."""
+    """`_start` forks only the first time; the second time it just returns."""
     start = f"""(if (i32.eqz (global.get $count))
       (then (global.set $count (i32.const 1)) {FORK_ONCE}))"""
     assert_trapped(host, hostile("", start))

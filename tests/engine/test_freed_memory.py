@@ -1,4 +1,4 @@
-"""What the C library's allocator keeps of freed memory."""
+"""How much freed memory the C library's allocator keeps."""
 
 from __future__ import annotations
 

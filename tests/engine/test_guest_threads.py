@@ -15,9 +15,9 @@ from wasmsand.engine.wasmtime.instance import WasmtimeInstance
 
 PAGE = 65536
 DATA = 70_000
-"""Where the guests' one data segment lies."""
+"""The address of the guests' only data segment."""
 SEEN = 70_100
-"""Where they leave what they saw."""
+"""The address where guests store what they saw."""
 STACK = 60_000
 
 
@@ -32,14 +32,14 @@ def threaded(body: str, *, more: str = "") -> str:
 
 
 def word(instance: WasmtimeInstance, address: int) -> int:
-    return int.from_bytes(instance.memory()[address : address + 4], "little")
+    return int.from_bytes(instance.memory_view()[address : address + 4], "little")
 
 
 def run_thread(engine: WasmtimeEngine, first: WasmtimeInstance, argument: int = 0) -> Host:
-    """Run one thread to its end; its host."""
+    """Run one thread to its end; returns its host."""
     thread = first.new_thread(STACK, argument)
     host = Host(engine)
-    host.run(thread)  # type: ignore[arg-type]
+    host.run(thread)
     return host
 
 
@@ -48,7 +48,7 @@ def test_a_thread_reads_and_writes_the_memory_of_the_first_instance(engine: Wasm
         f"(i32.store (i32.const {SEEN}) (i32.add (local.get $argument) (i32.load (i32.const 99))))"
     )
     first = load(engine, threaded(body)).instantiate(MEMORY_LIMIT)
-    first.memory()[99] = 5
+    first.memory_view()[99] = 5
     run_thread(engine, first, 37)
     assert word(first, SEEN) == 42
     first.close()
@@ -56,9 +56,9 @@ def test_a_thread_reads_and_writes_the_memory_of_the_first_instance(engine: Wasm
 
 def test_making_a_thread_does_not_write_the_data_segments_again(engine: WasmtimeEngine) -> None:
     first = load(engine, threaded("")).instantiate(MEMORY_LIMIT)
-    first.memory()[DATA : DATA + 7] = b"changed"
+    first.memory_view()[DATA : DATA + 7] = b"changed"
     run_thread(engine, first)
-    assert bytes(first.memory()[DATA : DATA + 12]) == b"changed data"
+    assert bytes(first.memory_view()[DATA : DATA + 12]) == b"changed data"
     first.close()
 
 
@@ -106,7 +106,7 @@ def test_a_thread_sees_after_catching_up_how_others_grew_the_memory(
         return 0
 
     host = Host(engine, on_syscall=others_grow)
-    assert host.run(thread) is None  # type: ignore[arg-type]
+    assert host.run(thread) is None
     assert word(first, SEEN) == 8
     assert word(first, 5 * PAGE) == 0x09090909
     first.close()
@@ -133,7 +133,7 @@ def test_a_computing_thread_ticks(engine: WasmtimeEngine) -> None:
 
     first = load(engine, threaded("(loop $again (br $again))")).instantiate(MEMORY_LIMIT)
     host = Host(engine, on_tick=stop)
-    assert isinstance(host.run(first.new_thread(STACK, 0)), Enough)  # type: ignore[arg-type]
+    assert isinstance(host.run(first.new_thread(STACK, 0)), Enough)
     first.close()
 
 
@@ -149,10 +149,10 @@ def test_the_memory_stays_until_the_last_thread_is_closed(engine: WasmtimeEngine
         if nr == 1:
             first.close()
         else:
-            seen.append(word(thread, SEEN))  # type: ignore[arg-type]
+            seen.append(word(thread, SEEN))
         return 0
 
-    assert Host(engine, on_syscall=answer).run(thread) is None  # type: ignore[arg-type]
+    assert Host(engine, on_syscall=answer).run(thread) is None
     assert seen == [11]
     with pytest.raises(RuntimeError):
         first.memory_size()
@@ -229,7 +229,7 @@ def test_an_ended_thread_leaves_its_instance_to_the_next(engine: WasmtimeEngine)
 
     for argument in range(5):
         thread = first.new_thread(STACK, argument)
-        assert isinstance(Host(engine, on_syscall=leave).run(thread), Left)  # type: ignore[arg-type]
+        assert isinstance(Host(engine, on_syscall=leave).run(thread), Left)
         assert word(first, SEEN) == STACK + argument
         assert len(shared_memory._memories) == before + 1
     first.close()

@@ -1,15 +1,15 @@
-"""What instances hold beside their memory: it is bounded, and can be asked for."""
+"""What instances hold besides their memory: it is bounded, and the engine reports it."""
 
 from __future__ import annotations
 
 import threading
-import time
 from _thread import get_ident
 
 import pytest
 
 from tests.engine.guests import call_host, program
-from tests.engine.hosts import PATIENCE, Host, load
+from tests.engine.hosts import Host, load
+from tests.waiting import wait_until
 from wasmsand.engine.protocol import GuestTrap, ModuleRejected
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.holdings import TableRoom, table_rooms
@@ -22,7 +22,7 @@ EXCEPTION = "(tag $oops (param i64))"
 
 
 def keep(times: int) -> str:
-    """Throws, and keeps what it threw."""
+    """Throw an exception and keep it."""
     return f"""(local $i i32) (loop $again
       (table.set $kept (local.get $i) (block $caught (result exnref)
         (try_table (catch_all_ref $caught) (throw $oops (i64.const 1))) (unreachable)))
@@ -31,7 +31,7 @@ def keep(times: int) -> str:
 
 
 def held_at_the_end(engine: WasmtimeEngine, wat: str) -> list[int]:
-    """What is held when the guest makes a host call."""
+    """What an instance holds when the guest makes a host call."""
 
     def answer(*_: int) -> int:
         assert host.instance is not None
@@ -136,8 +136,8 @@ def test_a_limit_can_be_renewed_while_the_guest_is_in_a_host_call(engine: Wasmti
 
 
 def deep(engine: WasmtimeEngine, levels: int) -> tuple[list[int], ThreadStack]:
-    """What of a guest's stack takes room when it calls the host: before, at the bottom of a
-    recursion, and after it; and that stack, which is no longer in use."""
+    """The memory of a guest's stack at three host calls: before, at the bottom of, and after a
+    recursion; and that stack, which is no longer in use."""
 
     def answer(*_: int) -> int:
         assert host.instance is not None
@@ -162,9 +162,7 @@ def test_a_deep_stack_is_counted_and_given_back(engine: WasmtimeEngine) -> None:
     used, stack = deep(engine, 300_000)
     assert used[0] == 0
     assert 300_000 * 16 <= used[1] <= used[2] <= 33 * MIB
-    deadline = time.monotonic() + PATIENCE
-    while stack.is_deep() and time.monotonic() < deadline:
-        time.sleep(0.001)  # its thread may still be on its way back to the pool
+    wait_until(lambda: not stack.is_deep())  # its thread may be on its way back to the pool
     assert stack.deep_bytes(64 * MIB) == 0
 
 
@@ -193,7 +191,7 @@ def test_frames_that_are_not_written_are_counted_too(engine: WasmtimeEngine) -> 
 def test_only_what_was_touched_of_the_c_stack_is_counted(engine: WasmtimeEngine) -> None:
     instance = load(engine, program("", pages=200)).instantiate(LIMIT)
     assert instance.stacks_in_use(8 * MIB) == (0, 0)
-    memory = instance.memory()
+    memory = instance.memory_view()
     for page in range(100):
         memory[page * 65536] = 1
     assert instance.stacks_in_use(8 * MIB)[0] == 100 * 4096

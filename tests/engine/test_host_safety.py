@@ -1,4 +1,4 @@
-"""What a guest does must not hurt the host: bombs of every kind, and the host's own exit."""
+"""A guest cannot harm the host: bombs of every kind, and the host's own exit."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 from tests.engine.guests import call_host, program
 from tests.engine.hosts import Host
+from tests.host_process import resident_bytes
 from wasmsand.engine.protocol import GuestTrap, GuestUnwind, TrapKind
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 
@@ -59,13 +60,13 @@ def test_host_calls_work_at_the_deepest_point_of_a_recursion(engine: WasmtimeEng
 
 
 class _Counting(list[tuple[int, ...]]):
-    """A record of calls that keeps none, for guests that make very many."""
+    """A list of calls that only counts them, for guests that make very many."""
 
     def append(self, call: tuple[int, ...]) -> None:
         pass
 
 
-def test_exceptions_without_end_are_collected_or_refused(engine: WasmtimeEngine) -> None:
+def test_endless_exceptions_are_collected_or_refused(engine: WasmtimeEngine) -> None:
     start = """(local $i i32) (loop $again
       (block $caught (try_table (catch_all $caught) (throw $oops (i64.const 1))))
       (local.set $i (i32.add (local.get $i) (i32.const 1)))
@@ -85,10 +86,10 @@ def test_exceptions_that_are_kept_cannot_outgrow_the_memory_limit(
       (local.set $i (i32.add (local.get $i) (i32.const 1)))
       (br_if $again (i32.lt_u (local.get $i) (i32.const 131072))))"""
     more = "(tag $oops (param i64)) (table $kept 131072 exnref)"
-    before = _resident_bytes()
+    before = resident_bytes()
     raised = host.run_wat(program(start, more=more), memory_limit=4 << 20)
     assert isinstance(raised, GuestTrap), raised
-    assert _resident_bytes() - before < 64 << 20
+    assert resident_bytes() - before < 64 << 20
     assert_healthy(engine)
 
 
@@ -119,13 +120,8 @@ def test_ten_guests_computing_at_once_can_all_be_stopped(engine: WasmtimeEngine)
     assert all(isinstance(host.raised, Killed) for host in hosts)
 
 
-def _resident_bytes() -> int:
-    status = Path("/proc/self/status").read_text()
-    return next(int(line.split()[1]) for line in status.splitlines() if "VmRSS" in line) * 1024
-
-
 def run_script(script: str, cache: Path) -> subprocess.CompletedProcess[str]:
-    """A host process of its own."""
+    """Run a script in a host process of its own."""
     prelude = f"""
         import os, sys, threading, time
         sys.path[:0] = [{str(REPOSITORY / "src")!r}, {str(REPOSITORY)!r}]
@@ -145,13 +141,20 @@ def run_script(script: str, cache: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def check_exit_after(script: str, cache: Path) -> None:
+    """A host that has run the script, which starts a guest, can exit."""
+    leaving = 'time.sleep(0.1)\nprint("exiting", flush=True)\n'
+    ended = run_script(textwrap.dedent(script) + leaving, cache)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "exiting\n", "")
+
+
 @pytest.mark.parametrize(
     "start",
     ["(loop $spin (br $spin))", f"(loop $spin (drop {call_host('(i32.const 1)')}) (br $spin))"],
     ids=["computing", "calling"],
 )
 def test_the_host_can_exit_while_a_guest_runs(tmp_path: Path, start: str) -> None:
-    ended = run_script(
+    check_exit_after(
         f"""
         from tests.engine.test_host_safety import _Counting
         host.calls = _Counting()
@@ -163,28 +166,22 @@ def test_the_host_can_exit_while_a_guest_runs(tmp_path: Path, start: str) -> Non
             except Exception:
                 pass
         engine.start_thread(run)
-        time.sleep(0.1)
-        print("exiting", flush=True)
         """,
         tmp_path,
     )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "exiting\n", "")
 
 
 def test_the_host_can_exit_while_a_guest_waits(tmp_path: Path) -> None:
-    ended = run_script(
+    check_exit_after(
         """
         host.on_syscall = lambda *a: time.sleep(3600)
         module = load(engine, program(f"(drop {call_host('(i32.const 1)')})"))
         instance = module.instantiate(1 << 20)
         instance.bind(host)
         engine.start_thread(instance.run)
-        time.sleep(0.1)
-        print("exiting", flush=True)
         """,
         tmp_path,
     )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "exiting\n", "")
 
 
 def test_fork_without_address_space_fails_inside_the_guest(tmp_path: Path) -> None:

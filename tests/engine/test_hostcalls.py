@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from tests.engine.guests import call_host, program
-from tests.engine.hosts import Host, load, on_guest_thread
+from tests.engine.hosts import Host, load, on_guest_thread, run_at_once
 from wasmsand.engine.protocol import GuestUnwind
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 
@@ -69,13 +67,7 @@ def test_two_guests_on_two_threads_keep_their_calls_apart(engine: WasmtimeEngine
       (br_if $again (i32.lt_u (local.get $i) (i32.const 500))))"""
     module = load(engine, program(loop))
     hosts = [Host(engine) for _ in range(4)]
-    threads = [
-        threading.Thread(target=host.run, args=(module.instantiate(1 << 20),)) for host in hosts
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_at_once(module, hosts)
     for host in hosts:
         assert [call[1] for call in host.calls] == list(range(500))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import threading
 import weakref
 from pathlib import Path
@@ -11,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.engine.guests import call_host, forking, program
-from tests.engine.hosts import Host, key_of, load, on_guest_thread
+from tests.engine.hosts import Host, load, on_guest_thread, run_and_close
+from tests.host_process import mappings, open_descriptors, resident_bytes
 from wasmsand.engine.protocol import Arguments, GuestTrap, GuestUnwind, Instance, ModuleRejected
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 
@@ -20,31 +20,19 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="r
 MIB = 1 << 20
 
 
-def resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def mappings() -> int:
-    return Path("/proc/self/maps").read_text().count("\n")
-
-
-def open_files() -> int:
-    return len(os.listdir("/proc/self/fd"))
-
-
 class Growth:
     """How much resident memory, mappings, files and threads grew."""
 
     def __init__(self) -> None:
         gc.collect()
-        self._before = resident(), mappings(), open_files(), threading.active_count()
+        self._before = resident_bytes(), mappings(), open_descriptors(), threading.active_count()
 
     def assert_none(self, *, bytes_allowed: int) -> None:
         gc.collect()
         memory, maps, files, threads = self._before
-        assert resident() - memory < bytes_allowed
+        assert resident_bytes() - memory < bytes_allowed
         assert mappings() - maps < 20
-        assert open_files() <= files
+        assert open_descriptors() <= files
         assert threading.active_count() - threads <= 2
 
 
@@ -55,7 +43,7 @@ def test_ten_thousand_instances_leave_nothing(engine: WasmtimeEngine) -> None:
     def cycle(times: int) -> None:
         for _ in range(times):
             instance = module.instantiate(8 * MIB)
-            instance.memory()[100_000] = 1
+            instance.memory_view()[100_000] = 1
             instance.close()
 
     cycle(500)
@@ -88,14 +76,7 @@ def test_guests_that_end_in_every_way_leave_nothing(engine: WasmtimeEngine) -> N
     def cycle(times: int) -> None:
         for _ in range(times):
             for module in modules:
-                instance = module.instantiate(8 * MIB)
-                instance.bind(Calls(engine))
-                try:
-                    instance.run()
-                except Exception:
-                    pass
-                finally:
-                    instance.close()
+                run_and_close(module.instantiate(8 * MIB), Calls(engine))
 
     assert on_guest_thread(engine, lambda: cycle(200)) is None
     growth = Growth()
@@ -141,7 +122,7 @@ def test_modules_that_are_rejected_leave_nothing(engine: WasmtimeEngine) -> None
         for number in range(times):
             content = b"\0asm\1\0\0\0\xff" + number.to_bytes(4, "little")
             with pytest.raises(ModuleRejected):
-                engine.precompile(key_of(content), content)
+                load(engine, content)
 
     cycle(100)
     growth = Growth()

@@ -15,7 +15,7 @@ PAGE = 65536
 def test_both_sides_see_each_others_writes(engine: WasmtimeEngine) -> None:
     def answer(nr: int, address: int, *rest: int) -> int:
         assert host.instance is not None
-        memory = host.instance.memory()
+        memory = host.instance.memory_view()
         seen.append(bytes(memory[address : address + 4]))
         memory[address : address + 4] = b"\x2a\0\0\0"
         return 0
@@ -32,7 +32,7 @@ def test_both_sides_see_each_others_writes(engine: WasmtimeEngine) -> None:
 def test_an_older_view_stays_valid_when_the_memory_grows(engine: WasmtimeEngine) -> None:
     def answer(nr: int, *rest: int) -> int:
         assert host.instance is not None
-        views.append(host.instance.memory())
+        views.append(host.instance.memory_view())
         if nr == 2:
             views[0][100] = 7
         return 0
@@ -54,14 +54,14 @@ def test_an_older_view_stays_valid_when_the_memory_grows(engine: WasmtimeEngine)
 
 def test_views_are_released_by_close(engine: WasmtimeEngine) -> None:
     instance = load(engine, program("")).instantiate(1 << 20)
-    view = instance.memory()
+    view = instance.memory_view()
     assert len(view) == instance.memory_size() == 2 * PAGE
     instance.close()
     instance.close()
     with pytest.raises(ValueError, match="released"):
         view[0]
     with pytest.raises(RuntimeError, match="closed"):
-        instance.memory()
+        instance.memory_view()
 
 
 def test_growing_past_the_limit_fails_inside_the_guest(host: Host) -> None:

@@ -1,4 +1,4 @@
-"""Memory that was captured, laid under new instances of the same code."""
+"""Captured memory images, with which new instances of the same code start."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from pathlib import Path
 import pytest
 
 from tests.engine.guests import COUNTER, call_host, forking, program
-from tests.engine.hosts import MEMORY_LIMIT, Host, load, on_guest_thread
+from tests.engine.hosts import MEMORY_LIMIT, Host, load, on_guest_thread, run_and_close
 from tests.engine.test_leaks import Growth
 from wasmsand.engine.protocol import Arguments, GuestTrap, Instance, ModuleRejected
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.instance import WasmtimeInstance
-from wasmsand.engine.wasmtime.memory_image import FILE_NAME, MemoryImage
+from wasmsand.engine.wasmtime.memory_image import FILE_NAME, MappedImage
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="files without a name")
 
 PAGE = 65536
 MIB = 1 << 20
 STACK = 65536
-"""The stack pointer that guests begin with."""
+"""The initial stack pointer of guests."""
 DATA = 70_000
 FAR = 20 * PAGE
-"""On a page that a guest does not write."""
+"""An address on a page that a guest does not write."""
 DATA_SEGMENT = f'(data (i32.const {DATA}) "module")'
 
 
 def text(instance: WasmtimeInstance, address: int, size: int) -> bytes:
-    return bytes(instance.memory()[address : address + size])
+    return bytes(instance.memory_view()[address : address + size])
 
 
 def fresh(engine: WasmtimeEngine, wat: str) -> WasmtimeInstance:
@@ -39,18 +39,18 @@ def fresh(engine: WasmtimeEngine, wat: str) -> WasmtimeInstance:
 
 def captured(
     engine: WasmtimeEngine, wat: str, written: dict[int, bytes], *, stack: bool = False
-) -> MemoryImage:
-    """An image of a fresh instance of this program with something written to its memory."""
+) -> MappedImage:
+    """An image of a fresh instance of this program, with something written to its memory."""
     instance = fresh(engine, wat)
     for address, content in written.items():
-        instance.memory()[address : address + len(content)] = content
+        instance.memory_view()[address : address + len(content)] = content
     image = instance.capture(stack=stack)
     instance.close()
     return image
 
 
 OF_AN_IMAGE = re.compile(rf"/#\d+ \(deleted\)|{FILE_NAME}")
-"""The names of files without a name, on disk and in memory."""
+"""How /proc shows unnamed files on disk and in memory."""
 
 
 def image_mappings() -> int:
@@ -58,12 +58,12 @@ def image_mappings() -> int:
 
 
 def image_files() -> set[int]:
-    """Descriptors of images that are open."""
+    """The open descriptors of images."""
     found = set()
     for name in os.listdir("/proc/self/fd"):
         try:
             target = os.readlink(f"/proc/self/fd/{name}")
-        except FileNotFoundError:  # of this very listing
+        except FileNotFoundError:  # the descriptor of this listing itself
             continue
         if OF_AN_IMAGE.search(target):
             found.add(int(name))
@@ -74,7 +74,7 @@ def image_files() -> set[int]:
 def engine(
     request: pytest.FixtureRequest, engine: WasmtimeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> WasmtimeEngine:
-    """The engine, with images in either kind of file."""
+    """The engine, with images in each kind of file."""
     if request.param == "in memory":
         monkeypatch.delattr(os, "O_TMPFILE")
     return engine
@@ -107,9 +107,9 @@ def test_writes_are_seen_by_nobody_else(engine: WasmtimeEngine) -> None:
     image = captured(engine, wat, {DATA: b"image"})
     module = load(engine, wat)
     one, other = module.instantiate(MIB, image), module.instantiate(MIB, image)
-    one.memory()[DATA : DATA + 5] = b"mine!"
+    one.memory_view()[DATA : DATA + 5] = b"mine!"
     assert text(other, DATA, 5) == b"image"
-    assert text(other.sibling(), DATA, 5) == b"image"
+    assert text(other.sibling(MIB), DATA, 5) == b"image"
     assert text(module.instantiate(MIB, image), DATA, 5) == b"image"
     one.close()
     other.close()
@@ -134,7 +134,7 @@ def test_an_image_of_more_memory_makes_the_instance_grow(engine: WasmtimeEngine)
     instance.close()
 
 
-def test_where_an_image_of_less_memory_ends_there_are_zeros(engine: WasmtimeEngine) -> None:
+def test_memory_beyond_a_smaller_image_is_zero(engine: WasmtimeEngine) -> None:
     image = captured(engine, program("", pages=2), {DATA: b"image"})
     data = f'(data (i32.const {5 * PAGE - 6}) "module")'
     instance = load(engine, program("", pages=5, more=data)).instantiate(MIB, image)
@@ -174,7 +174,7 @@ def test_an_image_larger_than_the_limit_is_refused(engine: WasmtimeEngine) -> No
 def test_without_the_stack_an_instance_begins_with_an_empty_one(engine: WasmtimeEngine) -> None:
     wat = program("")
     instance = fresh(engine, wat)
-    instance.memory()[STACK - 8 : STACK + 8] = b"stack..." + b"heap...."
+    instance.memory_view()[STACK - 8 : STACK + 8] = b"stack..." + b"heap...."
     instance.set_stack_pointer(STACK - 8)
     without, whole = instance.capture(stack=False), instance.capture(stack=True)
     instance.close()
@@ -213,7 +213,7 @@ def test_variables_are_part_of_an_image(engine: WasmtimeEngine) -> None:
     again.close()
 
 
-def test_an_image_with_variables_that_the_module_has_not_is_refused(engine: WasmtimeEngine) -> None:
+def test_an_image_with_variables_that_the_module_lacks_is_refused(engine: WasmtimeEngine) -> None:
     image = captured(engine, program("", more=VARIABLE), {})
     with pytest.raises(ModuleRejected, match="another program"):
         load(engine, program("")).instantiate(MIB, image)
@@ -224,8 +224,7 @@ def test_a_fork_copies_what_was_written_and_shares_the_image(engine: WasmtimeEng
         seen: bytes = b""
 
         def fork_child(self, child: Instance) -> int:
-            self.seen = bytes(child.memory()[FAR : FAR + 5])
-            self.seen += bytes(child.memory()[COUNTER : COUNTER + 1])
+            self.seen = child.read(FAR, 5) + child.read(COUNTER, 1)
             return super().fork_child(child)
 
     wat = forking(forks=2, pages=30, more=f'(data (i32.const {FAR}) "module")')
@@ -245,13 +244,13 @@ def test_threads_run_in_the_memory_of_the_image_with_its_variables(engine: Wasmt
         "", more=f'{VARIABLE} (func (export "__thread_start") (param i32) {body}) {DATA_SEGMENT}'
     )
     origin = fresh(engine, wat)
-    origin.memory()[DATA : DATA + 4] = (40).to_bytes(4, "little")
+    origin.memory_view()[DATA : DATA + 4] = (40).to_bytes(4, "little")
     origin.set_variable("depth", 2)
     image = origin.capture(stack=False)
     origin.close()
     first = load(engine, wat).instantiate(MEMORY_LIMIT, image)
     thread = first.new_thread(60_000, 0)
-    assert Host(engine).run(thread) is None  # type: ignore[arg-type]
+    assert Host(engine).run(thread) is None
     assert text(first, DATA + 8, 1) == b"\x2a"
     first.close()
     assert image_mappings() == 0
@@ -264,15 +263,15 @@ def test_an_instance_outlives_the_last_reference_to_its_image(engine: WasmtimeEn
     instance = load(engine, wat).instantiate(4 * MIB, image)
     del image
     assert text(instance, 19 * PAGE, 6) == b"unread"
-    assert text(instance.sibling(), 19 * PAGE, 6) == b"unread"
+    assert text(instance.sibling(4 * MIB), 19 * PAGE, 6) == b"unread"
     instance.close()
     assert len(image_files()) == before
     assert image_mappings() == 0
 
 
 def test_no_later_instance_sees_a_page_of_an_image(engine: WasmtimeEngine) -> None:
-    """Whoever gets the same addresses next: instances of the same module, of others, in any
-    order of closing."""
+    """Not even one that gets the same addresses: of the same module or another, after any order
+    of closing."""
     secret = b"secret of another sandbox"
     wat = program("", pages=40, more=DATA_SEGMENT)
     image = captured(engine, wat, {page * PAGE + 100: secret for page in range(1, 40)})
@@ -281,16 +280,16 @@ def test_no_later_instance_sees_a_page_of_an_image(engine: WasmtimeEngine) -> No
     for turn in range(30):
         used = [modules[0].instantiate(MEMORY_LIMIT, image) for _ in range(4)]
         for instance in used:
-            instance.memory()[5 * PAGE : 5 * PAGE + 1000] = secret * 40
+            instance.memory_view()[5 * PAGE : 5 * PAGE + 1000] = secret * 40
             addresses.add(instance.memory_base)
         for instance in used if turn % 2 else reversed(used):
             instance.close()
         assert image_mappings() == 0
         later = [module.instantiate(MEMORY_LIMIT) for module in modules for _ in range(4)]
         for instance in later:
-            assert secret not in bytes(instance.memory())
+            assert secret not in bytes(instance.memory_view())
             assert instance.grow_memory(60 * PAGE)
-            assert secret not in bytes(instance.memory())
+            assert secret not in bytes(instance.memory_view())
             reused += instance.memory_base in addresses
             instance.close()
     assert reused, "no later instance had the address of an earlier one, so nothing was shown"
@@ -311,14 +310,8 @@ def test_a_thousand_starts_leave_no_mapping_and_no_file(engine: WasmtimeEngine, 
 
     def cycle(times: int) -> None:
         for _ in range(times):
-            instance = module.instantiate(8 * MIB, image)
-            instance.bind(Killing(engine))
-            try:
-                instance.run()
-            except (GuestTrap, Killed):
-                pass
-            finally:
-                instance.close()
+            raised = run_and_close(module.instantiate(8 * MIB, image), Killing(engine))
+            assert raised is None or isinstance(raised, (GuestTrap, Killed))
 
     assert on_guest_thread(engine, lambda: cycle(100)) is None
     growth = Growth()

@@ -1,4 +1,4 @@
-"""What is looked at before a module is compiled."""
+"""The checks of a module before it is compiled."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ EVERYTHING = """(module
 
 
 @pytest.mark.parametrize("which", BOMBS)
-def test_a_bomb_is_refused_by_what_there_is_too_much_of(which: str) -> None:
+def test_a_bomb_is_refused_by_the_limit_that_it_exceeds(which: str) -> None:
     wasm, culprit = BOMBS[which]
     with pytest.raises(Refused, match=rf"^\d+ {re.escape(culprit)}, more than the limit of \d+$"):
         check_shape(wasm, MODULE_SHAPE_MAX)
@@ -78,7 +78,7 @@ def test_every_instruction_is_read() -> None:
     assert (found["imports"], found["functions"], found["exports"]) == (4, 2, 2)
 
 
-def test_what_is_found_is_the_most_of_all_functions() -> None:
+def test_the_largest_value_of_all_functions_counts() -> None:
     wasm = module(nested(BLOCK, 3), nested(LOOP, 2), b"")
     found = check_shape(wasm, MODULE_SHAPE_MAX)
     assert (found["nested blocks"], found["loops in a function"]) == (3, 2)
@@ -92,7 +92,7 @@ def test_loops_in_a_row_are_not_nested() -> None:
 @pytest.mark.parametrize(
     "hidden",
     [
-        # v128.const with its number in two bytes: its operand would be read as instructions.
+        # v128.const with its opcode in two bytes: its operand would be read as instructions.
         b"\xfd\x8c\0" + bytes(16) + b"\x1a",
         # i32.trunc_sat_f32_s in two bytes
         b"\x43\0\0\0\0\xfc\x80\0\x1a",

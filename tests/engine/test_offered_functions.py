@@ -1,8 +1,7 @@
-"""Functions that are offered to guests: their types, their arguments, their way back."""
+"""Functions that the host offers to guests: types, arguments and results."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.engine.guests import program
-from tests.engine.hosts import Host, load
+from tests.engine.hosts import Host, load, run_at_once
 from wasmsand.engine.protocol import GuestUnwind, HostFunction, ModuleRejected
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 
@@ -19,7 +18,7 @@ _WAT_TYPES = {"i": "i32", "I": "i64"}
 
 @pytest.fixture
 def engine(tmp_path: Path) -> WasmtimeEngine:
-    """One of its own: what is offered stays."""
+    """An engine of the test's own, because offered functions stay."""
     return WasmtimeEngine(cache_directory=tmp_path)
 
 
@@ -123,13 +122,7 @@ def test_guests_on_several_threads_keep_their_calls_apart(engine: WasmtimeEngine
       (br_if $again (i32.lt_u (local.get $i) (i32.const 200))))"""
     module = load(engine, program(loop, imports=imported(function)))
     hosts = [Host(engine) for _ in range(4)]
-    threads = [
-        threading.Thread(target=host.run, args=(module.instantiate(1 << 20),)) for host in hosts
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_at_once(module, hosts)
     for host in hosts:
         assert [arguments[0] for _, arguments in host.function_calls] == list(range(200))
 

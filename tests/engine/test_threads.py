@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from tests.waiting import wait_until
 from wasmsand.engine.wasmtime.threads import ThreadPool
 
 STACK = 1 << 20
@@ -14,7 +15,7 @@ PATIENCE = 20.0
 
 
 def run_all(pool: ThreadPool, count: int) -> set[int]:
-    """Run `count` jobs one after another; the threads that ran them."""
+    """Run `count` jobs one after another; returns the threads that ran them."""
     threads = set()
     for _ in range(count):
         ended = threading.Event()
@@ -27,14 +28,6 @@ def run_all(pool: ThreadPool, count: int) -> set[int]:
         assert ended.wait(PATIENCE)
         wait_until(lambda: len(pool) == pool.idle)
     return threads
-
-
-def wait_until(condition: object) -> None:
-    assert callable(condition)
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.0005)
 
 
 def test_an_idle_thread_is_used_again() -> None:

@@ -28,13 +28,13 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("start", "kind"), FAULTS, ids=[start for start, _ in FAULTS])
-def test_fault_is_a_trap_of_its_kind(host: Host, start: str, kind: TrapKind) -> None:
+def test_a_fault_is_a_trap_of_its_kind(host: Host, start: str, kind: TrapKind) -> None:
     raised = host.run_wat(program(start, more=TABLE))
     assert isinstance(raised, GuestTrap)
     assert raised.kind is kind
     assert str(raised)
 
 
-def test_a_caught_exception_is_no_trap(host: Host) -> None:
+def test_a_caught_exception_is_not_a_trap(host: Host) -> None:
     start = "(block $caught (try_table (catch $oops $caught) (throw $oops)))"
     assert host.run_wat(program(start, more=TABLE)) is None

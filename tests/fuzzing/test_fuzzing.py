@@ -1,4 +1,4 @@
-"""The fuzzer finds what is wrong, writes it down so that it can be repeated, and goes on."""
+"""The fuzzer finds defects, writes repeatable findings, and continues."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def fuzz(directory: Path, *words: str, code: str = "") -> subprocess.CompletedPr
     )
 
 
-def test_an_interface_that_holds_has_no_findings(tmp_path: Path) -> None:
+def test_a_sound_interface_has_no_findings(tmp_path: Path) -> None:
     done = fuzz(tmp_path, "--seconds", "3", "graphs", "line")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 findings" in done.stdout

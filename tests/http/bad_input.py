@@ -1,8 +1,8 @@
-"""What a client sees when it sends something wrong: one table.
+"""Wrong requests and the answers to them, in one table.
 
-`python -m tests.http.bad_input` asks a real server and prints the table as Markdown, as it
-stands in docs/protocols/http.md; `test_bad_input.py` compares the two. In a target `@` is
-the path of a sandbox that lives, `@killed` of one that was killed.
+`python -m tests.http.bad_input` asks a real server and prints the table as Markdown, as in
+docs/protocols/http.md; `test_bad_input.py` compares the two. In a target, `@` is the path of a
+living sandbox, and `@killed` that of a killed one.
 """
 
 from __future__ import annotations
@@ -30,34 +30,45 @@ class Wrong:
 JSON = {"Content-Type": "application/json"}
 
 TABLE = (
-    # The request as such.
+    # The request itself.
     Wrong("unknown path", "GET", "/v2/sandboxes"),
     Wrong("wrong method", "PUT", "/v1/sandboxes"),
     Wrong("malformed JSON", "POST", "@/run", body=b'{"command": ', headers=JSON),
     Wrong("JSON that is not UTF-8", "POST", "@/run", body=b'{"command": "\xff"}', headers=JSON),
-    Wrong("not a number of JSON", "POST", "@/run", body=b'{"timeout_ms": NaN}', headers=JSON),
-    Wrong("JSON of 10,000 lists", "POST", "@/run", body=b"[" * 10_000, headers=JSON),
-    Wrong("JSON that is no object", "POST", "@/run", value=["true"]),
+    Wrong(
+        "number that JSON does not allow",
+        "POST",
+        "@/run",
+        body=b'{"timeout_ms": NaN}',
+        headers=JSON,
+    ),
+    Wrong("10,000 nested lists", "POST", "@/run", body=b"[" * 10_000, headers=JSON),
+    Wrong("JSON that is not an object", "POST", "@/run", value=["true"]),
     Wrong("wrong content type", "POST", "@/run", body=b"{}", headers={"Content-Type": "text/xml"}),
     Wrong("no content type", "POST", "@/run", body=b"{}"),
     Wrong("JSON body too large", "POST", "@/run", value={"command": "x" * 100_000}),
     Wrong("file too large", "PUT", "@/files?path=a", body=b"x" * 200_001),
     Wrong("parameter given twice", "GET", "@/files?path=a&path=b"),
     Wrong("unknown parameter", "GET", "@/files?path=a&color=red"),
-    Wrong("parameter where none is", "GET", "@/usage?x=1"),
+    Wrong("parameter for a path without parameters", "GET", "@/usage?x=1"),
     Wrong("17 parameters", "GET", "@/files?" + "&".join(f"p{n}=1" for n in range(17))),
     # Sandboxes.
     Wrong("unknown sandbox", "GET", "/v1/sandboxes/sbx-0"),
     Wrong("killed sandbox", "POST", "@killed/run", value={"command": "true"}),
-    Wrong("option of a wrong type", "POST", "/v1/sandboxes", value={"max_processes": "many"}),
+    Wrong("option of the wrong type", "POST", "/v1/sandboxes", value={"max_processes": "many"}),
     Wrong("negative limit", "POST", "/v1/sandboxes", value={"memory_limit_bytes": -1}),
-    Wrong("limit that is no integer", "POST", "/v1/sandboxes", value={"max_inodes": 1.5}),
-    Wrong("too much", "POST", "/v1/sandboxes", value={"max_output_bytes": 2**40}),
+    Wrong("limit that is not an integer", "POST", "/v1/sandboxes", value={"max_inodes": 1.5}),
+    Wrong(
+        "limit above the server's maximum",
+        "POST",
+        "/v1/sandboxes",
+        value={"max_output_bytes": 2**40},
+    ),
     Wrong("unknown option", "POST", "/v1/sandboxes", value={"wasm_dir": "/etc"}),
     Wrong("relative cwd", "POST", "/v1/sandboxes", value={"cwd": "work"}),
     Wrong("cwd that is a file", "POST", "/v1/sandboxes", value={"cwd": "/etc/passwd"}),
     Wrong("variable with a NUL", "POST", "/v1/sandboxes", value={"env": {"A": "\0"}}),
-    Wrong("variable without name", "POST", "/v1/sandboxes", value={"env": {"": "x"}}),
+    Wrong("variable without a name", "POST", "/v1/sandboxes", value={"env": {"": "x"}}),
     Wrong("variable that is a number", "PATCH", "@/env", value={"set": {"A": 1}}),
     Wrong("name with an equals sign", "PATCH", "@/env", value={"set": {"A=B": "x"}}),
     # Commands.
@@ -66,8 +77,8 @@ TABLE = (
     Wrong("argument that is a number", "POST", "@/run", value={"command": ["echo", 7]}),
     Wrong("empty argument vector", "POST", "@/run", value={"command": []}),
     Wrong("command with a NUL", "POST", "@/run", value={"command": "echo \0"}),
-    Wrong("program that is not there", "POST", "@/run", value={"command": ["nothing"]}),
-    Wrong("cwd that is not there", "POST", "@/run", value={"command": "pwd", "cwd": "/no"}),
+    Wrong("program that does not exist", "POST", "@/run", value={"command": ["nothing"]}),
+    Wrong("cwd that does not exist", "POST", "@/run", value={"command": "pwd", "cwd": "/no"}),
     Wrong("negative timeout", "POST", "@/run", value={"command": "true", "timeout_ms": -5}),
     Wrong("bad base64", "POST", "@/run", value={"command": "cat", "stdin_base64": "%%%"}),
     Wrong(
@@ -84,9 +95,9 @@ TABLE = (
         "@/commands",
         value={"command": "true", "inputs": [2]},
     ),
-    Wrong("pid that is no number", "POST", "@/processes/x/signal", value={"signal": 15}),
-    Wrong("pid that is not there", "POST", "@/processes/9999/signal", value={"signal": 15}),
-    Wrong("signal that is not there", "POST", "@/processes/9999/signal", value={"signal": 99}),
+    Wrong("pid that is not a number", "POST", "@/processes/x/signal", value={"signal": 15}),
+    Wrong("pid that does not exist", "POST", "@/processes/9999/signal", value={"signal": 15}),
+    Wrong("signal that does not exist", "POST", "@/processes/9999/signal", value={"signal": 99}),
     # Files.
     Wrong("missing path", "GET", "@/files"),
     Wrong("empty path", "GET", "@/files?path="),
@@ -95,18 +106,18 @@ TABLE = (
     Wrong("relative path that leads up", "GET", "@/files?path=../../../nothing"),
     Wrong("name of 300 bytes", "PUT", "@/files?path=/tmp/" + "n" * 300, body=b"x"),
     Wrong("path of 5,000 bytes", "PUT", "@/files?path=" + "/d" * 2500, body=b"x"),
-    Wrong("file that is not there", "GET", "@/files?path=/nothing"),
+    Wrong("file that does not exist", "GET", "@/files?path=/nothing"),
     Wrong("directory as a file", "GET", "@/files?path=/etc"),
     Wrong("file as a directory", "GET", "@/files/list?path=/etc/passwd"),
     Wrong("negative offset", "GET", "@/files?path=/etc/passwd&offset=-1"),
-    Wrong("mode that is none", "PUT", "@/files?path=/tmp/a&mode=99999", body=b"x"),
-    Wrong("yes for true", "DELETE", "@/files?path=/tmp&recursive=yes"),
-    Wrong("rename with one name", "POST", "@/files/rename", value={"source": "/a"}),
+    Wrong("invalid mode", "PUT", "@/files?path=/tmp/a&mode=99999", body=b"x"),
+    Wrong("yes instead of true", "DELETE", "@/files?path=/tmp&recursive=yes"),
+    Wrong("rename without a target", "POST", "@/files/rename", value={"source": "/a"}),
 )
 
 
 def answers() -> Iterator[tuple[Wrong, Answer]]:
-    """Each wrong request, and what a server says."""
+    """Each wrong request, with the answer of a server."""
     with serving(*_SETTINGS) as server:
         client = Client(server.url)
         sandbox, killed = client.create(), client.create()

@@ -1,4 +1,4 @@
-"""One server for the tests of a module, and a sandbox of it for each test."""
+"""One server for the tests of a module, and a new sandbox on it for each test."""
 
 from __future__ import annotations
 

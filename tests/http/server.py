@@ -1,6 +1,6 @@
 """A server as users start it: `wasmsand serve` in a process of its own, on a free port.
 
-Also a client of plain requests, which shows what is on the wire.
+It also has a client of plain requests, which shows what is on the wire.
 """
 
 from __future__ import annotations
@@ -24,12 +24,23 @@ _END_SECONDS = 180
 _ANSWER_SECONDS = 180
 
 
+def write_tokens(path: Path, tokens: Mapping[str, Mapping[str, object]]) -> Path:
+    """Write a file of tokens, by name; `token` is among the settings of each."""
+    lines = []
+    for name, settings in tokens.items():
+        # TOML writes strings, numbers and booleans as JSON does.
+        fields = {"name": name, **settings}
+        lines += ["[[token]]", *(f"{key} = {json.dumps(value)}" for key, value in fields.items())]
+    path.write_text("\n".join(lines))
+    return path
+
+
 class DidNotStart(Exception):
-    """What a server said instead."""
+    """The server did not start; the message is what it printed."""
 
 
 class ServerProcess:
-    """A running server. Raises `DidNotStart`."""
+    """A running server; raises `DidNotStart` if it does not start."""
 
     def __init__(
         self,
@@ -51,20 +62,20 @@ class ServerProcess:
         self.url = line.rpartition("serving ")[2].strip()
 
     def terminate(self, number: int = signal.SIGTERM) -> tuple[int, str]:
-        """Send a signal and wait: the exit status, and what was on standard error."""
+        """Send a signal and wait; returns the exit status and standard error."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.wait()
 
     def wait(self) -> tuple[int, str]:
-        """The same, for a server that has been told already."""
+        """Wait for a server that was told to end; returns the exit status and standard error."""
         _, errors = self.process.communicate(timeout=_END_SECONDS)
         return self.process.returncode, errors
 
 
 @contextmanager
 def serving(*options: str, environ: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
-    """A server, ended at the end. What it has to complain about fails the test."""
+    """A server, which is terminated at the end; the test fails if it printed errors."""
     server = ServerProcess(*options, environ=environ)
     try:
         yield server
@@ -75,7 +86,7 @@ def serving(*options: str, environ: Mapping[str, str] | None = None) -> Iterator
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """The answer to a request."""
 
     status: int
     headers: Mapping[str, str]
@@ -87,7 +98,7 @@ class Answer:
 
     @property
     def error(self) -> tuple[int, str, str]:
-        """Status, code and message of an answer that is an error."""
+        """Status, code and message of an error."""
         error = self.json["error"]
         assert set(error) == {"code", "errno", "message", "path"}
         return self.status, error["code"], error["message"]
@@ -110,7 +121,7 @@ class Client:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """One request on a connection of its own; `value` is sent as JSON."""
+        """Send one request on a connection of its own; `value` is sent as JSON."""
         parts = urlsplit(self.url)
         sent = {**self.headers, **(headers or {})}
         if self.token is not None:
@@ -129,7 +140,7 @@ class Client:
             connection.close()
 
     def create(self, **options: object) -> str:
-        """The path of a new sandbox."""
+        """Create a sandbox; returns its path."""
         answer = self.ask("POST", "/v1/sandboxes", options)
         assert answer.status == 201, answer
         return f"/v1/sandboxes/{answer.json['id']}"
@@ -140,7 +151,7 @@ class Client:
 
 
 def events(body: bytes) -> list[tuple[str, Any]]:
-    """Server-sent events: names and data; comments are left out."""
+    """The names and data of server-sent events, without comments."""
     found = []
     for block in body.decode("ascii").split("\n\n"):
         lines = [line for line in block.split("\n") if line and not line.startswith(":")]

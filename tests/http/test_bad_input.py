@@ -1,4 +1,4 @@
-"""Wrong requests: the table of bad_input.py, as the documentation shows it."""
+"""The documentation shows the table of `bad_input.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands between tokens: processes of their own, figures of their own; and who is refused."""
+"""Barriers between tokens: separate processes, separate metrics; and which clients are refused."""
 
 from __future__ import annotations
 
@@ -11,32 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.http.server import Client, ServerProcess, serving
+from tests.http.server import Client, ServerProcess, serving, write_tokens
 from tests.serving.floods import connect
+from tests.waiting import wait_until
 
 ALICE, TRUDY, OSCAR = "alice-has-a-token-of-her-own", "trudy-is-trusted-by-all", "oscar-operates-it"
-TOKENS = f"""
-[[token]]
-name = "alice"
-token = "{ALICE}"
-
-[[token]]
-name = "trudy"
-token = "{TRUDY}"
-trusted = true
-
-[[token]]
-name = "oscar"
-token = "{OSCAR}"
-all_metrics = true
-"""
+TOKENS: dict[str, dict[str, object]] = {
+    "alice": {"token": ALICE},
+    "trudy": {"token": TRUDY, "trusted": True},
+    "oscar": {"token": OSCAR, "all_metrics": True},
+}
 
 
 @pytest.fixture(scope="module")
 def tokens(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("tokens") / "tokens.toml"
-    path.write_text(TOKENS)
-    return path
+    return write_tokens(tmp_path_factory.mktemp("tokens") / "tokens.toml", TOKENS)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +41,7 @@ def open_server() -> Iterator[ServerProcess]:
 
 
 def sandbox_processes(server: ServerProcess) -> int:
-    """Processes of sandboxes, and spares, when no more are being started."""
+    """The number of sandbox and spare processes, once no more are being started."""
     count, since = -1, time.monotonic()
     while time.monotonic() - since < 3:
         found = 0
@@ -85,7 +74,9 @@ def test_without_tokens_sandboxes_are_in_the_servers_process(open_server: Server
 
 
 @pytest.mark.parametrize(("isolation", "processes"), [("process", 1), ("none", 0)])
-def test_the_option_has_the_last_word(tokens: Path, isolation: str, processes: int) -> None:
+def test_the_isolation_option_overrides_the_tokens(
+    tokens: Path, isolation: str, processes: int
+) -> None:
     options = ("--isolation", isolation, "--spare-processes", "1")
     with serving("--tokens-file", str(tokens), *options) as server:
         before = sandbox_processes(server)
@@ -106,10 +97,7 @@ def test_processes_end_with_their_server(tokens: Path) -> None:
             for word in (task / "children").read_text().split()
         ]
         assert pids
-    deadline = time.monotonic() + 30
-    while any(is_running(pid) for pid in pids):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(lambda: not any(is_running(pid) for pid in pids))
 
 
 def is_running(pid: int) -> bool:

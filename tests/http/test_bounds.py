@@ -29,7 +29,7 @@ SHORT = Settings(
 
 @contextmanager
 def server_in_this_process(settings: Settings) -> Iterator[Client]:
-    """With settings that the command line does not have."""
+    """A server with settings that the command line does not offer."""
     with running_server(settings) as url:
         yield Client(url)
 
@@ -41,7 +41,7 @@ def raw_connection(client: Client) -> socket.socket:
 
 
 def seconds_until_closed(connection: socket.socket) -> tuple[float, bytes]:
-    """How long the server kept the connection, and what it sent."""
+    """How long the server kept the connection open, and what it sent."""
     began, received = time.monotonic(), b""
     try:
         while data := connection.recv(65536):
@@ -73,7 +73,7 @@ def test_a_header_that_is_too_long_is_refused() -> None:
         assert received == b"" or b'"code":"bad_request"' in received
 
 
-def test_what_is_no_http_is_refused_in_our_shape() -> None:
+def test_a_request_that_is_not_http_gets_a_json_error() -> None:
     with server_in_this_process(SHORT) as client, raw_connection(client) as connection:
         connection.sendall(b"hello\r\n\r\n")
         _, received = seconds_until_closed(connection)
@@ -111,7 +111,7 @@ def test_a_client_that_does_not_read_is_cut_off() -> None:
                 b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
                 % (sandbox.encode(), len(body), body)
             )
-            # The command waits for its reader, and ends when that is cut off.
+            # The command waits for its reader, and ends when the reader is cut off.
             while not client.ask("GET", f"{sandbox}/processes").json["processes"]:
                 time.sleep(0.05)
             began = time.monotonic()
@@ -127,7 +127,7 @@ HALF_A_REQUEST = (
 
 
 def test_connections_are_bounded() -> None:
-    """Those that are at work are not cut off for others."""
+    """Busy connections are not cut off for others."""
     with server_in_this_process(replace(SHORT, body_seconds=30, body_idle_seconds=30)) as client:
         kept = [raw_connection(client) for _ in range(3)]
         for connection in kept:
@@ -167,7 +167,7 @@ def test_more_commands_than_can_wait_are_refused() -> None:
             "the server has too much to do (max_running_commands); try again later",
         )
         assert refused.headers["retry-after"] == "1"
-        # Files are read meanwhile, and commands run again afterwards.
+        # Files can be read meanwhile, and commands run afterwards.
         assert client.run(sandbox, "echo again").json["stdout"] == "again\n"
 
 
@@ -203,7 +203,7 @@ def test_a_timeout_of_the_client_is_cut_to_the_servers_longest() -> None:
 
 
 def test_started_commands_of_a_sandbox_are_bounded(client: Client, sandbox: str) -> None:
-    for _ in range(70):  # those that ended make room
+    for _ in range(70):  # ended commands make room
         answer = client.ask("POST", f"{sandbox}/commands", {"command": ["true"]})
         assert answer.status == 201
         client.ask("GET", f"{sandbox}/commands/{answer.json['id']}?wait_ms=20000")

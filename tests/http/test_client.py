@@ -1,4 +1,4 @@
-"""`Sandbox.connect`: what only a sandbox elsewhere can do. Everything else is in tests/sdk."""
+"""`Sandbox.connect`: what is particular to a remote sandbox. The rest is in tests/sdk."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import signal
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.http.server import Client, ServerProcess, serving
+from tests.waiting import wait_until
 from wasmsand import (
     ConnectionLostError,
     NotFoundError,
@@ -32,12 +34,12 @@ def free_port() -> int:
 
 
 def sandboxes(client: Client) -> int:
-    """How many the server has."""
+    """How many sandboxes the server has."""
     return len(client.ask("GET", "/v1/sandboxes").json["sandboxes"])
 
 
 def wait_for_sandboxes(client: Client, count: int) -> None:
-    """Until the server has so many."""
+    """Wait until the server has that many sandboxes."""
     began = time.monotonic()
     while sandboxes(client) != count:
         assert time.monotonic() - began < 60
@@ -101,7 +103,7 @@ def test_an_expired_sandbox_says_so() -> None:
         sandbox.kill()
 
 
-def test_the_token(client: Client) -> None:
+def test_a_token_is_required_if_the_server_has_one(client: Client) -> None:
     with serving(environ={"WASMSAND_TOKENS": TOKEN}) as server:
         with Sandbox.connect(server.url, token=TOKEN) as sandbox:
             assert sandbox.commands.run("echo in").stdout == "in\n"
@@ -131,7 +133,7 @@ def test_a_quota_is_a_server_error() -> None:
         "http://h:99999",
     ],
 )
-def test_urls_that_are_none(url: str) -> None:
+def test_invalid_urls_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match="url"):
         Sandbox.connect(url)
 
@@ -141,13 +143,13 @@ def test_a_directory_of_tools_cannot_be_sent(client: Client) -> None:
         Sandbox.connect(client.url, options=SandboxOptions(wasm_dir="/tmp"))
 
 
-def test_a_server_that_is_not_there() -> None:
+def test_an_unreachable_server_is_reported() -> None:
     port = free_port()
     with pytest.raises(ConnectionLostError, match=rf"127\.0\.0\.1:{port}.*Connection refused"):
         Sandbox.connect(f"http://127.0.0.1:{port}")
 
 
-def test_something_else_than_our_server() -> None:
+def test_another_kind_of_server_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:
@@ -157,11 +159,11 @@ def test_something_else_than_our_server() -> None:
             connection.close()
 
         threading.Thread(target=answer).start()
-        with pytest.raises(ServerError, match="no answer of wasmsand: b'hello'"):
+        with pytest.raises(ServerError, match="not a response of wasmsand: b'hello'"):
             Sandbox.connect(f"http://127.0.0.1:{listener.getsockname()[1]}")
 
 
-def test_a_server_that_is_killed_and_started_again() -> None:
+def test_a_restarted_server_has_lost_its_sandboxes() -> None:
     server = ServerProcess()
     sandbox = Sandbox.connect(server.url)
     idle = Sandbox.connect(server.url)
@@ -178,11 +180,11 @@ def test_a_server_that_is_killed_and_started_again() -> None:
     while not sandbox.files.exists("begun"):
         time.sleep(0.02)
     server.terminate(signal.SIGKILL)
-    # Whoever waits hears of it at once.
+    # A waiting call fails at once.
     thread.join(timeout=30)
     assert [type(error) for error in outcome] == [ConnectionLostError]
     assert "create a new one" in str(outcome[0])
-    # Whoever asks, too; also for what was started.
+    # So does a new call, even on a started command.
     began = time.monotonic()
     with pytest.raises(ConnectionLostError, match="Connection refused"):
         idle.files.read("/etc/passwd")
@@ -191,7 +193,7 @@ def test_a_server_that_is_killed_and_started_again() -> None:
     port = server.url.rpartition(":")[2]
     with serving("--port", port) as again:
         assert again.url == server.url
-        with pytest.raises(SandboxClosedError, match="the server was started again"):
+        with pytest.raises(SandboxClosedError, match="the server was restarted"):
             idle.commands.run("true")
         with Sandbox.connect(server.url) as fresh:
             assert fresh.commands.run("echo back").stdout == "back\n"
@@ -219,7 +221,7 @@ def test_connections_are_kept_and_closed_ones_replaced(client: Client) -> None:
         assert sandbox.commands.run("echo again").stdout == "again\n"
 
 
-def test_a_file_larger_than_the_server_takes() -> None:
+def test_a_file_beyond_the_upload_limit_is_refused() -> None:
     with serving("--max-upload-bytes", "1000000") as server, Sandbox.connect(server.url) as sandbox:
         with pytest.raises(ServerError, match="--max-upload-bytes") as caught:
             sandbox.files.write("big", b"x" * 8_000_000)
@@ -237,17 +239,12 @@ def test_large_contents_go_both_ways(client: Client) -> None:
 
 def test_many_threads_share_one_sandbox(client: Client) -> None:
     with Sandbox.connect(client.url) as sandbox:
-        results: dict[int, str] = {}
 
-        def work(number: int) -> None:
-            results[number] = sandbox.commands.run(f"echo {number}").stdout
+        def work(number: int) -> str:
+            return sandbox.commands.run(f"echo {number}").stdout
 
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(24)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert results == {number: f"{number}\n" for number in range(24)}
+        with ThreadPoolExecutor(24) as pool:
+            assert list(pool.map(work, range(24))) == [f"{number}\n" for number in range(24)]
 
 
 def test_errors_keep_their_errno_and_path(client: Client) -> None:
@@ -262,7 +259,5 @@ def test_a_command_that_is_forgotten_goes_on(client: Client) -> None:
         command = sandbox.commands.start("for i in $(seq 20000); do echo line $i; done; echo > end")
         del command
         gc.collect()
-        began = time.monotonic()
-        while not sandbox.files.exists("end"):  # it does not wait for a reader that is gone
-            assert time.monotonic() - began < 60
-            time.sleep(0.05)
+        # The command does not wait for a reader that is gone.
+        wait_until(lambda: sandbox.files.exists("end"), seconds=60)

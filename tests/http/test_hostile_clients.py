@@ -1,4 +1,4 @@
-"""Tenants and strangers that mean no good: others are answered, and the server ends."""
+"""Hostile tenants and strangers: other clients are answered, and the server ends when told to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.serving.held_server import MARK, Holding
 ALICE, BOB = "alice-has-a-token-of-her-own", "bob-has-another-token-here"
 TOKENS = {"WASMSAND_TOKENS": f"alice:{ALICE},bob:{BOB}"}
 ENDS_WITHIN = 40
-"""Seconds; a wide margin on a busy machine. The grace period is two."""
+"""Seconds within which a server ends: a grace period of two, and a margin for busy machines."""
 HALF_A_HEADER = b"GET /v1/sandboxes HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "
 
 
@@ -29,7 +29,7 @@ HALF_A_HEADER = b"GET /v1/sandboxes HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "
 def hostile(
     *options: str, environ: dict[str, str] | None = None, module: str = "wasmsand"
 ) -> Iterator[ServerProcess]:
-    """A server that must end within seconds of SIGTERM, whatever was done to it."""
+    """A server that must end within seconds of SIGTERM, whatever a test did to it."""
     server = ServerProcess(
         "--grace-seconds", "2", *options, environ={**TOKENS, **(environ or {})}, module=module
     )
@@ -55,7 +55,7 @@ def raw_request(
 
 
 def work_as_usual(client: Client) -> None:
-    """Everything that a client does."""
+    """Do everything that a client normally does."""
     sandbox = client.create()
     assert client.ask("PUT", f"{sandbox}/files?path=a", body=b"content").status == 200
     assert client.ask("GET", f"{sandbox}/files?path=a").body == b"content"
@@ -89,7 +89,7 @@ def test_a_sandbox_that_holds_its_lock_hurts_nobody_else(tmp_path: Path) -> None
         while alice.ask("GET", f"{bad}/files/stat?path=begun").status != 200:
             time.sleep(0.05)
         holding.begin()
-        # More requests of every kind than there are threads; every other client goes away.
+        # More requests of every kind than threads; every second client disconnects.
         run = json.dumps({"command": "true"}).encode()
         kinds = [
             ("GET", "/files?path=/etc/passwd", b""),
@@ -111,10 +111,10 @@ def test_a_sandbox_that_holds_its_lock_hurts_nobody_else(tmp_path: Path) -> None
                 connection.close()
         for _ in range(3):
             work_as_usual(bob)
-        # Her own other sandbox is well, too.
+        # The tenant's other sandbox works, too.
         assert alice.ask("GET", f"{other}/files?path=/etc/passwd").status == 200
         assert alice.run(other, "echo well").json["stdout"] == "well\n"
-        # What is too much is hers alone.
+        # Only this tenant is refused.
         with ThreadPoolExecutor(40) as pool:
             target = f"{bad}/files/stat?path=/"
             answers = [pool.submit(alice.ask, "GET", target) for _ in range(40)]
@@ -125,7 +125,7 @@ def test_a_sandbox_that_holds_its_lock_hurts_nobody_else(tmp_path: Path) -> None
         assert bad.rpartition("/")[2] not in identities
         assert expiring.rpartition("/")[2] not in identities
         work_as_usual(bob)
-        # Still at work when the server is told to end:
+        # Still busy when the server is told to end:
         again = alice.create(max_inodes=MARK)
         time.sleep(0.5)
         for _ in range(20):
@@ -153,7 +153,7 @@ def test_a_process_of_a_sandbox_that_hangs_hurts_nobody_else() -> None:
 
 
 def children(pid: int) -> set[int]:
-    """Processes that a process has started."""
+    """The child processes of a process."""
     found: set[int] = set()
     for path in Path(f"/proc/{pid}/task").iterdir():
         found |= {int(word) for word in (path / "children").read_text().split()}
@@ -166,7 +166,7 @@ def test_headers_that_never_end_keep_nobody_out() -> None:
         for _ in range(5):
             assert bob.ask("GET", "/v1/sandboxes").status == 200
             assert Client(server.url).ask("GET", "/healthz").status == 200
-        # They go on, byte for byte, and are closed in time.
+        # They keep sending single bytes, and are closed in time.
         for connection in connections:
             try:
                 connection.sendall(b"x")
@@ -191,7 +191,7 @@ def test_headers_that_never_end_keep_nobody_out() -> None:
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     ],
 )
-def test_whoever_shows_no_token_is_cut_off_soon(server: ServerProcess, data: bytes) -> None:
+def test_clients_without_a_token_are_cut_off_soon(server: ServerProcess, data: bytes) -> None:
     with flood(server.url, 20, data) as connections:
         wait_until_closed(connections, 60)
 

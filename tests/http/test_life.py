@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import signal
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
@@ -16,7 +17,7 @@ GRACEFUL = ("--grace-seconds", "2")
 
 
 def wait_until_gone(client: Client, sandbox: str, seconds: float) -> float:
-    """How long it took until the list did not show it any more."""
+    """Wait until the list no longer shows the sandbox; returns how long that took."""
     began = time.monotonic()
     identity = sandbox.rpartition("/")[2]
     while time.monotonic() - began < seconds:
@@ -24,7 +25,7 @@ def wait_until_gone(client: Client, sandbox: str, seconds: float) -> float:
         if identity not in [item["id"] for item in listed]:
             return time.monotonic() - began
         time.sleep(0.1)
-    pytest.fail(f"{sandbox} is still there after {seconds} seconds")
+    pytest.fail(f"{sandbox} still exists after {seconds} seconds")
 
 
 def test_a_sandbox_that_nobody_uses_expires(client: Client) -> None:
@@ -50,7 +51,7 @@ def test_a_sandbox_that_is_used_ends_at_its_age(client: Client) -> None:
     assert answer.error[:2] == (410, "sandbox_closed")
 
 
-def test_the_server_has_the_last_word_on_how_long_a_sandbox_lives() -> None:
+def test_the_server_limits_how_long_a_sandbox_lives() -> None:
     with serving("--idle-seconds", "1", "--lifetime-seconds", "100") as server:
         client = Client(server.url)
         sandbox = client.create(idle_seconds=1000, lifetime_seconds=1000)
@@ -77,7 +78,7 @@ def test_a_client_that_goes_away_takes_its_command_with_it(client: Client, sandb
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_that_is_told_to_end_finishes_what_runs(number: int) -> None:
+def test_a_terminated_server_finishes_running_commands(number: int) -> None:
     with serving("--grace-seconds", "60") as server:
         client = Client(server.url)
         sandbox = client.create()
@@ -93,7 +94,7 @@ def test_a_server_that_is_told_to_end_finishes_what_runs(number: int) -> None:
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
-def test_after_the_grace_period_what_runs_is_ended_and_answered(accept: str) -> None:
+def test_after_the_grace_period_running_commands_are_ended_and_answered(accept: str) -> None:
     with serving(*GRACEFUL) as server:
         client = Client(server.url)
         sandbox = client.create()
@@ -113,8 +114,8 @@ def test_after_the_grace_period_what_runs_is_ended_and_answered(accept: str) -> 
             assert b'"sandbox_closed"' in running.result().body
 
 
-def test_a_kept_connection_hears_that_the_server_ends() -> None:
-    """It is closed if it is idle, and no new request is taken."""
+def test_a_kept_connection_is_told_that_the_server_ends() -> None:
+    """An idle connection is closed, and no new request is accepted."""
     with serving(*GRACEFUL) as server:
         client = Client(server.url)
         sandbox = client.create()
@@ -128,12 +129,12 @@ def test_a_kept_connection_hears_that_the_server_ends() -> None:
 
 
 def wait_for_file(client: Client, sandbox: str, name: str) -> None:
-    """Until a command has made a file."""
+    """Wait until a command has made a file."""
     while client.ask("GET", f"{sandbox}/files/stat?path={name}").status != 200:
         time.sleep(0.02)
 
 
-def test_a_port_that_is_taken_is_one_line(client: Client) -> None:
+def test_a_port_in_use_is_reported_in_one_line(client: Client) -> None:
     port = client.url.rpartition(":")[2]
     with pytest.raises(
         DidNotStart, match=f"^wasmsand: cannot listen on .* port {port}: Address al"
@@ -141,8 +142,25 @@ def test_a_port_that_is_taken_is_one_line(client: Client) -> None:
         ServerProcess("--port", port)
 
 
-def test_a_server_for_everybody_needs_tokens() -> None:
+def test_a_server_for_other_machines_needs_tokens() -> None:
     with pytest.raises(
         DidNotStart, match=r"^wasmsand: refusing to listen on 0\.0\.0\.0 without tokens"
     ):
         ServerProcess("--host", "0.0.0.0")
+
+
+def test_a_client_that_leaves_in_the_middle_of_an_archive_upsets_nobody() -> None:
+    with serving() as server:
+        client = Client(server.url)
+        sandbox = client.create()
+        client.run(sandbox, "head -c 30M /dev/urandom > noise")
+        parts = urlsplit(server.url)
+        for size in range(1, 400_000, 40_000):
+            with socket.create_connection((parts.hostname or "", parts.port or 0)) as connection:
+                target = f"{sandbox}/files/tar?path=/home/user"
+                request = f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+                connection.sendall(request.encode())
+                left = size
+                while left > 0:
+                    left -= len(connection.recv(left))
+        assert client.run(sandbox, "echo well").json["stdout"] == "well\n"

@@ -1,4 +1,4 @@
-"""A token is told its own numbers, and not that there are others."""
+"""A token sees its own metrics, and not that other tokens exist."""
 
 from __future__ import annotations
 

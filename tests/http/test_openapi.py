@@ -1,4 +1,4 @@
-"""The document says what the server does."""
+"""The OpenAPI document describes what the server does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def references(value: Any) -> Iterator[str]:
             yield from references(item)
 
 
-def test_every_route_is_there_once(found: Any) -> None:
+def test_every_route_is_described_once(found: Any) -> None:
     described = {
         (method.upper(), path) for path, methods in found["paths"].items() for method in methods
     }
@@ -75,7 +75,7 @@ def test_fields_are_described_as_in_the_source(found: Any) -> None:
     assert schemas["RunCommand"]["properties"]["env"]["description"] == (
         "Added to the sandbox's variables."
     )
-    # Of the class that it is derived from, and of the SDK.
+    # Fields of the base class, and of the SDK.
     assert "environment instead" in schemas["StartCommand"]["properties"]["environ"]["description"]
     assert "Permission bits" in schemas["FileInfo"]["properties"]["mode"]["description"]
     assert not [name for name, schema in schemas.items() if "description" not in schema]
@@ -91,7 +91,7 @@ def test_public_requests_need_no_token(found: Any) -> None:
     assert open_paths == {"/healthz", "/openapi.json"}
 
 
-def test_an_exception_stands_before_what_it_is_derived_from() -> None:
+def test_an_exception_comes_before_its_base_class() -> None:
     kinds = [kind for kind, _, _ in EXCEPTIONS]
     for index, kind in enumerate(kinds):
         assert not any(issubclass(later, kind) for later in kinds[index + 1 :])

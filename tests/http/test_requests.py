@@ -1,4 +1,4 @@
-"""Every request once, as another language would send it."""
+"""Every request once, as a client in another language would send it."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_started_command(client: Client, sandbox: str) -> None:
 
     batch = client.ask("GET", f"{command}/output?wait_ms=20000").json
     assert batch == {"number": 1, "pieces": [{"fd": 1, "text": "got foo\n"}], "ended": False}
-    # An answer that got lost can be asked for again.
+    # A lost answer can be requested again.
     assert client.ask("GET", f"{command}/output?wait_ms=20000").json == batch
     nothing = client.ask("GET", f"{command}/output?after=1&wait_ms=50").json
     assert nothing == {"number": 1, "pieces": [], "ended": False}

@@ -1,4 +1,4 @@
-"""Who may come in, and how much each may take."""
+"""Which clients are admitted, and how much each may use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.http.server import Client, ServerProcess, serving
+from tests.http.server import Client, ServerProcess, serving, write_tokens
 from wasmsand.http.failures import ApiFailure
 from wasmsand.http.quotas import Quotas
 from wasmsand.http.serve import CannotServe, check_address
@@ -28,29 +28,21 @@ from wasmsand.http.tokens import (
 ALICE, BOB = "alice-has-a-token-of-her-own", "bob-has-another-token-here"
 DAVE = "dave-must-not-ask-too-often"
 
-TOKENS = f"""
-[[token]]
-name = "alice"
-token = "{ALICE}"
-
-[[token]]
-name = "bob"
-token = "{BOB}"
-max_sandboxes = 2
-max_memory_bytes = 3_000_000_000
-max_running_commands = 1
-
-[[token]]
-name = "dave"
-token = "{DAVE}"
-requests_per_second = 0.5
-"""
+TOKENS: dict[str, dict[str, object]] = {
+    "alice": {"token": ALICE},
+    "bob": {
+        "token": BOB,
+        "max_sandboxes": 2,
+        "max_memory_bytes": 3_000_000_000,
+        "max_running_commands": 1,
+    },
+    "dave": {"token": DAVE, "requests_per_second": 0.5},
+}
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    path = tmp_path_factory.mktemp("tokens") / "tokens.toml"
-    path.write_text(TOKENS)
+    path = write_tokens(tmp_path_factory.mktemp("tokens") / "tokens.toml", TOKENS)
     environ = {"WASMSAND_TOKENS": "carol:carol-is-in-the-environment"}
     with serving("--tokens-file", str(path), environ=environ) as server:
         yield server
@@ -76,7 +68,7 @@ def alice(server: ServerProcess) -> Client:
     ],
 )
 @pytest.mark.parametrize("target", ["/v1/sandboxes", "/metrics", "/v1/sandboxes/sbx-0/usage"])
-def test_without_a_known_token_nothing_is_told(
+def test_without_a_known_token_nothing_is_revealed(
     server: ServerProcess, target: str, headers: dict[str, str]
 ) -> None:
     answer = Client(server.url).ask("GET", target, headers=headers)
@@ -89,11 +81,11 @@ def test_without_a_known_token_nothing_is_told(
 
 
 @pytest.mark.parametrize("target", ["/healthz", "/openapi.json"])
-def test_what_needs_no_token(server: ServerProcess, target: str) -> None:
+def test_health_and_openapi_need_no_token(server: ServerProcess, target: str) -> None:
     assert Client(server.url).ask("GET", target).status == 200
 
 
-def test_tokens_of_the_environment(server: ServerProcess) -> None:
+def test_tokens_are_read_from_the_environment(server: ServerProcess) -> None:
     assert Client(server.url, "carol-is-in-the-environment").ask("GET", "/v1/sandboxes").json == {
         "sandboxes": []
     }
@@ -167,7 +159,7 @@ def test_a_page_of_a_browser_cannot_use_a_server_without_tokens() -> None:
         assert client.ask("GET", "/v1/sandboxes", headers={"Host": "localhost:1"}).status == 200
 
 
-def test_a_path_cannot_hide_a_sandbox_from_the_checks(alice: Client) -> None:
+def test_an_unusual_path_cannot_bypass_the_checks(alice: Client) -> None:
     for target in ("//v1/sandboxes", "/v1/./sandboxes", "/v1%2Fsandboxes/x/../", "/%2e%2e/metrics"):
         parts = urlsplit(alice.url)
         connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
@@ -179,12 +171,10 @@ def test_a_path_cannot_hide_a_sandbox_from_the_checks(alice: Client) -> None:
 
 @pytest.mark.no_userland
 class TestReadingTokens:
-    """From a file and from the environment."""
+    """Tokens are read from a file and from the environment."""
 
-    def test_quotas_of_a_file(self, tmp_path: Path) -> None:
-        path = tmp_path / "tokens.toml"
-        path.write_text(TOKENS)
-        alice, bob, dave = read_token_file(path)
+    def test_quotas_are_read_from_a_file(self, tmp_path: Path) -> None:
+        alice, bob, dave = read_token_file(write_tokens(tmp_path / "tokens.toml", TOKENS))
         assert (alice.name, alice.quota) == ("alice", Quota())
         assert bob.quota == Quota(2, 3_000_000_000, max_running_commands=1)
         assert dave.quota == Quota(requests_per_second=0.5)
@@ -206,7 +196,7 @@ class TestReadingTokens:
             ("[[token", "Expected"),
         ],
     )
-    def test_files_that_are_refused(self, tmp_path: Path, text: str, message: str) -> None:
+    def test_invalid_token_files_are_refused(self, tmp_path: Path, text: str, message: str) -> None:
         path = tmp_path / "tokens.toml"
         path.write_text(text)
         with pytest.raises(TokensRejected, match=r"tokens\.toml: ") as caught:
@@ -218,7 +208,7 @@ class TestReadingTokens:
         with pytest.raises(TokensRejected, match="No such file"):
             read_token_file(tmp_path / "nothing")
 
-    def test_the_variable(self) -> None:
+    def test_the_variable_holds_several_tokens(self) -> None:
         tokens = read_token_variable({"WASMSAND_TOKENS": f" a:{ALICE}, {BOB} ,"})
         assert [token.name for token in tokens] == ["a", "token2"]
         table = TokenTable(tokens)
@@ -226,14 +216,14 @@ class TestReadingTokens:
         assert table.authenticate(f"bearer {ALICE}") is tokens[0]
         assert read_token_variable({}) == ()
 
-    def test_two_tokens_of_one_name(self) -> None:
+    def test_two_tokens_with_one_name_are_refused(self) -> None:
         with pytest.raises(TokensRejected, match="names must differ"):
             TokenTable([Token.of("a", ALICE), Token.of("a", BOB)])
 
 
 @pytest.mark.no_userland
 class TestQuotas:
-    """By a clock of the test's own."""
+    """Quotas, with a clock that the test moves."""
 
     def test_the_rate_recovers_with_time(self) -> None:
         now = 100.0

@@ -1,19 +1,19 @@
-"""A computer per test."""
+"""A system per test."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.kernel.computer import Computer
+from tests.kernel.system import System
 from wasmsand.kernel.process.process import Process
 
 
 @pytest.fixture
-def computer() -> Computer:
-    return Computer()
+def system() -> System:
+    return System()
 
 
 @pytest.fixture
-def process(computer: Computer) -> Process:
-    """One command of the host's."""
-    return computer.command()
+def process(system: System) -> Process:
+    """A process that the host started."""
+    return system.command()

@@ -1,4 +1,4 @@
-"""What is due when: one entry per key, and nothing left behind."""
+"""Deadlines: one entry per key, and none left behind."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_key_that_is_set_again_has_only_its_new_time() -> None:
     assert due.take_due(50) is None
 
 
-def test_entries_that_hold_no_more_do_not_add_up() -> None:
+def test_outdated_entries_do_not_accumulate() -> None:
     due: Deadlines[int] = Deadlines()
     for number in range(200_000):
         due.set(number % 10, 1_000_000 - number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kernel.computer import Computer, errno_of
+from tests.kernel.system import System, errno_of
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.files.table import FdTable
@@ -129,12 +129,10 @@ def test_lowering_the_limit_keeps_open_fds_and_refuses_new_ones(table: FdTable) 
     assert errno_of(lambda: table.install(Probe())) is Errno.EMFILE
 
 
-def test_dup_shares_the_offset_and_a_second_open_does_not(
-    computer: Computer, process: Process
-) -> None:
-    computer.make_file(b"/tmp/f", b"0123456789")
-    file = computer.open(process, b"/tmp/f", O_RDONLY)
-    again = computer.open(process, b"/tmp/f", O_RDONLY)
+def test_dup_shares_the_offset_and_a_second_open_does_not(system: System, process: Process) -> None:
+    system.make_file(b"/tmp/f", b"0123456789")
+    file = system.open(process, b"/tmp/f", O_RDONLY)
+    again = system.open(process, b"/tmp/f", O_RDONLY)
     process.fds.install(file)
     process.fds.install(file)
     assert process.fds.get(0).read(4) == b"0123"
@@ -142,9 +140,9 @@ def test_dup_shares_the_offset_and_a_second_open_does_not(
     assert again.read(4) == b"0123"
 
 
-def test_fork_shares_the_offset(computer: Computer, process: Process) -> None:
-    process.fds.install(computer.open(process, b"/tmp/f", O_RDWR | O_CREAT))
-    child = computer.fork(process)
+def test_fork_shares_the_offset(system: System, process: Process) -> None:
+    process.fds.install(system.open(process, b"/tmp/f", O_RDWR | O_CREAT))
+    child = system.fork(process)
     process.fds.get(0).write(b"parent ")
     child.fds.get(0).write(b"child")
     process.fds.get(0).seek(0, 0)
@@ -152,14 +150,14 @@ def test_fork_shares_the_offset(computer: Computer, process: Process) -> None:
 
 
 def test_a_file_unlinked_while_open_can_be_used_until_the_last_close(
-    computer: Computer, process: Process
+    system: System, process: Process
 ) -> None:
-    used = computer.kernel.root.statfs().blocks_free
-    computer.make_file(b"/tmp/f", b"content" * 10_000)
-    process.fds.install(computer.open(process, b"/tmp/f", O_RDONLY))
-    child = computer.fork(process)
-    computer.kernel.namespace.unlink(process.identity.credentials(), process.cwd, b"/tmp/f")
-    computer.kernel.exit(process, 0)
+    used = system.kernel.root.statfs().blocks_free
+    system.make_file(b"/tmp/f", b"content" * 10_000)
+    process.fds.install(system.open(process, b"/tmp/f", O_RDONLY))
+    child = system.fork(process)
+    system.kernel.namespace.unlink(process.identity.credentials(), process.cwd, b"/tmp/f")
+    system.kernel.exit(process, 0)
     assert child.fds.get(0).read(7) == b"content"
     child.fds.close(0)
-    assert computer.kernel.root.statfs().blocks_free == used
+    assert system.kernel.root.statfs().blocks_free == used

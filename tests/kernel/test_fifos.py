@@ -1,12 +1,11 @@
-"""FIFOs: who waits for whom at open."""
+"""FIFOs: opening one end waits for the other."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.kernel.computer import Computer, Woken, blocks, errno_of
+from tests.kernel.system import System, Woken, blocks, errno_of
 from wasmsand.kernel.errno import Errno
-from wasmsand.kernel.files.opening import abandon_fifo_open
 from wasmsand.kernel.files.pipe import PipeEnd
 from wasmsand.kernel.flags import (
     O_ACCMODE,
@@ -23,89 +22,78 @@ PATH = b"/tmp/fifo"
 
 
 @pytest.fixture(autouse=True)
-def _fifo(computer: Computer, process: Process) -> None:
-    computer.kernel.namespace.mknod(
+def _fifo(system: System, process: Process) -> None:
+    system.kernel.namespace.mknod(
         process.identity.credentials(), process.cwd, PATH, S_IFIFO | 0o644
     )
 
 
-def test_a_reader_waits_for_a_writer_and_the_writer_finds_it(
-    computer: Computer, process: Process
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(O_RDONLY, O_WRONLY), (O_WRONLY, O_RDONLY)],
+    ids=["the reader first", "the writer first"],
+)
+def test_an_open_waits_for_the_other_end(
+    system: System, process: Process, first: int, second: int
 ) -> None:
-    other = computer.fork(process)
-    woken = Woken(blocks(lambda: computer.open(process, PATH, O_RDONLY)))
-    writer = computer.open(other, PATH, O_WRONLY)
+    other = system.fork(process)
+    woken = Woken(blocks(lambda: system.open(process, PATH, first)))
+    ends = {second: system.open(other, PATH, second)}
     assert woken
-    reader = computer.open(process, PATH, O_RDONLY)
-    writer.write(b"hello")
-    assert reader.read(10) == b"hello"
+    ends[first] = system.open(process, PATH, first)
+    ends[O_WRONLY].write(b"hello")
+    assert ends[O_RDONLY].read(10) == b"hello"
 
 
-def test_a_writer_waits_for_a_reader(computer: Computer, process: Process) -> None:
-    other = computer.fork(process)
-    woken = Woken(blocks(lambda: computer.open(process, PATH, O_WRONLY)))
-    reader = computer.open(other, PATH, O_RDONLY)
-    assert woken
-    writer = computer.open(process, PATH, O_WRONLY)
-    writer.write(b"x")
-    assert reader.read(10) == b"x"
+def test_an_open_ends_even_when_its_partner_came_and_went(system: System, process: Process) -> None:
+    other = system.fork(process)
+    blocks(lambda: system.open(process, PATH, O_RDONLY))
+    system.open(other, PATH, O_WRONLY).release()
+    assert system.open(process, PATH, O_RDONLY).read(10) == b""
 
 
-def test_an_open_ends_even_when_its_partner_came_and_went(
-    computer: Computer, process: Process
-) -> None:
-    other = computer.fork(process)
-    blocks(lambda: computer.open(process, PATH, O_RDONLY))
-    computer.open(other, PATH, O_WRONLY).release()
-    assert computer.open(process, PATH, O_RDONLY).read(10) == b""
-
-
-def test_nonblocking_reader_opens_at_once_and_reads_eof(
-    computer: Computer, process: Process
-) -> None:
-    reader = computer.open(process, PATH, O_RDONLY | O_NONBLOCK)
+def test_nonblocking_reader_opens_at_once_and_reads_eof(system: System, process: Process) -> None:
+    reader = system.open(process, PATH, O_RDONLY | O_NONBLOCK)
     assert reader.read(1) == b""
     assert not reader.poll() & POLLHUP
 
 
-def test_nonblocking_writer_without_reader_is_enxio(computer: Computer, process: Process) -> None:
-    assert errno_of(lambda: computer.open(process, PATH, O_WRONLY | O_NONBLOCK)) is Errno.ENXIO
-    computer.open(process, PATH, O_RDONLY | O_NONBLOCK)
-    assert computer.open(process, PATH, O_WRONLY | O_NONBLOCK).write(b"x") == 1
+def test_nonblocking_writer_without_reader_is_enxio(system: System, process: Process) -> None:
+    assert errno_of(lambda: system.open(process, PATH, O_WRONLY | O_NONBLOCK)) is Errno.ENXIO
+    system.open(process, PATH, O_RDONLY | O_NONBLOCK)
+    assert system.open(process, PATH, O_WRONLY | O_NONBLOCK).write(b"x") == 1
 
 
-def test_opening_for_both_never_waits(computer: Computer, process: Process) -> None:
-    both = computer.open(process, PATH, O_RDWR)
+def test_opening_for_both_never_waits(system: System, process: Process) -> None:
+    both = system.open(process, PATH, O_RDWR)
     both.write(b"self")
     assert both.read(10) == b"self"
 
 
-def test_an_access_mode_that_is_none_is_refused(computer: Computer, process: Process) -> None:
-    assert errno_of(lambda: computer.open(process, PATH, O_ACCMODE)) is Errno.EINVAL
-    assert not computer.kernel.fifos
+def test_an_invalid_access_mode_is_refused(system: System, process: Process) -> None:
+    assert errno_of(lambda: system.open(process, PATH, O_ACCMODE)) is Errno.EINVAL
+    assert not system.kernel.fifos
 
 
-def test_an_abandoned_open_leaves_no_reader_behind(computer: Computer, process: Process) -> None:
-    blocks(lambda: computer.open(process, PATH, O_RDONLY))
-    abandon_fifo_open(computer.kernel, process)
-    assert not computer.kernel.fifos
-    assert not computer.kernel.pending_fifo_opens
-    assert errno_of(lambda: computer.open(process, PATH, O_WRONLY | O_NONBLOCK)) is Errno.ENXIO
+def test_an_abandoned_open_leaves_no_reader_behind(system: System, process: Process) -> None:
+    blocks(lambda: system.open(process, PATH, O_RDONLY))
+    process.first_thread.call.clear()
+    assert not system.kernel.fifos
+    assert errno_of(lambda: system.open(process, PATH, O_WRONLY | O_NONBLOCK)) is Errno.ENXIO
 
 
-def test_death_while_waiting_leaves_no_reader_behind(computer: Computer, process: Process) -> None:
-    child = computer.fork(process)
-    blocks(lambda: computer.open(child, PATH, O_RDONLY))
-    computer.kernel.exit(child, 9)
-    assert not computer.kernel.fifos
-    assert not computer.kernel.pending_fifo_opens
+def test_death_while_waiting_leaves_no_reader_behind(system: System, process: Process) -> None:
+    child = system.fork(process)
+    blocks(lambda: system.open(child, PATH, O_RDONLY))
+    system.kernel.exit(child, 9)
+    assert not system.kernel.fifos
 
 
 def test_all_opens_of_one_fifo_share_one_pipe_until_the_last_close(
-    computer: Computer, process: Process
+    system: System, process: Process
 ) -> None:
-    first = computer.open(process, PATH, O_RDWR)
-    second = computer.open(process, PATH, O_RDWR)
+    first = system.open(process, PATH, O_RDWR)
+    second = system.open(process, PATH, O_RDWR)
     assert isinstance(first, PipeEnd)
     assert isinstance(second, PipeEnd)
     assert first.pipe is second.pipe
@@ -113,15 +101,15 @@ def test_all_opens_of_one_fifo_share_one_pipe_until_the_last_close(
     first.release()
     assert second.read(4) == b"kept"
     second.release()
-    assert not computer.kernel.fifos
-    assert computer.open(process, PATH, O_RDONLY | O_NONBLOCK).read(10) == b""
+    assert not system.kernel.fifos
+    assert system.open(process, PATH, O_RDONLY | O_NONBLOCK).read(10) == b""
 
 
 def test_an_unlinked_fifo_still_joins_those_who_have_it_open(
-    computer: Computer, process: Process
+    system: System, process: Process
 ) -> None:
-    first = computer.open(process, PATH, O_RDWR)
-    second = computer.open(process, PATH, O_RDWR)
-    computer.kernel.namespace.unlink(process.identity.credentials(), process.cwd, PATH)
+    first = system.open(process, PATH, O_RDWR)
+    second = system.open(process, PATH, O_RDWR)
+    system.kernel.namespace.unlink(process.identity.credentials(), process.cwd, PATH)
     first.write(b"x")
     assert second.read(1) == b"x"

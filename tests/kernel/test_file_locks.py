@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from tests.kernel.computer import Computer, Woken, blocks, errno_of
+from tests.kernel.system import System, Woken, blocks, errno_of
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.files.locks import (
@@ -26,15 +26,15 @@ from wasmsand.kernel.vfs import Node
 
 
 @pytest.fixture
-def locks(computer: Computer) -> FileLocks:
-    computer.make_file(b"/tmp/f", b"0123456789")
-    return computer.kernel.locks
+def locks(system: System) -> FileLocks:
+    system.make_file(b"/tmp/f", b"0123456789")
+    return system.kernel.locks
 
 
 @pytest.fixture
-def files(computer: Computer, process: Process, locks: FileLocks) -> tuple[OpenFile, OpenFile]:
+def files(system: System, process: Process, locks: FileLocks) -> tuple[OpenFile, OpenFile]:
     """Two descriptions of one file."""
-    return (computer.open(process, b"/tmp/f", O_RDWR), computer.open(process, b"/tmp/f", O_RDWR))
+    return (system.open(process, b"/tmp/f", O_RDWR), system.open(process, b"/tmp/f", O_RDWR))
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_an_exclusive_flock_keeps_others_out_until_it_is_released(
     locks.flock(other, node, LOCK_EX | LOCK_NB)
 
 
-def test_shared_flocks_live_together_and_one_may_not_become_exclusive(
+def test_shared_flocks_coexist_and_one_may_not_become_exclusive(
     locks: FileLocks, files: tuple[OpenFile, OpenFile], node: Node
 ) -> None:
     mine, other = files
@@ -75,7 +75,7 @@ def test_one_description_never_conflicts_with_itself(
 
 
 @pytest.mark.parametrize("operation", [0, 3, LOCK_EX | LOCK_UN, 16, 0xFFFF_FFFF])
-def test_nonsense_operations_are_einval(
+def test_invalid_operations_are_einval(
     locks: FileLocks, files: tuple[OpenFile, OpenFile], node: Node, operation: int
 ) -> None:
     assert errno_of(lambda: locks.flock(files[0], node, operation)) is Errno.EINVAL
@@ -92,7 +92,7 @@ def test_record_locks_conflict_between_processes_by_range(locks: FileLocks, node
     assert (found.pid, found.kind, found.start, found.end) == (10, F_WRLCK, 0, 5)
 
 
-def test_read_locks_live_together(locks: FileLocks, node: Node) -> None:
+def test_read_locks_coexist(locks: FileLocks, node: Node) -> None:
     locks.set_record(10, node, F_RDLCK, 0, END_OF_FILE, wait=False)
     locks.set_record(11, node, F_RDLCK, 0, END_OF_FILE, wait=False)
     assert locks.find_conflict(12, node, F_RDLCK, 0, 1) is None
@@ -124,12 +124,12 @@ def test_record_locks_of_one_file_are_bounded(locks: FileLocks, node: Node) -> N
 
 
 def test_record_locks_of_a_sandbox_are_bounded(
-    computer: Computer, process: Process, locks: FileLocks, monkeypatch: pytest.MonkeyPatch
+    system: System, process: Process, locks: FileLocks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wasmsand.kernel.files.locks.RECORD_LOCKS_MAX", 160)
     nodes = []
     for number in range(17):
-        file = computer.open(process, b"/tmp/%d" % number, O_RDWR | O_CREAT)
+        file = system.open(process, b"/tmp/%d" % number, O_RDWR | O_CREAT)
         assert file.node is not None
         nodes.append(file.node)
     for node in nodes[:16]:

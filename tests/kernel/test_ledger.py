@@ -1,4 +1,4 @@
-"""The account of a sandbox's memory: shares, programs that end, what was freed."""
+"""The ledger of a sandbox's memory: shares, ended programs, freed memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def computing(ledger: Ledger, count: int) -> list[MemoryAccount]:
     return accounts
 
 
-def test_one_that_computes_may_take_all_the_room(ledger: Ledger) -> None:
+def test_a_computing_program_may_take_all_memory(ledger: Ledger) -> None:
     (account,) = computing(ledger, 1)
     assert account.share == ledger.room == LIMIT - MIB
 
@@ -36,9 +36,7 @@ def test_the_parent_of_a_program_does_not_keep_it_from_growing(ledger: Ledger) -
 
 
 @pytest.mark.parametrize("count", [3, 10, 60])
-def test_all_that_is_used_and_shared_is_at_most_four_times_the_limit(
-    ledger: Ledger, count: int
-) -> None:
+def test_used_and_shared_memory_is_at_most_four_times_the_limit(ledger: Ledger, count: int) -> None:
     accounts = computing(ledger, count)
     for _ in range(20):
         for account in accounts:
@@ -58,7 +56,7 @@ def test_shares_of_a_crowd_become_even(ledger: Ledger) -> None:
     assert min(shares) > GROWTH_BYTES_MIN
 
 
-def test_who_grows_by_its_share_again_and_again_stays_within_the_bound(ledger: Ledger) -> None:
+def test_a_program_that_keeps_growing_by_its_share_stays_within_the_bound(ledger: Ledger) -> None:
     _, greedy = computing(ledger, 2)
     for _ in range(100):
         greedy.set_guest(greedy.guest + greedy.share)
@@ -68,7 +66,7 @@ def test_who_grows_by_its_share_again_and_again_stays_within_the_bound(ledger: L
     assert greedy.share == 0
 
 
-def test_who_waits_has_no_share(ledger: Ledger) -> None:
+def test_a_waiting_program_has_no_share(ledger: Ledger) -> None:
     first, second = computing(ledger, 2)
     first.give_share()
     first.give_share()
@@ -116,7 +114,7 @@ def test_an_account_leaves_nothing(ledger: Ledger, told: bool) -> None:
     assert ledger.peak == 12 * MIB
 
 
-def test_a_program_in_the_place_of_another_needs_room_only_for_the_difference(
+def test_a_program_that_replaces_another_needs_only_the_difference(
     ledger: Ledger,
 ) -> None:
     MemoryAccount(ledger, 60 * MIB, 0)

@@ -1,4 +1,4 @@
-"""The line discipline, byte for byte as Linux's (each expectation was taken from a pty)."""
+"""The line discipline is the same as Linux's, byte for byte; expectations come from a real pty."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from wasmsand.kernel.files.line_discipline import (
     ICRNL,
     IGNCR,
     INLCR,
-    INPUT_MAX,
     ISIG,
     ISTRIP,
     IUTF8,
@@ -31,10 +30,11 @@ from wasmsand.kernel.files.line_discipline import (
     LineDiscipline,
     Termios,
 )
+from wasmsand.kernel.limits import TERMINAL_INPUT_MAX
 
 
 class Keyboard(LineDiscipline):
-    """A discipline with the questions tests ask."""
+    """A line discipline with shortcuts for tests."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Keyboard(LineDiscipline):
         self.sent: list[int] = []
 
     def types(self, data: bytes) -> bytes:
-        """Type; what is echoed."""
+        """Type keys; returns what is echoed."""
         taken, echo, signals = self.receive(data)
         assert taken == len(data)
         self.sent += signals
@@ -58,7 +58,7 @@ class Keyboard(LineDiscipline):
         self.termios.cc = bytes(cc)
 
     def set_flags(self, *, lflag_off: int = 0, lflag_on: int = 0) -> None:
-        """As tcsetattr does."""
+        """Set flags, as tcsetattr does."""
         wanted = Termios()
         wanted.unpack(self.termios.pack())
         wanted.lflag = wanted.lflag & ~lflag_off | lflag_on
@@ -117,14 +117,21 @@ def test_nothing_can_be_read_before_the_end_of_the_line(keyboard: Keyboard) -> N
     assert keyboard.available() == 12
 
 
-def test_a_read_gets_one_line_even_if_there_are_more(keyboard: Keyboard) -> None:
-    keyboard.types(b"one\ntwo\n")
-    assert keyboard.reads(100, 100, 100) == [b"one\n", b"two\n", None]
-
-
-def test_short_reads_get_a_line_in_parts(keyboard: Keyboard) -> None:
-    keyboard.types(b"long line\n")
-    assert keyboard.reads(4, 4, 100, 1) == [b"long", b" lin", b"e\n", None]
+@pytest.mark.parametrize(
+    ("typed", "sizes", "reads"),
+    [
+        (b"one\ntwo\n", (100, 100, 100), [b"one\n", b"two\n", None]),
+        (b"long line\n", (4, 4, 100, 1), [b"long", b" lin", b"e\n", None]),
+        (b"line\n\x04", (100, 100, 100), [b"line\n", b"", None]),
+        (b"a\x04b\x04c\n", (9, 9, 9, 9), [b"a", b"b", b"c\n", None]),
+    ],
+    ids=["two lines", "short reads", "EOF after a line", "several EOFs"],
+)
+def test_a_read_ends_at_a_line_or_at_eof(
+    keyboard: Keyboard, typed: bytes, sizes: tuple[int, ...], reads: list[bytes | None]
+) -> None:
+    keyboard.types(typed)
+    assert keyboard.reads(*sizes) == reads
 
 
 def test_eof_ends_a_line_without_a_byte(keyboard: Keyboard) -> None:
@@ -136,16 +143,6 @@ def test_eof_at_the_start_of_a_line_is_the_end_of_file_once(keyboard: Keyboard) 
     keyboard.types(b"\x04")
     assert keyboard.readable()
     assert keyboard.reads(100, 100) == [b"", None]
-
-
-def test_eof_after_a_line_is_for_the_next_read(keyboard: Keyboard) -> None:
-    keyboard.types(b"line\n\x04")
-    assert keyboard.reads(100, 100, 100) == [b"line\n", b"", None]
-
-
-def test_several_eofs_end_several_reads(keyboard: Keyboard) -> None:
-    keyboard.types(b"a\x04b\x04c\n")
-    assert keyboard.reads(9, 9, 9, 9) == [b"a", b"b", b"c\n", None]
 
 
 def test_an_extra_end_of_line_character(keyboard: Keyboard) -> None:
@@ -303,7 +300,7 @@ def test_a_line_holds_4095_bytes_and_its_end(keyboard: Keyboard) -> None:
 def test_complete_lines_that_nobody_reads_hold_further_input_back(keyboard: Keyboard) -> None:
     data = b"0123456789\n" * 1000
     taken, _, _ = keyboard.receive(data)
-    assert taken < INPUT_MAX + 11
+    assert taken < TERMINAL_INPUT_MAX + 11
     line = keyboard.take(100)
     assert line == b"0123456789\n"
     assert keyboard.receive(data[taken:])[0] == len(line)
@@ -314,7 +311,7 @@ def test_raw_input_that_nobody_reads_holds_further_input_back(raw: Keyboard) -> 
 
 
 def test_ends_of_file_that_nobody_reads_are_bounded(keyboard: Keyboard) -> None:
-    assert keyboard.receive(b"\x04" * 10_000)[0] <= INPUT_MAX
+    assert keyboard.receive(b"\x04" * 10_000)[0] <= TERMINAL_INPUT_MAX
 
 
 # Settings.

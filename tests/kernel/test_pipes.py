@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kernel.computer import Woken, blocks, errno_of, pipe
+from tests.kernel.system import Woken, blocks, errno_of, pipe
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.pipe import PipeAccount
 from wasmsand.kernel.flags import (

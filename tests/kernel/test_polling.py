@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tests.kernel.computer import Computer, Woken, blocks, pipe
+from tests.kernel.system import System, Woken, blocks, pipe
 from wasmsand.kernel.files.polling import poll
 from wasmsand.kernel.flags import O_RDWR, POLLERR, POLLHUP, POLLIN, POLLNVAL, POLLOUT
 from wasmsand.kernel.process.process import Process
 
 
-def test_only_wanted_bits_are_reported(computer: Computer, process: Process) -> None:
-    null = computer.open(process, b"/dev/null", O_RDWR)
+def test_only_wanted_bits_are_reported(system: System, process: Process) -> None:
+    null = system.open(process, b"/dev/null", O_RDWR)
     files = [(null, POLLIN), (null, POLLOUT), (null, POLLIN | POLLOUT), (null, 0)]
     assert poll(files, now=0, deadline=0) == [POLLIN, POLLOUT, POLLIN | POLLOUT, 0]
 

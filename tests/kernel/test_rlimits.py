@@ -1,4 +1,4 @@
-"""Resource limits: who may change which."""
+"""Resource limits, and which processes may change them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from tests.kernel.computer import errno_of
+from tests.kernel.system import errno_of
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.rlimits import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kernel.computer import USER, Computer, Woken, blocks, errno_of
+from tests.kernel.system import USER, System, Woken, blocks, errno_of
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.files.line_discipline import ICANON, TOSTOP, VMIN, VTIME
 from wasmsand.kernel.files.terminal import TerminalFile, TerminalMaster
@@ -37,16 +37,16 @@ WRITABLE = POLLOUT | POLLWRNORM
 
 
 @pytest.fixture
-def master(computer: Computer, process: Process) -> TerminalMaster:
-    file = computer.open(process, b"/dev/ptmx", O_RDWR)
+def master(system: System, process: Process) -> TerminalMaster:
+    file = system.open(process, b"/dev/ptmx", O_RDWR)
     assert isinstance(file, TerminalMaster)
     return file
 
 
 @pytest.fixture
-def slave(computer: Computer, process: Process, master: TerminalMaster) -> TerminalFile:
+def slave(system: System, process: Process, master: TerminalMaster) -> TerminalFile:
     """The program's side, which becomes the terminal of `process`'s session."""
-    file = computer.open(process, b"/dev/pts/0", O_RDWR)
+    file = system.open(process, b"/dev/pts/0", O_RDWR)
     assert isinstance(file, TerminalFile)
     return file
 
@@ -125,9 +125,9 @@ def test_a_suspended_output_waits_for_start(master: TerminalMaster, slave: Termi
 
 
 def test_resizing_tells_the_foreground_group(
-    computer: Computer, process: Process, slave: TerminalFile
+    system: System, process: Process, slave: TerminalFile
 ) -> None:
-    computer.handle(process, Signal.SIGWINCH)
+    system.handle(process, Signal.SIGWINCH)
     slave.terminal.resize(0, 0)  # the size of a new terminal, as on Linux
     assert not process.signals.pending
     slave.terminal.resize(50, 100)
@@ -139,19 +139,19 @@ def test_resizing_tells_the_foreground_group(
     [(b"\x03", Signal.SIGINT), (b"\x1c", Signal.SIGQUIT), (b"\x1a", Signal.SIGTSTP)],
 )
 def test_keys_signal_the_foreground_group_only(
-    computer: Computer,
+    system: System,
     process: Process,
     master: TerminalMaster,
     slave: TerminalFile,
     key: bytes,
     signo: int,
 ) -> None:
-    foreground, background = computer.fork(process), computer.fork(process)
+    foreground, background = system.fork(process), system.fork(process)
     for child in (foreground, background):
-        set_group(computer.kernel, child, 0, 0)
+        set_group(system.kernel, child, 0, 0)
     for everybody in (process, foreground, background):
-        computer.handle(everybody, signo)
-    set_foreground(computer.kernel, process, slave.terminal, foreground.pid)
+        system.handle(everybody, signo)
+    set_foreground(system.kernel, process.first_thread, slave.terminal, foreground.pid)
     master.write(key)
     pending = [bool(p.signals.pending) for p in (process, foreground, background)]
     assert pending == [False, True, False]
@@ -166,7 +166,7 @@ def test_reading_times_out_by_vtime(master: TerminalMaster, slave: TerminalFile)
     assert slave.read_timeout() == 200_000_000
     cc[VMIN] = 3
     discipline.termios.cc = bytes(cc)
-    assert slave.read_timeout() == 0, "the clock starts with the first byte"
+    assert slave.read_timeout() == 0, "the time starts with the first byte"
     master.write(b"x")
     assert slave.read_timeout() == 200_000_000
     assert slave.read_after_timeout(10) == b"x"
@@ -176,43 +176,44 @@ def test_reading_times_out_by_vtime(master: TerminalMaster, slave: TerminalFile)
 
 
 def test_a_terminal_appears_in_dev_pts_and_goes_with_its_master(
-    computer: Computer, process: Process, master: TerminalMaster, slave: TerminalFile
+    system: System, process: Process, master: TerminalMaster, slave: TerminalFile
 ) -> None:
-    namespace = computer.kernel.namespace
+    namespace = system.kernel.namespace
     entry = namespace.stat(namespace.resolve(process.identity.credentials(), process.cwd,
                                              b"/dev/pts/0"))  # fmt: skip
     assert entry == slave.stat()
     assert (entry.uid, entry.mode & 0o777, entry.rdev) == (USER, 0o620, 136 << 8)
     master.release()
-    assert errno_of(lambda: computer.open(process, b"/dev/pts/0", O_RDWR)) is Errno.ENOENT
-    assert slave.stat().rdev == 136 << 8, "an open side can still be asked"
+    other = system.command()  # the hang-up has ended the first one
+    assert errno_of(lambda: system.open(other, b"/dev/pts/0", O_RDWR)) is Errno.ENOENT
+    assert slave.stat().rdev == 136 << 8, "an open side can still be used"
     slave.release()
 
 
-def test_numbers_are_reused_lowest_first_and_bounded(computer: Computer, process: Process) -> None:
-    masters = [computer.open(process, b"/dev/ptmx", O_RDWR) for _ in range(64)]
-    assert errno_of(lambda: computer.open(process, b"/dev/ptmx", O_RDWR)) is Errno.ENOSPC
+def test_numbers_are_reused_lowest_first_and_bounded(system: System, process: Process) -> None:
+    masters = [system.open(process, b"/dev/ptmx", O_RDWR) for _ in range(64)]
+    assert errno_of(lambda: system.open(process, b"/dev/ptmx", O_RDWR)) is Errno.ENOSPC
     masters[5].release()
-    again = computer.open(process, b"/dev/ptmx", O_RDWR)
+    again = system.open(process, b"/dev/ptmx", O_RDWR)
     assert isinstance(again, TerminalMaster)
     assert again.terminal.index == 5
 
 
 def test_a_full_file_system_makes_no_terminal() -> None:
-    computer = Computer(Limits(max_inodes=200))
-    process = computer.command()
-    free = computer.kernel.root.statfs().files_free
+    system = System(Limits(max_inodes=200))
+    process = system.command()
+    free = system.kernel.root.statfs().files_free
     for i in range(free):
-        computer.make_file(b"/tmp/%d" % i)
-    assert errno_of(lambda: computer.open(process, b"/dev/ptmx", O_RDWR)) is Errno.ENOSPC
-    assert not computer.kernel.terminals
+        system.make_file(b"/tmp/%d" % i)
+    assert errno_of(lambda: system.open(process, b"/dev/ptmx", O_RDWR)) is Errno.ENOSPC
+    assert not system.kernel.terminals
 
 
 def test_a_terminal_survives_the_removal_of_its_name(
-    computer: Computer, master: TerminalMaster, slave: TerminalFile
+    system: System, master: TerminalMaster, slave: TerminalFile
 ) -> None:
-    root = computer.command(uid=0)
-    namespace = computer.kernel.namespace
+    root = system.command(uid=0)
+    namespace = system.kernel.namespace
     namespace.unlink(root.identity.credentials(), root.cwd, b"/dev/pts/0")
     slave.write(b"still here")
     assert master.read(100) == b"still here"
@@ -225,49 +226,49 @@ def test_a_terminal_survives_the_removal_of_its_name(
 
 
 def test_after_the_master_is_gone_reads_end_and_writes_fail(
-    computer: Computer, process: Process, master: TerminalMaster, slave: TerminalFile
+    system: System, process: Process, master: TerminalMaster, slave: TerminalFile
 ) -> None:
-    computer.handle(process, Signal.SIGHUP)
+    system.handle(process, Signal.SIGHUP)
     woken = Woken(blocks(lambda: slave.read(1)))
     master.release()
     assert woken
     assert slave.read(1) == b""
     assert errno_of(lambda: slave.write(b"x")) is Errno.EIO
     assert slave.poll() == READABLE | WRITABLE | POLLHUP | POLLERR
-    assert errno_of(lambda: computer.open(process, b"/dev/tty", O_RDWR)) is Errno.EIO
+    assert errno_of(lambda: system.open(process, b"/dev/tty", O_RDWR)) is Errno.EIO
 
 
 def test_a_hang_up_signals_the_session_leader(
-    computer: Computer, process: Process, master: TerminalMaster, slave: TerminalFile
+    system: System, process: Process, master: TerminalMaster, slave: TerminalFile
 ) -> None:
-    computer.send(process, Signal.SIGSTOP)
+    system.send(process, Signal.SIGSTOP)
     master.release()
     assert (process.dead, process.exit_status) == (True, Signal.SIGHUP)
 
 
 def test_the_masters_reads_fail_when_the_last_slave_is_closed(
-    computer: Computer, process: Process, master: TerminalMaster
+    system: System, process: Process, master: TerminalMaster
 ) -> None:
     blocks(lambda: master.read(1))
-    slave = computer.open(process, b"/dev/pts/0", O_RDWR | O_NOCTTY)
+    slave = system.open(process, b"/dev/pts/0", O_RDWR | O_NOCTTY)
     slave.write(b"last words")
     slave.release()
     assert master.read(100) == b"last words"
     assert errno_of(lambda: master.read(1)) is Errno.EIO
     assert master.poll() == POLLHUP | WRITABLE
-    computer.open(process, b"/dev/pts/0", O_RDWR | O_NOCTTY)
+    system.open(process, b"/dev/pts/0", O_RDWR | O_NOCTTY)
     assert master.poll() == WRITABLE
     blocks(lambda: master.read(1))
 
 
 def test_a_dying_leader_gives_up_the_terminal_and_hangs_up_the_foreground(
-    computer: Computer, process: Process, slave: TerminalFile
+    system: System, process: Process, slave: TerminalFile
 ) -> None:
-    foreground, background = computer.fork(process), computer.fork(process)
+    foreground, background = system.fork(process), system.fork(process)
     for child in (foreground, background):
-        set_group(computer.kernel, child, 0, 0)
-    set_foreground(computer.kernel, process, slave.terminal, foreground.pid)
-    computer.kernel.exit(process, 0)
+        set_group(system.kernel, child, 0, 0)
+    set_foreground(system.kernel, process.first_thread, slave.terminal, foreground.pid)
+    system.kernel.exit(process, 0)
     assert (foreground.dead, background.dead) == (True, False)
     assert background.terminal is None
     assert (slave.terminal.session, slave.terminal.foreground_group) == (0, 0)
@@ -277,32 +278,32 @@ def test_a_dying_leader_gives_up_the_terminal_and_hangs_up_the_foreground(
 
 
 def test_a_session_leader_without_terminal_gets_the_one_it_opens(
-    computer: Computer, process: Process, slave: TerminalFile
+    system: System, process: Process, slave: TerminalFile
 ) -> None:
     assert process.terminal is slave.terminal
     assert slave.terminal.session == process.session
     assert slave.terminal.foreground_group == process.group
-    child = computer.fork(process)
-    assert isinstance(computer.open(child, b"/dev/tty", O_RDWR), TerminalFile)
+    child = system.fork(process)
+    assert isinstance(system.open(child, b"/dev/tty", O_RDWR), TerminalFile)
 
 
 def test_noctty_and_followers_do_not_take_a_terminal(
-    computer: Computer, process: Process, master: TerminalMaster
+    system: System, process: Process, master: TerminalMaster
 ) -> None:
-    computer.open(process, b"/dev/pts/0", O_RDWR | O_NOCTTY)
-    computer.open(computer.fork(process), b"/dev/pts/0", O_RDWR)
+    system.open(process, b"/dev/pts/0", O_RDWR | O_NOCTTY)
+    system.open(system.fork(process), b"/dev/pts/0", O_RDWR)
     assert process.terminal is None
-    assert errno_of(lambda: computer.open(process, b"/dev/tty", O_RDWR)) is Errno.ENXIO
+    assert errno_of(lambda: system.open(process, b"/dev/tty", O_RDWR)) is Errno.ENXIO
 
 
 def test_a_terminal_serves_one_session_and_a_session_has_one_terminal(
-    computer: Computer, process: Process, slave: TerminalFile
+    system: System, process: Process, slave: TerminalFile
 ) -> None:
-    stranger = computer.command()
+    stranger = system.command()
     assert errno_of(lambda: take_terminal(stranger, slave.terminal)) is Errno.EPERM
-    child = computer.fork(process)
+    child = system.fork(process)
     assert errno_of(lambda: take_terminal(child, slave.terminal)) is Errno.EPERM
-    second = computer.kernel.new_terminal(USER, USER)
+    second = system.kernel.new_terminal(USER, USER)
     assert errno_of(lambda: take_terminal(process, second)) is Errno.EPERM
     take_terminal(process, slave.terminal)
     take_terminal(stranger, second)
@@ -310,76 +311,88 @@ def test_a_terminal_serves_one_session_and_a_session_has_one_terminal(
 
 
 def test_a_follower_leaves_the_terminal_for_itself_a_leader_for_all(
-    computer: Computer, process: Process, slave: TerminalFile
+    system: System, process: Process, slave: TerminalFile
 ) -> None:
-    child, other = computer.fork(process), computer.fork(process)
-    leave_terminal(computer.kernel, child)
+    child, other = system.fork(process), system.fork(process)
+    leave_terminal(system.kernel, child)
     assert (child.terminal, other.terminal) == (None, slave.terminal)
     assert slave.terminal.session == process.session
-    computer.handle(process, Signal.SIGHUP)
-    leave_terminal(computer.kernel, process)
+    system.handle(process, Signal.SIGHUP)
+    leave_terminal(system.kernel, process)
     assert (process.terminal, other.terminal) == (None, None)
     assert slave.terminal.session == 0
-    assert other.dead, "it was in the foreground group, which is hung up"
+    assert other.dead, "the process was in the foreground group, which is hung up"
 
 
 # Foreground and background.
 
 
 @pytest.fixture
-def background(computer: Computer, process: Process, slave: TerminalFile) -> Process:
-    child = computer.fork(process)
-    set_group(computer.kernel, child, 0, 0)
+def background(system: System, process: Process, slave: TerminalFile) -> Process:
+    child = system.fork(process)
+    set_group(system.kernel, child, 0, 0)
     return child
 
 
 def test_a_background_reader_is_stopped(
-    computer: Computer, slave: TerminalFile, background: Process
+    system: System, slave: TerminalFile, background: Process
 ) -> None:
-    blocks(lambda: require_foreground_to_read(computer.kernel, background, slave.terminal))
+    blocks(
+        lambda: require_foreground_to_read(system.kernel, background.first_thread, slave.terminal)
+    )
     assert background.stopped
     assert background.state_change == 0x7F | Signal.SIGTTIN << 8
 
 
 @pytest.mark.parametrize("how", ["ignored", "blocked"])
 def test_a_background_reader_that_cannot_be_stopped_gets_eio(
-    computer: Computer, slave: TerminalFile, background: Process, how: str
+    system: System, slave: TerminalFile, background: Process, how: str
 ) -> None:
     if how == "ignored":
         background.signals.set_action(Signal.SIGTTIN, SignalAction(SIG_IGN))
     else:
         background.signals.set_mask(mask_of(Signal.SIGTTIN))
     assert (
-        errno_of(lambda: require_foreground_to_read(computer.kernel, background, slave.terminal))
+        errno_of(
+            lambda: require_foreground_to_read(
+                system.kernel, background.first_thread, slave.terminal
+            )
+        )
         is Errno.EIO
     )
 
 
 def test_an_orphaned_background_reader_gets_eio(
-    computer: Computer, process: Process, slave: TerminalFile, background: Process
+    system: System, process: Process, slave: TerminalFile, background: Process
 ) -> None:
-    child = computer.fork(background)
-    computer.kernel.exit(background, 0)
+    child = system.fork(background)
+    system.kernel.exit(background, 0)
     assert (
-        errno_of(lambda: require_foreground_to_read(computer.kernel, child, slave.terminal))
+        errno_of(
+            lambda: require_foreground_to_read(system.kernel, child.first_thread, slave.terminal)
+        )
         is Errno.EIO
     )
     assert not child.stopped
 
 
 def test_changing_the_terminal_from_the_background_stops_unless_ignored(
-    computer: Computer, slave: TerminalFile, background: Process
+    system: System, slave: TerminalFile, background: Process
 ) -> None:
     background.signals.set_action(Signal.SIGTTOU, SignalAction(SIG_IGN))
-    require_foreground_to_change(computer.kernel, background, slave.terminal)
-    set_foreground(computer.kernel, background, slave.terminal, background.pid)
+    require_foreground_to_change(system.kernel, background.first_thread, slave.terminal)
+    set_foreground(system.kernel, background.first_thread, slave.terminal, background.pid)
     assert slave.terminal.foreground_group == background.pid
 
 
 def test_tcsetpgrp_from_the_background_stops(
-    computer: Computer, slave: TerminalFile, background: Process
+    system: System, slave: TerminalFile, background: Process
 ) -> None:
-    blocks(lambda: set_foreground(computer.kernel, background, slave.terminal, background.pid))
+    blocks(
+        lambda: set_foreground(
+            system.kernel, background.first_thread, slave.terminal, background.pid
+        )
+    )
     assert background.stopped
 
 
@@ -387,31 +400,36 @@ def test_tcsetpgrp_from_the_background_stops(
     ("group", "errno"), [(-1, Errno.EINVAL), (999, Errno.ESRCH), (1, Errno.EPERM)]
 )
 def test_the_foreground_must_be_a_group_of_the_session(
-    computer: Computer, process: Process, slave: TerminalFile, group: int, errno: Errno
+    system: System, process: Process, slave: TerminalFile, group: int, errno: Errno
 ) -> None:
     assert (
-        errno_of(lambda: set_foreground(computer.kernel, process, slave.terminal, group)) is errno
+        errno_of(lambda: set_foreground(system.kernel, process.first_thread, slave.terminal, group))
+        is errno
     )
 
 
-def test_strangers_cannot_change_the_foreground(computer: Computer, slave: TerminalFile) -> None:
-    stranger = computer.command()
+def test_strangers_cannot_change_the_foreground(system: System, slave: TerminalFile) -> None:
+    stranger = system.command()
     assert (
-        errno_of(lambda: set_foreground(computer.kernel, stranger, slave.terminal, stranger.pid))
+        errno_of(
+            lambda: set_foreground(
+                system.kernel, stranger.first_thread, slave.terminal, stranger.pid
+            )
+        )
         is Errno.ENOTTY
     )
 
 
-def test_tostop_is_asked_of_the_settings(slave: TerminalFile) -> None:
+def test_tostop_is_read_from_the_settings(slave: TerminalFile) -> None:
     assert not slave.stops_background_writers
     slave.terminal.discipline.termios.lflag |= TOSTOP
     assert slave.stops_background_writers
 
 
 def test_a_new_session_has_no_terminal(
-    computer: Computer, process: Process, slave: TerminalFile
+    system: System, process: Process, slave: TerminalFile
 ) -> None:
-    child = computer.fork(process)
-    set_session(computer.kernel, child)
+    child = system.fork(process)
+    set_session(system.kernel, child)
     assert child.terminal is None
     assert process.terminal is slave.terminal

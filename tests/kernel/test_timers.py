@@ -1,8 +1,8 @@
-"""Interval timers, of real time and of CPU time."""
+"""Interval timers for real time and for CPU time."""
 
 from __future__ import annotations
 
-from tests.kernel.computer import Computer
+from tests.kernel.system import System
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.rlimits import CPU, Limit
@@ -19,109 +19,103 @@ from wasmsand.kernel.process.timers import (
 ALARM = mask_of(Signal.SIGALRM)
 
 
-def test_a_timer_fires_once_when_it_is_due(computer: Computer, process: Process) -> None:
-    computer.handle(process, Signal.SIGALRM)
-    set_real_timer(computer.kernel, process, 5 * SECOND, 0)
-    computer.time.advance(4.9)
-    assert fire_timers(computer.kernel) == computer.time.now_ns + SECOND // 10
+def test_a_timer_fires_once_when_it_is_due(system: System, process: Process) -> None:
+    system.handle(process, Signal.SIGALRM)
+    set_real_timer(system.kernel, process, 5 * SECOND, 0)
+    system.clock.advance(4.9)
+    assert fire_timers(system.kernel) == system.clock.monotonic() + SECOND // 10
     assert not process.signals.pending
-    computer.time.advance(0.2)
-    assert fire_timers(computer.kernel) is None
+    system.clock.advance(0.2)
+    assert fire_timers(system.kernel) is None
     assert process.signals.pending == ALARM
-    assert real_timer(computer.kernel, process) == (0, 0)
+    assert real_timer(system.kernel, process) == (0, 0)
 
 
-def test_an_alarm_that_nobody_handles_ends_the_process(
-    computer: Computer, process: Process
-) -> None:
-    set_real_timer(computer.kernel, process, 1, 0)
-    computer.time.advance(1)
-    fire_timers(computer.kernel)
+def test_an_alarm_that_nobody_handles_ends_the_process(system: System, process: Process) -> None:
+    set_real_timer(system.kernel, process, 1, 0)
+    system.clock.advance(1)
+    fire_timers(system.kernel)
     assert process.exit_status == Signal.SIGALRM
 
 
-def test_an_interval_repeats_without_drifting(computer: Computer, process: Process) -> None:
-    computer.handle(process, Signal.SIGALRM)
-    began = computer.time.now_ns
-    set_real_timer(computer.kernel, process, SECOND, SECOND)
+def test_an_interval_repeats_without_drifting(system: System, process: Process) -> None:
+    system.handle(process, Signal.SIGALRM)
+    began = system.clock.monotonic()
+    set_real_timer(system.kernel, process, SECOND, SECOND)
     for turn in range(1, 4):
-        computer.time.advance(1.1)
+        system.clock.advance(1.1)
         process.signals.discard(ALARM)
-        due = fire_timers(computer.kernel)
+        due = fire_timers(system.kernel)
         assert process.signals.pending == ALARM
         assert due == began + (turn + 1) * SECOND
 
 
-def test_missed_intervals_fire_once(computer: Computer, process: Process) -> None:
-    computer.handle(process, Signal.SIGALRM)
-    set_real_timer(computer.kernel, process, 1, 1)
-    computer.time.advance(100)
-    assert fire_timers(computer.kernel) == computer.time.now_ns + 1
+def test_missed_intervals_fire_once(system: System, process: Process) -> None:
+    system.handle(process, Signal.SIGALRM)
+    set_real_timer(system.kernel, process, 1, 1)
+    system.clock.advance(100)
+    assert fire_timers(system.kernel) == system.clock.monotonic() + 1
 
 
-def test_setting_returns_what_was_left_and_zero_disarms(
-    computer: Computer, process: Process
-) -> None:
-    assert set_real_timer(computer.kernel, process, 10 * SECOND, 3) == (0, 0)
-    computer.time.advance(4)
-    assert set_real_timer(computer.kernel, process, 0, 0) == (6 * SECOND, 3)
-    computer.time.advance(100)
-    assert fire_timers(computer.kernel) is None
+def test_setting_returns_what_was_left_and_zero_disarms(system: System, process: Process) -> None:
+    assert set_real_timer(system.kernel, process, 10 * SECOND, 3) == (0, 0)
+    system.clock.advance(4)
+    assert set_real_timer(system.kernel, process, 0, 0) == (6 * SECOND, 3)
+    system.clock.advance(100)
+    assert fire_timers(system.kernel) is None
     assert not process.dead
 
 
-def test_the_driver_is_told_when_a_timer_is_armed(computer: Computer, process: Process) -> None:
+def test_the_driver_is_told_when_a_timer_is_armed(system: System, process: Process) -> None:
     told: list[int] = []
-    computer.kernel.timer_armed = told.append
-    set_real_timer(computer.kernel, process, SECOND, 0)
-    set_real_timer(computer.kernel, process, 0, 0)
-    assert told == [computer.time.now_ns + SECOND]
+    system.kernel.timer_armed = told.append
+    set_real_timer(system.kernel, process, SECOND, 0)
+    set_real_timer(system.kernel, process, 0, 0)
+    assert told == [system.clock.monotonic() + SECOND]
 
 
-def test_a_timer_survives_exec_but_not_fork_or_exit(computer: Computer, process: Process) -> None:
-    set_real_timer(computer.kernel, process, SECOND, 0)
-    child = computer.fork(process)
-    assert real_timer(computer.kernel, child) == (0, 0)
-    computer.kernel.exit(process, 0)
-    computer.time.advance(2)
-    assert fire_timers(computer.kernel) is None
+def test_a_timer_survives_exec_but_not_fork_or_exit(system: System, process: Process) -> None:
+    set_real_timer(system.kernel, process, SECOND, 0)
+    child = system.fork(process)
+    assert real_timer(system.kernel, child) == (0, 0)
+    system.kernel.exit(process, 0)
+    system.clock.advance(2)
+    assert fire_timers(system.kernel) is None
 
 
-def test_the_cpu_limit_warns_every_second_and_then_kills(
-    computer: Computer, process: Process
-) -> None:
+def test_the_cpu_limit_warns_every_second_and_then_kills(system: System, process: Process) -> None:
     process.rlimits.set(CPU, Limit(2, 4), privileged=False)
-    computer.handle(process, Signal.SIGXCPU)
+    system.handle(process, Signal.SIGXCPU)
     warned = []
     for half_seconds in range(8):
         process.usage.user_ns = half_seconds * SECOND // 2
-        enforce_cpu_limit(computer.kernel, process)
+        enforce_cpu_limit(system.kernel, process)
         if process.signals.pending:
             warned.append(half_seconds / 2)
             process.signals.discard(mask_of(Signal.SIGXCPU))
     assert warned == [2.0, 3.0]
     process.usage.user_ns = 4 * SECOND
-    enforce_cpu_limit(computer.kernel, process)
+    enforce_cpu_limit(system.kernel, process)
     assert process.exit_status == Signal.SIGKILL
 
 
-def test_a_cpu_limit_without_handler_ends_by_sigxcpu(computer: Computer, process: Process) -> None:
+def test_a_cpu_limit_without_handler_ends_by_sigxcpu(system: System, process: Process) -> None:
     process.rlimits.set(CPU, Limit(1, 10), privileged=False)
     process.usage.user_ns = SECOND
-    enforce_cpu_limit(computer.kernel, process)
+    enforce_cpu_limit(system.kernel, process)
     assert process.exit_status == Signal.SIGXCPU
 
 
 def test_a_timer_of_cpu_time_goes_off_when_that_much_was_used(
-    computer: Computer, process: Process
+    system: System, process: Process
 ) -> None:
     assert set_cpu_timer(process, Signal.SIGPROF, 0, SECOND, SECOND) == (0, 0)
     process.signals.set_mask(1 << (Signal.SIGPROF - 1))
     process.usage.user_ns = SECOND - 1
-    enforce_cpu_limit(computer.kernel, process)
+    enforce_cpu_limit(system.kernel, process)
     assert not process.signals.pending
     process.usage.user_ns = SECOND
-    enforce_cpu_limit(computer.kernel, process)
+    enforce_cpu_limit(system.kernel, process)
     assert process.signals.pending == 1 << (Signal.SIGPROF - 1)
     assert cpu_timer(process, Signal.SIGPROF, 2 * SECOND - 5) == (5, SECOND)
     assert set_cpu_timer(process, Signal.SIGPROF, 2 * SECOND - 5, 0, 0) == (5, SECOND)

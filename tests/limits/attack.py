@@ -1,7 +1,7 @@
 """One attack, measured: `python -m tests.limits.attack NAME`.
 
 Owns `carry_out`, which tests and the soak share, and `Outcome`. Rules: an attack may be refused,
-and may end by its limits; it may not raise anything but a `SandboxError`.
+or ended by its limits; it may raise only a `SandboxError`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STATUS = Path("/proc/self/status")
 
 @dataclass(frozen=True)
 class Outcome:
-    """How it went."""
+    """The outcome of an attack."""
 
     late_seconds: float
     """How long after its time limit the command returned; 0 if before."""
@@ -31,11 +31,11 @@ class Outcome:
     kill_seconds: float
     """How long `kill()` took."""
     said: str
-    """The end of the command's errors, or the exception."""
+    """The end of the command's standard error, or the exception."""
 
 
 def carry_out(attack: Attack, sandbox: Sandbox) -> Outcome:
-    """Attack, do the host's step, kill the sandbox."""
+    """Attack, take the host's step, and kill the sandbox."""
     began = time.monotonic()
     try:
         attack.prepare(sandbox)
@@ -62,7 +62,7 @@ def _resident_mib(name: str) -> int:
 
 
 class _Honest(threading.Thread):
-    """Another sandbox of the same process, at work while the attack runs."""
+    """Another sandbox in this process, which works while the attack runs."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -79,7 +79,7 @@ class _Honest(threading.Thread):
             self._ending.wait(0.02)
 
     def end(self) -> float:
-        """The longest that one command took."""
+        """Stop; returns the longest time that one command took."""
         self._ending.set()
         self.join(60)
         self._sandbox.kill()
@@ -87,7 +87,7 @@ class _Honest(threading.Thread):
 
 
 def measured(attack: Attack) -> dict[str, object]:
-    """The outcome, the memory that it took, and what an honest neighbour felt."""
+    """The outcome, its memory, and the delay of an honest neighbour."""
     honest = _Honest()
     with Sandbox() as first:
         first.commands.run("python3 -c 1")
@@ -105,7 +105,7 @@ def measured(attack: Attack) -> dict[str, object]:
 
 
 def main() -> int:
-    """Try the attacks that are named."""
+    """Try the named attacks."""
     for name in sys.argv[1:] or [attack.name for attack in ATTACKS]:
         print(json.dumps({"attack": name, **measured(BY_NAME[name])}), flush=True)
     return 0

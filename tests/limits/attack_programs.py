@@ -1,6 +1,6 @@
 """The programs of `attacks.py`: Python for the sandbox's Python, and WebAssembly text.
 
-Rules: a program uses as much as it can get, and goes on when it is refused.
+Rule: a program takes as much as it can get, and continues when it is refused.
 """
 
 from __future__ import annotations
@@ -349,7 +349,7 @@ GROW_AND_BLOCK: Final = f"""(module {_LINUX}
       (i32.const 0) (i32.const 0) (i32.const 0)))
     (drop (call $call (i32.const 63) (i32.load (i32.const 2048)) (i32.const 4096) (i32.const 1)
       (i32.const 0) (i32.const 0) (i32.const 0)))))"""
-"""Grows its memory, has the kernel write to all of it, and sleeps on a pipe."""
+"""Grows its memory, lets the kernel write all of it, and waits on a pipe."""
 
 TABLES: Final = f"""(module {_LINUX}
   (memory (export "memory") 2)
@@ -394,7 +394,7 @@ for number in range(100_000):
     except OSError:
         pass
 """
-"""A new module each time: none is in the cache."""
+"""Makes a new module each time, so that none is in the cache."""
 
 SIGNAL_FLAG_OUTSIDE: Final = f"""(module {_LINUX}
   (memory (export "memory") 1)
@@ -409,4 +409,4 @@ SIGNAL_FLAG_OUTSIDE: Final = f"""(module {_LINUX}
         (i32.const 10) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))
       (br $again)))
   (data (i32.const 1024) "\\10\\00\\00\\00\\00\\00\\00\\00\\00\\00\\00\\00"))"""
-"""Handles a signal, with the flag of signals outside its memory and no `__signal_run`."""
+"""Handles a signal with its signal flag outside its memory and without `__signal_run`."""

@@ -1,10 +1,10 @@
 """The attacks of a hostile guest and of a hostile client, as one table.
 
 Owns `ATTACKS`. `test_attacks.py` tries each once, `python -m bench.soak` mixes them with honest
-work for as long as one likes, and `python -m tests.limits.attack NAME` tries one by hand. A new
-attack is a row here. Rules: a row names the threat that it tries (docs/threat-model.md); it works
-in a sandbox with `OPTIONS` and ends by itself or by its `timeout_ms`; `after` is what the host
-does to what the guest has prepared, as a user would.
+work for any length of time, and `python -m tests.limits.attack NAME` tries one by hand. To add an
+attack, add a row. Rules: a row names its threat in docs/threat-model.md; an attack runs in a
+sandbox with `OPTIONS`, and ends by itself or at its `timeout_ms`; `after` is what the host then
+does with what the guest prepared, as a user would.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class Attack:
     python: str = ""
     """A program for the sandbox's Python."""
     module: str = ""
-    """WebAssembly text of a program of the guest's own."""
+    """WebAssembly text of a program that the guest brings."""
     after: Callable[[Sandbox], None] | None = None
-    """What the host does next; it has to return soon, or to raise a `SandboxError`."""
+    """What the host does next; it must return soon, or raise a `SandboxError`."""
     timeout_ms: int = 1_000
 
     @property
     def command(self) -> str:
-        """What the guest runs; `prepare` has put the files there."""
+        """What the guest runs; `prepare` writes the files for it."""
         if self.shell:
             return self.shell
         return "python3 /tmp/attack.py" if self.python else "/tmp/attack"
@@ -144,7 +144,7 @@ ATTACKS: Final[tuple[Attack, ...]] = (
     Attack("compile-many-functions", "T060", module=programs.MANY_FUNCTIONS),
     Attack("compile-again-and-again", "T060", python=programs.COMPILE_AGAIN),
     Attack("module-signal-flag", "T061", module=programs.SIGNAL_FLAG_OUTSIDE),
-    # Sessions of the host.
+    # Sessions.
     Attack("stopped-shell", "T006", shell="true", after=stopped_shell),
     Attack("stopped-python", "T006", shell="true", after=stopped_python),
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """What hostile clients do to a server: the table `CLIENT_ATTACKS`.
 
-Rules: each takes the server's address and a token that it may use or not, takes a few seconds at
-most, and closes its connections; the server may refuse whatever it likes.
+Rules: each gets the server's address and a token that it may use, takes a few seconds at most, and
+closes its connections; the server may refuse anything.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _connect(address: Address) -> socket.socket:
 
 
 def _many(address: Address, beginning: bytes) -> None:
-    """Many connections that say a little and then nothing."""
+    """Open many connections that send a little and then nothing."""
     with ExitStack() as held:
         for _ in range(_CONNECTIONS):
             try:
@@ -36,17 +36,17 @@ def _many(address: Address, beginning: bytes) -> None:
 
 
 def half_sent_headers(address: Address, token: str) -> None:
-    """Headers without an end, without a token."""
+    """Send headers without an end, and without a token."""
     _many(address, b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: ")
 
 
 def silent_connections(address: Address, token: str) -> None:
-    """Connections that say nothing."""
+    """Open connections that send nothing."""
     _many(address, b"")
 
 
 def slow_bodies(address: Address, token: str) -> None:
-    """Bodies of which one byte comes."""
+    """Send only the first byte of bodies."""
     _many(
         address,
         b"POST /v1/sandboxes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -55,7 +55,7 @@ def slow_bodies(address: Address, token: str) -> None:
 
 
 def large_headers(address: Address, token: str) -> None:
-    """A header that does not end."""
+    """Send a header that does not end."""
     try:
         with _connect(address) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\n")
@@ -66,7 +66,7 @@ def large_headers(address: Address, token: str) -> None:
 
 
 def endless_chunks(address: Address, token: str) -> None:
-    """A body in chunks that does not end."""
+    """Send a chunked body that does not end."""
     head = (
         f"POST /v1/sandboxes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
         "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -82,7 +82,7 @@ def endless_chunks(address: Address, token: str) -> None:
 
 
 def wrong_tokens(address: Address, token: str) -> None:
-    """Guesses."""
+    """Guess tokens."""
     ending = time.monotonic() + _SECONDS
     while time.monotonic() < ending:
         try:
@@ -96,7 +96,7 @@ def wrong_tokens(address: Address, token: str) -> None:
 
 
 def unread_answers(address: Address, token: str) -> None:
-    """Output that is asked for and never read."""
+    """Request output and never read it."""
     body = json.dumps({"command": "yes", "timeout_ms": 1500}).encode()
     sandbox = _post(address, token, "/v1/sandboxes", b"{}")
     found = json.loads(sandbox or b"{}").get("id", "none")
@@ -117,7 +117,7 @@ def unread_answers(address: Address, token: str) -> None:
 
 
 def many_sandboxes(address: Address, token: str) -> None:
-    """As many sandboxes as the token gets; the server's quota ends it."""
+    """Create as many sandboxes as the token's quota allows."""
     made = []
     for _ in range(80):
         answer = json.loads(_post(address, token, "/v1/sandboxes", b"{}") or b"{}")
@@ -129,7 +129,7 @@ def many_sandboxes(address: Address, token: str) -> None:
 
 
 def deep_json(address: Address, token: str) -> None:
-    """Values in values in values."""
+    """Send deeply nested JSON."""
     _post(address, token, "/v1/sandboxes", b'{"env":' + b"[" * 1_000_000)
 
 

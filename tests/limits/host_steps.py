@@ -1,7 +1,7 @@
-"""What the host does to what a hostile guest has prepared: the second half of some attacks.
+"""What the host does with what a hostile guest prepared: the second half of some attacks.
 
-Rules: plain calls of the SDK, as a user would make them; each returns, or raises a
-`SandboxError`, within seconds.
+Rules: these are plain SDK calls, as a user makes them; each returns, or raises a `SandboxError`,
+within seconds.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from contextlib import suppress
 from wasmsand import Sandbox, SandboxError
 
 _EXPORT_BYTES = 256 * 1024 * 1024
-"""More than the sandbox can hold several times over."""
+"""Several times what the sandbox can hold."""
 
 
 def run_again(sandbox: Sandbox) -> None:
-    """The next commands; the first may be refused, not lost."""
+    """Run the next commands; the first may be refused, but not all."""
     for _ in range(3):
         with suppress(SandboxError):
             if sandbox.commands.run("echo alive", timeout_ms=3_000).stdout == "alive\n":
@@ -24,7 +24,7 @@ def run_again(sandbox: Sandbox) -> None:
 
 
 def overwrite_sparse(sandbox: Sandbox) -> None:
-    """Writes to a large file of holes that has two links."""
+    """Write to a large file of holes that has two links."""
     with suppress(SandboxError):
         sandbox.files.write("f", "")
     with suppress(SandboxError):
@@ -32,7 +32,7 @@ def overwrite_sparse(sandbox: Sandbox) -> None:
 
 
 def read_sparse(sandbox: Sandbox) -> None:
-    """Reads, copies and exports a large file of holes."""
+    """Read, copy and export a large file of holes."""
     with suppress(SandboxError):
         sandbox.files.read("f")
     with suppress(SandboxError):
@@ -41,23 +41,23 @@ def read_sparse(sandbox: Sandbox) -> None:
 
 
 def copy_interleaved(sandbox: Sandbox) -> None:
-    """Copies a file of many holes."""
+    """Copy a file with many holes."""
     with suppress(SandboxError):
         sandbox.files.copy("f", "copy")
 
 
 def export_links(sandbox: Sandbox) -> None:
-    """Exports one file with many names."""
+    """Export one file with many names."""
     _export(sandbox, ".")
 
 
 def export_root(sandbox: Sandbox) -> None:
-    """Exports a whole sandbox, devices and /proc included; stops after a while."""
+    """Export a whole sandbox, with devices and /proc; stop after a while."""
     _export(sandbox, "/")
 
 
 def list_everything(sandbox: Sandbox) -> None:
-    """Walks the tree, exports and removes it."""
+    """Walk, export and remove the tree."""
     with suppress(SandboxError):
         sandbox.files.list(".", recursive=True)
     _export(sandbox, ".")
@@ -75,7 +75,7 @@ def _export(sandbox: Sandbox, path: str) -> None:
 
 
 def stopped_shell(sandbox: Sandbox) -> None:
-    """A session that was stopped between two calls gets a long one."""
+    """Send a long command to a shell that was stopped between two calls."""
     with suppress(SandboxError), sandbox.shell() as shell:
         shell.run("(sleep 0.2; kill -STOP $$) &")
         sandbox.commands.run("sleep 0.4")
@@ -83,7 +83,7 @@ def stopped_shell(sandbox: Sandbox) -> None:
 
 
 def stopped_python(sandbox: Sandbox) -> None:
-    """The same for a session of Python."""
+    """The same for a Python session."""
     with suppress(SandboxError), sandbox.python() as session:
         session.run(
             "import os, subprocess\n"

@@ -1,9 +1,9 @@
-"""Measuring how long the sandbox's lock is held.
+"""Measures how long the sandbox's lock is held.
 
-Owns `MeasuredLock` and `House`, a kernel full of the things that make calls expensive: a large
-directory, a file of thousands of pieces, chains of links, a thousand descriptors, nested epoll
-files, long arguments. Rules: a hold counts by the CPU time of the thread that has the lock, so
-that a busy machine does not make it longer.
+Owns `MeasuredLock` and `House`, a kernel full of things that make calls expensive: a large
+directory, a file of thousands of pieces, chains of links, a thousand descriptors, nested epolls,
+long arguments. Rule: the length of a hold is the CPU time of the thread that has the lock, so that
+a busy machine does not change it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wasmsand.abi.context import ProcessEnded
 from wasmsand.abi.wasi.table import WasiFunction
 from wasmsand.kernel.limits import IOV_MAX, Limits
 from wasmsand.kernel.process.life import fork, reap
-from wasmsand.kernel.process.process import ProcessState
+from wasmsand.kernel.process.thread import ProcessState
 from wasmsand.machine.lock import SandboxLock
 
 ENTRIES: Final = 30_000
@@ -58,7 +58,7 @@ class MeasuredLock(SandboxLock):
 
 
 class House(Sandbox):
-    """A sandbox whose every corner is full."""
+    """A sandbox that is full of expensive objects."""
 
     def __init__(self) -> None:
         super().__init__(Limits(max_inodes=1 << 20, fs_limit_bytes=1 << 30))
@@ -90,7 +90,7 @@ class House(Sandbox):
         return Caller(self.kernel, self.lock, self.loader, process, instance)
 
     def _open(self) -> list[int]:
-        """A descriptor of every kind; then many."""
+        """Open a descriptor of every kind, then many more."""
         caller = self.owner
         flags = 0o4002  # O_RDWR | O_NONBLOCK
         paths = (b"/tmp/pieces", b"/dev/urandom", b"/dev/zero", b"/dev/null", b"/dev/ptmx")
@@ -125,7 +125,7 @@ class House(Sandbox):
         return listener
 
     def _epolls(self, watched: int) -> int:
-        """An epoll file that watches many others, which watch one pipe."""
+        """An epoll that watches many others, which watch one pipe."""
         caller = self.owner
         event = caller.put(pack("<I4xQ", 1, 1))
         outer = caller.ok("epoll_create1", 0)
@@ -169,7 +169,7 @@ class House(Sandbox):
         return found
 
     def words(self, shape: str, random: Random) -> list[int]:
-        """Expensive arguments of a call, by the letters of the fuzzer's shapes."""
+        """Expensive arguments for a call, by the letters of the fuzzer's shapes."""
         makers: dict[str, Callable[[], int]] = {
             "f": lambda: random.choice(self.descriptors),
             "d": lambda: 0xFFFF_FF9C,
@@ -195,7 +195,7 @@ class House(Sandbox):
         return result
 
     def worst(self, name: str, shape: str, tries: int) -> tuple[int, list[int]]:
-        """The longest hold of `tries` calls with such arguments, and the arguments."""
+        """The longest hold in `tries` calls with such arguments, and its arguments."""
         random = Random(name)
         return max(
             self._hold(lambda caller, words: caller.call(name, *words), self.words(shape, random))
@@ -239,7 +239,7 @@ class House(Sandbox):
     def _hold(
         self, make: Callable[[Caller, list[int]], int], words: list[int]
     ) -> tuple[int, list[int]]:
-        """The longest hold during one call, and during the end of a process that made it."""
+        """The longest hold during one call and the end of the process that made it."""
         caller = self._child()
         self.measured.longest = 0
         thread = Thread(target=_quietly, args=(make, caller, words), daemon=True)
@@ -256,9 +256,9 @@ class House(Sandbox):
         return self.measured.longest, words
 
     def _child(self) -> Caller:
-        """A copy of the owner that shares its memory: what a call writes does not matter."""
+        """A copy of the owner that shares its memory; what a call writes does not matter."""
         with self.lock:
-            process = fork(self.kernel, self.owner.process)
+            process = fork(self.kernel, self.owner.guest.thread)
         instance = PythonInstance(0)
         instance.space = self.owner.space
         return Caller(self.kernel, self.lock, self.loader, process, instance)

@@ -1,25 +1,24 @@
 """Guests that try to hold more memory than they may, each in a host process of its own.
 
-`python -m tests.limits.memory_attacks NAME` runs one of `ATTACKS` and prints, as JSON, what the
-host's process really took (resident memory, above what it had before) beside what the sandbox's
-ledger says. `measure` does that for a test.
+`python -m tests.limits.memory_attacks NAME` runs one of `ATTACKS` and prints, as JSON, by how much
+the resident memory of the host's process grew and what the sandbox's ledger says. `measure` does
+that for a test.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.engine.guests import forking
+from tests.engine.hosts import load
+from tests.host_process import resident_bytes, watched_peak
 from tests.machine.guests import (
     CLONE,
     EXECVE,
@@ -32,37 +31,41 @@ from tests.machine.guests import (
     WAIT4,
     call,
     do,
+    grow,
     new_machine,
     program,
     sleep_for_ever,
     text,
     words,
 )
+from tests.waiting import eventually
+from wasmsand.abi.linux.numbers import CallNumber
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.limits import Limits
-from wasmsand.kernel.process.process import ProcessState
-from wasmsand.machine import Machine
+from wasmsand.kernel.process.thread import ProcessState
+from wasmsand.machine import CommandRequest, Machine
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MIB = 1 << 20
 LIMIT = 64 * MIB
 PAGES = 16
-"""Of WebAssembly, in a MiB."""
+"""How many WebAssembly pages are in a MiB."""
 SIGSTOP, SIGKILL = 19, 9
-OPENAT = 56
+OPENAT = CallNumber.OPENAT
 SLEEP = sleep_for_ever()
 PATH = 256
 THREAD_FLAGS = 0x10000 | 0x800 | 0x400 | 0x200 | 0x100
-
-
-def grow(mebibytes: int) -> str:
-    return f"(drop (memory.grow (i32.const {mebibytes * PAGES})))"
+TWELVE_THREADS = f"""(loop $again
+  {do(CLONE, THREAD_FLAGS, 4096)}
+  (local.set $n (i32.add (local.get $n) (i32.const 1)))
+  (br_if $again (i32.lt_u (local.get $n) (i32.const 12))))"""
+"""Statements that start twelve threads; each begins in `__thread_start`."""
 
 
 def fill(start: int, size: int) -> str:
-    """Fills as much as there is of it."""
+    """Fill a range, as far as the memory reaches."""
     return f"""(memory.fill (i32.const {start}) (i32.const 1)
       (select (i32.const {size})
         (i32.sub (i32.shl (memory.size) (i32.const 16)) (i32.const {start}))
@@ -93,7 +96,7 @@ def recursion(levels: int, bottom: str) -> str:
 
 
 def throwing(times: int) -> str:
-    """Keeps exceptions of some 800 bytes each."""
+    """Throw exceptions of some 800 bytes each, and keep them."""
     values = " ".join("(i64.const 1)" for _ in range(100))
     return f"""(loop $again
       (table.set $kept (local.get $n) (block $caught (result exnref)
@@ -104,14 +107,14 @@ def throwing(times: int) -> str:
 
 ZERO_FILE = text(PATH, "/dev/zero")
 SOON = words(224, 0, 0, 300_000_000, 0)
-"""For a sleep of 300 ms."""
+"""The time of a sleep of 300 ms."""
 DEVICE = f"(local.set $n {call(OPENAT, -100, PATH, 0, 0)})"
 HOLD = program(grow_and_fill(40), SLEEP, more=LONG_TIME)
 
 
 @dataclass(frozen=True)
 class Attack:
-    """`copies` of a program are started; it can start `others` by their names."""
+    """Start `copies` of a program, which can start `others` by name."""
 
     wat: str
     copies: int = 24
@@ -175,10 +178,7 @@ ATTACKS: dict[str, Attack] = {
     ),
     "threads with deep recursion": Attack(
         program(
-            f"""(loop $again
-              {do(CLONE, THREAD_FLAGS, 4096)}
-              (local.set $n (i32.add (local.get $n) (i32.const 1)))
-              (br_if $again (i32.lt_u (local.get $n) (i32.const 12))))""",
+            TWELVE_THREADS,
             SLEEP,
             more=LONG_TIME + recursion(50_000, SLEEP)
             + """(func (export "__thread_start") (param i32) (call $deep (i32.const 0)))""",
@@ -191,10 +191,7 @@ ATTACKS: dict[str, Attack] = {
     ),
     "exceptions of threads": Attack(
         program(
-            f"""(loop $again
-              {do(CLONE, THREAD_FLAGS, 4096)}
-              (local.set $n (i32.add (local.get $n) (i32.const 1)))
-              (br_if $again (i32.lt_u (local.get $n) (i32.const 12))))""",
+            TWELVE_THREADS,
             SLEEP,
             more=LONG_TIME
             + f"(tag $oops (param {'i64 ' * 100})) (table $kept 20000 exnref)"
@@ -231,25 +228,21 @@ ATTACKS: dict[str, Attack] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """Bytes: `peak_*` at the worst moment, `resident` and `used` when all wait or have ended."""
+    """In bytes: `peak_*` are the highest values; `resident` and `used` are those at rest."""
 
     peak_resident: int
     peak_used: int
     resident: int
     used: int
     left: int
-    """In the ledger after the end of the sandbox."""
+    """What the ledger holds after the end of the sandbox."""
     left_resident: int
     started: int
     """How many copies could be started."""
 
 
-def _resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def _rests(machine: Machine) -> bool:
-    """Whether all processes wait, or have ended and are freed."""
+    """Whether every process waits, or has ended and is freed."""
     with machine.lock:
         processes = [p for p in machine.kernel.processes if p is not machine.kernel.init]
         machine.kernel.memory_used()
@@ -258,57 +251,47 @@ def _rests(machine: Machine) -> bool:
             not ledger.shared
             and not ledger.dying
             and all(
-                thread.state in (ProcessState.SLEEPING, ProcessState.STOPPED, ProcessState.ZOMBIE)
+                thread.state in (ProcessState.SLEEPING, ProcessState.STOPPED)
                 for process in processes
-                for thread in process.threads or [process]
+                for thread in process.threads
             )
         )
 
 
 def run_attack(attack: Attack, seconds: float = 2.5) -> Measured:
-    """Run it in this process."""
+    """Run an attack in this process."""
     with tempfile.TemporaryDirectory() as cache:
         engine = WasmtimeEngine(cache_directory=Path(cache, "modules"))
         programs = {"attack": wat_to_wasm(attack.wat)}
         programs |= {name: wat_to_wasm(wat) for name, wat in attack.others}
         for wasm in programs.values():
-            engine.precompile(hashlib.sha256(wasm).hexdigest(), wasm)
+            load(engine, wasm)
         machine = new_machine(engine, Limits(memory_limit_bytes=LIMIT), **programs)
         ledger = machine.kernel.ledger
-        machine.run([b"ok"], environ={}, cwd="/")
-        before = _resident()
-        peak, ended = before, threading.Event()
-
-        def watch() -> None:
-            nonlocal peak
-            while not ended.wait(0.001):
-                peak = max(peak, _resident())
-
-        watcher = threading.Thread(target=watch)
-        watcher.start()
-        started = 0
-        for _ in range(attack.copies):
-            try:
-                machine.start([b"attack"], environ={}, cwd="/", stdin=b"")
-                started += 1
-            except KernelError:
-                pass  # no room
-        time.sleep(seconds / 5)
-        _until(lambda: _rests(machine), seconds)
-        with machine.lock:
-            used = machine.kernel.memory_used()
-        resident = _resident()
-        machine.close()
-        _until(lambda: _used_after(machine) == 0)
-        ended.set()
-        watcher.join()
+        machine.run(CommandRequest(("ok",), {}, "/"))
+        before = resident_bytes()
+        with watched_peak() as peak:
+            started = 0
+            for _ in range(attack.copies):
+                try:
+                    machine.start(CommandRequest(("attack",), {}, "/"))
+                    started += 1
+                except KernelError:
+                    pass  # no room
+            time.sleep(seconds / 5)
+            eventually(lambda: _rests(machine), seconds)
+            with machine.lock:
+                used = machine.kernel.memory_used()
+            resident = resident_bytes()
+            machine.close()
+            eventually(lambda: _used_after(machine) == 0, 20.0)
         return Measured(
-            peak - before,
+            peak.resident_bytes - before,
             ledger.peak,
             resident - before,
             used,
             _used_after(machine),
-            _resident() - before,
+            resident_bytes() - before,
             started,
         )
 
@@ -316,12 +299,6 @@ def run_attack(attack: Attack, seconds: float = 2.5) -> Measured:
 def _used_after(machine: Machine) -> int:
     with machine.lock:
         return machine.kernel.memory_used()
-
-
-def _until(done: Callable[[], bool], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not done() and time.monotonic() < deadline:
-        time.sleep(0.01)
 
 
 def measure(name: str) -> Measured:

@@ -1,4 +1,4 @@
-"""The command after a bomb: what was left in the background gives way to it."""
+"""The command after a bomb: background processes make room for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wasmsand import Sandbox
 SCRIPT = "echo $(echo one | cat) $(seq 3 | wc -l); ls / | grep -c tmp"
 OUTPUT = "one 3\n1\n"
 SECONDS = 10.0
-"""What a bomb took before was the whole time limit, or every later command."""
+"""Seconds. An unhandled bomb would take the whole time limit, or block every later command."""
 
 BOMBS = {
     "classic": ":(){ :|:& };:",
@@ -65,7 +65,7 @@ def test_a_command_beside_a_shell_in_which_a_bomb_went_off_runs_at_once(bomb: st
         assert shell.run("ls / | grep -c tmp", timeout_ms=60_000).stdout == "1\n"
 
 
-def test_what_was_left_in_the_background_stays_while_there_is_room() -> None:
+def test_background_processes_stay_while_there_is_room() -> None:
     with Sandbox() as sandbox:
         sandbox.commands.run("sleep 1000 & disown")
         for _ in range(3):
@@ -73,7 +73,7 @@ def test_what_was_left_in_the_background_stays_while_there_is_room() -> None:
         assert sandbox.commands.run("pgrep -c sleep || ps | grep -c '[s]leep'").stdout == "1\n"
 
 
-def test_who_ended_what_is_told() -> None:
+def test_the_next_command_reports_background_processes_that_were_ended() -> None:
     with Sandbox(max_processes=16) as sandbox:
         sandbox.commands.run("for i in $(seq 15); do sleep 1000 & done")
         errors = [sandbox.commands.run("ls / > /dev/null").stderr for _ in range(2)]

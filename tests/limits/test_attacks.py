@@ -1,8 +1,8 @@
 """Every attack of the table ends in time, within its memory, and a neighbour hardly notices.
 
-Each is tried in a process of its own (`python -m tests.limits.attack NAME`), which is ended if
-it hangs. The bounds are wide: they tell a barrier that holds from one that does not, on a busy
-machine; `python -m bench.soak` measures.
+Each runs in a process of its own (`python -m tests.limits.attack NAME`), which is killed if it
+hangs. The bounds are wide enough for a busy machine, and only tell whether a barrier holds;
+`python -m bench.soak` measures.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LATE_SECONDS = 3.0
 _STEP_SECONDS = 20.0
 _HONEST_SECONDS = 5.0
 _MEMORY_MIB = (OPTIONS.memory_limit_bytes + OPTIONS.fs_limit_bytes) // MIB + 160
-"""What the sandbox may use, and what the host needs for it."""
+"""What the sandbox may use, plus what the host needs for it."""
 
 
 def test_names_are_unique_and_each_says_what_to_run() -> None:
@@ -33,7 +33,7 @@ def test_names_are_unique_and_each_says_what_to_run() -> None:
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
-def test_an_attack_is_held(attack: Attack) -> None:
+def test_an_attack_is_contained(attack: Attack) -> None:
     child = subprocess.run(
         [sys.executable, "-m", "tests.limits.attack", attack.name],
         capture_output=True,

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.background import Running
 from tests.engine.bombs import BOMBS, FAT, harmless, slow
+from tests.engine.hosts import load
 from tests.engine.orders import NO_LIMITS
-from tests.engine.processes import PATIENCE, compilers, descendants, eventually
+from tests.engine.processes import compilers, descendants
+from tests.host_process import resident_bytes, watched_peak
 from tests.machine.guests import (
     CLONE,
     EXECVE,
@@ -27,6 +29,7 @@ from tests.machine.guests import (
     program,
     text,
 )
+from tests.waiting import wait_until
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.compile_pool import shared_pool
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
@@ -38,7 +41,7 @@ from wasmsand.kernel.limits import (
     MIB,
     MODULE_SHAPE_MAX,
 )
-from wasmsand.machine import Completed, Machine, compile_budget
+from wasmsand.machine import CommandRequest, Completed, Machine, compile_budget
 from wasmsand.machine.compile_budget import BudgetSpent, CompileBudget, seconds_for
 
 pytestmark = [
@@ -46,7 +49,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
 ]
 
-# Starts /tmp/p in a child, waits for it, and says what became of it.
+# Starts /tmp/p in a child, waits for it, and exits with a status that tells how it ended.
 _EXEC = f"(if (i32.lt_s {call(EXECVE, 256, 0, 0)} (i32.const 0)) (then {do(EXIT_GROUP, 77)}))"
 STARTER = wat_to_wasm(
     program(
@@ -62,7 +65,7 @@ STARTER = wat_to_wasm(
 def engine(tmp_path_factory: pytest.TempPathFactory) -> WasmtimeEngine:
     engine = WasmtimeEngine(cache_directory=tmp_path_factory.mktemp("modules"))
     for wasm in (STARTER, wat_to_wasm(PROGRAMS["ok"])):
-        engine.precompile(hashlib.sha256(wasm).hexdigest(), wasm)
+        load(engine, wasm)
     return engine
 
 
@@ -71,12 +74,12 @@ def nothing_left_behind() -> Iterator[None]:
     before = descendants()
     yield
     shared_pool().end_idle_now()
-    eventually(lambda: descendants() <= before, "a process was left behind")
+    wait_until(lambda: descendants() <= before, "a process was left behind")
 
 
 @pytest.fixture
 def new(engine: WasmtimeEngine) -> Iterator[Callable[[], Machine]]:
-    """Makes machines that must still work at the end, unless they are closed."""
+    """Makes machines, which must still work at the end unless they were closed."""
     made: list[Machine] = []
 
     def make() -> Machine:
@@ -97,48 +100,25 @@ def machine(new: Callable[[], Machine]) -> Machine:
 
 @pytest.fixture
 def any_shape(engine: WasmtimeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bombs that nobody foresaw."""
+    """Turn off the checks of shape, as for bombs that they do not catch."""
     engine._apart.forget_rejections()
     monkeypatch.setattr(compile_budget, "MODULE_SHAPE_MAX", NO_LIMITS)
 
 
 def run(machine: Machine, name: str, timeout: float | None = 60.0) -> Completed:
-    return machine.run([name.encode()], environ={}, cwd="/", timeout_seconds=timeout)
+    return machine.run(CommandRequest((name,), {}, "/", timeout_seconds=timeout))
 
 
 def put(machine: Machine, wasm: bytes, path: str = "/tmp/p") -> None:
     machine.files.write(path, wasm, mode=0o755)
 
 
-class Running:
-    """A command on a thread of its own."""
-
-    def __init__(self, machine: Machine, name: str) -> None:
-        self.results: list[object] = []
-        self._thread = threading.Thread(target=self._run, args=(machine, name))
-        self._thread.start()
-
-    def _run(self, machine: Machine, name: str) -> None:
-        try:
-            self.results.append(run(machine, name, None))
-        except BaseException as error:
-            self.results.append(error)
-
-    def result(self) -> object:
-        self._thread.join(PATIENCE)
-        return self.results[0]
-
-
-def start(machine: Machine, name: str = "starter") -> Running:
-    """Start what has to be compiled; returns when a process compiles it."""
+def start(machine: Machine, name: str = "starter") -> Running[Completed]:
+    """Start a program that must be compiled; returns when a process compiles it."""
     before = compilers()
-    running = Running(machine, name)
-    eventually(lambda: compilers() - before)
+    running = Running(lambda: run(machine, name, None))
+    wait_until(lambda: compilers() - before)
     return running
-
-
-def resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.mark.parametrize("which", BOMBS)
@@ -187,9 +167,9 @@ def test_closing_the_sandbox_ends_the_compilation_at_once(machine: Machine) -> N
     guest = start(machine)
     started = time.monotonic()
     machine.close()
-    eventually(lambda: not compilers())
+    wait_until(lambda: not compilers())
     assert time.monotonic() - started < 5
-    guest.result()
+    guest.wait()
 
 
 @pytest.mark.usefixtures("any_shape")
@@ -200,8 +180,8 @@ def test_killed_sandboxes_do_not_add_up(new: Callable[[], Machine]) -> None:
         guest = start(machine)
         assert len(compilers()) == 1
         machine.close()
-        guest.result()
-    eventually(lambda: not compilers())
+        guest.wait()
+    wait_until(lambda: not compilers())
 
 
 @pytest.mark.usefixtures("any_shape")
@@ -212,23 +192,23 @@ def test_a_timeout_ends_the_compilation(machine: Machine) -> None:
         completed = run(machine, name, timeout=1.0)
         assert (completed.exit_code, completed.timed_out) == (124, True)
         assert time.monotonic() - started < 10
-        eventually(lambda: not compilers())
+        wait_until(lambda: not compilers())
 
 
 @pytest.mark.usefixtures("any_shape")
 def test_a_compilation_goes_on_for_another_process_that_waits(machine: Machine) -> None:
     put(machine, slow(30))
-    first = machine.start([b"starter"], environ={}, cwd="/", stdin=b"")
-    eventually(compilers)
+    first = machine.start(CommandRequest(("starter",), {}, "/"))
+    wait_until(compilers)
     compiler = compilers()
-    second = machine.start([b"starter"], environ={}, cwd="/", stdin=b"")
+    second = machine.start(CommandRequest(("starter",), {}, "/"))
     loader = machine._loader
-    eventually(lambda: any(load.key for load in loader._compiling.waiting))
+    wait_until(lambda: any(load.key for load in loader._compiling.waiting))
     first.kill()
     time.sleep(0.3)
     assert compilers() == compiler
     second.kill()
-    eventually(lambda: not compilers())
+    wait_until(lambda: not compilers())
 
 
 @pytest.mark.usefixtures("any_shape")
@@ -237,9 +217,9 @@ def test_children_that_are_killed_while_they_wait_leave_no_threads(machine: Mach
     start(machine)
     before = threading.active_count()
     for _ in range(20):
-        child = machine.start([b"starter"], environ={}, cwd="/", stdin=b"")
+        child = machine.start(CommandRequest(("starter",), {}, "/"))
         child.kill()
-    eventually(lambda: threading.active_count() <= before + 3)
+    wait_until(lambda: threading.active_count() <= before + 3)
     assert len(machine._loader._compiling.waiting) <= 21
     machine.close()
 
@@ -250,8 +230,8 @@ def test_an_honest_sandbox_is_served_while_others_bomb(new: Callable[[], Machine
     guests = []
     for number, bomber in enumerate(bombers):
         put(bomber, slow(50 + number))
-        guests.append(Running(bomber, "starter"))
-    eventually(compilers)
+        guests.append(Running(partial(run, bomber, "starter", None)))
+    wait_until(compilers)
     honest = new()
     put(honest, harmless(1))
     assert run(honest, "/tmp/p", 30).exit_code == 0
@@ -264,7 +244,7 @@ def test_an_honest_sandbox_is_served_while_others_bomb(new: Callable[[], Machine
 def test_the_memory_of_the_host_stays_flat(new: Callable[[], Machine]) -> None:
     machine = new()
     put(machine, FAT + b"\0\3\1xy")
-    run(machine, "starter")  # whatever is made once
+    run(machine, "starter")  # for what is made only once
     before = resident_bytes()
     for number in range(4):
         put(machine, FAT + b"\0\3\1x" + bytes([number]))
@@ -276,21 +256,10 @@ def test_a_large_program_is_not_held_in_memory_whole(machine: Machine) -> None:
     size = 60 * MIB
     run(machine, "ok")
     put(machine, harmless(2) + b"\0" + b"\x84\x80\x80\x1e\1y" + bytes(size - 4))
-    before, most, over = resident_bytes(), 0, threading.Event()
-
-    def watch() -> None:
-        nonlocal most
-        while not over.wait(0.002):
-            most = max(most, resident_bytes())
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
+    before = resident_bytes()
+    with watched_peak() as peak:
         run(machine, "starter")
-    finally:
-        over.set()
-        watcher.join()
-    assert most - before < size // 2
+    assert peak.resident_bytes - before < size // 2
 
 
 def test_an_honest_program_is_compiled_once_for_all_sandboxes(

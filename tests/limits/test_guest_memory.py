@@ -1,8 +1,8 @@
-"""Whatever guests do to hold memory, the ledger knows it, and the limit holds.
+"""The ledger accounts for all memory that guests hold, and the limit holds.
 
 Each attack runs in a host process of its own with a limit of 64 MiB. The ledger is compared with
-that process's resident memory. Slack, for what is no guest's: the interpreter's own allocations,
-idle threads, and what the C library keeps of freed memory.
+that process's resident memory. The slack is for memory that belongs to no guest: the interpreter's
+own allocations, idle threads, and freed memory that the C library keeps.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ pytestmark = [
 ]
 
 FACTOR = 1.25
-"""Resident memory is at most this many times what the ledger says."""
+"""Resident memory is at most this multiple of what the ledger says."""
 SLACK = 32 * MIB
 TRANSIENT = 4
-"""For a tick, or one instruction, guests can hold this many times the limit (see `Ledger`)."""
+"""For a tick or one instruction, guests can hold this multiple of the limit (see `Ledger`)."""
 STACK = 16 * MIB
-"""And the C stack of each that computes. Deep stacks of calls, which ticks interrupt, are less."""
+"""Added for the C stack of each computing guest; ticks keep deep call stacks smaller."""
 NEVER_REST = frozenset(
     {
         "exec of itself for ever",
@@ -35,7 +35,7 @@ NEVER_REST = frozenset(
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_the_ledger_has_what_the_host_lost_and_the_limit_holds(name: str) -> None:
+def test_the_ledger_matches_the_hosts_memory_and_the_limit_holds(name: str) -> None:
     measured = measure(name)
     assert measured.started >= 1
     stacks = ATTACKS[name].copies * STACK if "stack" in name or "recursion" in name else 0

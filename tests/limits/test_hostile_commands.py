@@ -1,4 +1,4 @@
-"""The hostile list: each ends by its limit with a clear error, and the sandbox works on."""
+"""Hostile commands: each ends at its limit with a clear error, and the sandbox stays usable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def run_within(sandbox: Sandbox, seconds: float, command: str, timeout_ms: int) -> CommandResult:
-    """The result of a command that must return soon after its own timeout at the latest."""
+    """The result of a command that must return soon after its timeout at the latest."""
     started = time.monotonic()
     result = sandbox.commands.run(command, timeout_ms=timeout_ms)
     assert time.monotonic() - started < seconds
@@ -30,7 +30,7 @@ def run_within(sandbox: Sandbox, seconds: float, command: str, timeout_ms: int) 
 
 
 @pytest.mark.parametrize("bomb", [":(){ :|:& };:", ":(){ :|:& };: ; wait", ":(){ : | : ; };:"])
-def test_fork_bomb_is_held_by_max_processes(sandbox: Sandbox, bomb: str) -> None:
+def test_a_fork_bomb_is_stopped_by_max_processes(sandbox: Sandbox, bomb: str) -> None:
     result = run_within(sandbox, 20, bomb, timeout_ms=4_000)
     # A bomb in the background outlives its shell: the next commands make room for themselves.
     later = [run_within(sandbox, 20, "sleep 0.5; echo alive", timeout_ms=4_000) for _ in range(2)]
@@ -39,7 +39,7 @@ def test_fork_bomb_is_held_by_max_processes(sandbox: Sandbox, bomb: str) -> None
     assert later[-1].stdout == "alive\n"
 
 
-def test_a_tree_of_sleeping_children_is_held_by_max_processes() -> None:
+def test_a_tree_of_sleeping_children_is_stopped_by_max_processes() -> None:
     with Sandbox(max_processes=10) as sandbox:
         result = run_within(
             sandbox, 15, "for i in {1..20}; do sleep 60 & done; wait", timeout_ms=3_000

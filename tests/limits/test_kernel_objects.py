@@ -1,4 +1,4 @@
-"""Attacks by kernel objects: each is held, the command ends in time, the sandbox works on."""
+"""Attacks with kernel objects: each is limited, ends in time, and leaves the sandbox usable."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.waiting import eventually
 from wasmsand import Sandbox, Usage
 
 MIB = 1024 * 1024
 UNCHARGED = 4 * MIB
-"""Of kernel objects, beyond memory_limit_bytes."""
+"""Memory of kernel objects that is not charged to memory_limit_bytes."""
 
 
 @pytest.fixture
@@ -24,18 +25,18 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def empty(sandbox: Sandbox) -> Usage:
-    """What is used when all processes have ended."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
+    """What the sandbox uses when all its processes have ended."""
+
+    def is_empty() -> bool:
         usage = sandbox.usage()
-        if not usage.processes and not usage.kernel_bytes:
-            return usage
-        time.sleep(0.01)
+        return not usage.processes and not usage.kernel_bytes
+
+    eventually(is_empty, 20)
     return sandbox.usage()
 
 
 def attack(sandbox: Sandbox, script: str, timeout_ms: int = 10_000) -> str:
-    """Run a Python program that prints what stopped it; its output."""
+    """Run a Python program that prints what stopped it; returns its output."""
     sandbox.files.write("/tmp/attack.py", script)
     began = time.monotonic()
     result = sandbox.commands.run("python3 /tmp/attack.py", timeout_ms=timeout_ms)
@@ -72,43 +73,37 @@ print("done", sorted(refused))
 """
 
 
-def test_epoll_files_in_fan_out(sandbox: Sandbox) -> None:
+def test_epolls_that_fan_out_are_refused_beyond_a_number_of_paths(sandbox: Sandbox) -> None:
     assert attack(sandbox, FAN_OUT) == "done ['EINVAL']\n"
 
 
 CHAIN = """
 import errno, select
-last, refused, kept = select.epoll(), 0, []
-for _ in range(900):
-    kept.append(last)
-    above = select.epoll()
-    try:
-        above.register(last, select.EPOLLIN)
-    except OSError as error:
-        assert error.errno == errno.ELOOP
-        refused += 1
-    last = above
-last.poll(0)
-first, others = select.epoll(), 0
-last = first
-for _ in range(100):
-    kept.append(last)
-    below = select.epoll()
-    try:
-        last.register(below, select.EPOLLIN)
-    except OSError as error:
-        assert error.errno == errno.ELOOP
-        others += 1
-    last = below
-print(refused, others)
+kept = []
+def chain(count, watch):
+    last, refused = select.epoll(), 0
+    for _ in range(count):
+        kept.append(last)
+        new = select.epoll()
+        try:
+            watch(last, new)
+        except OSError as error:
+            assert error.errno == errno.ELOOP
+            refused += 1
+        last = new
+    return last, refused
+top, refused_above = chain(900, lambda last, new: new.register(last, select.EPOLLIN))
+top.poll(0)
+_, refused_below = chain(100, lambda last, new: last.register(new, select.EPOLLIN))
+print(refused_above, refused_below)
 """
 
 
-def test_a_chain_of_epoll_files(sandbox: Sandbox) -> None:
+def test_a_chain_of_epolls_is_refused_beyond_a_length(sandbox: Sandbox) -> None:
     assert attack(sandbox, CHAIN) == "180 20\n"
 
 
-def test_watches_without_end(sandbox: Sandbox) -> None:
+def test_endless_epoll_watches_are_refused(sandbox: Sandbox) -> None:
     script = """
 import errno, os, select
 source, sink = os.pipe()
@@ -129,7 +124,7 @@ os.write(sink, b"x")
     assert attack(sandbox, script) == "ENOSPC 8192\n"
 
 
-def test_connections_that_nobody_accepts(sandbox: Sandbox) -> None:
+def test_connections_that_nobody_accepts_are_limited(sandbox: Sandbox) -> None:
     script = """
 import errno, socket
 listeners = []
@@ -152,7 +147,7 @@ except OSError as error:
     assert attack(sandbox, script, 30_000) == "ENOBUFS True\n"
 
 
-def test_datagrams_that_nobody_reads(sandbox: Sandbox) -> None:
+def test_datagrams_that_nobody_reads_are_limited(sandbox: Sandbox) -> None:
     script = """
 import errno, socket
 receivers = []
@@ -172,7 +167,7 @@ except OSError as error:
     assert attack(sandbox, script, 30_000) == "ENOBUFS\n"
 
 
-def test_what_is_queued_is_told(sandbox: Sandbox) -> None:
+def test_queued_data_is_reported(sandbox: Sandbox) -> None:
     script = """
 import os, sys
 pipes = [os.pipe() for _ in range(100)]

@@ -1,9 +1,8 @@
 """The sandbox's lock is held for bounded work, whatever a guest asks for.
 
-Every system call is made with arguments that make it expensive, on a kernel that is full of
-large things (`lock_holds.House`), and the longest time that the lock was held is compared with
-a bound. The bound is far above what is usual: a call that scales with what a guest has piled
-up exceeds it by far.
+Each test makes a system call with expensive arguments, on a kernel that is full of large objects
+(`lock_holds.House`), and compares the longest hold of the lock with a bound. The bound is far above
+the usual, but a call whose cost grows with what a guest has accumulated exceeds it by far.
 """
 
 from __future__ import annotations

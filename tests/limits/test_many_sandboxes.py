@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import gc
-import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
+import pytest
+
+from tests.host_process import open_descriptors, private_bytes
 from wasmsand import Sandbox
-
-
-def open_descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
-
-
-def private_memory() -> int:
-    """Bytes that belong to this process alone."""
-    rollup = Path("/proc/self/smaps_rollup").read_text()
-    lines = (line.split() for line in rollup.splitlines()[1:])
-    return sum(int(words[1]) for words in lines if words[0].startswith("Private_")) * 1024
 
 
 def use(number: int) -> str:
@@ -64,27 +55,22 @@ def create_and_kill(count: int) -> None:
         sandbox.kill()
 
 
-def test_a_thousand_sandboxes_leave_nothing_behind() -> None:
-    create_and_kill(100)  # what is made once and kept: modules, thread pool
+def create_and_drop(count: int) -> None:
+    for _ in range(count):
+        Sandbox().commands.run("echo hi")
+
+
+@pytest.mark.parametrize(
+    ("use_up", "few", "many"), [(create_and_kill, 100, 1000), (create_and_drop, 20, 200)]
+)
+def test_sandboxes_that_were_killed_or_dropped_leave_nothing_behind(
+    use_up: Callable[[int], None], few: int, many: int
+) -> None:
+    use_up(few)  # so that modules and the thread pool, which stay, exist already
     gc.collect()
-    memory, threads, descriptors = private_memory(), threading.active_count(), open_descriptors()
-    create_and_kill(1000)
+    memory, threads, descriptors = private_bytes(), threading.active_count(), open_descriptors()
+    use_up(many)
     gc.collect()
     assert threading.active_count() <= threads
     assert open_descriptors() <= descriptors
-    assert private_memory() - memory < 8_000_000
-
-
-def test_a_sandbox_that_is_dropped_without_kill_leaves_nothing_behind() -> None:
-    def create_and_drop(count: int) -> None:
-        for _ in range(count):
-            Sandbox().commands.run("echo hi")
-
-    create_and_drop(20)
-    gc.collect()
-    memory, threads, descriptors = private_memory(), threading.active_count(), open_descriptors()
-    create_and_drop(200)
-    gc.collect()
-    assert threading.active_count() <= threads
-    assert open_descriptors() <= descriptors
-    assert private_memory() - memory < 8_000_000
+    assert private_bytes() - memory < 8_000_000

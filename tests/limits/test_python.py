@@ -1,4 +1,4 @@
-"""Python programs that go too far: each ends as natively, and the sandbox works on."""
+"""Python programs that exceed limits: each ends as natively, and the sandbox stays usable."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_objects_that_hold_each_other_a_million_deep_can_be_freed(sandbox: Sandb
         ("1 / 0", 1, None),
     ],
 )
-def test_how_a_program_ends(
+def test_a_python_program_ends_with_its_exit_code(
     sandbox: Sandbox, code: str, exit_code: int, stderr: str | None
 ) -> None:
     result = run(sandbox, code)
@@ -110,7 +110,7 @@ def test_a_writer_that_is_killed_leaves_what_it_had_written(sandbox: Sandbox) ->
     assert size % 1000 == 0
 
 
-def test_threads_are_held_by_max_processes() -> None:
+def test_threads_are_limited_by_max_processes() -> None:
     code = (
         "import threading, time\n"
         "try:\n"
@@ -139,7 +139,7 @@ def test_a_full_disk_is_an_error_of_the_program(sandbox: Sandbox) -> None:
 def test_programs_that_start_together_each_get_the_memory_that_there_is(
     sandbox: Sandbox,
 ) -> None:
-    """Eight of 60 MiB fit in the limit of 1 GiB, at whatever moment each takes it."""
+    """Eight programs of 60 MiB fit in the limit of 1 GiB, whenever each takes its memory."""
     take = "x = bytearray(60 << 20); import time; time.sleep(0.2)"
     for _ in range(3):
         result = sandbox.commands.run(

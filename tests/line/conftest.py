@@ -1,4 +1,4 @@
-"""A `wasm-sandbox` for each test, or for those that change nothing in it."""
+"""A `wasm-sandbox` for each test, or one for all tests that change nothing."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tests.line.peer import Peer, peer
 
 @pytest.fixture
 def sandbox() -> Iterator[Peer]:
-    """A process of its own."""
+    """A process for this test alone."""
     with peer() as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Peer]:
-    """One process for the module."""
+    """One process for all tests of the module."""
     with peer() as running:
         yield running

@@ -12,21 +12,21 @@ COMMAND = [sys.executable, "-m", "wasmsand", "line"]
 
 
 class Peer(LinePeer):
-    """The other side of one process."""
+    """A client that talks to one process."""
 
     def __init__(self, *options: str) -> None:
         super().__init__("line", *options)
 
     def ask(self, line: bytes | str | dict[str, object]) -> Any:
-        """Send a line, return the answer."""
+        """Send a line; returns the answer."""
         return self.exchange(line)
 
     def shell(self, command: str, **fields: object) -> Any:
-        """Run a command, with plenty of time unless told otherwise."""
+        """Run a command, by default with a long time limit."""
         limit = {"time_limit_ms": SECONDS * 1000}
         return self.ask({"type": "shell", "command": command, "id": "sh", **limit, **fields})
 
 
 def peer(*options: str) -> AbstractContextManager[Peer]:
-    """A process, which is gone at the end, whatever happens."""
+    """A process that is always ended at the end."""
     return ended_at_last(Peer(*options))

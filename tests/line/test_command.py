@@ -66,7 +66,7 @@ def test_wrong_options_are_explained(words: list[str], message: str) -> None:
     assert message in done.stderr
 
 
-def test_it_ends_with_its_input(sandbox: Peer) -> None:
+def test_the_command_ends_with_its_input(sandbox: Peer) -> None:
     sandbox.close_input()
     assert sandbox.ended() == 0
     assert sandbox.stderr() == ""
@@ -80,7 +80,7 @@ def test_commands_are_answered_before_the_end(sandbox: Peer) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_quietly(sandbox: Peer, number: signal.Signals) -> None:
+def test_a_signal_ends_the_command_quietly(sandbox: Peer, number: signal.Signals) -> None:
     sandbox.ask({"type": "status", "id": "1"})
     sandbox.send({"type": "shell", "command": "sleep 60", "id": "2", "time_limit_ms": 60_000})
     time.sleep(0.3)
@@ -89,7 +89,7 @@ def test_a_signal_ends_it_quietly(sandbox: Peer, number: signal.Signals) -> None
     assert sandbox.stderr() == ""
 
 
-def test_it_ends_when_nobody_reads_the_answers() -> None:
+def test_the_command_ends_when_nobody_reads_the_answers() -> None:
     with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -127,7 +127,7 @@ def test_a_disk_image_keeps_files_from_one_run_to_the_next(tmp_path: Path) -> No
         (b"", "not a disk image"),
     ],
 )
-def test_a_file_that_is_no_disk_image_is_refused_and_kept(
+def test_a_file_that_is_not_a_disk_image_is_refused_and_kept(
     tmp_path: Path, content: bytes, message: str
 ) -> None:
     image = tmp_path / "disk.img"
@@ -139,7 +139,7 @@ def test_a_file_that_is_no_disk_image_is_refused_and_kept(
     assert image.read_bytes() == content
 
 
-def test_a_disk_image_in_a_directory_that_is_not_there(tmp_path: Path) -> None:
+def test_a_disk_image_in_a_missing_directory_is_refused(tmp_path: Path) -> None:
     done = run("--disk-image", str(tmp_path / "no" / "disk.img"))
     assert done.returncode == 1
     assert done.stderr == (

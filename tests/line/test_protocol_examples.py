@@ -1,4 +1,4 @@
-"""Every example of the protocol's specification, request and answer."""
+"""Every example in the protocol's specification: request and answer."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ def test_a_command_that_takes_too_long(shared: Peer) -> None:
     }
 
 
-def test_what_was_printed_before_the_timeout_is_there(shared: Peer) -> None:
+def test_output_from_before_the_timeout_is_returned(shared: Peer) -> None:
     answer = shared.shell("echo out; echo err >&2; sleep 60", time_limit_ms=5000)
     assert (answer["stdout"], answer["stderr"]) == ("out\n", "err\n")
     assert answer["timed_out"] is True
 
 
-def test_the_time_limit_is_five_seconds_unless_told_otherwise(shared: Peer) -> None:
+def test_the_default_time_limit_is_five_seconds(shared: Peer) -> None:
     began = time.monotonic()
     answer = shared.ask({"type": "shell", "command": "sleep 60", "id": "1"})
     assert answer["timed_out"] is True
@@ -148,7 +148,7 @@ def test_files_with_a_mode_and_in_base64(shared: Peer) -> None:
     }
 
 
-def test_the_mode_is_0644_unless_told_otherwise(shared: Peer) -> None:
+def test_the_default_mode_is_0644(shared: Peer) -> None:
     for mode, expected in (("0600", "600"), ("755", "755"), (None, "644")):
         request = {"type": "write_file", "path": "/tmp/m", "content": "x", "id": "w"}
         assert shared.ask({**request, "mode": mode})["success"]
@@ -185,14 +185,14 @@ def test_several_commands_in_flight_are_answered_as_they_finish(sandbox: Peer) -
 
 
 def test_a_script_of_short_commands_sent_as_a_whole_runs_in_order(sandbox: Peer) -> None:
-    # A head start is a time: on a busy machine it may be too short for a command, now and then.
+    # The head start is a fixed time, which on a busy machine is sometimes too short.
     for turn in range(20):
         sandbox.send({"type": "shell", "command": f"echo one > /tmp/{turn}", "id": "1"})
         sandbox.send({"type": "read_file", "path": f"/tmp/{turn}", "id": "2"})
         answers = {answer["id"]: answer for answer in (sandbox.receive(), sandbox.receive())}
         if answers["2"]["content"] == "one\n":
             return
-    pytest.fail("not once in twenty times")
+    pytest.fail("not once in twenty attempts")
 
 
 def test_reset_waits_for_the_commands_before_it(sandbox: Peer) -> None:

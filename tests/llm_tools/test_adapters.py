@@ -1,4 +1,4 @@
-"""Each framework's own objects call the sandbox: the real packages, and no model."""
+"""Each framework's own objects call the sandbox: with the real packages, but no model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model sends wrong comes back as an error that says what to send instead."""
+"""Wrong input of a model is answered with an error that says what to send instead."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from wasmsand.tools import SandboxTools
 EDIT = {"path": "f", "old_string": "x", "new_string": "y"}
 
 TABLE: list[tuple[object, object, str, str]] = [
-    ("sandbox_fly", {}, "UNKNOWN_TOOL", "there is no tool 'sandbox_fly'; there are: sandbox_run"),
-    (None, {}, "UNKNOWN_TOOL", "there is no tool None"),
-    ("x" * 10_000, {}, "UNKNOWN_TOOL", "there is no tool 'xxx"),
+    ("sandbox_fly", {}, "UNKNOWN_TOOL", "unknown tool 'sandbox_fly'; use one of: sandbox_run"),
+    (None, {}, "UNKNOWN_TOOL", "unknown tool None"),
+    ("x" * 10_000, {}, "UNKNOWN_TOOL", "unknown tool 'xxx"),
     ("sandbox_run", None, "INVALID_INPUT", "the input must be a JSON object, not null"),
     ("sandbox_run", "ls", "INVALID_INPUT", "the input must be a JSON object, not a string"),
     ("sandbox_run", ["ls"], "INVALID_INPUT", "the input must be a JSON object, not an array"),
@@ -31,8 +31,8 @@ TABLE: list[tuple[object, object, str, str]] = [
     ("sandbox_run", {"command": "a\0b"}, "INVALID_INPUT", "command must not contain a NUL"),
     ("sandbox_run", {"command": "\ud800"}, "INVALID_INPUT", "command has half of a surrogate"),
     ("sandbox_run", {"command": ":" + " " * 200_000}, "E2BIG", "an argument is too long"),
-    ("sandbox_run", {"cmd": "ls"}, "INVALID_INPUT", "there is no parameter 'cmd'; there are: com"),
-    ("sandbox_run", {1: "ls"}, "INVALID_INPUT", "there is no parameter 1"),
+    ("sandbox_run", {"cmd": "ls"}, "INVALID_INPUT", "unknown parameter 'cmd'; use one of: com"),
+    ("sandbox_run", {1: "ls"}, "INVALID_INPUT", "unknown parameter 1"),
     ("sandbox_run", {"command": ":", "stdin": 5}, "INVALID_INPUT", "stdin must be a string"),
     ("sandbox_run", {"command": ":", "cwd": ""}, "INVALID_INPUT", "cwd must not be empty"),
     ("sandbox_run", {"command": ":", "cwd": "/nowhere"}, "ENOENT", "/nowhere"),
@@ -98,7 +98,7 @@ TABLE: list[tuple[object, object, str, str]] = [
         "sandbox_edit_file",
         EDIT,
         "INVALID_INPUT",
-        "old_string stands 3 times in f (lines 1, 2, 3): add text around it",
+        "old_string occurs 3 times in f (lines 1, 2, 3): add surrounding text",
     ),
     ("sandbox_edit_file", {**EDIT, "replace_all": 1}, "INVALID_INPUT", "must be true or false"),
 ]

@@ -15,7 +15,7 @@ from wasmsand.tools import SandboxTools, UnknownTool
 from wasmsand.tools.editing import select_lines
 
 
-def test_run_has_the_shape_that_was_promised(tools: SandboxTools, sandbox: Sandbox) -> None:
+def test_run_returns_the_documented_fields(tools: SandboxTools, sandbox: Sandbox) -> None:
     sandbox.files.write("sales_q1.csv", "")
     sandbox.files.write("sales_q2.csv", "")
     result = tools.handle(
@@ -57,7 +57,7 @@ def test_too_much_output_is_a_result_with_a_note() -> None:
     assert "max_output_bytes" in result["note"]
 
 
-def test_null_means_left_out(tools: SandboxTools) -> None:
+def test_null_means_the_default(tools: SandboxTools) -> None:
     result = tools.handle(
         "sandbox_run", {"command": "pwd", "cwd": None, "env": None, "timeout_ms": None}
     )
@@ -78,7 +78,7 @@ def test_python_runs_code(tools: SandboxTools) -> None:
     assert "ZeroDivisionError" in failed["stderr"]
 
 
-def test_an_image_without_python_is_said_and_the_tool_is_not_offered(
+def test_without_python_in_the_image_the_tool_is_not_offered(
     tools: SandboxTools, sandbox: Sandbox
 ) -> None:
     assert "sandbox_python" in [tool.name for tool in tools.definitions]
@@ -98,7 +98,7 @@ def test_long_output_is_cut_and_saved_whole(sandbox: Sandbox) -> None:
         assert len(text) < 1200
         assert text.startswith("1\n2\n3\n")
         assert text.endswith("9999\n10000\n")
-        path = text.split("all of it is in ")[1].split(" ...]")[0]
+        path = text.split("the whole output is in ")[1].split(" ...]")[0]
         assert sandbox.files.read(path) == b"".join(b"%d\n" % n for n in range(1, 10001))
 
 
@@ -110,11 +110,11 @@ def test_the_sixteen_last_outputs_are_kept(sandbox: Sandbox) -> None:
     assert names == {f"{number}.stdout" for number in range(5, 21)}
 
 
-def test_a_full_file_system_is_said_in_the_cut() -> None:
+def test_a_full_file_system_is_reported_in_the_truncated_output() -> None:
     with Sandbox(fs_limit_bytes=50_000) as sandbox:
         tools = SandboxTools(sandbox, output_limit=1000)
         result = tools.handle("sandbox_run", {"command": "seq 100000"})
-    assert "it was not saved: the file system is full" in result["stdout"]
+    assert "not saved: the file system is full" in result["stdout"]
 
 
 def test_write_then_read(tools: SandboxTools) -> None:

@@ -1,4 +1,4 @@
-"""Cutting long text: both ends stay, the cut is visible."""
+"""Long text is cut in the middle: both ends stay, and the cut is visible."""
 
 from __future__ import annotations
 

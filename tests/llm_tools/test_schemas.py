@@ -1,4 +1,4 @@
-"""The forms that model APIs want, and the words that models read."""
+"""The formats that model APIs expect, and the descriptions that models read."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_schemas_are_new_objects() -> None:
     assert schemas.anthropic(TOOLS)[0]["input_schema"]["type"] == "object"
 
 
-def test_every_word_is_there() -> None:
+def test_every_tool_and_parameter_is_described() -> None:
     for tool in TOOLS:
         assert tool.title
         assert len(tool.description) > 50

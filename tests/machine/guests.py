@@ -1,7 +1,7 @@
 """Small programs for the machine's tests, in WebAssembly text, and machines to run them.
 
-`program` makes a module of statements; the other functions make statements. Memory from
-`TEXT` on holds the strings that statements use, from `ROOM` on it is free.
+`program` makes a module from statements; the other functions make statements. Memory from `TEXT`
+on holds the strings that statements use; memory from `ROOM` on is free.
 """
 
 from __future__ import annotations
@@ -9,20 +9,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tests.engine.guests import forking
+from wasmsand.abi.linux.numbers import CallNumber
 from wasmsand.engine.protocol import Engine
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.kernel.limits import Limits
-from wasmsand.kernel.vfs import ImageBuilder, standard_tree
+from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
 from wasmsand.machine import Machine, MachineOptions
 
 SIGNAL_FLAG = 16
 TAKEN = 512
 TEXT = 1024
 ROOM = 8192
+PAGES_PER_MIB = 16
 SIGALRM, SIGUSR1, SIGTERM = 14, 10, 15
 
-READ, WRITE, EXIT_GROUP, KILL, NANOSLEEP = 63, 64, 94, 129, 407
-SIGACTION, SETITIMER, GETPID, CLONE, EXECVE, WAIT4 = 134, 103, 172, 220, 221, 260
+READ, WRITE, EXIT_GROUP, KILL = (
+    CallNumber.READ,
+    CallNumber.WRITE,
+    CallNumber.EXIT_GROUP,
+    CallNumber.KILL,
+)
+NANOSLEEP, SIGACTION, SETITIMER = (
+    CallNumber.CLOCK_NANOSLEEP_TIME64,
+    CallNumber.RT_SIGACTION,
+    CallNumber.SETITIMER,
+)
+GETPID, CLONE, EXECVE, WAIT4 = (
+    CallNumber.GETPID,
+    CallNumber.CLONE,
+    CallNumber.EXECVE,
+    CallNumber.WAIT4,
+)
 
 
 def call(number: int, *words: int | str) -> str:
@@ -33,7 +50,7 @@ def call(number: int, *words: int | str) -> str:
 
 
 def do(number: int, *words: int | str) -> str:
-    """A statement: a system call whose result nobody needs."""
+    """A statement: a system call whose result is not used."""
     return f"(drop {call(number, *words)})"
 
 
@@ -58,9 +75,9 @@ def program(*statements: str, more: str = "", on_signal: str = "", pages: int = 
       {more}
       (func $signals (export "__signal_run")
         (block $none (loop $next
-          (br_if $none (i32.le_s {call(1002, TAKEN)} (i32.const 0)))
+          (br_if $none (i32.le_s {call(CallNumber.SIGNAL_TAKE, TAKEN)} (i32.const 0)))
           {on_signal}
-          {do(1003, TAKEN + 16)}
+          {do(CallNumber.SIGNAL_RETURN, TAKEN + 16)}
           (br $next))))
       (func (export "_start") (local $n i32) {" ".join(statements)}))"""
 
@@ -84,8 +101,13 @@ def sleep_for_ever() -> str:
     return do(NANOSLEEP, 1, 0, 192, 0)
 
 
+def grow(mebibytes: int) -> str:
+    """A statement: grow the memory, or fail to."""
+    return f"(drop (memory.grow (i32.const {mebibytes * PAGES_PER_MIB})))"
+
+
 def echo(*, after: str = "") -> str:
-    """Copies its input to its output, then does `after`."""
+    """A program that copies its input to its output, then does `after`."""
     return program(
         f"""(block $end (loop $again
           (local.set $n {call(READ, 0, ROOM, 4096)})
@@ -97,7 +119,7 @@ def echo(*, after: str = "") -> str:
 
 
 def say(content: str, fd: int = 1) -> tuple[str, str]:
-    """(a statement that writes, the data it needs)."""
+    """A statement that writes, and the data segment it needs."""
     return do(WRITE, fd, TEXT, len(content)), text(TEXT, content)
 
 
@@ -116,7 +138,7 @@ PROGRAMS: Mapping[str, str] = {
     "unreachable": program("(unreachable)"),
     "recurse": program("(call $deeper)", more="(func $deeper (call $deeper))"),
     "abort": program(do(KILL, call(GETPID), 6)),
-    # Counts ten alarms while it computes, and ends by the signal handler.
+    # Counts ten alarms while it computes; the signal handler ends it.
     "ticks": program(
         HANDLE_ALARM, do(SETITIMER, 0, 160, 0), FOR_EVER,
         more=ACTION + EVERY_MILLISECOND + "(global $left (mut i32) (i32.const 10))",
@@ -129,7 +151,7 @@ PROGRAMS: Mapping[str, str] = {
         more=ACTION + EVERY_MILLISECOND + LONG_TIME,
         on_signal=do(EXIT_GROUP, 43),
     ),
-    # Leaves a sleeping child behind, which keeps its output.
+    # Leaves a sleeping child behind, which keeps the output open.
     "background": program(
         SPAWN, say("started")[0],
         more=text(256, "/usr/bin/sleep") + say("started")[1],
@@ -142,19 +164,25 @@ PROGRAMS: Mapping[str, str] = {
     ),
     "become": program(do(EXECVE, 256, 0, 0), more=text(256, "/usr/bin/ok")),
     "grow": program(
-        f"(loop $again (drop (memory.grow (i32.const 16))) {do(124)} (br $again))"
+        f"""(loop $again (drop (memory.grow (i32.const 16)))
+          {do(CallNumber.SCHED_YIELD)} (br $again))"""
     ),
     "fork": forking(depth=3, forks=3),
 }  # fmt: skip
 
 
-def new_machine(engine: Engine, limits: Limits | None = None, **files: bytes) -> Machine:
-    """A machine with `PROGRAMS` in /usr/bin and executable `files` beside them."""
+def image(**files: bytes) -> FrozenTree:
+    """An image with `PROGRAMS` in /usr/bin and executable `files` beside them."""
     builder = ImageBuilder()
     standard_tree(builder)
     for name, source in PROGRAMS.items():
         builder.add_file(b"/usr/bin/" + name.encode(), wat_to_wasm(source), 0o755)
     for name, content in files.items():
         builder.add_file(b"/usr/bin/" + name.encode(), content, 0o755)
+    return builder.build()
+
+
+def new_machine(engine: Engine, limits: Limits | None = None, **files: bytes) -> Machine:
+    """A machine with these programs."""
     options = MachineOptions(limits=limits or Limits())
-    return Machine(options, image=builder.build(), engine=engine)
+    return Machine(options, image=image(**files), engine=engine)

@@ -1,4 +1,4 @@
-"""A bug that a guest could cause again and again does not fill the host's log."""
+"""A bug that a guest can cause repeatedly does not fill the host's log."""
 
 from __future__ import annotations
 

@@ -1,28 +1,29 @@
-"""One command of the host: output, exit codes, time and output limits, what stays."""
+"""One command of the host: output, exit codes, limits, and what stays afterwards."""
 
 from __future__ import annotations
 
 import threading
-import time
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from tests.machine.guests import new_machine
+from tests.waiting import PATIENCE, eventually, wait_until
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.hostcalls import any_running
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import Limits
-from wasmsand.machine import Completed, Machine
+from wasmsand.machine import CapturedOutput, CommandRequest, Completed, Ended, Machine
 
 pytestmark = pytest.mark.no_userland
-PATIENCE = 30.0
 
 
 def run(
     machine: Machine, *argv: str, stdin: bytes = b"", timeout: float | None = PATIENCE
 ) -> Completed:
     return machine.run(
-        [a.encode() for a in argv], environ={}, cwd="/tmp", stdin=stdin, timeout_seconds=timeout
+        CommandRequest(tuple(argv), {}, "/tmp", stdin=stdin, timeout_seconds=timeout)
     )
 
 
@@ -33,23 +34,20 @@ def living(machine: Machine) -> list[bytes]:
 
 
 def memory_is_freed(machine: Machine) -> bool:
-    """Whether the ledger soon has nothing of processes: their threads take a moment to end."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
+    """Whether the ledger soon holds nothing of processes: their threads take a moment to end."""
+    ledger = machine.kernel.ledger
+
+    def is_empty() -> bool:
         with machine.lock:
-            ledger = machine.kernel.ledger
             ledger.see()
-            if not (ledger.guest or ledger.engine or ledger.dying or ledger.shared):
-                return not ledger.unseen
-        time.sleep(0.002)
-    return False
+            return not (ledger.guest or ledger.engine or ledger.dying or ledger.shared)
+
+    return eventually(is_empty, pause=0.002) and not ledger.unseen
 
 
-def eventually(machine: Machine, names: list[bytes]) -> bool:
-    deadline = time.monotonic() + PATIENCE
-    while living(machine) != names and time.monotonic() < deadline:
-        time.sleep(0.001)
-    return living(machine) == names
+def soon_living(machine: Machine, names: list[bytes]) -> bool:
+    """Whether exactly these processes soon live."""
+    return eventually(lambda: living(machine) == names, pause=0.001)
 
 
 def test_output_errors_and_exit_code_are_captured(machine: Machine) -> None:
@@ -83,10 +81,7 @@ def test_a_command_that_takes_too_long_is_ended(machine: Machine, name: str) -> 
     assert (result.timed_out, result.exit_code) == (True, 124)
     assert living(machine) == []
     assert run(machine, "ok").stdout == b"ok"
-    deadline = time.monotonic() + PATIENCE
-    while any_running() and time.monotonic() < deadline:
-        time.sleep(0.001)
-    assert not any_running(), "the thread has left the guest"
+    wait_until(lambda: not any_running(), "a thread still runs the guest", pause=0.001)
 
 
 def test_a_command_that_prints_too_much_is_ended(engine: WasmtimeEngine) -> None:
@@ -97,7 +92,7 @@ def test_a_command_that_prints_too_much_is_ended(engine: WasmtimeEngine) -> None
     assert living(machine) == []
 
 
-def test_what_is_left_in_the_background_goes_on_silently(machine: Machine) -> None:
+def test_a_background_process_continues_silently(machine: Machine) -> None:
     result = run(machine, "background")
     assert (result.stdout, result.exit_code) == (b"started", 0)
     assert living(machine) == [b"sleep"]
@@ -109,7 +104,7 @@ def test_what_is_left_in_the_background_goes_on_silently(machine: Machine) -> No
 def test_a_timeout_ends_children_too(machine: Machine) -> None:
     assert run(machine, "background").stdout == b"started"
     run(machine, "spin", timeout=0.05)
-    assert living(machine) == [b"sleep"], "another command's child is left alone"
+    assert living(machine) == [b"sleep"], "the child of another command is left alone"
 
 
 def test_a_parent_learns_its_childs_exit_code(machine: Machine) -> None:
@@ -123,7 +118,7 @@ def test_exec_goes_on_in_the_same_process(machine: Machine) -> None:
 
 def test_forked_processes_are_copies_and_all_end(machine: Machine) -> None:
     assert run(machine, "fork").exit_code == 0
-    assert eventually(machine, [])
+    assert soon_living(machine, [])
 
 
 @pytest.mark.parametrize(("name", "code"), [("ticks", 42), ("alarm", 43)])
@@ -144,7 +139,7 @@ def test_signals_reach_a_guest_that_computes_and_one_that_waits(
         (["nonsense"], Errno.ENOEXEC),
     ],
 )
-def test_what_cannot_be_started_leaves_no_process(
+def test_a_program_that_cannot_be_started_leaves_no_process(
     engine: WasmtimeEngine, argv: list[str], errno: Errno
 ) -> None:
     machine = new_machine(
@@ -155,7 +150,7 @@ def test_what_cannot_be_started_leaves_no_process(
     assert caught.value.errno is errno
     assert living(machine) == []
     with pytest.raises(KernelError):
-        machine.open_terminal([a.encode() for a in argv], environ={}, cwd="/")
+        machine.open_terminal(CommandRequest(tuple(argv), {}, "/"))
     assert not machine.kernel.terminals
 
 
@@ -165,10 +160,10 @@ def test_scripts_run_by_their_interpreter(engine: WasmtimeEngine) -> None:
 
 
 def test_programs_are_found_along_the_path(machine: Machine) -> None:
-    found = machine.run([b"ok"], environ={"PATH": "/nowhere:/usr/bin"}, cwd="/")
+    found = machine.run(CommandRequest(("ok",), {"PATH": "/nowhere:/usr/bin"}, "/"))
     assert found.stdout == b"ok"
     with pytest.raises(KernelError):
-        machine.run([b"ok"], environ={"PATH": "/nowhere"}, cwd="/")
+        machine.run(CommandRequest(("ok",), {"PATH": "/nowhere"}, "/"))
 
 
 def test_the_limit_of_processes_holds_for_commands(engine: WasmtimeEngine) -> None:
@@ -206,3 +201,72 @@ def test_closing_ends_everything_and_twice_is_fine(machine: Machine) -> None:
     machine.close()
     machine.close()
     assert living(machine) == []
+
+
+def started(machine: Machine, request: CommandRequest) -> Completed:
+    """What a command with streams leaves behind, for a host that captures its output itself."""
+    process = machine.start(request)
+    captured = CapturedOutput(machine.kernel.limits.max_output_bytes)
+    while outputs := process.read(PATIENCE):
+        for output in outputs:
+            captured.keep(*output)
+        if captured.truncated:
+            process.kill()
+    ended = process.wait(PATIENCE)
+    assert ended is not None
+    return captured.completed(ended)
+
+
+@pytest.mark.parametrize("name", ["ok", "complain", "memory", "chatter", "spin", "background"])
+def test_a_command_ends_alike_whether_it_is_run_or_started(
+    engine: WasmtimeEngine, name: str
+) -> None:
+    request = CommandRequest((name,), {}, "/tmp", timeout_seconds=0.5)
+    run_one, started_one = (
+        do(new_machine(engine, Limits(max_output_bytes=100_000)), request)
+        for do in (Machine.run, started)
+    )
+    assert replace(run_one, seconds=0) == replace(started_one, seconds=0)
+    assert run_one.timed_out == (name == "spin")
+    assert run_one.truncated == (name == "chatter")
+
+
+@pytest.mark.parametrize("do", [Machine.run, started])
+def test_a_notice_is_told_once_and_shown_once(
+    engine: WasmtimeEngine, do: Callable[[Machine, CommandRequest], Completed]
+) -> None:
+    machine = new_machine(engine, Limits(max_processes=4))
+    request = CommandRequest(("background",), {}, "/tmp", timeout_seconds=PATIENCE)
+    results = [do(machine, request) for _ in range(8)]
+    told = [notice for result in results for notice in result.notices]
+    assert told
+    assert set(told) == {
+        "ended 1 background processes to make room; raise max_processes or memory_limit_bytes"
+    }
+    for result in results:
+        lines = [f"wasmsand: {notice}\n" for notice in result.notices]
+        assert result.stderr.decode() == "".join(lines)
+
+
+@pytest.mark.parametrize("do", [Machine.run, started])
+def test_output_beyond_the_limit_is_a_notice(
+    engine: WasmtimeEngine, do: Callable[[Machine, CommandRequest], Completed]
+) -> None:
+    machine = new_machine(engine, Limits(max_output_bytes=1000))
+    result = do(machine, CommandRequest(("chatter",), {}, "/tmp", timeout_seconds=PATIENCE))
+    notice = "output limit of 1000 bytes reached, command ended; raise max_output_bytes"
+    assert (result.notices, result.stderr) == ((notice,), f"wasmsand: {notice}\n".encode())
+    assert (result.stdout, result.exit_code, result.truncated) == (b"x" * 1000, 137, True)
+
+
+def test_what_captures_output_keeps_each_stream_up_to_the_limit() -> None:
+    captured = CapturedOutput(4)
+    assert captured.keep(1, b"abc") == b"abc"
+    assert captured.keep(2, b"four") == b"four"
+    assert not captured.truncated
+    assert captured.keep(1, b"de") == b"d"
+    assert captured.keep(1, b"f") == b""
+    assert captured.truncated
+    completed = captured.completed(Ended(0, True, 1.5, ("first",)))
+    assert (completed.exit_code, completed.timed_out, completed.seconds) == (137, False, 1.5)
+    assert (completed.stdout, completed.stderr[:20]) == (b"abcd", b"fourwasmsand: first\n")

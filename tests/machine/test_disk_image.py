@@ -1,4 +1,4 @@
-"""A disk image makes a fresh sandbox's files what another's were."""
+"""A disk image carries the files of one sandbox to another."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from wasmsand.kernel.limits import Limits
 from wasmsand.machine import (
+    CommandRequest,
     DiskImageRejected,
     Machine,
     MachineOptions,
@@ -33,13 +34,13 @@ def loaded(image: bytes, limits: Limits | None = None) -> Machine:
 
 
 def shell(machine: Machine, script: str) -> str:
-    completed = machine.run([b"/bin/bash", b"-c", script.encode()], environ=ENVIRON, cwd="/tmp")
+    completed = machine.run(CommandRequest(("/bin/bash", "-c", script), ENVIRON, "/tmp"))
     assert (completed.stderr, completed.exit_code) == (b"", 0)
     return completed.stdout.decode("utf-8", "surrogateescape")
 
 
 def tree(machine: Machine) -> dict[str, object]:
-    """Every file of the sandbox, but for /proc, with all that a user can see of it."""
+    """Every file of the sandbox except /proc, with everything that a user can see."""
     found: dict[str, object] = {}
     for entry in machine.files.tree("/"):
         if entry.path.startswith("/proc"):
@@ -91,7 +92,7 @@ def test_files_are_the_same_after_saving_and_loading(change: Callable[[Machine],
     assert tree(loaded(saved(twin))) == tree(machine)
 
 
-def test_what_is_loaded_is_charged_as_it_was() -> None:
+def test_loaded_files_are_charged_as_before() -> None:
     machine = Machine()
     by_commands(machine)
     usage, twins = machine.kernel.root.space, loaded(saved(machine)).kernel.root.space
@@ -107,7 +108,7 @@ def test_links_and_holes_stay_links_and_holes() -> None:
     assert shell(twin, "stat -c %h a/two; tail -c 4 a/sparse; stat -c %U a/two") == "2\nend\nuser\n"
 
 
-def test_what_was_not_changed_is_not_saved() -> None:
+def test_unchanged_files_are_not_saved() -> None:
     machine = Machine()
     shell(machine, "cat /etc/passwd /bin/bash > /dev/null; echo x > x; rm x")
     with tarfile.open(fileobj=io.BytesIO(saved(machine))) as archive:

@@ -1,4 +1,4 @@
-"""Guests whose exports are wrong, and guests that leave no room for others."""
+"""Guests with wrong exports, and guests that leave no room for others."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tests.machine.guests import (
     LONG_TIME,
     NANOSLEEP,
     SETITIMER,
+    SIGACTION,
     SIGALRM,
     SIGNAL_FLAG,
     SPAWN,
@@ -34,14 +35,14 @@ from tests.machine.test_threads import STACKS, THREAD_FLAGS, threaded
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.limits import Limits
-from wasmsand.machine import Completed, Machine
+from wasmsand.machine import CommandRequest, Completed, Machine
 from wasmsand.machine.bug_log import PER_MINUTE, log_bug
 
 pytestmark = pytest.mark.no_userland
 
 
 def run(machine: Machine, name: str, timeout: float = 20.0) -> Completed:
-    return machine.run([name.encode()], environ={}, cwd="/tmp", timeout_seconds=timeout)
+    return machine.run(CommandRequest((name,), {}, "/tmp", timeout_seconds=timeout))
 
 
 def wrong(wat: str, which: str) -> bytes:
@@ -69,14 +70,14 @@ def wrong(wat: str, which: str) -> bytes:
     ],
 )
 @pytest.mark.parametrize("doing", ["computing", "waiting", "calling", "at fault"])
-def test_a_guest_that_cannot_be_told_of_signals_has_default_actions(
+def test_a_guest_that_cannot_receive_signals_has_default_actions(
     engine: WasmtimeEngine, caplog: pytest.LogCaptureFixture, which: str, doing: str
 ) -> None:
     what = {
         "computing": do(SETITIMER, 0, 160, 0) + FOR_EVER,
         "waiting": do(SETITIMER, 0, 160, 0) + sleep_for_ever(),
         "calling": do(KILL, call(GETPID), SIGALRM),
-        "at fault": do(134, 8, 128, 0, 8)
+        "at fault": do(SIGACTION, 8, 128, 0, 8)
         + "(drop (i32.div_u (i32.const 1) (i32.load (i32.const 4096))))",
     }[doing]
     wat = program(

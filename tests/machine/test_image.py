@@ -1,4 +1,4 @@
-"""The base image as sandboxes see it, and what it costs the host."""
+"""The base image as sandboxes see it, and the host's memory for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
-from wasmsand.machine import Machine, image_at
+from wasmsand.machine import CommandRequest, Machine, image_at
 from wasmsand.machine.image import MANIFEST_FORMAT, image_programs, prepared_programs
 
 pytestmark = pytest.mark.no_userland
@@ -21,7 +21,7 @@ LARGE = 3_000_000
 
 
 def padded_program(padding: bytes = b"p") -> bytes:
-    """A program with a custom section that makes it large."""
+    """A program that a custom section makes large."""
     size = bytes([LARGE & 0x7F | 0x80, LARGE >> 7 & 0x7F | 0x80, LARGE >> 14 & 0x7F | 0x80])
     wat = '(module (memory (export "memory") 1) (func (export "_start")))'
     return wat_to_wasm(wat) + b"\0" + size + bytes([LARGE >> 21]) + b"\0" + padding * (LARGE - 1)
@@ -29,7 +29,7 @@ def padded_program(padding: bytes = b"p") -> bytes:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """An image of two programs, one of which starts prepared."""
+    """An image with two programs, one of which starts prepared."""
     programs = []
     for name, path in (("large", "/usr/bin/large"), ("large-plain", "/usr/libexec/large-plain")):
         content = padded_program(name[-1:].encode())
@@ -81,7 +81,8 @@ def test_the_file_of_a_program_can_be_read(machine: Machine) -> None:
 
 
 def test_starting_a_program_does_not_keep_its_file_in_memory(machine: Machine) -> None:
-    run = partial(machine.run, [b"/usr/bin/large"], environ={}, cwd="/", timeout_seconds=30)
+    request = CommandRequest(("/usr/bin/large",), {}, "/", timeout_seconds=30)
+    run = partial(machine.run, request)
     run()  # compiles it
     tracemalloc.start()
     try:
@@ -93,7 +94,7 @@ def test_starting_a_program_does_not_keep_its_file_in_memory(machine: Machine) -
     assert kept < LARGE
 
 
-def test_a_file_that_has_shrunk_is_no_silent_end(directory: Path, machine: Machine) -> None:
+def test_a_file_that_has_shrunk_is_an_error(directory: Path, machine: Machine) -> None:
     (directory / "large.wasm").write_bytes(padded_program()[:5000])
     with pytest.raises(ValueError, match=r"large\.wasm has less than \d+ bytes"):
         machine.files.read("/usr/bin/large")

@@ -1,4 +1,4 @@
-"""Programs that must be compiled first do not hold up their sandbox."""
+"""Programs that must be compiled first do not block their sandbox."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.background import Running
+from tests.engine.hosts import load
 from tests.machine.guests import (
     EXECVE,
     EXIT_GROUP,
@@ -21,17 +23,17 @@ from tests.machine.guests import (
     program,
     text,
 )
-from wasmsand.engine.protocol import CompileOrder
+from tests.waiting import PATIENCE, wait_until
+from wasmsand.engine.compile_orders import CompileOrder
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import IO_CHUNK
 from wasmsand.kernel.vfs import ImageBuilder, Node, standard_tree
-from wasmsand.machine import Completed, Machine, MachineOptions
+from wasmsand.machine import CommandRequest, Completed, Machine, MachineOptions
 
 pytestmark = pytest.mark.no_userland
-PATIENCE = 30.0
 SLOW = wat_to_wasm(program(do(EXIT_GROUP, 5), more="(global i32 (i32.const 4711))"))
 KEYED = wat_to_wasm(program("nop", more="(global i32 (i32.const 815))"))
 MISSING = wat_to_wasm(
@@ -86,44 +88,26 @@ def machine(engine: GatedEngine) -> Iterator[Machine]:
         builder.add_file(b"/usr/bin/" + name.encode(), wasm, 0o755)
     builder.add_file(b"/usr/bin/keyed", KEYED, 0o755, content_key=hashlib.sha256(KEYED).hexdigest())
     machine = Machine(MachineOptions(), image=builder.build(), engine=engine)
-    for name in ("ok", "become", "spawn"):  # only `slow` is still to be compiled
-        engine.precompile(hashlib.sha256(programs[name]).hexdigest(), programs[name])
+    for name in ("ok", "become", "spawn"):  # only `slow` must still be compiled
+        load(engine, programs[name])
     yield machine
     engine.gate.set()
     machine.close()
 
 
-class Running:
-    """A command on a thread of its own."""
-
-    def __init__(self, machine: Machine, name: str, timeout: float | None = None) -> None:
-        self.results: list[Completed | BaseException] = []
-        self._thread = threading.Thread(target=self._run, args=(machine, name, timeout))
-        self._thread.start()
-
-    def _run(self, machine: Machine, name: str, timeout: float | None) -> None:
-        try:
-            self.results.append(run(machine, name, timeout))
-        except BaseException as error:
-            self.results.append(error)
-
-    def result(self) -> Completed:
-        self._thread.join(PATIENCE)
-        result = self.results[0]
-        if isinstance(result, BaseException):
-            raise result
-        return result
-
-
 def run(machine: Machine, name: str, timeout: float | None = None) -> Completed:
-    return machine.run([name.encode()], environ={}, cwd="/", timeout_seconds=timeout)
+    return machine.run(CommandRequest((name,), {}, "/", timeout_seconds=timeout))
+
+
+def run_beside(machine: Machine, name: str) -> Running[Completed]:
+    return Running(lambda: run(machine, name))
 
 
 @pytest.mark.parametrize("name", ["become", "spawn", "slow"], ids=["exec", "vfork", "host"])
 def test_others_go_on_while_a_program_is_compiled(
     machine: Machine, engine: GatedEngine, name: str
 ) -> None:
-    waiting = Running(machine, name)
+    waiting = run_beside(machine, name)
     assert engine.asked.acquire(timeout=PATIENCE)
     assert run(machine, "ok").stdout == b"ok"
     machine.files.write("/tmp/x", b"also the host's")
@@ -133,7 +117,7 @@ def test_others_go_on_while_a_program_is_compiled(
 
 
 def test_a_program_is_compiled_once_and_then_known(machine: Machine, engine: GatedEngine) -> None:
-    both = [Running(machine, "become"), Running(machine, "spawn")]
+    both = [run_beside(machine, "become"), run_beside(machine, "spawn")]
     assert engine.asked.acquire(timeout=PATIENCE)
     engine.gate.set()
     assert [running.result().exit_code for running in both] == [5, 5]
@@ -158,9 +142,9 @@ def test_the_timeout_ends_the_wait_for_a_compilation(
 def test_a_machine_that_is_closed_leaves_nobody_waiting(
     machine: Machine, engine: GatedEngine
 ) -> None:
-    guest = Running(machine, "become")
+    guest = run_beside(machine, "become")
     assert engine.asked.acquire(timeout=PATIENCE)
-    host = Running(machine, "slow")
+    host = run_beside(machine, "slow")
     time.sleep(0.2)
     machine.close()
     assert guest.result().exit_code == 128 + 9
@@ -171,11 +155,11 @@ def test_a_machine_that_is_closed_leaves_nobody_waiting(
 def test_programs_of_a_machine_are_compiled_one_at_a_time(
     machine: Machine, engine: GatedEngine
 ) -> None:
-    waiting = Running(machine, "become")
+    waiting = run_beside(machine, "become")
     assert engine.asked.acquire(timeout=PATIENCE)
     other = wat_to_wasm(program(do(EXIT_GROUP, 6), more="(global i32 (i32.const 12))"))
     machine.files.write("/usr/bin/other", other, mode=0o755)
-    second = Running(machine, "other")
+    second = run_beside(machine, "other")
     time.sleep(0.2)
     assert not engine.is_compiled(hashlib.sha256(other).hexdigest())
     engine.gate.set()
@@ -198,7 +182,7 @@ def test_the_hash_of_a_written_program_is_remembered_until_it_changes(
         run(machine, "/tmp/p")
 
 
-def test_what_guests_write_is_cached_apart_from_the_image(
+def test_programs_of_guests_are_cached_apart_from_the_image(
     machine: Machine, engine: GatedEngine, tmp_path: Path
 ) -> None:
     engine.gate.set()
@@ -218,7 +202,7 @@ def test_what_guests_write_is_cached_apart_from_the_image(
 
 def test_a_refused_program_says_why_on_standard_error(machine: Machine) -> None:
     completed = run(machine, "try")
-    reason = b"/usr/bin/missing: imports what there is not: env.teleport"
+    reason = b"/usr/bin/missing: unknown import: env.teleport"
     assert (completed.stderr, completed.exit_code) == (b"wasmsand: " + reason + b"\n", 3)
     with pytest.raises(KernelError, match=reason.decode()) as raised:
         run(machine, "missing")
@@ -238,7 +222,7 @@ def test_a_program_that_changes_while_it_waits_is_refused(
     machine: Machine, engine: GatedEngine
 ) -> None:
     machine.files.write("/tmp/p", SLOW, mode=0o755)
-    waiting = Running(machine, "/tmp/p")
+    waiting = run_beside(machine, "/tmp/p")
     assert engine.asked.acquire(timeout=PATIENCE)
     namespace = machine.kernel.namespace
     with machine.lock:
@@ -259,11 +243,13 @@ def test_a_known_program_that_is_no_longer_cached_is_compiled_apart_again(
         path.unlink()
     key = hashlib.sha256(SLOW).hexdigest()
     engine.unload(key)
-    deadline = time.monotonic() + PATIENCE
-    while engine.is_compiled(key):  # until nothing of the first run is left
-        assert time.monotonic() < deadline
-        run(machine, "ok")  # a start settles the account of what has ended
+
+    def nothing_of_the_first_run_is_left() -> bool:
+        run(machine, "ok")  # a start updates the ledger for ended processes
         gc.collect()
+        return not engine.is_compiled(key)
+
+    wait_until(nothing_of_the_first_run_is_left)
     assert run(machine, "/tmp/p").exit_code == 5
     assert engine.loads == 2
 

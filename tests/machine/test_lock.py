@@ -1,4 +1,4 @@
-"""The sandbox's lock: the host comes before a guest that goes on with the same call."""
+"""The sandbox's lock: the host gets it before a guest that continues the same call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wasmsand.machine.lock import SandboxLock
 PATIENCE = 20.0
 
 
-def test_a_guest_that_gives_way_lets_a_waiting_host_in() -> None:
+def test_a_guest_that_yields_lets_a_waiting_host_in() -> None:
     lock = SandboxLock()
     rounds = 0
     stop = threading.Event()
@@ -30,7 +30,7 @@ def test_a_guest_that_gives_way_lets_a_waiting_host_in() -> None:
         for _ in range(100):
             started = rounds
             with lock:
-                # At most the share that was under way, and one that began in between.
+                # At most the part that was in progress, and one that began in between.
                 assert rounds - started <= 50
             time.sleep(0.0005)
     finally:
@@ -40,7 +40,7 @@ def test_a_guest_that_gives_way_lets_a_waiting_host_in() -> None:
     assert rounds > 100
 
 
-def test_a_guest_goes_on_when_nobody_waits() -> None:
+def test_a_guest_continues_when_nobody_waits() -> None:
     lock = SandboxLock()
     lock.acquire()
     for _ in range(1000):

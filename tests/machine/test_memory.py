@@ -1,14 +1,13 @@
-"""The ledger has every program, exactly once, until it is freed."""
+"""The ledger holds every program exactly once, until it is freed."""
 
 from __future__ import annotations
-
-import time
 
 import pytest
 
 from tests.machine.guests import (
     CLONE,
     EXECVE,
+    EXIT_GROUP,
     GETPID,
     KILL,
     LONG_TIME,
@@ -17,30 +16,31 @@ from tests.machine.guests import (
     READ,
     ROOM,
     SPAWN,
+    WAIT4,
     call,
     do,
+    grow,
     new_machine,
     program,
     sleep_for_ever,
     text,
     words,
 )
-from tests.machine.test_commands import PATIENCE, memory_is_freed, run
+from tests.machine.test_commands import memory_is_freed, run
 from tests.machine.test_threads import start, threaded
+from tests.waiting import eventually
+from wasmsand.abi.linux.numbers import CallNumber
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import PROCESS_BYTES, Limits
-from wasmsand.machine import Machine
+from wasmsand.machine import CommandRequest, Machine
 
 MIB = 1 << 20
 PAGES = 16
-SIGSTOP, PRLIMIT, RLIMIT_AS = 19, 261, 9
+SIGSTOP, RLIMIT_AS = 19, 9
+PRLIMIT = CallNumber.PRLIMIT64
 SLEEP = sleep_for_ever()
-
-
-def grow(mebibytes: int) -> str:
-    return f"(drop (memory.grow (i32.const {mebibytes * PAGES})))"
 
 
 def machine_with(engine: WasmtimeEngine, wat: str, limit: int = 64 * MIB) -> Machine:
@@ -57,14 +57,14 @@ def used(machine: Machine) -> tuple[int, int]:
 
 
 def eventually_used(machine: Machine, guest: int, engine: int = 0) -> tuple[int, int]:
-    """The same when it is at least so much, or after a while."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
+    """The same, once both are at least as large as given, or after a while."""
+
+    def is_used() -> bool:
         found = used(machine)
-        if found[0] >= guest and found[1] >= engine:
-            break
-        time.sleep(0.002)
-    return found
+        return found[0] >= guest and found[1] >= engine
+
+    eventually(is_used, pause=0.002)
+    return used(machine)
 
 
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
@@ -111,14 +111,14 @@ def test_processes_that_are_killed_leave_nothing_in_the_ledger(
 
 def test_growth_is_entered_before_the_process_waits(engine: WasmtimeEngine) -> None:
     machine = machine_with(engine, program(grow(40), SLEEP, more=LONG_TIME))
-    machine.start([b"tried"], environ={}, cwd="/", stdin=b"")
+    machine.start(CommandRequest(("tried",), {}, "/"))
     guest, _ = eventually_used(machine, 40 * MIB)
     assert 40 * MIB <= guest < 42 * MIB
     machine.close()
 
 
 def test_growth_is_entered_before_the_host_writes_there(engine: WasmtimeEngine) -> None:
-    """Nobody ticks and nobody waits: the read itself finds that the memory has grown."""
+    """Without a tick and without a wait, the read itself finds that the memory has grown."""
     zero, openat = text(256, "/dev/zero"), 56
     read = call(READ, "(local.get $n)", 30 * MIB, 4096)
     wat = program(
@@ -137,7 +137,7 @@ def test_threads_share_one_memory_and_cost_something_each(engine: WasmtimeEngine
         grow(20), *(f"(drop {start(n)})" for n in (1, 2, 3)), SLEEP, thread=SLEEP, more=LONG_TIME
     )
     machine = machine_with(engine, wat)
-    machine.start([b"tried"], environ={}, cwd="/", stdin=b"")
+    machine.start(CommandRequest(("tried",), {}, "/"))
     guest, engine_bytes = eventually_used(machine, 20 * MIB, 4 * PROCESS_BYTES)
     assert 20 * MIB <= guest < 21 * MIB
     assert 4 * PROCESS_BYTES <= engine_bytes < 5 * PROCESS_BYTES
@@ -148,9 +148,9 @@ def test_threads_share_one_memory_and_cost_something_each(engine: WasmtimeEngine
 def test_a_program_is_not_started_without_room_beside_the_others(engine: WasmtimeEngine) -> None:
     machine = machine_with(engine, program(SLEEP, more=LONG_TIME, pages=25 * PAGES))
     for _ in range(2):
-        machine.start([b"tried"], environ={}, cwd="/", stdin=b"")
+        machine.start(CommandRequest(("tried",), {}, "/"))
     with pytest.raises(KernelError, match="memory_limit_bytes") as refused:
-        machine.start([b"tried"], environ={}, cwd="/", stdin=b"")
+        machine.start(CommandRequest(("tried",), {}, "/"))
     assert refused.value.errno is Errno.ENOMEM
     assert used(machine)[0] < 51 * MIB
     machine.close()
@@ -158,13 +158,13 @@ def test_a_program_is_not_started_without_room_beside_the_others(engine: Wasmtim
 
 
 def test_execve_without_room_fails_and_the_process_goes_on(engine: WasmtimeEngine) -> None:
-    """A child of vfork would be beside its parent; in the place of it there is room."""
+    """A vfork child would need room beside its parent; replacing the parent needs none."""
     enomem = -int(Errno.ENOMEM)
     path = text(256, "/usr/bin/large")
     beside = program(
         f"""(if (i32.eqz {call(CLONE, 0x4111)}) (then
           (if (i32.ne {call(EXECVE, 256, 0, 0)} (i32.const {enomem})) (then unreachable))
-          {do(94, 0)}))""",
+          {do(EXIT_GROUP, 0)}))""",
         more=path,
         pages=40 * PAGES,
     )
@@ -174,7 +174,7 @@ def test_execve_without_room_fails_and_the_process_goes_on(engine: WasmtimeEngin
         Limits(memory_limit_bytes=64 * MIB),
         beside=wat_to_wasm(beside),
         instead=wat_to_wasm(instead),
-        large=wat_to_wasm(program(do(94, 7), pages=40 * PAGES)),
+        large=wat_to_wasm(program(do(EXIT_GROUP, 7), pages=40 * PAGES)),
     )
     assert run(machine, "beside").exit_code == 0
     assert run(machine, "instead").exit_code == 7
@@ -191,7 +191,7 @@ def test_a_module_with_large_tables_is_refused_by_name(engine: WasmtimeEngine) -
 def test_memory_grows_no_further_than_the_limit_of_the_address_space(
     engine: WasmtimeEngine,
 ) -> None:
-    """prlimit(RLIMIT_AS) holds from the next time on that the process goes on."""
+    """prlimit(RLIMIT_AS) takes effect when the process next runs."""
     wat = program(
         do(PRLIMIT, 0, RLIMIT_AS, 128, 0),
         do(NANOSLEEP, 1, 0, 160, 0),
@@ -209,8 +209,8 @@ def test_a_parent_that_computes_leaves_its_child_all_the_room(engine: WasmtimeEn
     )
     parent = program(
         SPAWN,
-        f"(loop $again (br_if $again (i32.eqz {call(260, -1, ROOM, 1, 0)})))",
-        do(94, f"(i32.load (i32.const {ROOM}))"),
+        f"(loop $again (br_if $again (i32.eqz {call(WAIT4, -1, ROOM, 1, 0)})))",
+        do(EXIT_GROUP, f"(i32.load (i32.const {ROOM}))"),
         more=text(256, "/usr/bin/child"),
     )
     machine = new_machine(
@@ -226,16 +226,16 @@ def test_a_parent_that_computes_leaves_its_child_all_the_room(engine: WasmtimeEn
 def test_arguments_that_the_host_keeps_are_entered(engine: WasmtimeEngine) -> None:
     """300,000 strings of one letter take 15 MB of the host's memory for each process."""
     machine = machine_with(engine, program(SLEEP, more=LONG_TIME))
-    machine.start([b"tried"], environ={}, cwd="/", stdin=b"")
+    machine.start(CommandRequest(("tried",), {}, "/"))
     few = machine.kernel.ledger.objects
-    arguments = [b"tried", *[b"x"] * 300_000]
-    machine.start(arguments, environ={}, cwd="/", stdin=b"")
+    request = CommandRequest(("tried", *["x"] * 300_000), {}, "/")
+    machine.start(request)
     many = machine.kernel.ledger.objects
     assert 300_000 * 40 <= many - 2 * few <= 300_000 * 80
     for _ in range(3):
-        machine.start(arguments, environ={}, cwd="/", stdin=b"")
+        machine.start(request)
     with pytest.raises(KernelError, match="memory_limit_bytes"):
-        machine.start(arguments, environ={}, cwd="/", stdin=b"")
+        machine.start(request)
     machine.close()
     assert memory_is_freed(machine)
 
@@ -251,7 +251,7 @@ def test_thread_local_variables_that_the_host_keeps_are_entered(engine: Wasmtime
         + '(global (export "__thread_locals") i32 (i32.const 240))',
     ).replace('(memory (export "memory") 2)', '(memory (export "memory") 10)')
     machine = machine_with(engine, wat)
-    machine.start([b"tried"], environ={}, cwd="/", stdin=b"")
+    machine.start(CommandRequest(("tried",), {}, "/"))
     _, engine_bytes = eventually_used(machine, 0, 2 * PROCESS_BYTES + 2 * size)
     assert 2 * PROCESS_BYTES + 2 * size <= engine_bytes
     machine.close()

@@ -1,4 +1,4 @@
-"""When a host prepares a program again, and what starts begin with meanwhile."""
+"""When a host prepares a program again, and which image programs start from meanwhile."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.guests import program
 from tests.engine.hosts import load
-from wasmsand.engine.protocol import MemoryImage
+from wasmsand.engine.abilities import MemoryImage
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.machine import renewal
 from wasmsand.machine.renewal import (
@@ -24,7 +24,7 @@ A_LITTLE = 0.01
 
 
 class Host:
-    """A host whose clock is set by the test, and whose threads run when it says so."""
+    """A host whose clock the test moves, and whose threads run when the test says so."""
 
     def __init__(self, engine: WasmtimeEngine) -> None:
         self.engine = engine
@@ -43,12 +43,12 @@ class Host:
             instance.close()
 
     def start_after(self, seconds: float) -> MemoryImage | None:
-        """What a start begins with that long after the last one."""
+        """Start a program that long after the last one; returns the image it starts from."""
         self.now += seconds
         return self.renewal.newest()
 
     def finish(self) -> None:
-        """Let the preparation that is under way end."""
+        """Let the preparation in progress end."""
         (job,) = self.begun
         self.begun.clear()
         job()
@@ -99,13 +99,13 @@ def test_one_preparation_is_under_way_at_a_time(host: Host) -> None:
     assert len(host.begun) == 1
 
 
-def test_a_host_where_nothing_starts_does_nothing(host: Host) -> None:
+def test_an_idle_host_prepares_nothing(host: Host) -> None:
     host.first()
     host.now += 100 * RENEWED_AFTER_SECONDS
     assert host.begun == []
 
 
-def test_images_that_processes_live_in_are_few(host: Host) -> None:
+def test_few_images_are_in_use_at_once(host: Host) -> None:
     held = [host.first()]
     while len(held) < IMAGES_MAX:
         host.start_after(RENEWED_AFTER_SECONDS)
@@ -121,7 +121,7 @@ def test_images_that_processes_live_in_are_few(host: Host) -> None:
 
 
 @pytest.mark.parametrize("failure", [OSError("no such files here"), ValueError("a bug")])
-def test_after_a_failure_starts_go_on_with_what_there_is(host: Host, failure: Exception) -> None:
+def test_after_a_failure_programs_start_from_the_old_image(host: Host, failure: Exception) -> None:
     first = host.first()
     host.failure = failure
     host.start_after(RENEWED_AFTER_SECONDS)
@@ -130,7 +130,7 @@ def test_after_a_failure_starts_go_on_with_what_there_is(host: Host, failure: Ex
     assert host.begun == []
 
 
-def test_the_environment_can_forbid_it(
+def test_the_environment_can_turn_renewal_off(
     engine: WasmtimeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from wasmsand.machine import HostTerminal, Machine
+from wasmsand.machine import CommandRequest, Machine, SandboxTerminal
 
 pytestmark = pytest.mark.no_userland
 PATIENCE = 30.0
 
 
-def read_until(terminal: HostTerminal, end: bytes) -> bytes:
+def read_until(terminal: SandboxTerminal, end: bytes) -> bytes:
     shown = b""
     while end not in shown:
         more = terminal.read()
@@ -20,30 +20,30 @@ def read_until(terminal: HostTerminal, end: bytes) -> bytes:
 
 
 @pytest.fixture
-def terminal(machine: Machine) -> HostTerminal:
-    return machine.open_terminal([b"echo"], environ={}, cwd="/tmp")
+def terminal(machine: Machine) -> SandboxTerminal:
+    return machine.open_terminal(CommandRequest(("echo",), {}, "/tmp"))
 
 
-def test_lines_are_echoed_by_the_terminal_and_by_the_program(terminal: HostTerminal) -> None:
+def test_lines_are_echoed_by_the_terminal_and_by_the_program(terminal: SandboxTerminal) -> None:
     terminal.write(b"hello\n")
     assert read_until(terminal, b"hello\r\nhello\r\n") == b"hello\r\nhello\r\n"
 
 
-def test_the_end_of_file_key_ends_the_program(terminal: HostTerminal) -> None:
+def test_the_end_of_file_key_ends_the_program(terminal: SandboxTerminal) -> None:
     terminal.write(b"last\n\x04")
     assert terminal.wait(PATIENCE) == 0
     assert read_until(terminal, b"last\r\nlast\r\n")
     assert terminal.read() == b""
 
 
-def test_the_interrupt_key_ends_the_program(terminal: HostTerminal) -> None:
+def test_the_interrupt_key_ends_the_program(terminal: SandboxTerminal) -> None:
     terminal.write(b"half\x03")
     assert terminal.wait(PATIENCE) == 130
 
 
-@pytest.mark.parametrize("name", [b"spin", b"sleep", b"echo"])
-def test_hanging_up_ends_the_program(machine: Machine, name: bytes) -> None:
-    terminal = machine.open_terminal([name], environ={}, cwd="/tmp")
+@pytest.mark.parametrize("name", ["spin", "sleep", "echo"])
+def test_hanging_up_ends_the_program(machine: Machine, name: str) -> None:
+    terminal = machine.open_terminal(CommandRequest((name,), {}, "/tmp"))
     assert terminal.wait(0.05) is None
     terminal.close()
     terminal.close()
@@ -51,21 +51,21 @@ def test_hanging_up_ends_the_program(machine: Machine, name: bytes) -> None:
     assert not machine.kernel.terminals
 
 
-def test_a_large_paste_arrives_whole(terminal: HostTerminal) -> None:
+def test_a_large_paste_arrives_whole(terminal: SandboxTerminal) -> None:
     lines = [b"line %d" % i for i in range(3000)]
     terminal.write(b"".join(line + b"\n" for line in lines) + b"\x04")
     shown = b""
     while more := terminal.read():
         shown += more
     assert terminal.wait(PATIENCE) == 0
-    # Each line once from the program; the terminal's own echo may be cut.
+    # The program prints each line once; the terminal's own echo may be cut.
     position = 0
     for line in lines:
         position = shown.index(line + b"\r\n", position)
 
 
 def test_output_that_nobody_reads_waits(machine: Machine) -> None:
-    terminal = machine.open_terminal([b"chatter"], environ={}, cwd="/tmp")
+    terminal = machine.open_terminal(CommandRequest(("chatter",), {}, "/tmp"))
     assert terminal.wait(0.1) is None
     assert len(machine.kernel.terminals[0].output) <= 65536
     assert len(terminal.read(1000)) == 1000

@@ -1,12 +1,10 @@
-"""Threads of one process: turns, signals, ends, limits."""
+"""Threads of one process: turns, signals, endings, limits."""
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
-from tests.engine.hosts import key_of
+from tests.engine.hosts import load
 from tests.machine.guests import (
     ACTION,
     CLONE,
@@ -28,7 +26,9 @@ from tests.machine.guests import (
     text,
     words,
 )
-from tests.machine.test_commands import eventually, living, run
+from tests.machine.test_commands import living, run, soon_living
+from tests.waiting import wait_until
+from wasmsand.abi.linux.numbers import CallNumber
 from wasmsand.engine.wasmtime import shared_memory
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
@@ -37,15 +37,22 @@ from wasmsand.machine import Completed
 
 pytestmark = pytest.mark.no_userland
 
-EXIT, YIELD, TKILL, GETTID, FUTEX, SIGPROCMASK = 93, 124, 130, 178, 422, 135
+EXIT, YIELD, TKILL, GETTID, FUTEX, SIGPROCMASK = (
+    CallNumber.EXIT,
+    CallNumber.SCHED_YIELD,
+    CallNumber.TKILL,
+    CallNumber.GETTID,
+    CallNumber.FUTEX_TIME64,
+    CallNumber.RT_SIGPROCMASK,
+)
 WAIT, WAKE = 0, 1
 THREAD_FLAGS = 0x10000 | 0x800 | 0x400 | 0x200 | 0x100 | 0x100000 | 0x200000
 STACKS = 16384
-"""Each thread has 1 KiB from here on; its first word is the thread's number, from 1."""
+"""From here on each thread has 1 KiB; its first word is the thread's number, from 1."""
 GONE = ROOM + 1024
 """Words that the kernel clears when a thread ends."""
 SAID = ROOM
-"""A word in which threads leave something."""
+"""A word to which threads write."""
 
 
 def start(number: int) -> str:
@@ -64,7 +71,7 @@ def wait_for(number: int) -> str:
 
 
 def threaded(*statements: str, thread: str, more: str = "", on_signal: str = "") -> str:
-    """A program; `thread` is what its threads do, in which `$number` tells them apart."""
+    """A program; `thread` is the code of its threads, which `$number` tells apart."""
     numbers = "".join(words(STACKS + 1024 * number, number) for number in range(1, 33))
     return program(
         *statements,
@@ -82,7 +89,7 @@ def result_of(engine: WasmtimeEngine, wat: str, limits: Limits | None = None) ->
     machine = new_machine(engine, limits, tried=wat_to_wasm(wat))
     try:
         result = run(machine, "tried")
-        assert eventually(machine, [])
+        assert soon_living(machine, [])
         return result
     finally:
         machine.close()
@@ -93,7 +100,7 @@ def exit_with(address: int = SAID) -> str:
 
 
 def add(value: str) -> str:
-    """A statement: add to what was said."""
+    """A statement: add to the word `SAID`."""
     said = f"(i32.const {SAID})"
     return f"(i32.store {said} (i32.add {value} (i32.load {said})))"
 
@@ -137,7 +144,7 @@ def test_yielding_passes_the_turn_in_order(engine: WasmtimeEngine) -> None:
         exit_with(),
         thread=shift + do(YIELD) + shift,
     )
-    # Both are new when the first thread waits, so 1 2 1 2 (or 2 1 2 1), never 1 1 2 2.
+    # Both exist when the first thread waits, so the order is 1 2 1 2 or 2 1 2 1, never 1 1 2 2.
     assert result_of(engine, wat).exit_code in (50, 70)
 
 
@@ -183,16 +190,13 @@ def test_a_time_limit_ends_all_threads(engine: WasmtimeEngine, thread: str) -> N
         thread=thread,
     )
     wasm = wat_to_wasm(wat)
-    engine.precompile(key_of(wasm), wasm)
+    load(engine, wasm)
     machine = new_machine(engine, tried=wasm)
     before = len(shared_memory._memories)
     result = run(machine, "tried", timeout=0.3)
     assert result.timed_out
-    assert eventually(machine, [])
-    deadline = time.monotonic() + 10
-    while len(shared_memory._memories) > before and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert len(shared_memory._memories) == before
+    assert soon_living(machine, [])
+    wait_until(lambda: len(shared_memory._memories) == before)
     machine.close()
 
 
@@ -229,7 +233,7 @@ def test_a_thread_has_a_number_of_its_own_and_the_pid_of_its_process(
 def test_a_signal_to_the_process_goes_to_a_thread_that_does_not_block_it(
     engine: WasmtimeEngine,
 ) -> None:
-    """The first thread blocks it and sends it; the handler runs in the other one's sleep."""
+    """The first thread blocks and sends it; the handler runs while the other one sleeps."""
     wat = threaded(
         do(SIGACTION, SIGUSR1, 128, 0, 8),
         f"(drop {start(1)})",
@@ -285,11 +289,11 @@ def test_growth_by_one_thread_is_seen_by_the_others(engine: WasmtimeEngine) -> N
         exit_with(),
         thread="(drop (memory.grow (i32.const 2)))" + do(YIELD) + add("(memory.size)"),
     )
-    # Each of the two saw its own growth and the other's, or only its own, and the first all.
+    # Each of the two saw its own growth, and perhaps the other's; the first thread saw all.
     assert result_of(engine, wat).exit_code in (18, 16)
 
 
-def test_thread_local_places_keep_what_each_thread_left_there(engine: WasmtimeEngine) -> None:
+def test_thread_local_places_keep_the_values_of_each_thread(engine: WasmtimeEngine) -> None:
     place = 640
     wat = threaded(
         f"(i32.store (i32.const {place}) (i32.const 100))",
@@ -308,7 +312,7 @@ def test_thread_local_places_keep_what_each_thread_left_there(engine: WasmtimeEn
     assert result_of(engine, wat).exit_code == 103
 
 
-def test_places_outside_of_the_memory_are_no_places(engine: WasmtimeEngine) -> None:
+def test_thread_local_places_outside_the_memory_are_efault(engine: WasmtimeEngine) -> None:
     wat = threaded(
         f"(i32.store (i32.const {SAID}) (i32.sub (i32.const 0) {start(1)}))",
         exit_with(),
@@ -330,6 +334,6 @@ def test_a_killed_process_leaves_no_thread(engine: WasmtimeEngine) -> None:
     )
     machine = new_machine(engine, tried=wat_to_wasm(wat))
     assert run(machine, "tried").exit_code == 128 + 9
-    assert eventually(machine, [])
+    assert soon_living(machine, [])
     assert living(machine) == []
     machine.close()

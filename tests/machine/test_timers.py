@@ -23,16 +23,17 @@ from tests.machine.guests import (
     sleep_for_ever,
     words,
 )
+from tests.waiting import PATIENCE, eventually
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
+from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.limits import TIMER_GAP_NS
-from wasmsand.machine import Machine
-from wasmsand.machine.machine import _timer_service
+from wasmsand.machine import CommandRequest, Machine
+from wasmsand.machine.machine import timer_service
 from wasmsand.machine.timers import TimerService
 
 pytestmark = pytest.mark.no_userland
 HOUR = 3600 * 10**9
-PATIENCE = 30.0
 
 
 class Owner:
@@ -53,15 +54,6 @@ def start_thread(target: Callable[[], None]) -> None:
     threading.Thread(target=target, daemon=True).start()
 
 
-def eventually(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.002)
-    return False
-
-
 @pytest.mark.parametrize("step", [1, -1], ids=["ever later", "ever earlier"])
 def test_arming_again_replaces_the_entry(step: int) -> None:
     service, owner = TimerService(start_thread), Owner()
@@ -69,7 +61,7 @@ def test_arming_again_replaces_the_entry(step: int) -> None:
     for number in range(200_000):
         service.arm(owner, now + HOUR + step * number)
     assert service.entries < 100
-    service.arm(owner, now)  # the earliest is what counts
+    service.arm(owner, now)  # the earliest one counts
     assert owner.called.wait(PATIENCE)
 
 
@@ -89,7 +81,7 @@ def test_owners_that_are_cancelled_or_collected_leave_nothing() -> None:
     assert eventually(lambda: not service._running)
 
 
-def test_an_owner_that_asks_all_the_time_is_called_now_and_then() -> None:
+def test_an_owner_that_keeps_asking_is_called_at_a_bounded_rate() -> None:
     service, greedy = TimerService(start_thread), Owner(again=0)
     began = time.monotonic_ns()
     service.arm(greedy, 0)
@@ -123,10 +115,10 @@ REARMING = program(
 )
 
 
-def test_an_alarm_set_again_and_again_is_one_entry(engine: WasmtimeEngine) -> None:
+def test_an_alarm_that_is_set_repeatedly_is_one_entry(engine: WasmtimeEngine) -> None:
     machine = new_machine(engine, tried=wat_to_wasm(REARMING))
-    service = _timer_service(engine)
-    process = machine.start([b"tried"], environ={}, cwd="/tmp")
+    service = timer_service(engine, Clock())
+    process = machine.start(CommandRequest(("tried",), {}, "/tmp", stdin=None))
     assert process.read(PATIENCE) == ((1, b"armed"),)
     assert service.entries < 100
     machine.close()
@@ -140,9 +132,11 @@ def machine_entries(service: TimerService, machine: Machine) -> int:
 
 
 def test_a_command_that_has_ended_has_no_deadline(machine: Machine) -> None:
-    service = _timer_service(machine.engine)
+    service = machine.timers
     for _ in range(20):
-        process = machine.start([b"ok"], environ={}, cwd="/tmp", timeout_seconds=3600)
+        process = machine.start(
+            CommandRequest(("ok",), {}, "/tmp", timeout_seconds=3600, stdin=None)
+        )
         assert process.wait(PATIENCE) is not None
     with service._changed:
         lives = [key() for key in service._due._times if type(key()).__name__ == "_Life"]

@@ -1,4 +1,4 @@
-"""Timers that are armed again and again take the memory of one."""
+"""A timer that is armed repeatedly takes the memory of one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAR_NS = 3600 * 10**9
 
 
 class Owner:
-    """Is never due."""
+    """An owner that is never due."""
 
     def fire_timers(self) -> int | None:
         return None

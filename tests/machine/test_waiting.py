@@ -6,9 +6,11 @@ import gc
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
+from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.wait import WaitQueue
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
@@ -22,7 +24,7 @@ MILLISECOND = 1_000_000
 def test_a_parked_thread_is_woken_by_any_of_its_queues() -> None:
     lock = SandboxLock()
     first, second = WaitQueue(), WaitQueue()
-    parker, woken = Parker(lock), threading.Event()
+    parker, woken = Parker(lock, Clock()), threading.Event()
 
     def wait() -> None:
         with lock:
@@ -43,20 +45,20 @@ def test_a_parked_thread_is_woken_by_any_of_its_queues() -> None:
 def test_a_deadline_ends_the_wait_and_a_late_wake_does_not_end_the_next_one() -> None:
     lock = SandboxLock()
     queue = WaitQueue()
-    parker = Parker(lock)
+    parker = Parker(lock, Clock())
     with lock:
         for _ in range(3):
             began = time.monotonic()
             parker.park((queue,), time.monotonic_ns() + 20 * MILLISECOND)
             assert time.monotonic() - began >= 0.019
-            queue.wake()  # nobody waits: must not be kept for the next park
+            queue.wake()  # nobody waits: the wake must not be kept for the next park
             parker.park((queue,), time.monotonic_ns() - 1)
 
 
-def test_two_wakes_are_one() -> None:
+def test_two_wakes_count_as_one() -> None:
     lock = SandboxLock()
     first, second = WaitQueue(), WaitQueue()
-    parker = Parker(lock)
+    parker = Parker(lock, Clock())
     with lock:
         timer = threading.Timer(0.01, lambda: _wake_both(lock, first, second))
         timer.start()
@@ -76,7 +78,7 @@ def _wake_both(lock: object, first: WaitQueue, second: WaitQueue) -> None:
 
 
 class Owner:
-    """Counts its calls; asks to be called again as often as told."""
+    """Counts its calls; asks to be called again `again` times."""
 
     def __init__(self, again: int = 0) -> None:
         self.times: list[int] = []
@@ -96,6 +98,11 @@ def start_thread(target: Callable[[], None]) -> None:
     threading.Thread(target=target, daemon=True).start()
 
 
+def start_and_keep(started: list[threading.Thread], target: Callable[[], None]) -> None:
+    started.append(threading.Thread(target=target, daemon=True))
+    started[-1].start()
+
+
 def test_owners_are_called_when_due_and_again_if_they_ask() -> None:
     service = TimerService(start_thread)
     late, early = Owner(), Owner(again=2)
@@ -111,12 +118,7 @@ def test_owners_are_called_when_due_and_again_if_they_ask() -> None:
 
 def test_the_thread_ends_when_nothing_is_armed() -> None:
     started: list[threading.Thread] = []
-
-    def start(target: Callable[[], None]) -> None:
-        started.append(threading.Thread(target=target, daemon=True))
-        started[-1].start()
-
-    service = TimerService(start)
+    service = TimerService(partial(start_and_keep, started))
     for _ in range(3):
         owner = Owner()
         service.arm(owner, time.monotonic_ns())
@@ -126,14 +128,9 @@ def test_the_thread_ends_when_nothing_is_armed() -> None:
     assert len(started) == 3
 
 
-def test_an_owner_that_is_gone_is_forgotten() -> None:
+def test_an_owner_that_was_collected_is_forgotten() -> None:
     threads: list[threading.Thread] = []
-
-    def start(target: Callable[[], None]) -> None:
-        threads.append(threading.Thread(target=target, daemon=True))
-        threads[-1].start()
-
-    service = TimerService(start)
+    service = TimerService(partial(start_and_keep, threads))
     owner: Owner | None = Owner()
     assert owner is not None
     service.arm(owner, time.monotonic_ns() + 3600 * 1000 * MILLISECOND)

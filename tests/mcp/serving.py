@@ -1,4 +1,4 @@
-"""The MCP server as a user starts it, a process of its own, and the official client."""
+"""The MCP server as a user starts it, in a process of its own, and the official client."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Mode = Literal["legacy", "auto"]
 
 
 def environment(**variables: str) -> dict[str, str]:
-    # A coverage tool or the like may need more, but nothing of it is the server's business.
+    # A coverage tool may need more variables, but the server does not.
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     return {**kept, "PYTHONPATH": os.pathsep.join(sys.path), **variables}
 
 
 @asynccontextmanager
 async def stdio_client(*words: str, mode: Mode = "auto") -> AsyncIterator[Client]:
-    """A client of a server that it started."""
+    """A client that has started its server."""
     server = StdioServerParameters(
         command=COMMAND[0], args=[*COMMAND[1:], *words], env=environment()
     )
@@ -35,7 +35,7 @@ async def stdio_client(*words: str, mode: Mode = "auto") -> AsyncIterator[Client
 
 @contextmanager
 def http_server(*words: str, **variables: str) -> Iterator[str]:
-    """The URL of a server that runs meanwhile."""
+    """A running server; gives its URL."""
     process = subprocess.Popen(
         [*COMMAND, "--http", "127.0.0.1:0", *words],
         stderr=subprocess.PIPE,
@@ -70,7 +70,7 @@ def run(test: Callable[[], Awaitable[None]], *, seconds: float = 180) -> None:
 
 
 async def call(client: Client, tool: str, **given: Any) -> dict[str, Any]:
-    """What a tool that succeeded returned."""
+    """Call a tool, which must succeed; returns its result."""
     result = await client.call_tool(tool, given)
     assert not result.is_error, text(result)
     assert isinstance(result.structured_content, dict)
@@ -78,7 +78,7 @@ async def call(client: Client, tool: str, **given: Any) -> dict[str, Any]:
 
 
 def text(result: CallToolResult) -> str:
-    """What a model reads."""
+    """The text of a result, as a model reads it."""
     (content,) = result.content
     assert isinstance(content, TextContent)
     return content.text

@@ -1,4 +1,4 @@
-"""Sessions and strangers that mean no good: others are answered, and the server ends."""
+"""Hostile sessions and strangers: other clients are answered, and the server ends when told to."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENDS_WITHIN = 40
 
 @contextmanager
 def hostile(*words: str, module: str = "wasmsand", **variables: str) -> Iterator[str]:
-    """A server that must end within seconds of SIGTERM, whatever was done to it."""
+    """A server that must end within seconds of SIGTERM, whatever a test did to it."""
     process = subprocess.Popen(
         [sys.executable, "-m", module, "mcp", "--http", "127.0.0.1:0", *words],
         stderr=subprocess.PIPE,
@@ -44,7 +44,7 @@ def hostile(*words: str, module: str = "wasmsand", **variables: str) -> Iterator
 
 
 def begin(url: str, **headers: str) -> dict[str, str]:
-    """A new session: the headers of its requests."""
+    """Begin a session; returns the headers of its requests."""
     status, answered, _ = hello(url, **headers)
     assert status == 200
     return {"Mcp-Session-Id": answered["Mcp-Session-Id"], **headers}
@@ -91,7 +91,7 @@ def test_a_sandbox_that_holds_its_lock_hurts_nobody_else(tmp_path: Path) -> None
         for number in range(3):
             works(url, good, 100 + number)
             works(url, begin(url), 200)
-        # Its end holds up nobody.
+        # Ending it blocks nobody.
         assert post(url, b"", "DELETE", **bad)[0] == 200
         assert post(url, tool_call(1, "true"), **bad)[0] == 404
         works(url, good, 300)
@@ -121,7 +121,7 @@ def test_headers_that_never_end_keep_nobody_out() -> None:
         b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
     ],
 )
-def test_whoever_shows_no_token_is_cut_off_soon(url: str, data: bytes) -> None:
+def test_clients_without_a_token_are_cut_off_soon(url: str, data: bytes) -> None:
     with flood(url, 20, data) as connections:
         wait_until_closed(connections, 60)
 

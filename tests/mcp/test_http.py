@@ -36,7 +36,7 @@ HELLO = {
 
 
 def post(url: str, body: bytes, method: str = "POST", **headers: str) -> tuple[int, Any, bytes]:
-    """Status, headers and body of a request by hand."""
+    """Send a plain request; returns status, headers and body."""
     request = urllib.request.Request(url, body, {**JSON, **headers}, method=method)
     try:
         response: HTTPResponse | urllib.error.HTTPError = urllib.request.urlopen(
@@ -97,10 +97,10 @@ def test_a_connection_that_breaks_does_not_end_the_command() -> None:
         session = {"Mcp-Session-Id": headers["Mcp-Session-Id"]}
         connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
         connection.request("POST", "/mcp", tool_call(2, "mkfifo f; cat f > g"), {**JSON, **session})
-        # The first progress has come: the command runs.
+        # The first progress has arrived: the command runs.
         assert connection.getresponse().readline().startswith(b"event")
         connection.close()
-        # A second and more, so that progress finds nobody who listens.
+        # For more than a second, so that progress is sent while nobody listens.
         post(url, tool_call(3, "sleep 2; echo on > f"), **session)
         assert b'"stdout":"on' in post(url, tool_call(4, "sleep 1; cat g"), **session)[2]
 
@@ -120,7 +120,7 @@ def test_a_session_that_nobody_uses_is_ended() -> None:
     with http_server("--idle-timeout", "1") as url:
         _, headers, _ = hello(url)
         session = {"Mcp-Session-Id": headers["Mcp-Session-Id"]}
-        # A call that is under way is use, however long it takes.
+        # A call in progress counts as use, however long it takes.
         assert b"awake" in post(url, tool_call(2, "sleep 2; echo awake"), **session)[2]
         deadline = time.monotonic() + 20
         while True:
@@ -183,18 +183,18 @@ def test_a_token_that_can_be_guessed_is_refused() -> None:
     assert "a token must have at least 16 characters" in ended.stderr
 
 
-def test_a_page_of_another_site_cannot_use_it() -> None:
+def test_a_page_of_another_site_cannot_use_the_server() -> None:
     with http_server() as url:
         assert hello(url, Origin="http://evil.example")[0] == 403
         assert hello(url, Host="evil.example")[0] == 421
 
 
-def test_a_client_without_sessions_is_told_what_to_speak() -> None:
+def test_a_client_without_sessions_is_told_which_protocol_to_use() -> None:
     async def test() -> None:
         with http_server() as url:
             async with Client(url, mode="auto") as client:
                 assert client.session.protocol_version == "2025-11-25"
-                await client.list_tools()  # the session is not over before it has begun
+                await client.list_tools()  # the session has begun, and is not over
             async with Client(url, mode="2026-07-28") as client:
                 with pytest.raises(MCPError, match="a sandbox needs a session"):
                     await client.list_tools()
@@ -219,6 +219,6 @@ def test_bad_requests_are_refused_and_the_server_goes_on() -> None:
             try:
                 assert post(url, body, **headers)[0] == status, body[:80]
             except urllib.error.URLError:
-                # The server may close before it has read all of a body that it refuses.
+                # The server may close before it has read all of a refused body.
                 assert status == 413
             assert hello(url)[0] == 200

@@ -76,7 +76,7 @@ def test_an_idle_session_ends_and_others_stay() -> None:
     run(test)
 
 
-def test_a_request_under_way_is_use() -> None:
+def test_a_request_in_progress_counts_as_use() -> None:
     async def test() -> None:
         sessions, clock = make()
         with sessions.request("a"):
@@ -154,7 +154,7 @@ def test_ending_a_sandbox_whose_lock_is_held_holds_up_nobody() -> None:
         sessions, _ = make()
         held = await sessions.get("bad")
         held.sandbox.commands.start("sleep 1000")  # which must be ended under the lock
-        lock = held.sandbox._attachment.backend.machine.lock  # type: ignore[attr-defined]
+        lock = held.sandbox._attachment.backend._machine.lock  # type: ignore[attr-defined]
         lock.acquire()
         try:
             sessions.end("bad")

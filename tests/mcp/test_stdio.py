@@ -1,4 +1,4 @@
-"""One client on standard input and output: the official one, and the bytes themselves."""
+"""One client on standard input and output: the official client, and plain bytes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_long_output_is_cut_and_can_be_read_as_a_resource() -> None:
         async with stdio_client("--output-limit", "1000") as client:
             result = await client.call_tool("sandbox_run", {"command": "seq 10000"})
             assert len(text(result)) < 1200
-            path = text(result).split("all of it is in ")[1].split(" ...]")[0]
+            path = text(result).split("the whole output is in ")[1].split(" ...]")[0]
             whole = await client.read_resource(f"sandbox://{path}")
             (content,) = whole.contents
             assert isinstance(content, TextResourceContents)
@@ -153,7 +153,7 @@ def test_options_reach_the_sandbox() -> None:
 BAD_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("sandbox_run", {}, "command is missing: A script for bash."),
     ("sandbox_run", {"command": 5}, "command must be a string, not a number"),
-    ("sandbox_run", {"cmd": "ls"}, "there is no parameter 'cmd'; there are: command, stdin"),
+    ("sandbox_run", {"cmd": "ls"}, "unknown parameter 'cmd'; use one of: command, stdin"),
     ("sandbox_run", {"command": "a\0b"}, "command must not contain a NUL"),
     ("sandbox_run", {"command": ":", "cwd": "/nowhere"}, "ENOENT"),
     ("sandbox_run", {"command": ":", "timeout_ms": 10**12}, "timeout_ms must be at most 600000"),
@@ -161,7 +161,7 @@ BAD_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("sandbox_read_file", {"path": "../../../etc/shadow"}, "ENOENT: no such file"),
     ("sandbox_read_file", {"path": "x" * 5000}, "ENAMETOOLONG"),
     ("sandbox_write_file", {"path": "/etc", "content": ""}, "EISDIR: is a directory: /etc"),
-    ("sandbox_edit_file", {"path": "f", "old_string": "q", "new_string": "r"}, "does not stand in"),
+    ("sandbox_edit_file", {"path": "f", "old_string": "q", "new_string": "r"}, "does not occur in"),
 ]
 BAD_RESOURCES = [
     ("sandbox:///nowhere", "ENOENT: no such file or directory: /nowhere"),
@@ -169,7 +169,7 @@ BAD_RESOURCES = [
     ("sandbox://host/etc/passwd", "a resource is sandbox:///absolute/path"),
     ("file:///etc/passwd", "a resource is sandbox:///absolute/path"),
     ("sandbox:///a%00b", "path must not contain a NUL"),
-    ("sandbox:///f?x=1", "? and # of a path are written"),
+    ("sandbox:///f?x=1", "write ? and # in a path as"),
     ("sandbox:///home/user/huge", "a resource may have 16777216"),
     ("relative", "a resource is sandbox:///absolute/path"),
 ]
@@ -187,7 +187,7 @@ def test_mistakes_are_answered_with_help() -> None:
                 with pytest.raises(MCPError) as caught:
                     await client.read_resource(uri)
                 assert message in caught.value.message, uri
-            with pytest.raises(MCPError, match="there is no tool 'fly'; there are: sandbox_run"):
+            with pytest.raises(MCPError, match="unknown tool 'fly'; use one of: sandbox_run"):
                 await client.call_tool("fly", {})
             assert (await call(client, "sandbox_run", command="cat f"))["stdout"] == "x\n"
 
@@ -195,7 +195,7 @@ def test_mistakes_are_answered_with_help() -> None:
 
 
 def converse(lines: bytes, wanted: set[int]) -> tuple[dict[int, Any], int]:
-    """Answers to `lines`, by the ids `wanted`, and the exit status."""
+    """Send `lines`; returns the answers with the ids `wanted`, and the exit status."""
     answers: dict[int, Any] = {}
     with subprocess.Popen(
         COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()
@@ -227,14 +227,14 @@ HELLO = message(
 ) + message(method="notifications/initialized")
 
 
-def test_standard_output_has_the_protocol_only_and_the_end_of_input_ends_it() -> None:
+def test_standard_output_has_only_the_protocol_and_the_end_of_input_ends_the_server() -> None:
     answers, status = converse(HELLO + message(id=2, method="tools/list"), {1, 2})
     assert status == 0
     assert answers[1]["result"]["serverInfo"]["name"] == "wasmsand"
     assert answers[2]["result"]["tools"][0]["name"] == "sandbox_run"
 
 
-def test_bytes_that_are_no_message_do_not_end_it() -> None:
+def test_bytes_that_are_not_a_message_do_not_end_the_server() -> None:
     answers, status = converse(
         HELLO
         + b"not json\n\xff\xfe\n[]\n{}\n"

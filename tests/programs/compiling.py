@@ -1,4 +1,4 @@
-"""Compiling C programs by the sysroot that `make build` left in the cache."""
+"""Compiles C programs with the sysroot that `make build` left in the cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from userland.builder.wasm_opt import ensure_wasm_opt
 
 
 def compiled(sources: Sequence[Path], sysroot: Path, folder: Path, *flags: str) -> bytes:
-    """The finished module of these sources; `folder` is for what comes between."""
+    """The finished module of these sources; `folder` is for intermediate files."""
     linked, finished = folder / "linked", folder / "finished.wasm"
     subprocess.run([sysroot / "bin/wasm-cc", "-O1", *flags, *sources, "-o", linked], check=True)
     forks = ("linux", "fork") in summarise(linked.read_bytes()).imports

@@ -1,4 +1,4 @@
-"""Programs that start where they were stored, from C source to the sandbox."""
+"""Programs that start from a checkpoint, from C source to the sandbox."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from conformance.supplies import ROOT
 from tests.programs.compiling import compiled
 from userland.builder.stored_module import stored_module, with_variables_exported
 from wasmsand import Sandbox
-from wasmsand.engine.protocol import MemoryImage
-from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
+from wasmsand.engine.abilities import MemoryImage
+from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
 from wasmsand.machine import CheckpointFailed, capture_at_checkpoint, run_to_checkpoint
 
 CHECKPOINT = ROOT / "userland/libc/checkpoint"
@@ -21,7 +21,7 @@ SOURCES = [Path(__file__).with_name("stored.c"), CHECKPOINT / "checkpoint.c"]
 TABLE_SUM = sum(range(300))
 
 
-def image(program: bytes | None = None) -> Snapshot:
+def image(program: bytes | None = None) -> FrozenTree:
     """A tree, with this program as `/usr/bin/plain`."""
     builder = ImageBuilder()
     standard_tree(builder)
@@ -63,7 +63,7 @@ def test_a_start_begins_where_the_program_was_stored(sandbox: Sandbox) -> None:
     assert result.exit_code == 4
 
 
-def test_the_plain_program_starts_from_nothing(sandbox: Sandbox) -> None:
+def test_the_plain_program_starts_from_the_beginning(sandbox: Sandbox) -> None:
     result = sandbox.commands.run("NAME=other ./plain")
     assert result.stdout == (
         "plain: constructed 1, sum 0, argc 1, argv -, NAME other, called plain\n"
@@ -71,7 +71,7 @@ def test_the_plain_program_starts_from_nothing(sandbox: Sandbox) -> None:
     assert result.exit_code == 3
 
 
-def test_every_start_begins_afresh(sandbox: Sandbox) -> None:
+def test_every_start_begins_from_the_stored_state(sandbox: Sandbox) -> None:
     first = sandbox.commands.run("./stored fork; ./stored fork")
     assert first.stdout.count(f"resumed: constructed 1, sum {TABLE_SUM},") == 2
 
@@ -108,7 +108,7 @@ def test_a_start_from_a_captured_preparation_has_its_random_numbers(
 
 
 @pytest.mark.parametrize("act", ["open", "write", "exit"])
-def test_what_cannot_be_stored_is_not_captured(plain: bytes, act: str) -> None:
+def test_a_process_that_cannot_be_stored_is_not_captured(plain: bytes, act: str) -> None:
     environ = {"OBSTACLE": act}
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -142,7 +142,7 @@ def test_the_stack_is_not_stored(plain: bytes, stored: bytes) -> None:
         ("exit", "ended with 9 before it reached a checkpoint"),
     ],
 )
-def test_what_cannot_be_stored_is_refused(plain: bytes, act: str, complaint: str) -> None:
+def test_a_process_that_cannot_be_stored_is_refused(plain: bytes, act: str, complaint: str) -> None:
     with pytest.raises(CheckpointFailed) as failure:
         store(plain, {"OBSTACLE": act})
     assert complaint in str(failure.value)

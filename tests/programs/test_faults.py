@@ -1,4 +1,4 @@
-"""Programs that are at fault: what their signal handlers can do, and how they end."""
+"""Programs that cause a fault: what their signal handlers can do, and how they end."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The libc, from the guest's side: each program of userland/libc/tests checks one behaviour
-and exits 0."""
+"""The libc as a guest sees it: each program of userland/libc/tests checks one behaviour and
+exits with status 0."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SOURCES = sorted((ROOT / "userland/libc/tests").glob("*.c"))
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.stem))
-def test_libc(source: Path, sysroot: Path, tmp_path: Path) -> None:
+def test_a_program_of_the_libc_tests_passes(source: Path, sysroot: Path, tmp_path: Path) -> None:
     program = f"/usr/local/bin/{source.stem}"
     with Sandbox(timeout_ms=60_000) as sandbox:
         sandbox.files.write(program, compiled([source], sysroot, tmp_path))

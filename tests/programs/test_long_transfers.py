@@ -1,4 +1,4 @@
-"""Reads and writes longer than the host copies at once."""
+"""Reads and writes that are longer than the pieces that the host copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python that the host has prepared again: another hash seed, and otherwise the same."""
+"""Python from a memory image that the host renewed: another hash seed, otherwise the same."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import wait_until
 from userland.builder.preinitialise import _ENVIRONMENT
 from userland.builder.wasm_module import MAGIC, Reader
 from wasmsand import Sandbox
@@ -19,7 +20,7 @@ from wasmsand.machine import image_programs, renewal
 from wasmsand.machine.checkpoint import ENVIRONMENT
 from wasmsand.machine.image import prepared_programs
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="files without a name")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs unnamed files")
 
 PLAIN = "/usr/libexec/python3-plain"
 HASH = "python3 -c 'print(hash(\"text\"))'"
@@ -33,7 +34,7 @@ def run(sandbox: Sandbox, command: str) -> str:
 
 
 def other_hash(sandbox: Sandbox, known: set[str]) -> str:
-    """The hash of a start that has none of the known ones; there must be one soon."""
+    """The hash of a start that is not among the known ones; one must come soon."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         found = run(sandbox, HASH)
@@ -48,17 +49,18 @@ def image_mappings() -> int:
 
 
 def require_no_mappings() -> None:
-    """A process frees its memory on a thread of its own, which may end after the sandbox."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while image_mappings():
-        assert time.monotonic() < deadline, "memory of an image is still mapped"
-        time.sleep(0.01)
+    """Wait, because a thread frees the memory of a process, and may end after the sandbox."""
+
+    def are_gone() -> bool:
         gc.collect()
+        return image_mappings() == 0
+
+    wait_until(are_gone, "memory of an image is still mapped", PATIENCE_SECONDS)
 
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every start has the next preparation made."""
+    """Let every start cause the next preparation."""
     monkeypatch.delenv(renewal.VARIABLE)
     monkeypatch.setattr(renewal, "FIRST_AFTER_SECONDS", 0.0)
     monkeypatch.setattr(renewal, "RENEWED_AFTER_SECONDS", 0.0)
@@ -67,7 +69,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def renewed() -> Iterator[None]:
-    """Starts begin with one preparation of this host."""
+    """Programs start from one preparation of this host."""
     key = next(key for key, plain in prepared_programs().items() if plain.names == (PLAIN,))
     image = renewal._prepare(default_engine(), prepared_programs()[key])
     made = renewal.Renewal(lambda: image, lambda job: job())
@@ -90,11 +92,12 @@ def test_the_host_gives_later_starts_other_seeds() -> None:
 @pytest.mark.usefixtures("renewed")
 def test_the_plain_program_is_not_kept_in_memory() -> None:
     (plain,) = prepared_programs().values()
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while plain.sha256 in Path("/proc/self/maps").read_text():  # another one may be under way
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+
+    def is_unmapped() -> bool:
         gc.collect()
+        return plain.sha256 not in Path("/proc/self/maps").read_text()
+
+    wait_until(is_unmapped, seconds=PATIENCE_SECONDS)  # another preparation may be in progress
 
 
 @pytest.mark.usefixtures("renewed")
@@ -108,7 +111,7 @@ def test_the_image_of_the_host_is_used() -> None:
 
 
 @pytest.mark.usefixtures("renewed")
-def test_what_is_random_or_of_the_start_is_of_the_start() -> None:
+def test_random_values_and_start_values_are_new_at_each_start() -> None:
     code = "import random, uuid; print(random.random(), uuid.uuid4())"
     with Sandbox() as sandbox:
         assert run(sandbox, f"python3 -c '{code}'") != run(sandbox, f"python3 -c '{code}'")
@@ -161,7 +164,7 @@ def test_a_variable_still_asks_for_the_plain_interpreter() -> None:
 
 
 def test_a_program_that_starts_prepared_has_the_code_of_the_plain_one() -> None:
-    """Else memory of the one would be nonsense to the other: functions are numbers in it."""
+    """Otherwise the memory of one would not suit the other: it contains numbers of functions."""
     assert [plain.names for plain in prepared_programs().values()] == [(PLAIN,)]
     programs = {program.sha256: program for program in image_programs()}
     for key, plain in prepared_programs().items():
@@ -169,7 +172,7 @@ def test_a_program_that_starts_prepared_has_the_code_of_the_plain_one() -> None:
 
 
 def _code(module: bytes) -> dict[int, bytes]:
-    """The sections that say what functions there are, and what numbers they have."""
+    """The sections that define the functions and their numbers."""
     reader = Reader(module, len(MAGIC), len(module))
     found = {}
     while not reader.done:

@@ -1,4 +1,4 @@
-"""Limits that a shell sets for what it starts."""
+"""Limits that a shell sets for the programs it starts."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from wasmsand import Sandbox
 
 
 def test_a_trapped_signal_ends_wait_at_once() -> None:
-    # bash's handler jumps out of waitpid(2) by longjmp.
+    # bash's handler leaves waitpid(2) with longjmp.
     script = """
         trap 'echo got USR1' USR1
         sleep 20 &

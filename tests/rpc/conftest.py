@@ -11,7 +11,7 @@ from tests.rpc.peer import Peer, peer
 
 @pytest.fixture
 def bare() -> Iterator[Peer]:
-    """A server in which nothing was created yet."""
+    """A server without a sandbox."""
     with peer() as running:
         yield running
 

@@ -1,4 +1,4 @@
-"""A client of `wasmsand rpc`, as plain as can be: a process and its pipes."""
+"""A minimal client of `wasmsand rpc`: a process and its pipes."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ COMMAND = [sys.executable, "-m", "wasmsand", "rpc"]
 
 
 class Peer(LinePeer):
-    """The other side of one server process."""
+    """A client that talks to one server process."""
 
     def __init__(self, *options: str) -> None:
         super().__init__("rpc", *options)
         self._ids = iter(range(1, 1_000_000))
 
     def call(self, method: str, **params: object) -> Any:
-        """Call a method; the result. Fails the test if there is an error."""
+        """Call a method; returns the result. An error fails the test."""
         response = self.request(method, **params)
         assert "error" not in response, response
         return response["result"]
 
     def error(self, method: str, **params: object) -> Any:
-        """Call a method that is to fail; the error."""
+        """Call a method that must fail; returns the error."""
         response = self.request(method, **params)
         assert "result" not in response, response
         return response["error"]
 
     def request(self, method: str, **params: object) -> Any:
-        """Call a method; the whole response."""
+        """Call a method; returns the whole response."""
         number = next(self._ids)
         response = self.exchange(
             json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
@@ -46,5 +46,5 @@ class Peer(LinePeer):
 
 
 def peer(*options: str) -> AbstractContextManager[Peer]:
-    """A server process, which is gone at the end, whatever happens."""
+    """A server process that is always ended at the end."""
     return ended_at_last(Peer(*options))

@@ -1,5 +1,4 @@
-"""What a client is told when a request is not right: code, message, and that the server goes
-on."""
+"""Invalid requests: the code and message of the answer; the server continues."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize(("line", "code", "message"), UNREADABLE)
-def test_a_line_that_is_no_request_is_answered_without_id(
+def test_a_line_that_is_not_a_request_is_answered_without_id(
     shared: Peer, line: bytes, code: int, message: str
 ) -> None:
     response = shared.exchange(line)
@@ -80,7 +79,7 @@ ENVELOPES = [
         {"jsonrpc": "2.0", "id": 5, "method": "run", "params": ["echo"]},
         5,
         -32602,
-        "Invalid params: they are passed by name, in an object",
+        "Invalid params: params must be an object; they are passed by name",
     ),
     (
         {"jsonrpc": "2.0", "id": [1], "method": "run"},
@@ -104,7 +103,7 @@ ENVELOPES = [
 
 
 @pytest.mark.parametrize(("request_", "id_", "code", "message"), ENVELOPES)
-def test_a_request_that_is_not_json_rpc(
+def test_a_request_that_is_not_json_rpc_is_refused(
     shared: Peer, request_: object, id_: object, code: int, message: str
 ) -> None:
     response = shared.exchange(json.dumps(request_))
@@ -154,7 +153,7 @@ PARAMS: list[tuple[str, dict[str, object], str]] = [
 
 
 @pytest.mark.parametrize(("method", "params", "message"), PARAMS)
-def test_params_that_are_wrong(
+def test_wrong_params_are_refused(
     shared: Peer, method: str, params: dict[str, object], message: str
 ) -> None:
     error = shared.error(method, **params)
@@ -180,7 +179,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("method", "params", "errno"), REFUSED)
-def test_what_the_sandbox_refuses_has_code_1_and_an_errno(
+def test_an_error_of_the_sandbox_has_code_1_and_an_errno(
     shared: Peer, method: str, params: dict[str, object], errno: str
 ) -> None:
     error = shared.error(method, **params)
@@ -251,7 +250,7 @@ def test_a_line_over_the_limit_is_refused_and_skipped() -> None:
         assert server.call("run", command="echo on")["stdout"] == "on\n"
 
 
-def test_empty_lines_mean_nothing(server: Peer) -> None:
+def test_empty_lines_are_ignored(server: Peer) -> None:
     server.send("\n  \n\r")
     assert server.call("run", command="echo on")["stdout"] == "on\n"
 

@@ -1,4 +1,4 @@
-"""`Sandbox(isolation="process")`: its process is confined, and does what it did before."""
+"""`Sandbox(isolation="process")`: its process is confined, and everything still works."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.rpc.test_process_isolation import exists, outcome_of, wait_for
+from tests.rpc.test_process_isolation import exists, outcome_of
+from tests.waiting import wait_until
 from wasmsand import Sandbox, SandboxCrashedError, SandboxOptions
 from wasmsand.confinement import landlock, system_calls
 from wasmsand.engine import default_engine
@@ -62,7 +63,9 @@ def test_every_barrier_that_the_system_has_is_in_force(backend: ProcessBackend) 
     assert "unlimited" not in rows["Max data size"]
 
 
-def test_it_gets_no_descriptor_terminal_or_secret_of_its_parent(backend: ProcessBackend) -> None:
+def test_the_process_gets_no_descriptor_terminal_or_secret_of_its_parent(
+    backend: ProcessBackend,
+) -> None:
     assert os.getsid(backend.pid) == backend.pid
     environ = Path(f"/proc/{backend.pid}/environ").read_bytes()
     assert b"SOME_SECRET" not in environ
@@ -72,7 +75,7 @@ def test_it_gets_no_descriptor_terminal_or_secret_of_its_parent(backend: Process
     assert os.readlink(f"/proc/{backend.pid}/cwd") == "/"
 
 
-def test_what_it_did_before_it_does_still(tmp_path: Path) -> None:
+def test_a_confined_process_does_what_an_unconfined_one_does(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a").write_text("a")
     with Sandbox(isolation="process") as sandbox:
@@ -104,19 +107,19 @@ def test_programs_are_prepared_again_in_files_without_names(
             if any("/unnamed/" in target for target in open_files(backend.pid)):
                 return
             time.sleep(0.2)
-    pytest.fail("no image of memory was made, or it is not on disk")
+    pytest.fail("no memory image was made, or it is not on disk")
 
 
 def test_tools_of_a_directory_that_is_given_are_commands(tmp_path: Path) -> None:
-    tools = tmp_path / "tools"
-    tools.mkdir()
+    programs = tmp_path / "programs"
+    programs.mkdir()
     text = """(module (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
       (memory (export "memory") 1) (func (export "_start") (call $exit (i32.const 7))))"""
-    (tools / "seven.wasm").write_bytes(wat_to_wasm(text))
-    with Sandbox(isolation="process", wasm_dir=tools) as sandbox:
+    (programs / "seven.wasm").write_bytes(wat_to_wasm(text))
+    with Sandbox(isolation="process", wasm_dir=programs) as sandbox:
         assert sandbox.commands.run("seven").exit_code == 7
-    # A process that is not confined has compiled it, for this one and for those to come.
-    key = hashlib.sha256((tools / "seven.wasm").read_bytes()).hexdigest()
+    # An unconfined process compiled it, for this process and later ones.
+    key = hashlib.sha256((programs / "seven.wasm").read_bytes()).hexdigest()
     assert default_engine().is_compiled(key)
 
 
@@ -124,7 +127,7 @@ def test_a_program_that_a_guest_made_is_compiled_and_kept_to_this_process(
     backend: ProcessBackend,
 ) -> None:
     sandbox = Sandbox.from_backend(backend)
-    status = os.getpid() % 100 + 1  # so that the content is not known from before
+    status = os.getpid() % 100 + 1  # so that the content is not in the cache
     text = f"""(module (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
       (memory (export "memory") 1) (func (export "_start") (call $exit (i32.const {status})))
       (data (i32.const 0) "{time.time_ns()}"))"""
@@ -141,18 +144,18 @@ def test_a_program_that_a_guest_made_is_compiled_and_kept_to_this_process(
 def test_a_process_that_neither_reads_nor_answers_is_ended_in_time(
     backend: ProcessBackend, monkeypatch: pytest.MonkeyPatch, stopped: bool
 ) -> None:
-    """As one that a guest has taken over, or that hangs."""
+    """Like a process that a guest has taken over, or that hangs."""
     monkeypatch.setattr(client, "ANSWER_SECONDS", 1.0)
     monkeypatch.setattr("wasmsand.rpc.backend._MARGIN_SECONDS", 1.0)
     sandbox = Sandbox.from_backend(backend)
     os.kill(backend.pid, signal.SIGSTOP)
     outcomes = [outcome_of(lambda: sandbox.commands.run("echo 1", timeout_ms=500))]
-    if stopped:  # nothing is read: a pipe is full, and whoever comes next waits for his turn
+    if stopped:  # nothing is read: a pipe is full, and the next writers wait
         big = "x" * 100_000
         outcomes += [
             outcome_of(lambda: sandbox.commands.run(f": {big}", timeout_ms=500)) for _ in range(3)
         ]
-    wait_for(lambda: all(outcomes))
+    wait_until(lambda: all(outcomes))
     for (outcome,) in outcomes:
         assert isinstance(outcome, SandboxCrashedError)
         assert "did not answer for" in str(outcome)
@@ -167,11 +170,11 @@ def test_a_process_that_floods_its_standard_error_holds_up_nobody(
     for _ in range(3):
         other = open_process_backend(SandboxOptions())
         other.close()
-    wait_for(lambda: threading.active_count() <= before)
+    wait_until(lambda: threading.active_count() <= before)
 
 
 def test_the_process_is_killed_with_a_parent_whose_forks_live_on() -> None:
-    """Their copies of the pipes would keep it alive."""
+    """Otherwise the forks' copies of the pipes would keep it alive."""
     script = (
         "import os, time, wasmsand.rpc.backend as b, wasmsand\n"
         "backend = b.open_process_backend(wasmsand.SandboxOptions())\n"
@@ -187,13 +190,13 @@ def test_the_process_is_killed_with_a_parent_whose_forks_live_on() -> None:
         pid, child = map(int, parent.stdout.readline().split())
         parent.kill()
     try:
-        wait_for(lambda: not exists(pid) or status_of(pid)["State"].startswith("Z"))
+        wait_until(lambda: not exists(pid) or status_of(pid)["State"].startswith("Z"))
     finally:
         os.kill(child, signal.SIGKILL)
 
 
 def test_a_thread_that_made_a_sandbox_may_end_before_it() -> None:
-    """The system counts the end of the thread that started a process as its parent's."""
+    """To Linux, the end of the thread that started a process is the end of its parent."""
     made: list[Sandbox] = []
     thread = threading.Thread(target=lambda: made.append(Sandbox(isolation="process")))
     thread.start()

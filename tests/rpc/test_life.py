@@ -1,4 +1,4 @@
-"""How a server begins and ends, and that standard output is the protocol's alone."""
+"""How a server begins and ends, and that standard output carries only the protocol."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_kill_as_a_notification_ends_the_server_without_an_answer(server: Peer) 
     assert server.ended() == 0
 
 
-def test_what_follows_kill_is_not_answered(server: Peer) -> None:
+def test_requests_after_kill_are_not_answered(server: Peer) -> None:
     server.send(
         '{"jsonrpc":"2.0","id":1,"method":"kill"}\n{"jsonrpc":"2.0","id":2,"method":"env.get"}'
     )
@@ -78,7 +78,7 @@ def test_the_server_ends_when_nobody_reads_its_answers() -> None:
         assert process.wait(20) == 141
 
 
-def test_what_is_printed_in_the_server_goes_to_standard_error() -> None:
+def test_output_of_the_server_itself_goes_to_standard_error() -> None:
     script = (
         "import os, subprocess, sys\n"
         "from wasmsand.wire.channel import claim_stdio\n"

@@ -1,4 +1,4 @@
-"""The methods that are ours: commands with streams, the rest of files, archives, usage."""
+"""Methods beyond the specification: commands with streams, more of files, archives, usage."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_output_is_streamed_by_notifications(server: Peer) -> None:
     assert received[-1]["params"]["exitCode"] == 5
 
 
-def test_what_waits_does_not_hold_up_the_rest(server: Peer) -> None:
+def test_a_waiting_call_does_not_block_others(server: Peer) -> None:
     server.send(
         '{"jsonrpc":"2.0","id":"slow","method":"commands.run",'
         '"params":{"command":"sleep 1000","timeoutMs":null}}'
@@ -79,7 +79,7 @@ def test_what_waits_does_not_hold_up_the_rest(server: Peer) -> None:
     assert response["result"]["exitCode"] == 137
 
 
-def test_kill_answers_what_waits_first(server: Peer) -> None:
+def test_kill_answers_waiting_calls_first(server: Peer) -> None:
     server.send(
         '{"jsonrpc":"2.0","id":"slow","method":"commands.run","params":{"command":"sleep 1000"}}'
     )
@@ -158,7 +158,7 @@ def test_archives_go_in_and_out(server: Peer) -> None:
     assert server.error("streams.read", stream=number)["message"] == "EBADF: there is no stream 2"
 
 
-def test_an_archive_that_is_none_is_an_error_and_can_be_given_up(server: Peer) -> None:
+def test_an_invalid_archive_is_an_error_and_an_import_can_be_abandoned(server: Peer) -> None:
     number = server.call("files.importTar", path="/tmp/in")["stream"]
     server.request("streams.write", stream=number, data=encoded(b"no archive" * 1000))
     assert server.request("streams.finish", stream=number)["error"]["code"] in (1, -32602)
@@ -167,7 +167,7 @@ def test_an_archive_that_is_none_is_an_error_and_can_be_given_up(server: Peer) -
     assert server.call("run", command="echo on")["stdout"] == "on\n"
 
 
-def test_what_a_client_can_open_is_bounded(server: Peer) -> None:
+def test_the_streams_of_a_client_are_bounded(server: Peer) -> None:
     for _ in range(64):
         server.call("files.importTar", path="/tmp/in")
     error = server.error("files.importTar", path="/tmp/in")

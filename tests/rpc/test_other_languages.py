@@ -1,4 +1,4 @@
-"""A client that shares no code with us, in another language, drives the server."""
+"""A client in another language, which shares no code with us, uses the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sandbox in a process of its own: what that promises beyond the API, which tests/sdk tests."""
+"""A sandbox in a process of its own: what it promises beyond the API (tested in tests/sdk)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import wait_until
 from wasmsand import (
     NoSpaceError,
     Sandbox,
     SandboxClosedError,
     SandboxCrashedError,
     SandboxOptions,
-    ToolError,
+    WasmDirError,
 )
 from wasmsand.rpc.backend import ProcessBackend, open_process_backend
 from wasmsand.sdk.backend import CommandRequest
@@ -41,7 +42,7 @@ def sandbox(backend: ProcessBackend) -> Sandbox:
 
 
 def outcome_of(act: Callable[[], object]) -> list[object]:
-    """Do it on a thread; the list gets what it returned or raised."""
+    """Call on a thread; the returned list gets the result or the exception."""
     outcome: list[object] = []
 
     def work() -> None:
@@ -54,15 +55,8 @@ def outcome_of(act: Callable[[], object]) -> list[object]:
     return outcome
 
 
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
-
-
 def exists(pid: int) -> bool:
-    """Whether there is such a process, if only as a zombie."""
+    """Whether the process exists, even as a zombie."""
     return Path(f"/proc/{pid}").exists()
 
 
@@ -83,7 +77,7 @@ def test_a_process_that_dies_ends_every_call_with_a_crash(
     ]
     time.sleep(0.5)
     os.kill(backend.pid, number)
-    wait_for(lambda: all(waiting))
+    wait_until(lambda: all(waiting))
     for (outcome,) in waiting:
         assert isinstance(outcome, SandboxCrashedError)
         assert outcome.exit_status == -number
@@ -109,7 +103,7 @@ def test_a_process_that_says_nothing_can_still_be_killed(
     began = time.monotonic()
     sandbox.kill()
     assert time.monotonic() - began < SECONDS
-    wait_for(lambda: outcome)
+    wait_until(lambda: outcome)
     assert isinstance(outcome[0], SandboxClosedError)
     assert not exists(backend.pid)
 
@@ -128,7 +122,7 @@ def test_kill_leaves_no_process_thread_or_descriptor() -> None:
         sandbox.kill()
         assert not exists(backend.pid)
     gc.collect()
-    wait_for(lambda: (descriptors(), threading.active_count()) <= before)
+    wait_until(lambda: (descriptors(), threading.active_count()) <= before)
 
 
 def test_a_sandbox_that_nobody_holds_is_ended() -> None:
@@ -138,7 +132,7 @@ def test_a_sandbox_that_nobody_holds_is_ended() -> None:
     sandbox.commands.run("true")
     del sandbox, backend
     gc.collect()
-    wait_for(lambda: not exists(pid))
+    wait_until(lambda: not exists(pid))
 
 
 def test_a_command_that_nobody_holds_is_released(backend: ProcessBackend, sandbox: Sandbox) -> None:
@@ -164,7 +158,7 @@ def test_many_threads_share_one_sandbox(sandbox: Sandbox) -> None:
         return "done"
 
     outcomes = [outcome_of(lambda number=number: work(number)) for number in range(16)]  # type: ignore[misc]
-    wait_for(lambda: all(outcomes))
+    wait_until(lambda: all(outcomes))
     assert [outcome[0] for outcome in outcomes] == ["done"] * 16
 
 
@@ -175,11 +169,11 @@ def test_a_long_command_does_not_hold_up_other_calls(sandbox: Sandbox) -> None:
         assert sandbox.commands.run("echo on").stdout == "on\n"
     assert not outcome
     sandbox.kill()
-    wait_for(lambda: outcome)
+    wait_until(lambda: outcome)
     assert isinstance(outcome[0], SandboxClosedError)
 
 
-def test_more_than_fits_is_no_space_and_changes_nothing() -> None:
+def test_a_write_that_does_not_fit_is_no_space_and_changes_nothing() -> None:
     with Sandbox(isolation="process", fs_limit_bytes=100_000) as sandbox:
         sandbox.files.write("a", "old")
         for size in (99_999, 100_001, 5_000_000):
@@ -190,7 +184,7 @@ def test_more_than_fits_is_no_space_and_changes_nothing() -> None:
 
 def test_a_failed_creation_leaves_no_process(tmp_path: Path) -> None:
     (tmp_path / "bad.wasm").write_bytes(b"nonsense")
-    with pytest.raises(ToolError, match=r"bad\.wasm"):
+    with pytest.raises(WasmDirError, match=r"bad\.wasm"):
         Sandbox(isolation="process", wasm_dir=tmp_path)
     children = subprocess.run(
         ["ps", "--ppid", str(os.getpid()), "-o", "args="], capture_output=True, text=True
@@ -198,7 +192,7 @@ def test_a_failed_creation_leaves_no_process(tmp_path: Path) -> None:
     assert "wasmsand rpc" not in children
 
 
-def test_the_working_directory_is_no_place_to_load_code_from(
+def test_no_code_is_loaded_from_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("wasmsand", "json", "cffi"):
@@ -221,10 +215,12 @@ def test_the_process_ends_with_its_parent() -> None:
         pid = int(parent.stdout.readline())
         assert exists(pid)
         parent.kill()
-    wait_for(lambda: not exists(pid))
+    wait_until(lambda: not exists(pid))
 
 
-def test_last_words_are_in_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_contains_the_last_output_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONHOME", "/nowhere")
-    with pytest.raises(SandboxCrashedError, match=r"(?s)ended unexpectedly .*Its last words: .*"):
+    with pytest.raises(
+        SandboxCrashedError, match=r"(?s)ended unexpectedly .*Its last output on standard error: .*"
+    ):
         Sandbox(isolation="process")

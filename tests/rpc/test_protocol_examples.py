@@ -1,4 +1,4 @@
-"""Every example of the protocol's specification, request and response, in its order."""
+"""Every example in the protocol's specification: request and response, in order."""
 
 from __future__ import annotations
 
@@ -138,4 +138,4 @@ def test_wasm_dir_gives_commands(bare: Peer, tmp_path: Path) -> None:
     assert error["code"] == 1
     assert error["message"].startswith("ENOEXEC: ")
     assert "empty-module.wasm" in error["message"]
-    bare.create()  # a create that failed has created nothing
+    bare.create()  # a failed create has created nothing

@@ -1,4 +1,4 @@
-"""Processes that wait for the next sandbox."""
+"""Spare processes, which wait for the next sandbox."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.waiting import wait_until
 from wasmsand import Sandbox
 from wasmsand.rpc.spares import _spares
 from wasmsand.sdk.opening import keep_spare_processes
@@ -21,11 +22,8 @@ def none_left() -> Iterator[None]:
 
 
 def ready(count: int) -> list[int]:
-    """Wait until so many wait; their process ids."""
-    deadline = time.monotonic() + 120
-    while len(_spares._ready) < count:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    """Wait until that many spare processes are ready; returns their process IDs."""
+    wait_until(lambda: len(_spares._ready) >= count, seconds=120)
     return [connection.pid for _, connection in _spares._ready]
 
 
@@ -80,12 +78,9 @@ def test_a_spare_that_hangs_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None
         assert sandbox.commands.run("echo hi").stdout == "hi\n"
 
 
-def test_spares_end_when_they_are_wanted_no_longer() -> None:
+def test_spares_end_when_no_longer_wanted() -> None:
     keep_spare_processes(2)
     connections = [connection for _, connection in _spares._ready] if ready(2) else []
     keep_spare_processes(0)
-    deadline = time.monotonic() + 60
-    while any(connection._end is None for connection in connections):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: all(c._end is not None for c in connections), seconds=60)
     assert _spares._ready == []

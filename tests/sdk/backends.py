@@ -1,13 +1,13 @@
-"""The ways in by which the SDK's tests reach a sandbox.
+"""The interfaces through which the SDK's tests reach a sandbox.
 
 Every test that takes the fixture `sandbox` or `make_sandbox` runs once for each name in
-`WAYS_IN`. To join, add a name and a function that takes the keyword options of `Sandbox` (all
-but `isolation`) and returns a `Sandbox`, or something with exactly its methods. That is all a
-backend has to provide; what must be there for it once per test run (as a server) it starts
-itself, on loopback, and ends at exit.
+`INTERFACES`. To add an interface, add a name and a function that takes the keyword options of
+`Sandbox` (all but `isolation`) and returns a `Sandbox`, or an object with exactly its methods. The
+function itself starts what it needs once per test run, such as a server on loopback, and ends it
+at exit.
 
-A test that is about this process only (garbage collection, subclassing) uses `Sandbox` itself.
-A test that a way in cannot pass is marked, with the ID of the limitation as its reason:
+A test that is only about this process (garbage collection, subclassing) uses `Sandbox` itself. A
+test that an interface cannot pass is marked with the ID of the limitation:
 
     @pytest.mark.not_by("http", reason="L0NN")
 """
@@ -49,7 +49,7 @@ def _process(**options: Any) -> Sandbox:
     return Sandbox(isolation="process", **options)
 
 
-WAYS_IN: dict[str, MakeSandbox] = {
+INTERFACES: dict[str, MakeSandbox] = {
     "local": _local,
     "async": blocking_facade.make,
     "http": _http,

@@ -1,7 +1,7 @@
 """`AsyncSandbox` driven like `Sandbox`, so that the SDK's tests run on it too.
 
-Owns one event loop, in a thread. Every call of a facade is a task there; what it returns comes
-back, and if it is asynchronous itself, in a facade.
+Owns one event loop, in a thread. Every call of a facade is a task there, and returns the task's
+result, which is wrapped in a facade if it is asynchronous itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def _in_loop(function: Callable[[], Any]) -> Any:
-    """Call `function` in the event loop, and wait for what it returns."""
+    """Call `function` in the event loop; returns its result."""
 
     async def run() -> Any:
         result = function()
@@ -36,7 +36,7 @@ def _in_loop(function: Callable[[], Any]) -> Any:
 
 
 def _callback(function: Any) -> Any:
-    """One that may block, as by using the sandbox: not in the event loop's thread."""
+    """A callback that may block, for example by using the sandbox: not on the loop's thread."""
     if not callable(function):
         return function
 
@@ -94,7 +94,7 @@ def _iterate(items: AsyncIterator[Any]) -> Iterator[Any]:
 
 
 def _eager(items: AsyncIterator[Any]) -> Iterator[Any]:
-    """Blocking streams tell of a missing file when they are made, not when they are read."""
+    """Blocking streams report a missing file when they are made, not when they are read."""
     iterator = _iterate(items)
     first = list(next_items(iterator))
     return (item for part in (first, iterator) for item in part)
@@ -108,5 +108,5 @@ def next_items(iterator: Iterator[Any]) -> Iterator[Any]:
 
 
 def make(**options: Any) -> Any:
-    """A sandbox with the API of `Sandbox`, on `AsyncSandbox`."""
+    """An `AsyncSandbox` with the API of `Sandbox`."""
     return Facade(_in_loop(lambda: AsyncSandbox.create(**options)))

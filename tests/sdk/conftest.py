@@ -1,4 +1,4 @@
-"""A sandbox for each test, by each of the ways in (see `backends`)."""
+"""A sandbox for each test, through each interface (see `backends`)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.sdk.backends import WAYS_IN, MakeSandbox
+from tests.sdk.backends import INTERFACES, MakeSandbox
 from wasmsand import Sandbox
 
 
-@pytest.fixture(params=list(WAYS_IN))
+@pytest.fixture(params=list(INTERFACES))
 def make_sandbox(request: pytest.FixtureRequest) -> Iterator[MakeSandbox]:
     """Makes sandboxes with options; they are killed after the test."""
     way: str = request.param
@@ -21,7 +21,7 @@ def make_sandbox(request: pytest.FixtureRequest) -> Iterator[MakeSandbox]:
     made: list[Sandbox] = []
 
     def make(**options: Any) -> Sandbox:
-        sandbox = WAYS_IN[way](**options)
+        sandbox = INTERFACES[way](**options)
         made.append(sandbox)
         return sandbox
 

@@ -1,4 +1,4 @@
-"""`AsyncSandbox`: what is not the same as with `Sandbox`: tasks, cancellation, the loop."""
+"""`AsyncSandbox`: what differs from `Sandbox`: tasks, cancellation, the event loop."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def processes(sandbox: AsyncSandbox) -> int:
     return len(await sandbox.commands.list())
 
 
-def test_the_loop_goes_on_while_a_command_runs() -> None:
+def test_the_event_loop_runs_while_a_command_runs() -> None:
     async def main() -> None:
         async with AsyncSandbox() as sandbox:
             command = asyncio.create_task(sandbox.commands.run("sleep 0.5; echo done"))
@@ -78,7 +78,7 @@ def test_cancelling_a_task_ends_its_command(way: str, streamed: bool) -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            if way == "http":  # the server learns of it when it looks
+            if way == "http":  # the server notices it with a delay
                 deadline = time.monotonic() + 10
                 while await processes(sandbox) and time.monotonic() < deadline:
                     await asyncio.sleep(0.05)
@@ -108,7 +108,7 @@ def test_a_task_that_is_cancelled_at_once_leaves_nothing() -> None:
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task
-            await asyncio.sleep(0.3)  # until then they may not even have been started
+            await asyncio.sleep(0.3)  # before that they may not have been started
             deadline = time.monotonic() + 10
             while await processes(sandbox) and time.monotonic() < deadline:
                 await asyncio.sleep(0.02)
@@ -266,7 +266,7 @@ def test_errors_are_those_of_the_blocking_api() -> None:
     run(main())
 
 
-def test_the_program_ends_although_a_thread_still_waits() -> None:
+def test_the_program_can_end_while_a_thread_still_waits() -> None:
     async def main() -> None:
         sandbox = await AsyncSandbox.create()
         command = await sandbox.commands.start("sleep 60")

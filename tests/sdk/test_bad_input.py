@@ -1,4 +1,4 @@
-"""A mistake in the caller's code is named where it was made, before anything happens."""
+"""A mistake in the caller's code raises an error that names it, before anything happens."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ NO_NUL = "must not contain a NUL character"
 
 
 def bad_commands(method: str) -> list[Bad]:
-    """What no method that takes a command accepts."""
+    """Arguments that no method with a command accepts."""
 
     def call(*args: object, **kwargs: object) -> Callable[[Any], object]:
         return lambda s: getattr(s.commands, method)(*args, **kwargs)
@@ -121,7 +121,7 @@ def bad_commands(method: str) -> list[Bad]:
 
 
 def bad_paths(name: str, call: Callable[[Any, Any], object]) -> list[Bad]:
-    """What no method accepts as a path in the sandbox."""
+    """Paths in the sandbox that no method accepts."""
     bad: list[tuple[object, type[Exception], str]] = [
         (None, TypeError, f"{name} {NOT_A_PATH}None"),
         (5, TypeError, f"{name} {NOT_A_PATH}int"),
@@ -141,10 +141,19 @@ def _with_path(call: Callable[[Any, Any], object], path: object, sandbox: Any) -
 
 
 def bad_callbacks(call: Callable[..., object]) -> list[Bad]:
-    """What no method accepts as a callback."""
+    """Callbacks that no method accepts."""
     return [
         (lambda s: call(s, on_stdout=1), TypeError, "on_stdout must be callable or None, not int"),
         (lambda s: call(s, on_stderr=[]), TypeError, "on_stderr must be callable or None"),
+    ]
+
+
+def bad_sessions(open_session: Callable[..., object]) -> list[Bad]:
+    """Options with which no session is opened."""
+    return [
+        (lambda s: open_session(s, env=5), TypeError, "env must be a mapping"),
+        (lambda s: open_session(s, cwd=5), TypeError, f"cwd {NOT_A_PATH}int"),
+        (lambda s: open_session(s, cwd="/nowhere"), CommandError, "^ENOENT: .*/nowhere"),
     ]
 
 
@@ -247,11 +256,7 @@ CALLS: dict[str, list[Bad]] = {
     ],
     "env.get": [(lambda s: s.env.get(None), TypeError, "name must be a str, not None")],
     "env.unset": [(lambda s: s.env.unset(1), TypeError, "name must be a str, not int")],
-    "shell": [
-        (lambda s: s.shell(env=5), TypeError, "env must be a mapping"),
-        (lambda s: s.shell(cwd=5), TypeError, f"cwd {NOT_A_PATH}int"),
-        (lambda s: s.shell(cwd="/nowhere"), CommandError, "^ENOENT: .*/nowhere"),
-    ],
+    "shell": bad_sessions(lambda s, **options: s.shell(**options)),
     "Shell.run": [
         (lambda s: s.shell().run(None), TypeError, "command must be a str, not None"),
         (lambda s: s.shell().run(["ls"]), TypeError, "command must be a str, not list"),
@@ -260,11 +265,7 @@ CALLS: dict[str, list[Bad]] = {
         (lambda s: s.shell().run("a", timeout_ms=-1), ValueError, "timeout_ms must be a positive"),
         *bad_callbacks(lambda s, **sinks: s.shell().run("true", **sinks)),
     ],
-    "python": [
-        (lambda s: s.python(env=5), TypeError, "env must be a mapping"),
-        (lambda s: s.python(cwd=5), TypeError, f"cwd {NOT_A_PATH}int"),
-        (lambda s: s.python(cwd="/nowhere"), CommandError, "^ENOENT: .*/nowhere"),
-    ],
+    "python": bad_sessions(lambda s, **options: s.python(**options)),
     "PythonSession.run": [
         (lambda s: s.python().run(None), TypeError, "code must be a str, not None"),
         (lambda s: s.python().run(b"1"), TypeError, "code must be a str, not bytes"),

@@ -1,4 +1,4 @@
-"""`sandbox.commands.run`: what goes in, what comes out."""
+"""`sandbox.commands.run`: input, output, limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every public name says what it is, and every method of the API shows its use."""
+"""Every public name has a docstring, and every method of the API has an example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Public exceptions: their tree, their messages, and the one place that makes them."""
+"""Public exceptions: their tree, their messages, and the one place that raises them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts that fork, get signals and exit: each test is a host process of its own."""
+"""Hosts that fork, get signals and exit: each test has a host process of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 SECONDS = 120
-"""A hang would last for ever."""
+"""Seconds: a hang would last for ever."""
 
 PRELUDE = """\
 import gc, os, signal, subprocess, sys, threading, time, warnings
@@ -45,7 +45,7 @@ def refused(act):
 
 
 def run_host(script: str, *, expect: int | None = 0) -> str:
-    """Run a script as a host; what it printed."""
+    """Run a script as a host; returns what it printed."""
     ended = subprocess.run(
         [sys.executable, "-c", PRELUDE + textwrap.dedent(script)],
         capture_output=True,
@@ -59,7 +59,7 @@ def run_host(script: str, *, expect: int | None = 0) -> str:
 
 
 @pytest.mark.parametrize("isolation", ["none", "process"])
-def test_what_was_inherited_is_refused_and_left_alone(isolation: str) -> None:
+def test_a_child_cannot_use_inherited_sandboxes_and_leaves_them_alone(isolation: str) -> None:
     output = run_host(
         f"""
         def make(): return Sandbox(isolation={isolation!r})
@@ -100,7 +100,7 @@ def test_what_was_inherited_is_refused_and_left_alone(isolation: str) -> None:
 
 
 def test_a_child_makes_sandboxes_whatever_locks_other_threads_held() -> None:
-    """Every lock that a module of ours has is held by another thread while the host forks."""
+    """Another thread holds every lock of our modules while the host forks."""
     output = run_host(
         """
         import _thread, asyncio, wasmsand.sdk.async_calls, wasmsand.http.backend
@@ -177,7 +177,7 @@ def test_forks_while_guests_start_in_other_threads() -> None:
 
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 def test_multiprocessing(method: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    # A script of its own: forkserver and spawn import the main module again.
+    # A separate script, because forkserver and spawn import the main module again.
     path = tmp_path_factory.mktemp("host") / "host.py"
     path.write_text(
         textwrap.dedent(

@@ -1,4 +1,4 @@
-"""From `Sandbox()` to `kill()`."""
+"""The life of a sandbox, from `Sandbox()` to `kill()`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 import pytest
 
 from tests.sdk.backends import MakeSandbox
+from tests.waiting import eventually, wait_until
 from wasmsand import Sandbox, SandboxClosedError
 from wasmsand.sdk.local import LocalBackend
 
@@ -142,26 +144,21 @@ def test_cwd_is_made_when_missing_and_is_where_commands_start(make_sandbox: Make
 
 def test_several_threads_share_one_sandbox(make_sandbox: MakeSandbox) -> None:
     with make_sandbox() as sandbox:
-        results: dict[int, str] = {}
 
-        def work(number: int) -> None:
+        def work(number: int) -> str:
             sandbox.files.write(f"in{number}", str(number))
-            results[number] = sandbox.commands.run(f"cat in{number}").stdout
+            return sandbox.commands.run(f"cat in{number}").stdout
 
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert results == {number: str(number) for number in range(8)}
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(work, range(8))) == [str(number) for number in range(8)]
 
 
 def gone(reference: Callable[[], object | None]) -> bool:
-    deadline = time.monotonic() + 10
-    while reference() is not None and time.monotonic() < deadline:
+    def is_collected() -> bool:
         gc.collect()
-        time.sleep(0.02)
-    return reference() is None
+        return reference() is None
+
+    return eventually(is_collected, 10)
 
 
 @pytest.mark.parametrize(
@@ -176,17 +173,14 @@ def gone(reference: Callable[[], object | None]) -> bool:
     ],
 )
 def test_a_sandbox_that_nobody_holds_is_ended(use: Callable[[Sandbox], object]) -> None:
-    """Of this process: a machine, with its threads and its memory."""
+    """In this process: its machine, threads and memory go."""
     sandbox = Sandbox()
     machine = cast("LocalBackend", sandbox._attachment.backend)._machine
     kernel, reference = machine.kernel, weakref.ref(machine)
     use(sandbox)
     del sandbox, machine
     assert gone(reference)
-    deadline = time.monotonic() + 10
-    while len(kernel.processes) > 1 and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert len(kernel.processes) == 1, "only init is left"
+    wait_until(lambda: len(kernel.processes) == 1, "more than init is left")
 
 
 def test_a_handle_keeps_its_sandbox_alive() -> None:

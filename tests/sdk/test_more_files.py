@@ -101,7 +101,7 @@ def test_append_that_does_not_fit_leaves_the_file_as_it_was(make_sandbox: MakeSa
     assert sandbox.files.read("a") == b"x" * 50_000
 
 
-def test_write_leaves_the_old_content_to_who_has_it_open(sandbox: Sandbox) -> None:
+def test_a_write_leaves_open_files_their_old_content(sandbox: Sandbox) -> None:
     sandbox.files.write("a", "old\n")
     command = sandbox.commands.start("exec 5<a; echo open; read; cat <&5; cat a")
     assert next(iter(command)).text == "open\n"
@@ -199,7 +199,7 @@ def test_mkdir_with_and_without_parents(sandbox: Sandbox) -> None:
         sandbox.files.mkdir("file", exist_ok=True)
 
 
-def test_rm_of_what_is_not_there(sandbox: Sandbox) -> None:
+def test_rm_of_a_missing_file_is_an_error_unless_missing_ok(sandbox: Sandbox) -> None:
     sandbox.files.rm("nothing", missing_ok=True)
     with pytest.raises(NotFoundError):
         sandbox.files.rm("nothing")

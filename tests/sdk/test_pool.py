@@ -1,20 +1,17 @@
-"""`SandboxPool`: sandboxes that are ready before they are wanted."""
+"""`SandboxPool`: sandboxes that are ready before they are needed."""
 
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
+from tests.waiting import wait_until
 from wasmsand import Sandbox, SandboxClosedError, SandboxPool
 
 
 def wait_until_full(pool: SandboxPool) -> None:
-    deadline = time.monotonic() + 20
-    while pool.ready < pool.size and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert pool.ready == pool.size
+    wait_until(lambda: pool.ready == pool.size)
 
 
 def test_every_sandbox_is_fresh_and_set_up() -> None:
@@ -55,7 +52,7 @@ def test_a_failing_setup_is_raised_where_a_sandbox_is_taken() -> None:
     assert all(repr(sandbox) == "<Sandbox killed>" for sandbox in made)
 
 
-def test_closing_kills_what_was_not_taken() -> None:
+def test_closing_kills_the_sandboxes_that_were_not_taken() -> None:
     pool = SandboxPool(2)
     wait_until_full(pool)
     ready = list(pool._ready)
@@ -73,9 +70,7 @@ def test_closing_kills_what_was_not_taken() -> None:
 def test_an_idle_pool_has_no_thread() -> None:
     with SandboxPool(2) as pool:
         wait_until_full(pool)
-        deadline = time.monotonic() + 5
-        while time.monotonic() < deadline and any(
-            thread.name == "wasmsand-pool" for thread in threading.enumerate()
-        ):
-            time.sleep(0.01)
-        assert not any(thread.name == "wasmsand-pool" for thread in threading.enumerate())
+        wait_until(
+            lambda: all(thread.name != "wasmsand-pool" for thread in threading.enumerate()),
+            seconds=5,
+        )

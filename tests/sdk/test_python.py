@@ -29,7 +29,7 @@ def test_state_stays_from_call_to_call(sandbox: Sandbox) -> None:
         ]
 
 
-def test_output_and_value_come_apart(sandbox: Sandbox) -> None:
+def test_output_and_value_are_separate(sandbox: Sandbox) -> None:
     with sandbox.python() as session:
         result = session.run("import sys\nprint('out')\nprint('err', file=sys.stderr)\n1 + 1")
         assert (result.stdout, result.stderr) == ("out\n", "err\n")
@@ -182,7 +182,7 @@ def test_variables_and_directory(make_sandbox: MakeSandbox) -> None:
         assert session.run("import sys; sys.argv, sys.stdin.read()").repr == "([''], '')"
 
 
-def test_modules_beside_it_are_imported(sandbox: Sandbox) -> None:
+def test_modules_in_the_working_directory_are_imported(sandbox: Sandbox) -> None:
     sandbox.files.write("helper.py", "answer = 42\n")
     with sandbox.python() as session:
         assert session.run("import helper; helper.answer").value == 42
@@ -199,7 +199,7 @@ def test_modules_beside_it_are_imported(sandbox: Sandbox) -> None:
         "os.write(104, b'null\\n[]\\n\"\"\\n{}\\n')",
     ],
 )
-def test_what_a_program_writes_to_the_control_channel_is_no_answer(
+def test_a_program_cannot_forge_answers_on_the_control_channel(
     sandbox: Sandbox, attack: str
 ) -> None:
     with sandbox.python() as session:

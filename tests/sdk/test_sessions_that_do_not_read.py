@@ -1,20 +1,38 @@
-"""Sessions and commands whose programs do not read: every wait of the host has its time limit."""
+"""Sessions and commands whose programs do not read: every wait of the host has a time limit."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 
 from tests.sdk.backends import MakeSandbox
-from wasmsand import AsyncSandbox, CommandError, InputTimeoutError, Sandbox
+from wasmsand import (
+    AsyncSandbox,
+    CommandError,
+    CommandResult,
+    InputTimeoutError,
+    PythonResult,
+    Sandbox,
+)
 
+Timed = TypeVar("Timed", CommandResult, PythonResult)
 LONG = ": " + "x" * 300_000
-"""A script that no pipe holds."""
+"""A script that fits in no pipe."""
 MARGIN = 15.0
-"""A hang would last for ever; a busy host is slow."""
+"""Seconds: a hang would last for ever, and a busy host is slow."""
+
+
+def times_out(run: Callable[[], Timed], margin: float = MARGIN) -> Timed:
+    """The result of a run that times out, and returns soon after its time limit."""
+    began = time.monotonic()
+    result = run()
+    assert result.timed_out
+    assert time.monotonic() - began < margin
+    return result
 
 
 def seconds_of(act: Callable[[], object]) -> float:
@@ -27,11 +45,7 @@ def test_a_stopped_shell_is_interrupted_in_time_and_stays_usable(sandbox: Sandbo
     with sandbox.shell() as shell:
         shell.run("name=kept; (sleep 0.2; kill -STOP $$) &")
         time.sleep(1)
-        began = time.monotonic()
-        result = shell.run(LONG, timeout_ms=1000)
-        assert result.timed_out
-        assert result.exit_code == 124
-        assert time.monotonic() - began < MARGIN
+        assert times_out(lambda: shell.run(LONG, timeout_ms=1000)).exit_code == 124
         assert shell.run("echo $name").stdout == "kept\n"
 
 
@@ -42,10 +56,8 @@ def test_a_stopped_interpreter_is_interrupted_in_time_and_stays_usable(sandbox: 
             "subprocess.Popen(['bash', '-c', f'sleep 0.2; kill -STOP {os.getpid()}'])"
         )
         time.sleep(1)
-        began = time.monotonic()
-        result = session.run(f"text = {'x' * 300_000!r}\nwhile True: pass", timeout_ms=1000)
-        assert result.timed_out
-        assert time.monotonic() - began < MARGIN
+        endless = f"text = {'x' * 300_000!r}\nwhile True: pass"
+        times_out(lambda: session.run(endless, timeout_ms=1000))
         assert session.run("name").value == "kept"
 
 
@@ -59,11 +71,9 @@ def test_an_interpreter_that_is_stopped_again_and_again_is_ended_and_says_so(
             "subprocess.Popen(['bash', '-c', \"trap '' INT; \" + command])"
         )
         time.sleep(1)
-        began = time.monotonic()
-        result = session.run(f"text = {'x' * 300_000!r}", timeout_ms=500)
-        assert result.timed_out
-        assert time.monotonic() - began < MARGIN + 6
-        if session.closed:  # or the firm rounds have ended what stopped it
+        long = f"text = {'x' * 300_000!r}"
+        result = times_out(lambda: session.run(long, timeout_ms=500), MARGIN + 6)
+        if session.closed:  # otherwise the last, firmer attempts ended what stopped it
             assert "was ended; its state is lost" in result.stderr
             with pytest.raises(CommandError, match="ESRCH"):
                 session.run("1")

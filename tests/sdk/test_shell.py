@@ -20,7 +20,7 @@ def test_state_stays_from_command_to_command(sandbox: Sandbox) -> None:
         assert shell.run('echo "$_ $OLDPWD" | cat').stdout.endswith("/home/user\n")
 
 
-def test_results_are_those_of_commands(sandbox: Sandbox) -> None:
+def test_results_are_like_those_of_commands(sandbox: Sandbox) -> None:
     with sandbox.shell() as shell:
         result = shell.run("echo out; echo err >&2; (exit 3)")
         assert (result.stdout, result.stderr, result.exit_code) == ("out\n", "err\n", 3)
@@ -201,7 +201,7 @@ def test_closing_ends_what_the_shell_started(sandbox: Sandbox) -> None:
     assert sandbox.commands.list() == []
 
 
-def test_killing_the_sandbox_releases_who_waits(sandbox: Sandbox) -> None:
+def test_killing_the_sandbox_releases_waiting_calls(sandbox: Sandbox) -> None:
     shell = sandbox.shell()
     threading.Timer(0.3, sandbox.kill).start()
     with pytest.raises(SandboxClosedError):
@@ -209,7 +209,7 @@ def test_killing_the_sandbox_releases_who_waits(sandbox: Sandbox) -> None:
     assert shell.closed
 
 
-def test_what_a_command_writes_to_the_shells_own_descriptors_does_no_harm(
+def test_writing_to_the_shells_own_descriptors_does_no_harm(
     sandbox: Sandbox,
 ) -> None:
     with sandbox.shell() as shell:

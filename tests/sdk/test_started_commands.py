@@ -9,6 +9,7 @@ import time
 import pytest
 
 from tests.sdk.backends import MakeSandbox
+from tests.waiting import wait_until
 from wasmsand import CommandError, Sandbox, SandboxClosedError
 
 
@@ -56,7 +57,7 @@ def test_poll_and_exit_code(sandbox: Sandbox) -> None:
     assert "exit_code=7" in repr(command)
 
 
-def test_given_stdin_is_all_there_is(sandbox: Sandbox) -> None:
+def test_after_a_given_stdin_nothing_can_be_written(sandbox: Sandbox) -> None:
     command = sandbox.commands.start("wc -c", stdin="four")
     with pytest.raises(CommandError, match=r"^(EBADF|EPIPE): "):
         command.write_stdin("more")
@@ -65,9 +66,7 @@ def test_given_stdin_is_all_there_is(sandbox: Sandbox) -> None:
 
 def test_kill_ends_the_command_and_what_it_started(sandbox: Sandbox) -> None:
     command = sandbox.commands.start("sleep 50 & sleep 60")
-    deadline = time.monotonic() + 10
-    while len(sandbox.commands.list()) < 3 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: len(sandbox.commands.list()) >= 3)
     command.kill()
     command.kill()
     assert command.wait().exit_code == 137
@@ -110,10 +109,7 @@ def test_the_time_limit_of_a_started_command(sandbox: Sandbox) -> None:
 def test_the_time_limit_holds_without_a_handle(sandbox: Sandbox) -> None:
     sandbox.commands.start("sleep 60", timeout_ms=300)
     gc.collect()
-    deadline = time.monotonic() + 10
-    while sandbox.commands.list() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert sandbox.commands.list() == []
+    wait_until(lambda: sandbox.commands.list() == [], seconds=10)
 
 
 def test_a_started_command_does_not_have_the_sandboxs_timeout(make_sandbox: MakeSandbox) -> None:
@@ -134,10 +130,7 @@ def test_a_command_that_nobody_reads_waits(sandbox: Sandbox) -> None:
 def test_a_dropped_handle_leaves_its_command_running(sandbox: Sandbox) -> None:
     sandbox.commands.start("seq 200000; echo end > /tmp/end", stdin="")
     gc.collect()
-    deadline = time.monotonic() + 20
-    while not sandbox.files.exists("/tmp/end") and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert sandbox.files.exists("/tmp/end")
+    wait_until(lambda: sandbox.files.exists("/tmp/end"))
 
 
 def test_input_larger_than_a_pipe_waits_for_its_reader(sandbox: Sandbox) -> None:
@@ -184,7 +177,7 @@ def test_a_program_that_does_not_exist_cannot_be_started(sandbox: Sandbox) -> No
         sandbox.commands.start(["no-such-program"])
 
 
-def test_killing_the_sandbox_releases_who_waits(make_sandbox: MakeSandbox) -> None:
+def test_killing_the_sandbox_releases_waiting_calls(make_sandbox: MakeSandbox) -> None:
     sandbox = make_sandbox()
     command = sandbox.commands.start("sleep 60")
     threading.Timer(0.3, sandbox.kill).start()
@@ -206,7 +199,7 @@ def test_the_list_of_processes(sandbox: Sandbox) -> None:
     assert process.memory_bytes > 0
 
 
-def test_usage_tells_what_is_used(sandbox: Sandbox) -> None:
+def test_usage_reports_what_is_used(sandbox: Sandbox) -> None:
     before = sandbox.usage()
     sandbox.files.write("a", b"x" * 100_000)
     command = sandbox.commands.start("sleep 60")

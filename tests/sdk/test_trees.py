@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.sdk.backends import MakeSandbox
+from tests.tarballs import member, tar_archive
 from wasmsand import (
     ArchiveError,
     IsDirectoryError,
@@ -19,22 +20,6 @@ from wasmsand import (
     NotFoundError,
     Sandbox,
 )
-
-
-def archive(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as tar:
-        for info, data in members:
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-    return buffer.getvalue()
-
-
-def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
-    info = tarfile.TarInfo(name)
-    info.type = kind
-    info.linkname = link
-    return info
 
 
 def test_a_directory_goes_in_and_comes_out_the_same(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -66,7 +51,7 @@ def test_a_single_file_goes_in_and_comes_out(sandbox: Sandbox, tmp_path: Path) -
     assert (tmp_path / "new" / "copy").read_text() == "echo hi\n"
 
 
-def test_uploading_what_is_not_there(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_uploading_a_missing_file_is_an_error(sandbox: Sandbox, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         sandbox.files.upload(tmp_path / "nothing", "x")
     with pytest.raises(NotFoundError):
@@ -86,7 +71,7 @@ def test_links_that_lead_outside_are_not_downloaded(sandbox: Sandbox, tmp_path: 
     assert sorted(os.listdir(tmp_path / "t")) == ["d", "f", "here"]
 
 
-def test_nothing_is_written_through_a_link_that_is_there(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_nothing_is_written_through_an_existing_link(sandbox: Sandbox, tmp_path: Path) -> None:
     outside, target = tmp_path / "outside", tmp_path / "target"
     outside.mkdir()
     target.mkdir()
@@ -136,7 +121,7 @@ def test_an_archive_of_one_file(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_archives_are_imported_from_bytes_files_and_pieces(sandbox: Sandbox, packed: bool) -> None:
-    data = archive((member("d/f"), b"content"), (member("d/l", tarfile.SYMTYPE, "f"), b""))
+    data = tar_archive((member("d/f"), b"content"), (member("d/l", tarfile.SYMTYPE, "f"), b""))
     if packed:
         data = gzip.compress(data)
     sandbox.files.import_tar(data, "one")
@@ -155,26 +140,26 @@ def test_an_archive_of_the_sandboxs_own_tar_with_hard_links(sandbox: Sandbox) ->
 def test_import_replaces_files_and_never_writes_through_links(sandbox: Sandbox) -> None:
     sandbox.files.write("outside", "mine")
     sandbox.commands.run("mkdir t; ln -s ../outside t/f; ln -s .. t/d")
-    sandbox.files.import_tar(archive((member("f"), b"new")), "t")
+    sandbox.files.import_tar(tar_archive((member("f"), b"new")), "t")
     assert sandbox.files.read("outside") == b"mine"
     assert sandbox.files.read("t/f") == b"new"
     with pytest.raises(NotDirectoryError):
-        sandbox.files.import_tar(archive((member("d/outside"), b"evil")), "t")
+        sandbox.files.import_tar(tar_archive((member("d/outside"), b"evil")), "t")
     assert sandbox.files.read("outside") == b"mine"
     sandbox.files.mkdir("t/x")
     with pytest.raises(IsDirectoryError):
-        sandbox.files.import_tar(archive((member("x"), b"file")), "t")
+        sandbox.files.import_tar(tar_archive((member("x"), b"file")), "t")
 
 
 @pytest.mark.parametrize("name", ["../evil", "a/../../evil", "a/.."])
 def test_names_that_lead_outside_are_refused(sandbox: Sandbox, name: str) -> None:
     with pytest.raises(ArchiveError, match="leads outside"):
-        sandbox.files.import_tar(archive((member(name), b"x")), "t")
+        sandbox.files.import_tar(tar_archive((member(name), b"x")), "t")
     assert sandbox.files.list("t") == []
 
 
 def test_an_absolute_name_is_taken_as_relative(sandbox: Sandbox) -> None:
-    sandbox.files.import_tar(archive((member("/etc/x"), b"y")), "t")
+    sandbox.files.import_tar(tar_archive((member("/etc/x"), b"y")), "t")
     assert sandbox.files.read("t/etc/x") == b"y"
 
 
@@ -183,7 +168,7 @@ def test_an_absolute_name_is_taken_as_relative(sandbox: Sandbox) -> None:
     [b"no archive", b"\x1f\x8bno gzip", b"x" * 5000, gzip.compress(b"x" * 5000)[:30]],
     ids=["text", "gzip", "long", "cut"],
 )
-def test_what_is_no_archive_is_refused(sandbox: Sandbox, data: bytes) -> None:
+def test_data_that_is_not_an_archive_is_refused(sandbox: Sandbox, data: bytes) -> None:
     with pytest.raises(ArchiveError, match=r"^EINVAL: .*not a tar archive"):
         sandbox.files.import_tar(data)
 
@@ -191,8 +176,8 @@ def test_what_is_no_archive_is_refused(sandbox: Sandbox, data: bytes) -> None:
 def test_an_archive_larger_than_the_limit_is_refused(make_sandbox: MakeSandbox) -> None:
     sandbox = make_sandbox(fs_limit_bytes=1_000_000, max_inodes=100)
     with pytest.raises(NoSpaceError):
-        sandbox.files.import_tar(archive((member("f"), bytes(2_000_000))))
-    many = archive(*((member(f"f{number}"), b"") for number in range(200)))
+        sandbox.files.import_tar(tar_archive((member("f"), bytes(2_000_000))))
+    many = tar_archive(*((member(f"f{number}"), b"") for number in range(200)))
     with pytest.raises(NoSpaceError, match="max_inodes"):
         sandbox.files.import_tar(many)
 

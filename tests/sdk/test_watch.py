@@ -7,7 +7,7 @@ import threading
 from wasmsand import Sandbox
 
 
-def test_poll_tells_what_changed_since_the_last_time(sandbox: Sandbox) -> None:
+def test_poll_returns_what_changed_since_the_last_poll(sandbox: Sandbox) -> None:
     for name in ("kept", "changed", "removed"):
         sandbox.files.write(f"d/{name}", "x")
     with sandbox.files.watch("d") as watch:
@@ -26,7 +26,7 @@ def test_poll_tells_what_changed_since_the_last_time(sandbox: Sandbox) -> None:
         assert watch.poll() == []
 
 
-def test_without_recursion_only_the_directory_itself(sandbox: Sandbox) -> None:
+def test_without_recursion_only_the_directory_itself_is_watched(sandbox: Sandbox) -> None:
     sandbox.files.mkdir("d/sub")
     with sandbox.files.watch("d", recursive=False) as watch:
         sandbox.files.write("d/sub/new", "x")
@@ -36,7 +36,7 @@ def test_without_recursion_only_the_directory_itself(sandbox: Sandbox) -> None:
         assert ("created", "sub/new") not in names
 
 
-def test_one_file_and_one_that_is_not_there_yet(sandbox: Sandbox) -> None:
+def test_a_file_and_a_path_that_does_not_exist_yet_can_be_watched(sandbox: Sandbox) -> None:
     with sandbox.files.watch("f") as watch:
         sandbox.files.write("f", "one")
         assert [event.type for event in watch.poll()] == ["created"]
@@ -59,7 +59,7 @@ def test_iterating_waits_for_changes(sandbox: Sandbox) -> None:
         command.wait()
 
 
-def test_closing_ends_who_iterates(sandbox: Sandbox) -> None:
+def test_closing_ends_the_iteration(sandbox: Sandbox) -> None:
     watch = sandbox.files.watch()
     threading.Timer(0.2, watch.close).start()
     assert list(watch) == []

@@ -1,4 +1,4 @@
-"""Connections of clients that mean no good."""
+"""Connections of hostile clients."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import contextlib
 import resource
 import select
 import socket
-import time
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
+from tests.waiting import wait_until
+
 
 def allow_files(count: int) -> None:
-    """Have this process open so many files."""
+    """Let this process open that many files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < count:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))
@@ -26,14 +27,14 @@ def connect(url: str) -> socket.socket:
 
 @contextlib.contextmanager
 def flood(url: str, count: int, data: bytes) -> Iterator[list[socket.socket]]:
-    """So many connections, each of which has sent `data` and says no more."""
+    """That many connections, each of which has sent `data` and sends no more."""
     allow_files(count + 512)
     opened: list[socket.socket] = []
     try:
         for _ in range(count):
             connection = connect(url)
             opened.append(connection)
-            with contextlib.suppress(OSError):  # which may have been cut off already
+            with contextlib.suppress(OSError):  # the server may have closed it already
                 connection.sendall(data)
         yield opened
     finally:
@@ -42,7 +43,7 @@ def flood(url: str, count: int, data: bytes) -> Iterator[list[socket.socket]]:
 
 
 def count_closed(connections: Sequence[socket.socket]) -> int:
-    """How many the server has ended."""
+    """How many connections the server has closed."""
     poll = select.poll()
     for connection in connections:
         poll.register(connection, select.POLLIN | select.POLLHUP | select.POLLERR)
@@ -62,8 +63,10 @@ def count_closed(connections: Sequence[socket.socket]) -> int:
 
 
 def wait_until_closed(connections: Sequence[socket.socket], seconds: float) -> None:
-    """Until the server has ended all of them."""
-    deadline = time.monotonic() + seconds
-    while (left := len(connections) - count_closed(connections)) > 0:
-        assert time.monotonic() < deadline, f"{left} connections are still open"
-        time.sleep(0.2)
+    """Wait until the server has closed all of them."""
+    wait_until(
+        lambda: count_closed(connections) == len(connections),
+        "the server has not closed all connections",
+        seconds,
+        pause=0.2,
+    )

@@ -1,8 +1,9 @@
 """`wasmsand` with sandboxes whose lock is held: `python -m tests.serving.held_server serve ...`
 
-A sandbox with MARK inodes, or one that runs a command in which MARK occurs, is one whose guest
-does something that takes for ever under its lock. It begins when the file that TEST_HOLD_FILE
-names appears; when it has, there is a file of the same name and `.held`.
+A sandbox is marked if it has MARK inodes, or if it runs a command that contains MARK. The server
+takes the lock of each marked sandbox and never releases it, as if a guest's call took for ever.
+It does so once the file that TEST_HOLD_FILE names exists, and then makes a file of the same name
+with the suffix `.held`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import wait_until
 
 MARK = 54_321
 HOLD_VARIABLE = "TEST_HOLD_FILE"
@@ -37,7 +40,7 @@ def _is_marked(machine: Any) -> bool:
 
 
 def main() -> int:
-    """As `wasmsand`."""
+    """Run the command `wasmsand`, with marked sandboxes held."""
     from wasmsand.cli import main as wasmsand
     from wasmsand.machine.machine import Machine
 
@@ -54,19 +57,16 @@ def main() -> int:
 
 
 class Holding:
-    """What a test does with it."""
+    """A test's control of the server."""
 
     def __init__(self, directory: Path) -> None:
         self._wanted = directory / "hold"
         self.environ = {HOLD_VARIABLE: str(self._wanted)}
 
     def begin(self) -> None:
-        """Have the locks held."""
+        """Have the server hold its locks; returns when it does."""
         self._wanted.touch()
-        deadline = time.monotonic() + 60
-        while not self._wanted.with_suffix(".held").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_until(self._wanted.with_suffix(".held").exists, seconds=60)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which requests come from programs of this machine."""
+"""Which requests come from programs on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.no_userland
 @pytest.mark.parametrize(
     "host", ["localhost", "LOCALHOST:80", "127.0.0.1", "127.1.2.3:8750", "[::1]", "[::1]:8750"]
 )
-def test_names_of_this_machine(host: str) -> None:
+def test_names_of_this_machine_are_accepted(host: str) -> None:
     assert foreign_host([(b"host", host.encode())]) is None
     assert is_local_origin(f"http://{host}")
 
@@ -45,12 +45,12 @@ def test_names_of_this_machine(host: str) -> None:
         "%6c%6f%63%61%6c%68%6f%73%74",
     ],
 )
-def test_names_of_others_and_what_is_no_name(host: str) -> None:
+def test_other_names_and_invalid_names_are_refused(host: str) -> None:
     assert foreign_host([(b"host", host.encode("utf-8"))]) is not None
     assert not is_local_origin(f"http://{host}")
 
 
-def test_a_host_must_be_there_once() -> None:
+def test_exactly_one_host_header_is_required() -> None:
     assert foreign_host([]) == "0 Host headers"
     assert foreign_host([(b"host", b"localhost"), (b"host", b"localhost")]) == "2 Host headers"
 
@@ -64,9 +64,9 @@ def test_a_host_must_be_there_once() -> None:
         (b"sec-fetch-site", b"same-site"),
     ],
 )
-def test_what_browsers_add_for_pages(header: tuple[bytes, bytes]) -> None:
+def test_requests_of_a_web_page_are_refused(header: tuple[bytes, bytes]) -> None:
     assert foreign_page([(b"host", b"localhost"), header]) == "a page of a browser"
 
 
-def test_a_person_in_front_of_a_browser() -> None:
+def test_requests_that_a_user_typed_are_accepted() -> None:
     assert foreign_page([(b"host", b"localhost"), (b"sec-fetch-site", b"none")]) is None

@@ -38,7 +38,7 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
 
 
 async def hang(where: Lane, gate: threading.Event, *names: str) -> list[asyncio.Task[bool]]:
-    """Calls of a tenant and a sandbox each ("a/1") that wait for the gate."""
+    """Make calls that wait for the gate; each name is tenant and sandbox ("a/1")."""
     tasks = []
     for name in names:
         tenant, _, sandbox = name.partition("/")
@@ -48,7 +48,7 @@ async def hang(where: Lane, gate: threading.Event, *names: str) -> list[asyncio.
     return tasks
 
 
-def test_what_a_call_returns_and_raises() -> None:
+def test_a_call_returns_its_value_and_raises_its_error() -> None:
     async def main() -> None:
         used = lane()
         assert await used.run("a", "1", lambda: threading.current_thread().daemon) is True
@@ -64,7 +64,7 @@ def throw(kind: type[Exception]) -> None:
     raise kind
 
 
-def test_a_call_too_many_is_refused_until_one_has_ended() -> None:
+def test_a_call_beyond_the_limit_is_refused_until_one_has_ended() -> None:
     async def main() -> None:
         used, gate = lane(threads=1, waiting=1), threading.Event()
         tasks = await hang(used, gate, "a/1", "a/1")
@@ -86,7 +86,7 @@ def test_a_call_that_waits_too_long_for_a_thread_is_refused() -> None:
             await used.run("a", "1", gate.wait)
         assert used.taken == 1
         gate.set()
-        assert await running  # which took longer, but had its thread
+        assert await running  # it took longer, but had a thread
 
     run(main)
 
@@ -108,7 +108,7 @@ def test_a_call_that_nobody_waits_for_keeps_its_place_until_it_ends() -> None:
     run(main)
 
 
-def test_what_comes_after_a_call_is_done_once_also_if_it_never_began() -> None:
+def test_the_cleanup_of_a_call_runs_once_even_if_the_call_never_began() -> None:
     async def main() -> None:
         used, gate = lane(threads=1, waiting=1), threading.Event()
         ended: list[str] = []
@@ -141,7 +141,7 @@ def test_a_tenant_whose_calls_all_hang_takes_nothing_from_others() -> None:
     run(main)
 
 
-def test_tenants_that_hang_together_leave_each_other_tenant_its_part() -> None:
+def test_hanging_tenants_leave_every_other_tenant_its_share() -> None:
     async def main() -> None:
         used, gate = lane(threads=8, tenants=4, waiting=20), threading.Event()
         hanging = await hang(used, gate, *["bad/1", "worse/1", "worst/1"] * 6)
@@ -166,7 +166,7 @@ def test_a_sandbox_that_hangs_leaves_threads_to_its_tenants_other_sandboxes() ->
     run(main)
 
 
-def test_those_who_wait_take_turns() -> None:
+def test_waiting_calls_take_turns() -> None:
     async def main() -> None:
         used, gate = lane(threads=1), threading.Event()
         order: list[str] = []
@@ -184,7 +184,7 @@ def test_those_who_wait_take_turns() -> None:
     run(main)
 
 
-def test_a_lane_that_was_closed_refuses_whoever_waits() -> None:
+def test_a_closed_lane_refuses_waiting_calls() -> None:
     async def main() -> None:
         used, gate = lane(threads=1), threading.Event()
         running, waiting = await hang(used, gate, "a/1", "a/1")

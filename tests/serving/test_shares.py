@@ -11,14 +11,14 @@ from wasmsand.serving.shares import Shares
 pytestmark = pytest.mark.no_userland
 
 
-def test_one_tenant_can_have_all_of_it() -> None:
+def test_one_tenant_alone_can_have_everything() -> None:
     shares = Shares(5, 1)
     assert [shares.take("a") for _ in range(6)] == [True] * 5 + [False]
     shares.give("a", 5)
     assert shares.take("a", 5)
 
 
-def test_greedy_tenants_leave_each_other_one_its_part() -> None:
+def test_greedy_tenants_leave_every_other_tenant_its_share() -> None:
     shares = Shares(100, 5)
     for tenant in ("a", "b", "c", "d"):
         while shares.take(tenant):
@@ -40,7 +40,7 @@ def test_many_tenants_have_one_each() -> None:
     assert all(shares.take(f"t{number}") for number in range(50))
 
 
-def test_what_is_given_back_can_be_taken_again() -> None:
+def test_returned_shares_can_be_taken_again() -> None:
     shares = Shares(40, 4)
     held = dict.fromkeys("abcd", 0)
     generator = random.Random(7)

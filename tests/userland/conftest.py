@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,14 +30,43 @@ from userland.builder.wasm_opt import WasmOpt
 COPY_SCRIPT = '#!/bin/sh\nmkdir -p "$2" && cp "$1/content" "$2/content"\n'
 
 
+def source_tarball(mirror: Path, name: str, version: str, files: Mapping[str, str]) -> Path:
+    """Write the files as a package's source to the mirror's pool."""
+    tarball = mirror / f"pool/main/{name[0]}/{name}/{name}_{version}.orig.tar.gz"
+    tarball.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(tarball, "w:gz") as archive:
+        for file, text in files.items():
+            member = tarfile.TarInfo(f"{name}-{version}/{file}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return tarball
+
+
+def recipe_head(name: str, version: str, depends: str, tarball: Path) -> str:
+    """A recipe.toml up to its source."""
+    return f"""
+name = "{name}"
+version = "{version}"
+summary = "a test"
+licence = "MIT"
+depends = {depends}
+
+[source]
+package = "{name}"
+suites = ["trixie"]
+file = "{tarball.name}"
+sha256 = "{file_digest(tarball)}"
+"""
+
+
 def target_of(toolchain: str) -> WasmTarget:
-    """The sandbox as target, for tests that compile nothing."""
+    """The sandbox as the build target, for tests that compile nothing."""
     return WasmTarget(Toolchain(toolchain, "compiler 1"))
 
 
 @dataclass
 class World:
-    """A repository with recipes, and what is needed to build them."""
+    """A repository with recipes, and everything needed to build them."""
 
     root: Path
     mirror: Path
@@ -61,32 +90,16 @@ class World:
         version: str = "1.0",
     ) -> Path:
         """A recipe whose source is one file and whose build is a shell script."""
-        tarball = self.mirror / f"pool/main/{name[0]}/{name}/{name}_{version}.orig.tar.gz"
-        tarball.parent.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(tarball, "w:gz") as archive:
-            for file, text in (("content", content), ("COPYING", "the terms\n")):
-                member = tarfile.TarInfo(f"{name}-{version}/{file}")
-                member.size = len(text)
-                archive.addfile(member, io.BytesIO(text.encode()))
+        files = {"content": content, "COPYING": "the terms\n"}
+        tarball = source_tarball(self.mirror, name, version, files)
         folder = self.recipes_folder / name
         folder.mkdir(parents=True, exist_ok=True)
         program = self.root / f"{name}.sh"
         program.write_text(script)
         program.chmod(0o755)
         (folder / "recipe.toml").write_text(
-            f"""
-name = "{name}"
-version = "{version}"
-summary = "a test"
-licence = "MIT"
-depends = {depends}
-
-[source]
-package = "{name}"
-suites = ["trixie"]
-file = "{tarball.name}"
-sha256 = "{file_digest(tarball)}"
-
+            recipe_head(name, version, depends, tarball)
+            + f"""
 [build]
 system = "script"
 script = "{name}.sh"
@@ -139,7 +152,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 
 @pytest.fixture
 def edit() -> Callable[[Path, str, str], None]:
-    """Replace text in a file, which must hold it."""
+    """Replace text in a file that must contain it."""
 
     def replace(file: Path, old: str, new: str) -> None:
         text = file.read_text()

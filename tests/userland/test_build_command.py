@@ -23,7 +23,7 @@ needs_tools = pytest.mark.skipif(
 
 @pytest.fixture
 def command(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    """The command works on the small world instead of this repository."""
+    """The command, on the small world instead of this repository."""
     monkeypatch.setattr(cli, "ROOT", world.root)
     monkeypatch.setattr(cli, "RECIPES", world.recipes_folder)
     monkeypatch.setenv("WASMSAND_CACHE", str(world.cache.root.parent))
@@ -37,17 +37,17 @@ def test_list_shows_version_licence_and_what_is_not_built(
     command.add("tool")
     assert main(["--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["recipe", "version", "built", "size", "licence", "what", "it", "is"]
+    assert lines[0].split() == ["recipe", "version", "built", "size", "licence", "summary"]
     assert lines[1].split() == ["tool", "1.0", "no", "MIT", "a", "test"]
 
 
-def test_unknown_recipe_is_told_with_those_there_are(
+def test_an_unknown_recipe_is_reported_with_the_known_ones(
     command: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command.add("tool")
     assert main(["wool"]) == 1
     error = capsys.readouterr().err
-    assert "there is no recipe 'wool'" in error
+    assert "unknown recipe: 'wool'" in error
     assert "Recipes: tool." in error
 
 
@@ -99,7 +99,7 @@ def test_clean_removes_what_was_built_and_keeps_sources(
 
 @needs_tools
 @pytest.mark.slow
-def test_terminated_command_stops_tidily(command: World, tmp_path: Path) -> None:
+def test_a_terminated_build_stops_without_a_traceback(command: World, tmp_path: Path) -> None:
     command.add("tool", script='#!/bin/sh\nmkdir -p "$2"; sleep 600 & wait\n')
     program = (
         "import sys; from pathlib import Path; from userland.builder import cli\n"

@@ -1,4 +1,4 @@
-"""The cache holds whole outputs or none, whatever happens to a builder."""
+"""The cache holds only complete outputs, whatever happens to a builder."""
 
 from __future__ import annotations
 
@@ -119,21 +119,21 @@ def test_wait_for_a_lock_ends_when_the_build_is_stopped(cache: Cache) -> None:
         pass
 
 
-def test_full_disk_is_told_with_advice(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_with_advice(tmp_path: Path) -> None:
     with pytest.raises(DiskFull) as caught, disk_errors(tmp_path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert str(tmp_path) in str(caught.value)
     assert "WASMSAND_CACHE" in caught.value.advice
 
 
-def test_cache_that_cannot_be_made_is_told_with_the_variable(tmp_path: Path) -> None:
+def test_an_unusable_cache_directory_is_reported_with_the_variable(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(BuildError) as caught:
         Cache(tmp_path / "file").prepare()
     assert "WASMSAND_CACHE" in caught.value.advice
 
 
-def test_place_of_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_chooses_the_cache_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WASMSAND_CACHE", "/a")
     monkeypatch.setenv("XDG_CACHE_HOME", "/b")
     assert default_root() == Path("/a")

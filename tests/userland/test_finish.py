@@ -1,4 +1,4 @@
-"""Inspection of modules before they may go into the image."""
+"""The inspection of modules before they go into the image."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def section(kind: int, items: list[bytes]) -> bytes:
 def module(
     imports: list[tuple[str, str]], exports: tuple[str, ...] = EXPORTS, custom: str = ""
 ) -> bytes:
-    """The sections that are looked at; the rest of a real module is not needed."""
+    """A module with only the sections that the inspection reads."""
     functions = [name(space) + name(field) + b"\0\0" for space, field in imports]
     exported = [name(export) + b"\0\0" for export in exports]
     data = MAGIC + section(2, functions) + section(7, exported)
@@ -91,7 +91,7 @@ def test_names_left_in_a_module_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\x7fELF", MAGIC + b"\2\x05\x01\x09"])
-def test_what_is_no_module_is_refused(tmp_path: Path, data: bytes) -> None:
+def test_a_file_that_is_not_a_module_is_refused(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(BadModule):
         check(tmp_path, data)
 
@@ -107,5 +107,5 @@ def test_asyncify_is_only_for_programs_that_fork() -> None:
     assert "--pass-arg=asyncify-ignore-indirect" in direct
     assert "--pass-arg=asyncify-addlist@launch" in direct
     for arguments in (plain, forking, direct):
-        # Asyncify works on the old exceptions, wasmtime on the new: the order matters.
+        # Asyncify needs the old exceptions, and wasmtime the new ones: the order matters.
         assert arguments.index("--translate-to-exnref") > arguments.index("-O2")

@@ -162,7 +162,7 @@ def test_deep_directories_are_listed_apart(world: World, tmp_path: Path) -> None
     assert tree["links"] == [["/usr/share/zone/Zulu", "UTC"]]
 
 
-def test_a_deep_directory_that_holds_a_program_is_no_tree(world: World, tmp_path: Path) -> None:
+def test_a_deep_directory_with_a_program_is_not_listed_apart(world: World, tmp_path: Path) -> None:
     files = {"usr/libexec/tool/script": b"1", "usr/libexec/other/script": b"2"}
     recipe, entry = with_files(world, "tool", files)
     helper = Program("helper", "helper", ("/usr/libexec/tool/helper",), False, None, "O1")
@@ -193,7 +193,10 @@ def test_file_cannot_take_the_name_of_a_program(world: World, tmp_path: Path) ->
 def test_list_of_licences_says_where_sources_come_from(world: World, tmp_path: Path) -> None:
     write_image(tmp_path / "image", [built(world, "tool", b"x")])
     text = (tmp_path / "image/LICENCES.md").read_text()
-    assert f"| tool | 1.0 | MIT | tool | tool_1.0.orig.tar.gz | `{'a' * 64}` |" in text
+    assert (
+        f"| tool | 1.0 | MIT | Debian source package tool | tool_1.0.orig.tar.gz | `{'a' * 64}` |"
+        in text
+    )
 
 
 def test_a_stored_program_has_its_names_and_the_plain_one_another(

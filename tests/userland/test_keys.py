@@ -1,4 +1,4 @@
-"""A key changes with every input that can change the output, and with nothing else."""
+"""A key changes with every input that can change the output, and only then."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def make_overlay_file_executable(world: World, edit: Edit) -> None:
         make_overlay_file_executable,
     ],
 )
-def test_key_of_recipe_and_of_its_users_changes_with(
+def test_a_change_of_a_recipe_changes_its_key_and_those_of_its_users(
     two: World, edit: Edit, change: Callable[[World, Edit], None]
 ) -> None:
     before = two.keys()
@@ -103,7 +103,7 @@ def test_keys_change_with_the_code_that_finishes(
     assert two.keys() != before
 
 
-def test_change_of_a_user_leaves_its_dependency_alone(two: World, edit: Edit) -> None:
+def test_a_change_of_a_user_does_not_change_its_dependencies(two: World, edit: Edit) -> None:
     before = two.keys()
     edit(two.recipes_folder / "user/recipe.toml", "a test", "another test")
     after = two.keys()
@@ -119,7 +119,7 @@ def test_two_clones_have_the_same_keys(two: World, tmp_path: Path) -> None:
     assert clone.keys() == moved.keys()
 
 
-def test_python_droppings_are_no_input(tmp_path: Path) -> None:
+def test_compiled_python_files_are_not_inputs(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     before = tree_digest(tmp_path)
     (tmp_path / "__pycache__").mkdir()

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
-import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.userland.conftest import World
+from tests.userland.conftest import World, recipe_head, source_tarball
 from userland.builder.build import Workshop
 from userland.builder.cache import Entry
 from userland.builder.commands import Commands
 from userland.builder.errors import BuildError
 from userland.builder.jobserver import JobServer
-from userland.builder.keys import file_digest, recipe_keys
+from userland.builder.keys import recipe_keys
 from userland.builder.progress import PlainProgress
 from userland.builder.schedule import build_recipes
 from userland.builder.target_native import NativeTarget
@@ -26,20 +24,6 @@ from userland.builder.wasm_opt import WasmOpt
 
 # Needs the compiler that `make build` installs.
 pytestmark = pytest.mark.userland
-
-HEAD = """
-name = "{name}"
-version = "1.0"
-summary = "a test"
-licence = "MIT"
-depends = {depends}
-
-[source]
-package = "{name}"
-suites = ["trixie"]
-file = "{name}_1.0.orig.tar.gz"
-sha256 = "{sha256}"
-"""
 
 LIBRARY = {
     "COPYING": "free\n",
@@ -105,16 +89,10 @@ to = "script"
 def add(
     world: World, name: str, files: Mapping[str, str], build: str, depends: str, top: str = ""
 ) -> None:
-    tarball = world.mirror / f"pool/main/{name[0]}/{name}/{name}_1.0.orig.tar.gz"
-    tarball.parent.mkdir(parents=True)
-    with tarfile.open(tarball, "w:gz") as archive:
-        for path, text in files.items():
-            member = tarfile.TarInfo(f"{name}-1.0/{path}")
-            member.size = len(text)
-            archive.addfile(member, io.BytesIO(text.encode()))
+    tarball = source_tarball(world.mirror, name, "1.0", files)
     folder = world.recipes_folder / name
     folder.mkdir()
-    head = HEAD.format(name=name, depends=depends, sha256=file_digest(tarball))
+    head = recipe_head(name, "1.0", depends, tarball)
     (folder / "recipe.toml").write_text(top + head + build)
 
 

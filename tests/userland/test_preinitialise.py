@@ -1,4 +1,4 @@
-"""From a recipe's program with a checkpoint to an image whose program starts there."""
+"""A program with a checkpoint becomes a program of the image that starts there."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from userland.builder.image import write_image
 from userland.builder.preinitialise import store_programs
 from userland.builder.recipe import Build, Program, Recipe, Source
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
-from wasmsand.machine import Machine, image_at
+from wasmsand.machine import CommandRequest, Machine, image_at
 
 PLAIN = "/usr/libexec/tool-plain"
 
 
 def tool(before_the_checkpoint: str = "") -> bytes:
-    """Exits with 42 if it was prepared, and with 7 if it starts from nothing."""
+    """A program that exits with 42 if it was prepared, and with 7 otherwise."""
     return wat_to_wasm(f"""(module
       (import "linux" "syscall"
         (func $syscall (param i32 i32 i32 i32 i32 i32 i32) (result i32)))
@@ -67,12 +67,14 @@ def built(world: World, module: bytes) -> tuple[Recipe, Entry]:
 def exit_code(image: Path, program: str) -> int:
     machine = Machine(image=image_at(image))
     try:
-        return machine.run([program.encode()], environ={}, cwd="/").exit_code
+        return machine.run(CommandRequest((program,), {}, "/")).exit_code
     finally:
         machine.close()
 
 
-def test_names_start_prepared_and_the_plain_path_from_nothing(world: World, tmp_path: Path) -> None:
+def test_names_start_prepared_and_the_plain_path_from_the_beginning(
+    world: World, tmp_path: Path
+) -> None:
     pair = built(world, tool())
     stored = store_programs([pair], world.cache, lambda step: None)
     image = tmp_path / "image"

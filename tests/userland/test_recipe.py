@@ -1,4 +1,4 @@
-"""What a recipe file may say, and how mistakes in it are told."""
+"""What a recipe file may contain, and the messages about mistakes in it."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def test_source_of_a_python_project_needs_no_suites(world: World) -> None:
         ('sha256 = "{sha256}"\n', "", "source.sha256 is missing"),
         ("{sha256}", "abc", "source.sha256 cannot be 'abc'"),
         ('suites = ["trixie", "sid"]', "suites = []", "source.suites must name at least one"),
-        ('suites = ["trixie", "sid"]', 'pypi = "tool"', "source.package is not a field"),
+        ('suites = ["trixie", "sid"]', 'pypi = "tool"', "source.package is an unknown field"),
         ('package = "tool"\nsuites = ["trixie", "sid"]', 'pypi = "-"', "source.pypi cannot be '-'"),
-        ('make = ["src/tool"]', 'makes = ["src/tool"]', "build.makes is not a field"),
+        ('make = ["src/tool"]', 'makes = ["src/tool"]', "build.makes is an unknown field"),
         ('make = ["src/tool"]', 'make = "src/tool"', "build.make must be a list"),
         ('system = "autotools"', 'system = "meson"', "build.system must be one of"),
         ('name = "tool"\nversion', 'name = "other"\nversion', "but the folder is 'tool'"),
@@ -145,11 +145,11 @@ def test_circle_of_dependencies_is_refused(world: World) -> None:
 
 def test_unknown_dependency_and_unknown_name_are_told_apart(world: World) -> None:
     world.add("aa")
-    with pytest.raises(RecipeError, match="there is no recipe 'bb'") as caught:
+    with pytest.raises(RecipeError, match="unknown recipe: 'bb'") as caught:
         with_dependencies(["bb"], world.recipes())
     assert "aa" in caught.value.advice
     world.add("cc", depends='["bb"]')
-    with pytest.raises(RecipeError, match="depends names 'bb'"):
+    with pytest.raises(RecipeError, match="depends names an unknown recipe: 'bb'"):
         world.recipes()
 
 

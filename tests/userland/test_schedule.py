@@ -55,7 +55,7 @@ def test_dependency_is_finished_before_its_user_starts(world: World) -> None:
 
 
 def test_independent_recipes_are_built_at_the_same_time(world: World) -> None:
-    # Each waits for a sign of the other: one after the other, neither would end.
+    # Each waits for a file of the other: one after the other, neither would end.
     meeting = world.root / "meeting"
     meeting.mkdir()
     script = (
@@ -122,7 +122,7 @@ def test_rebuild_accepts_the_same_bytes(world: World) -> None:
     world.add("tool")
     first = world.build("tool")["tool"]
     assert world.build("tool", rebuild=True)["tool"].folder == first.folder
-    assert "again, with the same bytes" in world.output.getvalue()
+    assert "again: the same bytes" in world.output.getvalue()
 
 
 def test_rebuild_finds_the_path_of_the_build_in_an_output(world: World) -> None:

@@ -1,4 +1,4 @@
-"""Fetching sources by apt from a Debian mirror (here: a directory)."""
+"""Sources are fetched by apt from a Debian mirror (here a directory)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_source_is_fetched_once_and_kept_by_content(world: World) -> None:
     assert not stored.is_symlink()
 
 
-def test_wrong_content_is_told_with_both_hashes_and_nothing_is_kept(world: World) -> None:
+def test_wrong_content_is_reported_with_both_hashes_and_not_kept(world: World) -> None:
     world.add("tool")
     source = world.recipes()["tool"].source
     wrong = replace(source, sha256="0" * 64)
@@ -45,14 +45,14 @@ def test_wrong_content_is_told_with_both_hashes_and_nothing_is_kept(world: World
     assert list(world.cache.work.iterdir()) == []
 
 
-def test_version_that_is_gone_is_told_with_what_there_is(world: World) -> None:
+def test_a_version_that_is_gone_is_reported_with_the_available_ones(world: World) -> None:
     world.add("tool")
     suite = world.mirror / "dists/trixie"
     (suite / "main/source").mkdir(parents=True)
     source = replace(world.recipes()["tool"].source, file="tool_0.9.orig.tar.gz", sha256="0" * 64)
     with pytest.raises((SourceVanished, NoNetwork)) as caught:
         fetch(source, world.cache, Commands())
-    # The directory has no signed index: apt cannot say what else there is.
+    # The directory has no signed index, so apt cannot list other versions.
     assert "WASMSAND_DEBIAN_MIRROR" in caught.value.advice
 
 
@@ -124,7 +124,7 @@ def test_source_that_the_archive_has_dropped_comes_from_upstream(
     assert stored.name == "tool_1.0.orig.tar.gz"
 
 
-def test_place_with_other_content_is_passed_over(world: World, upstream: tuple[Path, str]) -> None:
+def test_a_place_with_wrong_content_is_skipped(world: World, upstream: tuple[Path, str]) -> None:
     folder, address = upstream
     world.add("tool")
     source = world.recipes()["tool"].source
@@ -135,7 +135,7 @@ def test_place_with_other_content_is_passed_over(world: World, upstream: tuple[P
     assert fetch(replace(source, upstream=places), world.cache, Commands()).is_file()
 
 
-def test_source_that_is_nowhere_is_told_with_all_places(
+def test_a_source_that_is_nowhere_is_reported_with_all_places(
     world: World, upstream: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, address = upstream

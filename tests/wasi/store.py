@@ -1,7 +1,7 @@
-"""Where tests keep what is costly to get: outside the repository, beside the build cache.
+"""A store for files that are costly to make: outside the repository, beside the build cache.
 
-`kept` is the one way in: a file is made once, appears whole or not at all, and is found by
-a name that says what it was made of.
+Only `kept` writes to it. A file is made once, appears complete or not at all, and has a name that
+identifies what it was made from.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def directory() -> Path:
-    """`$WASMSAND_CACHE/tests`, or the same below the user's cache directory."""
+    """`$WASMSAND_CACHE/tests`, or `wasmsand/tests` in the user's cache directory."""
     if chosen := os.environ.get("WASMSAND_CACHE"):
         return Path(chosen, "tests")
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -21,7 +21,7 @@ def directory() -> Path:
 
 
 def kept(name: str, make: Callable[[Path], None]) -> Path:
-    """The file `name`; if it is not there, `make` has to write it to the path it is given."""
+    """The file `name`; if it is missing, `make` writes it to a given path."""
     path = directory() / name
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A WASI program is an ordinary process: in pipelines, jobs, substitutions; under signals."""
+"""A WASI program is an ordinary process in pipelines, jobs, substitutions and under signals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def test_a_reader_that_leaves_ends_the_writer_by_sigpipe(
     assert result.stdout == "3\n141 0 0\n"
 
 
-def test_substitutions_and_redirections_reach_it(sandbox: Sandbox, install: Install) -> None:
+def test_substitutions_and_redirections_reach_a_wasi_program(
+    sandbox: Sandbox, install: Install
+) -> None:
     install("copy", "libc")
     result = sandbox.commands.run(
         'echo "$(echo in | copy)"; copy < <(echo from); libc <(echo by name) | head -n 1;'
@@ -51,7 +53,7 @@ def test_descriptors_of_the_shell_neither_leak_nor_collide(
     assert named.stdout == "/dev/fd/3: secret\n"
 
 
-def test_it_is_a_process_that_others_see_and_signal(sandbox: Sandbox, install: Install) -> None:
+def test_other_processes_see_and_signal_a_wasi_program(sandbox: Sandbox, install: Install) -> None:
     install("copy")
     result = sandbox.commands.run(
         "sleep 10 | copy & sleep 0.2; tr '\\0' ' ' < /proc/$!/cmdline; echo; "
@@ -63,7 +65,7 @@ def test_it_is_a_process_that_others_see_and_signal(sandbox: Sandbox, install: I
     ]  # fmt: skip
 
 
-def test_a_computing_or_waiting_one_is_ended_by_the_timeout(
+def test_the_timeout_ends_a_computing_or_waiting_wasi_program(
     sandbox: Sandbox, install: Install
 ) -> None:
     install("copy", "crash")
@@ -74,7 +76,7 @@ def test_a_computing_or_waiting_one_is_ended_by_the_timeout(
     assert sandbox.commands.run("echo fine | copy").stdout == "fine\n"
 
 
-def test_xargs_env_and_timeout_start_it(sandbox: Sandbox, install: Install) -> None:
+def test_xargs_env_and_timeout_start_a_wasi_program(sandbox: Sandbox, install: Install) -> None:
     install("exit_code", "arguments")
     result = sandbox.commands.run(
         "printf '%s\\n' a b | xargs -n 1 arguments | grep -c ^arguments; timeout 5 exit_code 9; "
@@ -83,7 +85,7 @@ def test_xargs_env_and_timeout_start_it(sandbox: Sandbox, install: Install) -> N
     assert result.stdout == "2\n9\n8\n"
 
 
-def test_a_limit_of_open_files_leaves_it_fewer_preopens(sandbox: Sandbox, install: Install) -> None:
+def test_a_limit_of_open_files_leaves_fewer_preopens(sandbox: Sandbox, install: Install) -> None:
     install("preopens", "copy")
     result = sandbox.commands.run("ulimit -n 8; echo in | copy")
     assert result.stdout == "in\n"
@@ -110,7 +112,7 @@ def test_the_program_can_be_given_without_a_shell(sandbox: Sandbox, install: Ins
     ],
     ids=["empty", "damaged", "component"],
 )
-def test_what_is_no_program_is_refused_with_the_reason(
+def test_a_file_that_is_not_a_program_is_refused_with_the_reason(
     sandbox: Sandbox, wasm: bytes, reason: str
 ) -> None:
     sandbox.files.write("bad", wasm)

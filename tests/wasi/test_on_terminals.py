@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
 
+from tests.waiting import PATIENCE, eventually
 from tests.wasi.zig import compiled
-from wasmsand.machine import HostTerminal, Machine
+from wasmsand.machine import CommandRequest, Machine, SandboxTerminal
 
-PATIENCE = 30.0
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin", "PS1": "> ", "TERM": "dumb", "PWD": "/tmp"}
 
 
@@ -26,9 +25,9 @@ def machine() -> Iterator[Machine]:
 
 
 class Screen:
-    """What a terminal has shown; read by a thread of its own, so that a test can give up."""
+    """What a terminal has shown; a thread reads it, so that a test can time out."""
 
-    def __init__(self, terminal: HostTerminal) -> None:
+    def __init__(self, terminal: SandboxTerminal) -> None:
         self.terminal = terminal
         self._shown = bytearray()
         threading.Thread(target=self._watch, daemon=True).start()
@@ -38,11 +37,9 @@ class Screen:
             self._shown += data
 
     def shows(self, wanted: bytes, times: int = 1) -> bool:
-        """Wait until `wanted` was shown so often; then forget all that was shown."""
-        deadline = time.monotonic() + PATIENCE
-        while self._shown.count(wanted) < times:
-            assert time.monotonic() < deadline, f"{wanted!r} is not in {bytes(self._shown)!r}"
-            time.sleep(0.005)
+        """Wait until `wanted` was shown that often; then forget all that was shown."""
+        found = eventually(lambda: self._shown.count(wanted) >= times)
+        assert found, f"{wanted!r} is not in {bytes(self._shown)!r}"
         self._shown.clear()
         return True
 
@@ -51,23 +48,23 @@ class Screen:
 
 
 def open_shell(machine: Machine) -> Screen:
-    shell = [b"/bin/bash", b"--norc", b"--noediting", b"-i"]
-    screen = Screen(machine.open_terminal(shell, environ=ENVIRONMENT, cwd="/tmp"))
+    shell = ("/bin/bash", "--norc", "--noediting", "-i")
+    screen = Screen(machine.open_terminal(CommandRequest(shell, ENVIRONMENT, "/tmp")))
     assert screen.shows(b"> ")
     return screen
 
 
-def test_a_terminal_is_one_to_the_c_library(machine: Machine) -> None:
-    screen = Screen(machine.open_terminal([b"libc"], environ=ENVIRONMENT, cwd="/tmp"))
+def test_the_c_library_recognises_a_terminal(machine: Machine) -> None:
+    screen = Screen(machine.open_terminal(CommandRequest(("libc",), ENVIRONMENT, "/tmp")))
     assert screen.shows(b"a terminal: 1 1")
     assert screen.terminal.wait(PATIENCE) == 0
 
 
-def test_keys_stop_continue_and_end_it(machine: Machine) -> None:
+def test_keys_stop_continue_and_end_a_wasi_program(machine: Machine) -> None:
     screen = open_shell(machine)
     screen.type(b"copy\n")
     screen.type(b"hello\n")
-    assert screen.shows(b"hello", times=2)  # as it was typed, and copied
+    assert screen.shows(b"hello", times=2)  # once typed, once copied
     screen.type(b"\x1a")
     assert screen.shows(b"Stopped")
     screen.type(b"fg\n")
@@ -80,7 +77,7 @@ def test_keys_stop_continue_and_end_it(machine: Machine) -> None:
     assert screen.terminal.wait(PATIENCE) == 7
 
 
-def test_in_the_background_it_is_stopped_when_it_reads(machine: Machine) -> None:
+def test_a_wasi_program_in_the_background_stops_when_it_reads(machine: Machine) -> None:
     screen = open_shell(machine)
     screen.type(b"copy & sleep 1; jobs\n")
     assert screen.shows(b"Stopped")

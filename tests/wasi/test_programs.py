@@ -1,4 +1,4 @@
-"""Functions of preview 1, each by a small C program that checks its behaviour from inside."""
+"""Functions of preview 1: for each a small C program checks the behaviour as a guest."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ CHECKING_THEMSELVES = [
 
 
 @pytest.mark.parametrize("name", CHECKING_THEMSELVES)
-def test_behaviour(sandbox: Sandbox, install: Install, name: str) -> None:
+def test_a_test_program_passes(sandbox: Sandbox, install: Install, name: str) -> None:
     install(name)
     result = sandbox.commands.run(name)
     assert (result.stdout, result.stderr, result.exit_code) == ("", "", 0)
 
 
 @pytest.mark.parametrize("name", [name for name in all_programs() if functions_of(name)])
-def test_a_program_calls_what_it_is_the_test_of(name: str) -> None:
+def test_a_test_program_calls_the_function_that_it_tests(name: str) -> None:
     engine = default_engine()
     engine.offer(HOST_FUNCTIONS)
     wasm = compiled(name).read_bytes()

@@ -1,7 +1,7 @@
-"""Programs for WASI that others published do real work, together with those of the image.
+"""WASI programs that others published do real work, together with those of the image.
 
-They come from npm packages by name, version and hash. What compiling them costs, up to half
-a minute of CPU time each, is paid once per machine.
+They come from npm packages, pinned by name, version and hash. Compiling one takes up to half a
+minute of CPU time, once per machine.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from pathlib import Path
 import pytest
 
 from tests.wasi.registry import ESBUILD, PYTHON, RUNTIMES
-from wasmsand import Sandbox, ToolError
+from wasmsand import Sandbox, WasmDirError
 
 pytestmark = pytest.mark.slow
 
-TOOLS = {
+PROGRAMS = {
     "esbuild": (ESBUILD, "esbuild.wasm"),  # Go
-    "python": (PYTHON, "dist/python.wasm"),  # C, with its library inside
-    "sqlite3": (RUNTIMES, "dist/langs/sqlite.wasm"),  # C, of 2019: imports wasi_unstable
+    "python": (PYTHON, "dist/python.wasm"),  # C, with its library included
+    "sqlite3": (RUNTIMES, "dist/langs/sqlite.wasm"),  # C, from 2019: imports wasi_unstable
     "php": (RUNTIMES, "dist/langs/php-cgi-8.2.0.wasm"),  # C
-    "ruby": (RUNTIMES, "dist/langs/ruby-3.2.0.wasm"),  # C, with Asyncify of its own
-    "clang": (RUNTIMES, "dist/langs/clang.wasm"),  # C++, of 2019: imports wasi_unstable
+    "ruby": (RUNTIMES, "dist/langs/ruby-3.2.0.wasm"),  # C, with its own Asyncify
+    "clang": (RUNTIMES, "dist/langs/clang.wasm"),  # C++, from 2019: imports wasi_unstable
     "wasm-ld": (RUNTIMES, "dist/langs/wasm-ld.wasm"),
 }
 
 
-def tool_directory(folder: Path, *names: str) -> Path:
+def directory_with(folder: Path, *names: str) -> Path:
     for name in names:
-        package, member = TOOLS[name]
+        package, member = PROGRAMS[name]
         shutil.copyfile(package.file(member), folder / f"{name}.wasm")
     return folder
 
 
 @pytest.fixture
 def sandbox(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sandbox]:
-    """A sandbox with the tools that the test's `tools` marker names."""
-    marker = request.node.get_closest_marker("tools")
-    directory = tool_directory(tmp_path, *marker.args)
+    """A sandbox with the programs that the test's `programs` marker names."""
+    marker = request.node.get_closest_marker("programs")
+    directory = directory_with(tmp_path, *marker.args)
     with Sandbox(wasm_dir=directory, timeout_ms=120_000) as sandbox:
         yield sandbox
 
@@ -50,7 +50,7 @@ def run(sandbox: Sandbox, script: str, stdin: str = "") -> str:
     return result.stdout
 
 
-@pytest.mark.tools("sqlite3")
+@pytest.mark.programs("sqlite3")
 def test_sqlite_keeps_a_database(sandbox: Sandbox) -> None:
     run(sandbox, 'seq 1000 | sed "s/.*/insert into t values(&);/" > rows.sql')
     output = run(
@@ -62,7 +62,7 @@ def test_sqlite_keeps_a_database(sandbox: Sandbox) -> None:
     assert output == "142 71071 994\nSQLite format 3"
 
 
-@pytest.mark.tools("python")
+@pytest.mark.programs("python")
 def test_python_works_on_files_and_pipes(sandbox: Sandbox) -> None:
     sandbox.files.write(
         "count.py",
@@ -85,7 +85,7 @@ def test_python_works_on_files_and_pipes(sandbox: Sandbox) -> None:
     assert "FileNotFoundError" in failed.stderr
 
 
-@pytest.mark.tools("esbuild")
+@pytest.mark.programs("esbuild")
 def test_esbuild_bundles_a_tree_of_modules(sandbox: Sandbox) -> None:
     sandbox.files.write("src/main.ts", 'import {square} from "./math/square";\n'
                         "const n: number = square(4);\nexport default n;\n")  # fmt: skip
@@ -103,7 +103,7 @@ def test_esbuild_bundles_a_tree_of_modules(sandbox: Sandbox) -> None:
     assert "Unexpected" in broken.stderr
 
 
-@pytest.mark.tools("php")
+@pytest.mark.programs("php")
 def test_php_renders_a_page(sandbox: Sandbox) -> None:
     sandbox.files.write(
         "page.php",
@@ -114,7 +114,7 @@ def test_php_renders_a_page(sandbox: Sandbox) -> None:
     assert output == "<li>B&lt;b</li>\n<li>Ann</li>\n"
 
 
-@pytest.mark.tools("ruby")
+@pytest.mark.programs("ruby")
 def test_ruby_filters_a_pipe(sandbox: Sandbox) -> None:
     script = "puts STDIN.each_line.map(&:to_i).select(&:even?).sum; STDERR.puts 'done'"
     sandbox.files.write("even.rb", script)
@@ -124,7 +124,7 @@ def test_ruby_filters_a_pipe(sandbox: Sandbox) -> None:
     assert rescued == 'invalid value for Integer(): "x"\n'
 
 
-@pytest.mark.tools("clang", "wasm-ld")
+@pytest.mark.programs("clang", "wasm-ld")
 def test_clang_compiles_a_program_that_then_runs(sandbox: Sandbox) -> None:
     sandbox.files.write(
         "sum.c",
@@ -143,6 +143,6 @@ def test_clang_compiles_a_program_that_then_runs(sandbox: Sandbox) -> None:
 def test_a_program_with_imports_of_its_own_is_refused_by_name(tmp_path: Path) -> None:
     quickjs = RUNTIMES.file("dist/langs/wasmedge_quickjs.wasm")
     shutil.copyfile(quickjs, tmp_path / "qjs.wasm")
-    with pytest.raises(ToolError, match=r"qjs\.wasm: imports what there is not: .*sock_open") as at:
+    with pytest.raises(WasmDirError, match=r"qjs\.wasm: unknown import: .*sock_open") as at:
         Sandbox(wasm_dir=tmp_path)
     assert at.value.path == str(tmp_path / "qjs.wasm")

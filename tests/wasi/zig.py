@@ -1,6 +1,6 @@
-"""C programs for WASI, compiled by the zig of the PyPI package `ziglang`.
+"""C programs for WASI, compiled with zig from the PyPI package `ziglang`.
 
-The first compilation on a machine makes the C library too, which takes a minute; compiled
+The first compilation on a machine also compiles the C library, which takes a minute. Compiled
 programs are kept outside the repository.
 """
 
@@ -19,7 +19,7 @@ from tests.wasi.store import kept
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 _FLAGS = ("-target", "wasm32-wasi", "-Os", "-s", "-Wall", "-Wextra", "-Werror")
 _FREESTANDING = ("-nostdlib",)
-"""For a program that has its own `_start`."""
+"""Options for a program that has its own `_start`."""
 
 
 def compiled(name: str) -> Path:
@@ -30,7 +30,9 @@ def compiled(name: str) -> Path:
     try:
         version = importlib.metadata.version("ziglang")
     except importlib.metadata.PackageNotFoundError:
-        pytest.fail("there is no zig: install the development tools, pip install -e '.[dev]'")
+        pytest.fail(
+            "zig is not installed: install the development tools with pip install -e '.[dev]'"
+        )
     inputs = [text, (PROGRAMS / "expect.h").read_bytes(), version.encode(), repr(flags).encode()]
     key = hashlib.sha256(b"\0".join(inputs)).hexdigest()[:32]
 
@@ -48,6 +50,6 @@ def all_programs() -> list[str]:
 
 
 def functions_of(name: str) -> set[str]:
-    """The functions that a program says it is the test of."""
+    """The functions that a program names as tested by it."""
     first = (PROGRAMS / f"{name}.c").read_text("utf-8").partition("\n")[0]
     return set(first.removeprefix("// functions: ").split()) if "functions:" in first else set()

@@ -1,5 +1,5 @@
-"""A wheel carries the built programs: it works in a fresh environment, without a compiler,
-a checkout or a network."""
+"""A wheel contains the built programs: it works in a fresh environment, without a compiler, a
+checkout or a network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def wheel(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, made as `make wheel` makes it."""
+    """The wheel, built as `make wheel` builds it."""
     directory = tmp_path_factory.mktemp("dist")
     subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", directory, "."],
@@ -31,9 +31,9 @@ def wheel(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fresh_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of a new virtual environment with the wheel in it.
 
-    The dependencies are those of this environment, so that nothing is downloaded. A path
-    file does not make Python read the path files of the directory it names, so this
-    environment's own (editable) wasmsand stays out of sight.
+    The dependencies are those of this environment, so that nothing is downloaded. Python does not
+    read the path files of a directory that a path file names, so this environment's own (editable)
+    wasmsand is not visible.
     """
     directory = tmp_path_factory.mktemp("fresh")
     subprocess.run([sys.executable, "-m", "venv", directory], check=True)
@@ -55,7 +55,7 @@ def fresh_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_bare(python: Path, *words: str, cache: Path) -> subprocess.CompletedProcess[str]:
-    """Run without PATH, checkout or caches: nothing but the installed package can help."""
+    """Run without PATH, checkout or caches, so that only the installed package is available."""
     return subprocess.run(
         [python, "-I", *words],
         cwd="/",

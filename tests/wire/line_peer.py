@@ -1,7 +1,7 @@
-"""The other side of a process that speaks lines of JSON on its pipes.
+"""A client of a process that reads and writes lines of JSON.
 
-Owns `LinePeer`, which the clients of each protocol's tests are made from. Rules: a test never
-waits for ever; the process is gone at the end, whatever happens.
+Owns `LinePeer`, the base of the clients in each protocol's tests. Rules: a test never waits for
+ever; the process is always ended at the end.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 SECONDS = 60
-"""How long a test waits before it says that something hangs."""
+"""Seconds after which a test reports a hang."""
 
 
 class LinePeer:
-    """A process, and what is said to it."""
+    """A process, and the lines sent to it."""
 
     def __init__(self, command: str, *options: str) -> None:
         self.process = subprocess.Popen(
@@ -53,23 +53,23 @@ class LinePeer:
         return json.loads(line) if line else None
 
     def exchange(self, line: bytes | str | dict[str, object]) -> Any:
-        """Send a line, return the answer."""
+        """Send a line; returns the answer."""
         self.send(line)
         return self.receive()
 
     def close_input(self) -> None:
-        """No more requests."""
+        """End the input: no more requests follow."""
         assert self.process.stdin is not None
         self.process.stdin.close()
 
     def ended(self) -> int:
-        """Wait for the end; the exit status. Nothing may be left to read."""
+        """Wait for the end; returns the exit status. No output may be left to read."""
         status = self.process.wait(SECONDS)
         assert self._lines.get(timeout=SECONDS) == b""
         return status
 
     def stderr(self) -> str:
-        """What the process, which has ended, wrote to standard error."""
+        """The standard error of the ended process."""
         assert self.process.stderr is not None
         return self.process.stderr.read().decode()
 
@@ -79,7 +79,7 @@ AnyPeer = TypeVar("AnyPeer", bound=LinePeer)
 
 @contextmanager
 def ended_at_last(running: AnyPeer) -> Iterator[AnyPeer]:
-    """A peer whose process is gone at the end."""
+    """A peer whose process is ended at the end."""
     try:
         yield running
     finally:

@@ -1,4 +1,4 @@
-"""Lines come out as they went in, whatever pieces they come in, and long ones cost nothing."""
+"""Lines arrive unchanged from pieces of any size, and lines that are too long take no memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wasmsand.wire.lines import LineReader, LineTooLong
 
 
 class Pieces(io.RawIOBase):
-    """A stream that gives what a pipe might give: pieces of any length."""
+    """A stream that returns pieces of any length, as a pipe may."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
@@ -44,7 +44,7 @@ def cut(data: bytes, chance: random.Random) -> Iterator[bytes]:
 
 
 def read_all(source: LineReader) -> list[bytes | None]:
-    """Every line; None for one that was too long."""
+    """All lines; None stands for one that was too long."""
     found: list[bytes | None] = []
     while True:
         try:
@@ -58,7 +58,7 @@ def read_all(source: LineReader) -> list[bytes | None]:
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_any_bytes_in_any_pieces(seed: int) -> None:
+def test_lines_arrive_whole_from_any_pieces(seed: int) -> None:
     chance = random.Random(seed)
     limit = chance.choice((1, 10, 511, 512, 513, 2000))
     lines = [

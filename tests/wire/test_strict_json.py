@@ -1,4 +1,4 @@
-"""Only JSON is JSON, and any bytes at all are either a value or `BadJson`."""
+"""Only valid JSON is accepted: all bytes give either a value or `BadJson`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_what_is_encoded_is_one_line_of_ascii_and_decodes_to_the_same(value: obj
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
-def test_what_json_has_not_is_not_encoded(value: float) -> None:
+def test_values_that_json_lacks_are_not_encoded(value: float) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         strict_json.encode(value)
 
@@ -53,14 +53,14 @@ def test_broken_lines_are_refused_in_one_way(seed: int) -> None:
 
 
 @pytest.mark.parametrize("opening", [b"[", b'{"a":', b'[{"a":'])
-def test_nesting_of_any_depth_is_survived(opening: bytes) -> None:
+def test_nesting_of_any_depth_does_no_harm(opening: bytes) -> None:
     for depth in (100_000, 1_000_000):
         with pytest.raises(BadJson):
             strict_json.decode(opening * depth)
 
 
 LONG = " " * (1 << 18)
-"""Before a value: it is decoded as a long one."""
+"""Put before a value, so that it is decoded as a long one."""
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,17 @@ The layout, from the top down:
     cli          the `wasmsand build` command
     schedule     which recipes, in which order, how many at once
     build        one recipe: fetch, unpack, configure, make, finish, store
-    finish       what happens to a linked module before it may be used
+    finish       turns a linked module into one that the kernel can run
     image        the directory of programs that a wheel carries
     sources, debian, python_index             where sources are fetched from
     wasm_opt, toolchain                       the tools, and where they come from
-    recipe, recipe_table, keys, cache         what is built, its name, where it is kept
-    commands, jobserver, progress, errors     how steps run and what is told about them
+    recipe, recipe_table, keys, cache         what is built, its key, where it is kept
+    package_build, package_wheel, package_files, extension_modules, link_python
+                                              Python packages; recipes run these
+    commands, jobserver, progress, errors     how steps run, and what is shown about them
 
-Only the standard library and `rich` are needed. Programs that recipes run to build themselves
-import single modules of it, and do without `rich`.
+It needs only the standard library and `rich`. Programs that recipes run import single modules of
+it, which do without `rich`.
 """
 
 from __future__ import annotations

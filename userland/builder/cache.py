@@ -7,9 +7,9 @@
     build/logs/NAME-KEY.log       what every step printed
     build/locks/, build/apt/      locks between builders; the private apt state
 
-Rules: what has its final name is complete, because it was made under another name on
-the same disk and renamed; whoever makes something holds its lock; a lock dies with
-its process, so leftovers of a killed builder are recognised and removed.
+Rules: an entry with its final name is complete, because it is made under another name on the
+same disk and then renamed; whoever makes an entry holds its lock; a lock ends with its process,
+so the leftovers of a killed builder are recognised and removed.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from userland.builder.errors import BuildError, DiskFull, Interrupted
 from userland.builder.keys import file_digest
 
 ENTRY_FILE = "entry.json"
-# The folder of the cache that holds finished outputs.
+# The cache's folder of finished outputs.
 BUILT = "built"
-# The folder of an output that holds the texts of its licence.
+# The folder of an output with its licence texts.
 LICENCES = "licences"
 _FORMAT = 1
 _MINIMUM_FREE_BYTES = 1 << 30
@@ -51,7 +51,7 @@ def default_root() -> Path:
 
 @contextmanager
 def disk_errors(where: Path) -> Iterator[None]:
-    """Turns "no space left" into `DiskFull`."""
+    """Raise `DiskFull` for "no space left"."""
     try:
         yield
     except OSError as error:
@@ -68,7 +68,7 @@ class Entry:
     key: str
     folder: Path
     seconds: dict[str, float]
-    """How long each step took when it was built."""
+    """How long each step of the build took."""
     files: dict[str, tuple[int, str]]
     """Size and sha256 of each regular file, by path relative to `folder`."""
 
@@ -87,7 +87,7 @@ class Cache:
         self._locks = self.root / "locks"
 
     def prepare(self) -> None:
-        """Make the directories, check for room, remove what killed builders left."""
+        """Make the directories, check for free space, remove what killed builders left."""
         try:
             with disk_errors(self.root):
                 for folder in (self.sources, self.tools, self.built, self.work, self.logs):
@@ -102,7 +102,7 @@ class Cache:
             raise DiskFull(self.root)
         for leftover in self.work.iterdir():
             with self._try_lock(_work_lock(leftover.name)) as mine:
-                # A stray child of a killed builder may still write there: next time, then.
+                # A child of a killed builder may still write there; the next builder removes it.
                 if mine:
                     with suppress(OSError):
                         remove_tree(leftover)
@@ -116,7 +116,7 @@ class Cache:
     ) -> Iterator[None]:
         """Hold the lock `name` against other threads and builders.
 
-        `on_wait` is called once if somebody else has it; `stop` ends the wait.
+        `on_wait` is called once if another has the lock; `stop` ends the wait.
         """
         waiting = False
         while True:
@@ -134,7 +134,7 @@ class Cache:
 
     @contextmanager
     def _try_lock(self, name: str) -> Iterator[bool]:
-        # Opened afresh each time: flock then excludes threads of one process too.
+        # Opened each time anew, so that flock excludes threads of one process too.
         with (self._locks / f"{name}.lock").open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -145,7 +145,7 @@ class Cache:
 
     @contextmanager
     def scratch(self, name: str) -> Iterator[Path]:
-        """An empty directory on the cache's disk, ours alone, removed afterwards."""
+        """An empty private directory on the cache's disk, removed afterwards."""
         folder = self.work / name
         with self.lock(_work_lock(name)):
             remove_tree(folder)
@@ -159,7 +159,7 @@ class Cache:
         return self.logs / f"{name}-{key[:12]}.log"
 
     def find(self, name: str, key: str) -> Entry | None:
-        """The finished output, or None; one that is damaged counts as absent."""
+        """The finished output; None if there is none or it is damaged."""
         folder = self.built / name / key
         try:
             facts = json.loads((folder / ENTRY_FILE).read_text(encoding="utf-8"))
@@ -186,7 +186,7 @@ class Cache:
                 "files": {path: list(facts) for path, facts in files.items()},
             }
             (made / ENTRY_FILE).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-            # Content reaches the disk before the name does, or a crash could show empty files.
+            # Write the content to disk before the name; otherwise a crash could leave empty files.
             for path in [*files, ENTRY_FILE]:
                 _sync(made / path)
             final = self.built / name / key
@@ -222,20 +222,20 @@ def describe_files(folder: Path) -> dict[str, tuple[int, str]]:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a file or directory that may not exist, read-only parts included."""
+    """Remove a file or directory, with read-only parts, if it exists."""
     if path.is_symlink() or path.is_file():
         path.unlink()
         return
     if not path.is_dir():
         return
     for folder, _, _ in os.walk(path):
-        # Some tarballs hold directories without write permission.
+        # Some tarballs contain directories without write permission.
         os.chmod(folder, 0o755)
     shutil.rmtree(path)
 
 
 def _work_lock(name: str) -> str:
-    """The lock that says that somebody works in this directory."""
+    """The lock of a directory that a builder works in."""
     return f"work-{name}"
 
 

@@ -1,7 +1,7 @@
 """The command `wasmsand build`.
 
-Rules: arguments are read here and nowhere else; errors end as a message with advice
-and an exit status (1 failed, 2 wrong arguments, 130 stopped), never as a traceback.
+Rules: only this module reads arguments; an error is shown as a message with advice and an exit
+status (1: failed, 2: wrong arguments, 130: stopped), never as a traceback.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ IMAGE = ROOT / "src/wasmsand/_image"
 _DESCRIPTION = """\
 Build the user space from source: real GNU programs, compiled to WebAssembly.
 
-Without NAME every recipe is built but those of the stage "packages", which take long:
-`make packages` builds them. Toolchain and sources are fetched at the first
-build, pinned by version and hash. Results are kept in a cache by the content of all
-that they are made of, so a second build takes no time, in any clone of the repository.
+Without NAME, all recipes are built but those of the stage "packages", which take long (`make
+packages`). The first build downloads the toolchain and the sources,
+which are pinned by version and hash. Results are cached, keyed by the content of everything
+that affects them, so a second build takes no time, in any clone of the repository.
 """
 _EPILOG = """\
 examples:
   wasmsand build                     build everything that is not built yet
-  wasmsand build bash                only bash and what it needs
-  wasmsand build --list              what there is: version, size, licence
-  wasmsand build --native jq         the same jq for this machine, to compare with
-  wasmsand build --rebuild bash      build again, check that the bytes are the same
-  wasmsand build --clean             forget everything built; downloads stay
+  wasmsand build bash                build bash and its dependencies
+  wasmsand build --list              list all recipes: version, size, licence
+  wasmsand build --native jq         build the same jq for this machine, for comparison
+  wasmsand build --rebuild bash      build again and check that the bytes are the same
+  wasmsand build --clean             remove everything built; downloads stay
 
 environment:
-  WASMSAND_CACHE           where the cache is (default: ~/.cache/wasmsand)
-  WASMSAND_DEBIAN_MIRROR   another Debian mirror than the one apt is configured with
+  WASMSAND_CACHE           directory of the cache (default: ~/.cache/wasmsand)
+  WASMSAND_DEBIAN_MIRROR   Debian mirror to use instead of the one in the configuration of apt
 
-A recipe is a folder in userland/recipes; its README.md tells how to write one.
+A recipe is a folder in userland/recipes; userland/recipes/README.md explains how to write one.
 """
 
 
@@ -74,15 +74,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("names", metavar="NAME", nargs="*", help="recipes to build (default: all)")
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--list", action="store_true", help="list recipes and what is built")
+    action.add_argument(
+        "--list", action="store_true", help="list all recipes, and which of them are built"
+    )
     action.add_argument("--clean", action="store_true", help="remove built outputs and logs")
     action.add_argument(
         "--rebuild",
         action="store_true",
-        help="build the named recipes (or all) again and compare with what was built",
+        help="build the named recipes (or all) again and compare with the earlier build",
     )
     parser.add_argument(
-        "--downloads", action="store_true", help="with --clean: remove sources and tools too"
+        "--downloads",
+        action="store_true",
+        help="with --clean: also remove downloaded sources and tools",
     )
     parser.add_argument(
         "--jobs",
@@ -92,21 +96,25 @@ def _parser() -> argparse.ArgumentParser:
         default=len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count(),
-        help="how much to do at once (default: the number of CPUs, %(default)s)",
+        help="number of parallel jobs (default: the number of CPUs, %(default)s)",
     )
     parser.add_argument(
         "--no-install",
         action="store_true",
-        help="say which Debian packages are missing instead of installing them",
+        help="report missing Debian packages instead of installing them",
     )
     parser.add_argument(
         "--native",
         action="store_true",
-        help="build the same programs for this machine, as a reference to compare with; "
-        "prints the directories that hold them",
+        help="build the same programs for this machine, as a reference for comparisons; "
+        "print the directories that contain them",
     )
     parser.add_argument(
-        "--image", metavar="DIR", type=Path, default=IMAGE, help="where the programs go"
+        "--image",
+        metavar="DIR",
+        type=Path,
+        default=IMAGE,
+        help="directory to install the programs in",
     )
     return parser
 
@@ -126,7 +134,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("--downloads only goes with --clean")
     if options.native and (options.list or options.clean):
         parser.error("--native does not go with --list or --clean")
-    # A log has no width: tables in it are not squeezed.
+    # A log has no width, so tables in it need not be narrow.
     console = Console() if sys.stdout.isatty() else Console(width=160)
     commands = Commands()
     try:
@@ -162,7 +170,7 @@ def _fail(error: BuildError) -> int:
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """A request to end is handled as Ctrl-C is: stop the commands, tidy up."""
+    """Handle SIGTERM like Ctrl-C: stop the commands and clean up."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -172,7 +180,7 @@ def _stoppable() -> Iterator[None]:
             number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
         }
     except ValueError:
-        # Not the main thread: its owner handles signals.
+        # Another thread than the main one cannot handle signals.
         before = {}
     try:
         yield
@@ -196,7 +204,7 @@ def _build(
     toolchain = ensure_toolchain(commands, not options.no_install, say)
     target: Target = NativeTarget(toolchain) if options.native else WasmTarget(toolchain)
     if options.native:
-        # The libc is the machine's, so a recipe for one is not built.
+        # Native programs use the machine's libc, so musl is not built.
         recipes = {name: recipe for name, recipe in recipes.items() if name != "musl"}
         chosen = {name: recipe for name, recipe in chosen.items() if name != "musl"}
     keys = recipe_keys(recipes, target)
@@ -276,7 +284,7 @@ def _summary(
         if not recipe.programs:
             table.add_row(recipe.name, recipe.version, "", "", spent)
     console.print(table)
-    console.print(Text(f"programs are in {image}"), soft_wrap=True)
+    console.print(Text(f"the programs are in {image}"), soft_wrap=True)
 
 
 def _list(
@@ -289,7 +297,7 @@ def _list(
     toolchain = find_toolchain(commands)
     keys = recipe_keys(recipes, WasmTarget(toolchain)) if toolchain is not None else {}
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in ("recipe", "version", "built", "size", "licence", "what it is"):
+    for column in ("recipe", "version", "built", "size", "licence", "summary"):
         table.add_column(column, justify="right" if column == "size" else "left")
     for recipe in chosen.values():
         entry = cache.find(recipe.name, keys[recipe.name]) if recipe.name in keys else None
@@ -304,11 +312,11 @@ def _list(
         )
     console.print(table)
     if toolchain is None:
-        console.print("the toolchain is not installed yet: `wasmsand build` does that")
+        console.print("the toolchain is not installed yet: `wasmsand build` installs it")
 
 
 def _image_bytes(recipe: Recipe, entry: Entry) -> int:
-    """How much of the image a recipe is: its programs and its other files."""
+    """The size of a recipe's programs and other files in the image."""
     programs = sum(entry.files[program.file][0] for program in recipe.programs)
     return programs + sum(
         size for path, (size, _) in entry.files.items() if path.startswith(f"{FILES}/")
@@ -319,8 +327,8 @@ def _clean(console: Console, cache: Cache, names: list[str], downloads: bool, im
     freed = cache.clean(names or None, downloads)
     if not names:
         remove_tree(image)
-    console.print(f"removed {freed / 1e6:.1f} MB of {cache.root}")
+    console.print(f"removed {freed / 1e6:.1f} MB from {cache.root}")
     if not downloads:
         console.print(
-            "sources and tools are kept; remove them too: wasmsand build --clean --downloads"
+            "kept sources and tools; to remove them too: wasmsand build --clean --downloads"
         )

@@ -1,8 +1,7 @@
-"""Running other programs, so that all of them can be stopped at once.
+"""Runs other programs, and can stop all of them at once.
 
-Rules: every command runs in its own process group with its output in a file or a
-pipe, never on the terminal; `stop` ends them all, grandchildren included; after it
-no new one starts.
+Rules: every command runs in its own process group, and its output goes to a file or a pipe,
+never to the terminal; `stop` ends all commands and their children; after that no command starts.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class Commands:
         env: Mapping[str, str] | None = None,
         pass_fds: Sequence[int] = (),
     ) -> int:
-        """Run to the end; returns the exit status. Raises `Interrupted` after `stop`."""
+        """Run a command to its end; returns the exit status. Raises `Interrupted` after `stop`."""
         return self._finish(self._start(argv, output, cwd, env, pass_fds))[0]
 
     def capture(
@@ -48,12 +47,12 @@ class Commands:
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
     ) -> tuple[int, str]:
-        """Run to the end; returns the exit status and what it printed, errors included."""
+        """Run a command to its end; returns the exit status and all output."""
         status, printed = self._finish(self._start(argv, subprocess.PIPE, cwd, env, ()))
         return status, printed.decode(errors="replace")
 
     def stop(self) -> None:
-        """End all commands now and let no other start."""
+        """End all commands, and start no more."""
         self.stopped.set()
         with self._guard:
             running = list(self._running)

@@ -1,9 +1,9 @@
-"""Fetching from a Debian archive with the machine's own apt, and a state of our own.
+"""Fetches from a Debian archive with the machine's apt, but with a private state.
 
-Owns the private apt state in the cache. Rules: the mirror, proxy and credentials are
-those configured on the machine; the user's apt configuration, package lists and cache
-are read, never written; a tarball is taken alone from the pool, because the other
-files of a source package come and go with every Debian revision.
+Owns the private apt state in the cache. Rules: mirror, proxy and credentials are those of the
+machine's configuration; the machine's apt configuration, package lists and cache are read, never
+written; only the tarball is fetched from the pool, because the other files of a source package
+change with every Debian revision.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from userland.builder.recipe import Source
 MIRROR_VARIABLE = "WASMSAND_DEBIAN_MIRROR"
 ARCHIVE_VARIABLE = "WASMSAND_DEBIAN_ARCHIVE"
 _ARCHIVE = "https://snapshot.debian.org/archive/debian/20261101T000000Z"
-"""Debian as it was when the recipes were pinned; kept for good."""
+"""Debian's archive at the time the recipes were pinned; it is kept permanently."""
 _APT_HELPER = Path("/usr/lib/apt/apt-helper")
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _RELEASES = ("bookworm", "trixie", "forky", "sid", "stable", "testing", "unstable")
@@ -30,15 +30,18 @@ _NOT_FOUND = ("404", "File not found", "Not Found")
 
 
 class DebianArchive:
-    """A Debian mirror, through apt."""
+    """A Debian mirror, accessed through apt."""
 
     def __init__(self, state: Path, commands: Commands) -> None:
         self._state = state
         self._commands = commands
 
     def places(self, source: Source) -> Iterator[tuple[str, Callable[[Path], None]]]:
-        """Where to look for a source's tarball, in order: a name, and what puts the file at a
-        path or raises a `FetchError`. The content is for the caller to check."""
+        """The places to look for a source's tarball, in order.
+
+        Each is a name and a function that puts the file at a path or raises a `FetchError`. The
+        caller checks the content.
+        """
         yield "the Debian archive", lambda target: self._fetch(source, target)
         archive = os.environ.get(ARCHIVE_VARIABLE, _ARCHIVE).rstrip("/")
         old = (f"{archive}/{_pool_path(source)}",) if archive else ()
@@ -54,8 +57,8 @@ class DebianArchive:
     def _fetch(self, source: Source, target: Path) -> None:
         if shutil.which("apt-get") is None or not _APT_HELPER.exists():
             raise MissingTool(
-                "apt is not installed, and sources come from a Debian archive by apt",
-                "Build on Debian or Ubuntu (a container will do), or install a wheel of "
+                "apt is not installed, but the builder needs it to fetch sources",
+                "Build on Debian or Ubuntu (a container is enough), or install a wheel of "
                 "wasmsand, which carries the built programs.",
             )
         mirror = self._mirror()
@@ -67,12 +70,12 @@ class DebianArchive:
             raise NoNetwork(
                 f"{source.file} could not be fetched from the Debian mirror {mirror}:\n{problem}",
                 f"Check the network and apt's proxy settings, or set {MIRROR_VARIABLE} to a "
-                "Debian mirror that can be reached. Sources fetched before are kept.",
+                "Debian mirror that can be reached. Sources that were fetched before are kept.",
             )
         self._search_index(mirror, source, target)
 
     def _search_index(self, mirror: str, source: Source, target: Path) -> None:
-        """Not found in the package pool: ask the archive's index."""
+        """Look in the archive's index, if the file is not in the package pool."""
         versions = []
         for stanza in self._stanzas(mirror, source):
             uri = f"{mirror}/{stanza.get('Directory')}/{source.file}"
@@ -103,13 +106,13 @@ class DebianArchive:
         return [_fields(stanza) for stanza in printed.split("\n\n") if "Package:" in stanza]
 
     def _download(self, uri: str, target: Path) -> str:
-        """What went wrong, or nothing."""
+        """Download a file; returns the problem, or an empty string."""
         status, printed = self._apt(_APT_HELPER, "download-file", uri, target)
         if status != 0:
             errors = [line for line in printed.splitlines() if line.startswith("E:")]
             return "\n".join(f"  {line}" for line in errors or printed.splitlines())
         if target.is_symlink():
-            # apt links instead of copying when the mirror is a local directory.
+            # If the mirror is a local directory, apt makes a link instead of a copy.
             real = target.resolve()
             target.unlink()
             shutil.copyfile(real, target)
@@ -130,7 +133,7 @@ class DebianArchive:
             if release in _RELEASES:
                 return uri.rstrip("/")
         raise MissingTool(
-            "apt on this machine is configured with no Debian mirror",
+            "apt on this machine has no Debian mirror configured",
             f"Set {MIRROR_VARIABLE} to the address of one (it ends in /debian).",
         )
 
@@ -144,7 +147,7 @@ class DebianArchive:
             "Dir::Cache": self._state / "cache",
             "Dir::Etc::netrc": "/etc/apt/auth.conf",
             "Dir::Etc::netrcparts": "/etc/apt/auth.conf.d",
-            # The files are ours, not those of apt's own user.
+            # The files belong to us, not to apt's own user.
             "APT::Sandbox::User": "root",
         }
         lines = self._machine_settings()
@@ -156,7 +159,7 @@ class DebianArchive:
         )
 
     def _machine_settings(self) -> list[str]:
-        """How this machine reaches archives: proxies, time-outs, validity checks."""
+        """The machine's settings for archives: proxies, time-outs, validity checks."""
         _, printed = self._commands.capture(["apt-config", "dump"])
         return [
             line
@@ -172,7 +175,7 @@ def _pool_path(source: Source) -> str:
 
 
 def _fields(stanza: str) -> dict[str, str]:
-    """A control stanza; continuation lines stay with their field."""
+    """The fields of a control stanza, with their continuation lines."""
     fields: dict[str, str] = {}
     current = ""
     for line in stanza.splitlines():

@@ -1,21 +1,21 @@
-"""Everything that can go wrong in a build, each with what to do about it.
+"""The errors of a build. Each says what happened and what to do.
 
     BuildError
     ├── RecipeError          a recipe file is wrong
-    ├── MissingTool          a program of the toolchain is not there and cannot be installed
+    ├── MissingTool          a program of the toolchain is missing and cannot be installed
     ├── FetchError
     │   ├── NoNetwork        a registry cannot be reached
     │   ├── SourceVanished   the registry no longer has this version
-    │   └── HashMismatch     what came is not what the recipe names
+    │   └── HashMismatch     the file received is not the one that the recipe pins
     ├── DiskFull             no room for the cache
-    ├── StepFailed           a configure, make or wasm-opt ended with an error
+    ├── StepFailed           a configure, make or wasm-opt failed
     ├── BadModule            a linked module breaks the guest ABI
-    ├── InputsChanged        a file of the recipe was edited while it was built
+    ├── InputsChanged        a file of the recipe was edited during the build
     ├── NotReproducible      the same inputs gave different bytes
     └── Interrupted          the user stopped the build
 
-Rule: the message says what happened, `advice` says what to do. Both are shown; a
-traceback is only for bugs of the builder.
+Rule: the message says what happened, and `advice` says what to do. Both are shown. Only a bug of
+the builder shows a traceback.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 
 
 class BuildError(Exception):
-    """Base of all: `str(error)` is what happened, `error.advice` what to do."""
+    """The base class: `str(error)` says what happened, `error.advice` what to do."""
 
     def __init__(self, message: str, advice: str = "") -> None:
         super().__init__(message)
@@ -48,18 +48,18 @@ class NoNetwork(FetchError):
 
 
 class SourceVanished(FetchError):
-    """The registry answers, and has not got this version."""
+    """The registry answers, but no longer has this version."""
 
 
 class HashMismatch(FetchError):
-    """The file fetched has other content than the recipe pins."""
+    """The content of the fetched file is not what the recipe pins."""
 
     def __init__(self, what: str, expected: str, actual: str) -> None:
         super().__init__(
             f"{what} has the wrong content\n  expected {expected}\n  received {actual}",
-            "Nothing was kept. Try again: a proxy or mirror may have sent a damaged file. If it "
-            "happens again the file was replaced upstream: look at what changed before you put "
-            "a new hash into the recipe.",
+            "The file was not kept. Try again: a proxy or mirror may have sent a damaged file. If "
+            "it happens again, upstream has replaced the file: look at what changed before you "
+            "put a new hash into the recipe.",
         )
         self.expected = expected
         self.actual = actual
@@ -77,7 +77,7 @@ class DiskFull(BuildError):
 
 
 class StepFailed(BuildError):
-    """A command of a build ended with an error; its log is kept."""
+    """A command of a build failed; its log is kept."""
 
     def __init__(self, recipe: str, step: str, reason: str, log: Path, tail: str) -> None:
         super().__init__(
@@ -88,24 +88,22 @@ class StepFailed(BuildError):
 
 
 class BadModule(BuildError):
-    """A program was linked, and would not run on the kernel as it is."""
+    """A program was linked, but the kernel could not run it."""
 
 
 class InputsChanged(BuildError):
-    """What was built is of no known content, and was thrown away."""
+    """The inputs changed during the build, so its output was discarded."""
 
     def __init__(self, recipe: str) -> None:
-        super().__init__(f"{recipe}: its files were changed while it was built", "Build again.")
+        super().__init__(f"{recipe}: its files were changed during the build", "Build again.")
 
 
 class NotReproducible(BuildError):
-    """A second build of the same inputs gave other bytes than the first."""
+    """Two builds of the same inputs gave different bytes."""
 
 
 class Interrupted(BuildError):
-    """The build was stopped from outside; nothing half-done is left."""
+    """The user stopped the build; nothing incomplete is left."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "stopped", "What was finished is in the cache: build again and it goes on from there."
-        )
+        super().__init__("stopped", "Finished recipes are in the cache: build again to continue.")

@@ -1,8 +1,8 @@
 """A job server that all running makes share.
 
-With several recipes at once, each `make -jN` would start N compilers. GNU make's job
-server is a pipe holding one byte per free slot: every make takes a byte before it
-starts a further command and puts it back afterwards, so all together stay near N.
+If several recipes are built at once, each `make -jN` would start N compilers. GNU make's job
+server is a pipe with one byte per free slot. Every make takes a byte before it starts another
+command and puts it back afterwards, so all of them together run about N commands.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 
 
 class JobServer:
-    """A pipe with one token for each job beyond the one every make may always run."""
+    """A pipe with one token per job, besides the one job that every make may always run."""
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
@@ -25,7 +25,7 @@ class JobServer:
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """What a make must inherit."""
+        """The descriptors that a make must inherit."""
         return self._read, self._write
 
     def close(self) -> None:

@@ -1,9 +1,9 @@
-"""Content keys: the name under which a recipe's output is kept in the cache.
+"""Content keys: the names under which the cache keeps the outputs of recipes.
 
 A key is a sha256 over everything that decides the output's bytes: the recipe file,
 its patches and further inputs, the source's hash, the keys of its dependencies, the
-toolchain, and the builder's own code that compiles and finishes. Rule: if a change
-can change the bytes, it changes the key; where and when a build runs never does.
+toolchain, and the builder's own code that compiles and finishes. Rules: whatever can
+change the bytes changes the key; the place and the time of a build never do.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def tree_digest(path: Path) -> str:
 def _entries(folder: Path) -> Iterable[Path]:
     for entry in folder.iterdir():
         if entry.is_dir() and not entry.is_symlink():
-            # Python's and editors' droppings are not inputs.
+            # Compiled Python files are not inputs.
             if entry.name != "__pycache__":
                 yield from _entries(entry)
         elif entry.suffix != ".pyc":
@@ -53,7 +53,7 @@ def _entries(folder: Path) -> Iterable[Path]:
 
 
 def recipe_key(recipe: Recipe, dependencies: Iterable[str], target: Target) -> str:
-    """The key of one recipe; `dependencies` are the keys of what it depends on."""
+    """The key of one recipe; `dependencies` are the keys of the recipes it depends on."""
     parts = {
         "recipe": _recipe_digest(recipe.file),
         "patches": [file_digest(patch) for patch in recipe.build.patches],
@@ -62,14 +62,14 @@ def recipe_key(recipe: Recipe, dependencies: Iterable[str], target: Target) -> s
         "source": recipe.source.sha256,
         "depends": list(dependencies),
         "toolchain": target.identity(),
-        # The parts of the builder whose code decides what comes out.
+        # The modules of the builder that decide the output.
         "builder": [file_digest(Path(__file__).with_name(name)) for name in target.code],
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def _recipe_digest(file: Path) -> str:
-    """Of a recipe without the addresses of its source: the hash says what the source is."""
+    """Digest of a recipe without its upstream addresses: the hash identifies the source."""
     lines = file.read_bytes().splitlines(keepends=True)
     kept = (line for line in lines if not line.startswith(b"upstream = "))
     return hashlib.sha256(b"".join(kept)).hexdigest()
@@ -85,7 +85,7 @@ def recipe_keys(recipes: Mapping[str, Recipe], target: Target) -> dict[str, str]
 
 
 def shared_answers(recipe: Recipe) -> list[Path]:
-    """Files that tell every configure script what it cannot find out by itself."""
+    """Files with the answers that no configure script can find out by itself."""
     if recipe.build.system != "autotools":
         return []
     recipes = recipe.folder.parent

@@ -1,7 +1,7 @@
-"""The list of what an image carries under which licence.
+"""The list of the programs in an image, with their licences.
 
-Written into every image and so into every wheel: whoever passes one on must meet the
-programs' licences, and finds here what they are and where the sources come from.
+Every image, and so every wheel, contains the list. Whoever passes one on must meet the licences
+of the programs; the list names them, and the origin of the sources.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a build shows while it runs.
+"""The display of a running build.
 
-On a terminal: one line per recipe with its step and elapsed times, kept up to date.
-Elsewhere: one plain line per event, fit for a log. Rule: the same events feed both,
-and they may come from any thread.
+On a terminal, it shows one line per recipe with its step and elapsed times. Elsewhere, it prints
+one plain line per event, for a log. Rule: both get the same events, which may come from any
+thread.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MARKS: dict[State, tuple[str, str]] = {
 
 
 class Progress(Protocol):
-    """Where a build reports to."""
+    """Receives the events of a build."""
 
     def add(self, name: str, version: str) -> None:
         """A recipe takes part in this build."""
@@ -38,10 +38,10 @@ class Progress(Protocol):
         """The recipe begins a step."""
 
     def end(self, name: str, state: State, note: str) -> None:
-        """The recipe is done."""
+        """The recipe ends."""
 
     def say(self, message: str) -> None:
-        """Something about the whole build."""
+        """A message about the whole build."""
 
     def __enter__(self) -> Self: ...
 
@@ -54,12 +54,12 @@ class Progress(Protocol):
 
 
 def progress_on(console: Console) -> Progress:
-    """The display that fits the console."""
+    """The display that suits the console."""
     return LiveProgress(console) if console.is_terminal else PlainProgress(console)
 
 
 def seconds_text(seconds: float) -> str:
-    """4.2 s, 1 min 05 s."""
+    """The time as text: 4.2 s, 1 min 05 s."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
@@ -90,8 +90,8 @@ class _Row:
             self.spent.append((self.text, now - self.step_began))
 
 
-class PlainProgress:
-    """One line per event."""
+class _Rows:
+    """What both displays have: a row for each recipe, and a lock."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -99,30 +99,11 @@ class PlainProgress:
         self._guard = threading.Lock()
 
     def add(self, name: str, version: str) -> None:
-        self._rows[name] = _Row(version)
-
-    def step(self, name: str, step: str) -> None:
         with self._guard:
-            row = self._rows[name]
-            row.step(step, time.monotonic())
-            before = (
-                f"  ({row.spent[-1][0]}: {seconds_text(row.spent[-1][1])})" if row.spent else ""
-            )
-        self._line(f"{name} {row.version}".strip() + f": {step}{before}")
-
-    def end(self, name: str, state: State, note: str) -> None:
-        with self._guard:
-            row = self._rows[name]
-            row.end(state, note, time.monotonic())
-        title = f"{name} {row.version}".strip()
-        elapsed = f"  ({seconds_text(row.ended - row.began)})" if state != "cached" else ""
-        self._line(f"{title}: {state}{', ' if note else ''}{note}{elapsed}")
+            self._rows[name] = _Row(version)
 
     def say(self, message: str) -> None:
-        self._line(message)
-
-    def _line(self, text: str) -> None:
-        self._console.print(Text(text), soft_wrap=True)
+        self._console.print(Text(message), soft_wrap=True)
 
     def __enter__(self) -> Self:
         return self
@@ -133,23 +114,41 @@ class PlainProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        pass
+        self._close()
+
+    def _close(self) -> None:
+        """End the display."""
 
 
-class LiveProgress:
+class PlainProgress(_Rows):
+    """One line per event."""
+
+    def step(self, name: str, step: str) -> None:
+        with self._guard:
+            row = self._rows[name]
+            row.step(step, time.monotonic())
+            before = (
+                f"  ({row.spent[-1][0]}: {seconds_text(row.spent[-1][1])})" if row.spent else ""
+            )
+        self.say(f"{name} {row.version}".strip() + f": {step}{before}")
+
+    def end(self, name: str, state: State, note: str) -> None:
+        with self._guard:
+            row = self._rows[name]
+            row.end(state, note, time.monotonic())
+        title = f"{name} {row.version}".strip()
+        elapsed = f"  ({seconds_text(row.ended - row.began)})" if state != "cached" else ""
+        self.say(f"{title}: {state}{', ' if note else ''}{note}{elapsed}")
+
+
+class LiveProgress(_Rows):
     """A table on a terminal, redrawn while steps run."""
 
     def __init__(self, console: Console) -> None:
-        self._console = console
-        self._rows: dict[str, _Row] = {}
-        self._guard = threading.Lock()
+        super().__init__(console)
         self._live = Live(
             console=console, get_renderable=self._table, refresh_per_second=5, transient=False
         )
-
-    def add(self, name: str, version: str) -> None:
-        with self._guard:
-            self._rows[name] = _Row(version)
 
     def step(self, name: str, step: str) -> None:
         with self._guard:
@@ -158,9 +157,6 @@ class LiveProgress:
     def end(self, name: str, state: State, note: str) -> None:
         with self._guard:
             self._rows[name].end(state, note, time.monotonic())
-
-    def say(self, message: str) -> None:
-        self._console.print(Text(message), soft_wrap=True)
 
     def _table(self) -> Table:
         now = time.monotonic()
@@ -185,10 +181,5 @@ class LiveProgress:
         self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _close(self) -> None:
         self._live.stop()

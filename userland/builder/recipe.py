@@ -1,8 +1,8 @@
-"""Reading recipes: one folder each, `recipe.toml` inside.
+"""Reads recipes: each is a folder with a `recipe.toml`.
 
-Owns the format. Rules: a recipe is declarative (no code in it); every source has a
-sha256; an unknown or missing field is an error that names the file and the field.
-The format is explained in `userland/recipes/README.md`.
+Owns the format, which `userland/recipes/README.md` explains. Rules: a recipe is declarative and
+contains no code; every source has a sha256; an unknown or missing field is an error that names the
+file and the field.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Source:
-    """One upstream tarball: of a Debian source package, or of a project on PyPI."""
+    """An upstream tarball: of a Debian source package, or of a project on PyPI."""
 
     package: str
     """The Debian source package; empty for a file of PyPI."""
     suites: tuple[str, ...]
-    """Where this version was seen, the most stable first; for messages and look-up."""
+    """The Debian suites that have had this version, most stable first."""
     file: str
     """The tarball's name in the archive's pool or on the project's page."""
     sha256: str
     upstream: tuple[str, ...] = ()
-    """Addresses of the same file upstream, for when the archive has dropped it. In a recipe
-    they stand on one line, which does not count to its key."""
+    """Upstream addresses of the same file, in case the archive drops it. A recipe has them on one
+    line, which is not part of its key."""
     pypi: str = ""
     """The project on PyPI; empty for a Debian source package."""
 
@@ -58,16 +58,16 @@ class Program:
     binary: str
     """Where the build leaves it, relative to the source tree."""
     names: tuple[str, ...]
-    """The names it is installed under: in /bin and /usr/bin, or absolute paths."""
+    """Its installed names: names in /bin and /usr/bin, or absolute paths."""
     fork: bool
-    """Whether it forks and goes on in the child, and so needs Asyncify."""
+    """Whether it forks and continues in the child, and so needs Asyncify."""
     fork_through_pointers: tuple[str, ...] | None
-    """The functions whose calls through pointers may lead to a fork; None: all may."""
+    """Functions whose calls through pointers may lead to a fork; None means all."""
     optimise: Optimise
     """The wasm-opt level after linking."""
     plain: str | None = None
-    """For a program that is stored at its checkpoint, so that it starts there: the path of the
-    module that starts from nothing."""
+    """If the program is stored at its checkpoint and starts from there: the path of the module
+    that starts from the beginning."""
 
     @property
     def file(self) -> str:
@@ -77,14 +77,14 @@ class Program:
 
 @dataclass(frozen=True)
 class ImageFile:
-    """A file or a directory of the tree that goes into the image as it is."""
+    """A file or directory that is copied from the tree to the image."""
 
     path: str
-    """Where it goes: absolute."""
+    """Its absolute path in the image."""
     origin: str
     """Where the build leaves it, relative to the source tree."""
     mode: int | None
-    """Permissions; None: 755 if the owner may execute it, else 644."""
+    """Permissions; None means 755 if the owner may execute it, else 644."""
 
 
 @dataclass(frozen=True)
@@ -101,16 +101,16 @@ class Build:
 
     system: BuildSystem
     needs: tuple[tuple[str, str], ...] = ()
-    """Programs that the build runs on the building machine, with their Debian packages."""
+    """Programs that the build runs on this machine, with their Debian packages."""
     configure: tuple[str, ...] = ()
     answers: tuple[tuple[str, str], ...] = ()
-    """Cache variables that configure cannot find out when cross-compiling."""
+    """Configure's cache variables that it cannot find out when it cross-compiles."""
     variables: tuple[tuple[str, str], ...] = ()
-    """Environment of every step: the recipe's, and RECIPE, its folder."""
+    """Environment variables of every step; RECIPE, the recipe's folder, is added."""
     cflags: tuple[str, ...] = ()
     ldflags: tuple[str, ...] = ()
     guest_cflags: tuple[str, ...] = ()
-    """Further flags when building for the sandbox, and not for the reference."""
+    """Further flags for the sandbox's build, but not for the reference build."""
     guest_ldflags: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
     """Shell commands before configure."""
@@ -119,14 +119,14 @@ class Build:
     after: tuple[str, ...] = ()
     """Shell commands after make."""
     install: tuple[str, ...] = ()
-    """Arguments of the make that installs into the folder `stage` of the tree; none: no."""
+    """Arguments of the make that installs into the tree's folder `stage`; empty: do not install."""
     library: str | None = None
-    """The folder of the tree whose include/ and lib/ are for dependents."""
+    """The folder of the tree whose include/ and lib/ dependent recipes use."""
     patches: tuple[Path, ...] = ()
     script: Path | None = None
     """For `system = "script"`: called with the source tree and the output directory."""
     inputs: tuple[Path, ...] = ()
-    """Further files and directories whose content decides the output."""
+    """Further files and directories that decide the output."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Recipe:
     files: tuple[ImageFile, ...] = ()
     links: tuple[ImageLink, ...] = ()
     licence_files: tuple[str, ...] = ()
-    """Where the licence's text is, if not in a file of a usual name at the tree's top."""
+    """The files with the licence's text, if their names at the tree's top are unusual."""
     stage: Stage = "base"
     """When it is built: with everything, or only when it is named."""
 
@@ -155,7 +155,7 @@ class Recipe:
 
     @property
     def origin(self) -> str:
-        """One line that says where the source came from, for the manifest."""
+        """The origin of the source in one line, for the manifest."""
         return (
             f"{self.name} {self.version} ({self.source.origin}, "
             f"{self.source.file}, sha256 {self.source.sha256})"
@@ -194,7 +194,7 @@ def load_recipe(folder: Path, root: Path) -> Recipe:
     )
     top.finish()
     if recipe.build.system != "script" and "musl" not in recipe.depends:
-        raise top.fail("depends", "must name musl: it holds the compiler driver")
+        raise top.fail("depends", "must name musl, which contains the compiler driver")
     return recipe
 
 
@@ -304,7 +304,7 @@ def _link(table: Table) -> ImageLink:
 
 
 def installed_path(name: str) -> str:
-    """The absolute path of a program's name: itself, or in /usr/bin."""
+    """The absolute path of a program's name, which is in /usr/bin unless it is absolute."""
     return name if name.startswith("/") else f"/usr/bin/{name}"
 
 
@@ -320,7 +320,7 @@ def load_recipes(folder: Path, root: Path) -> dict[str, Recipe]:
         if name in users:
             raise RecipeError(f"recipes depend on each other: {' → '.join((*users, name))}")
         if name not in found:
-            raise RecipeError(f"{found[users[-1]].file}: depends names {name!r}: no such recipe")
+            raise RecipeError(f"{found[users[-1]].file}: depends names an unknown recipe: {name!r}")
         for needed in found[name].depends:
             visit(needed, (*users, name))
             if found[name].stage == "base" and found[needed].stage != "base":
@@ -336,7 +336,7 @@ def load_recipes(folder: Path, root: Path) -> dict[str, Recipe]:
 
 
 def _check_installed_names(recipes: Iterable[Recipe]) -> None:
-    """No two programs, files or links may claim one path of the image."""
+    """Raise an error if two programs, files or links claim the same path of the image."""
     owner: dict[str, str] = {}
     for recipe in recipes:
         claims = [installed_path(name) for program in recipe.programs for name in program.names]
@@ -354,13 +354,13 @@ def built_by_default(recipes: dict[str, Recipe]) -> dict[str, Recipe]:
 
 
 def with_dependencies(names: Iterable[str], recipes: dict[str, Recipe]) -> dict[str, Recipe]:
-    """The named recipes and all they need, in building order."""
+    """The named recipes and all that they need, dependencies first."""
     wanted: set[str] = set()
 
     def want(name: str) -> None:
         if name not in recipes:
             raise RecipeError(
-                f"there is no recipe {name!r}", f"Recipes: {', '.join(sorted(recipes))}."
+                f"unknown recipe: {name!r}", f"Recipes: {', '.join(sorted(recipes))}."
             )
         wanted.add(name)
         for needed in recipes[name].depends:

@@ -69,7 +69,7 @@ class Table:
         """An absolute path of the image."""
         value = self.text(field)
         if not value.startswith("/") or value != os.path.normpath(value) or value == "/":
-            raise self.fail(field, f"cannot be {value!r}: an absolute path without dots")
+            raise self.fail(field, f"must be an absolute path without dots, not {value!r}")
         return value
 
     def optional_strings(self, field: str) -> tuple[str, ...] | None:
@@ -97,4 +97,4 @@ class Table:
 
     def finish(self) -> None:
         for field in self._fields:
-            raise self.fail(field, "is not a field of a recipe")
+            raise self.fail(field, "is an unknown field")

@@ -1,9 +1,9 @@
-"""Building many recipes: order, concurrency, the cache, reproducibility.
+"""Builds many recipes: order, concurrency, the cache, reproducibility.
 
-Every recipe has a thread. It fetches its source at once, waits for its dependencies,
-then for one of a few places to build in. Rules: a recipe is built by one builder at a
-time, on the whole machine; an output that is in the cache is not built again unless
-asked; an error in one recipe stops only those that need it.
+Every recipe has a thread. The thread fetches the source at once, waits for the dependencies, then
+for one of a few build slots. Rules: on the whole machine, one builder at a time builds a recipe;
+an output in the cache is not built again unless requested; an error in one recipe stops only the
+recipes that need it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from userland.builder.sources import fetch
 
 
 class DependencyFailed(BuildError):
-    """A recipe was not built because one that it needs failed."""
+    """A recipe was not built, because a recipe that it needs failed."""
 
 
 def build_recipes(
@@ -32,11 +32,11 @@ def build_recipes(
     shop: Workshop,
     rebuild: frozenset[str] = frozenset(),
 ) -> dict[str, Entry]:
-    """The outputs of all recipes, built or from the cache.
+    """The outputs of all recipes, from the cache or built now.
 
-    Those in `rebuild` are built even if cached, and compared with what is there.
-    Raises the first error when all threads have ended; `KeyboardInterrupt` in the
-    waiting thread stops the commands and becomes `Interrupted`.
+    Recipes in `rebuild` are built even if they are cached, and compared with the cached output.
+    When all threads have ended, the first error is raised. A `KeyboardInterrupt` in the waiting
+    thread stops the commands and becomes `Interrupted`.
     """
     for recipe in recipes.values():
         shop.progress.add(recipe.name, recipe.version)
@@ -59,7 +59,7 @@ def build_recipes(
                 recipe.name in rebuild,
             )
         except BaseException as error:
-            # The future carries it to the caller and to those who wait for this recipe.
+            # The future passes the error to the caller and to recipes that wait for this one.
             shop.progress.end(recipe.name, "failed", _first_line(error))
             results[recipe.name].set_exception(error)
         else:
@@ -88,7 +88,7 @@ def _obtain(
     place: Callable[[], AbstractContextManager[None]],
     again: bool,
 ) -> Entry:
-    """One recipe's output; runs on the recipe's thread."""
+    """The output of one recipe; runs on the recipe's thread."""
     name = recipe.name
     stored = shop.target.cache_prefix + name
     found = shop.cache.find(stored, key)
@@ -107,12 +107,12 @@ def _obtain(
         with shop.cache.lock(
             lock, shop.commands.stopped, lambda: shop.progress.step(name, waiting)
         ):
-            # Another builder may have made it while we waited.
+            # Another builder may have built it meanwhile.
             found = shop.cache.find(stored, key)
             if found is not None and not again:
                 shop.progress.end(name, "cached", "")
                 return found
-            # A second build is done elsewhere, so that a path in its output shows.
+            # The second build uses another directory, which reveals paths in the output.
             area = f"{lock}-again" if found is not None else lock
             with disk_errors(shop.cache.root), shop.cache.scratch(area) as scratch:
                 build = RecipeBuild(recipe, key, dependencies, shop)
@@ -122,7 +122,7 @@ def _obtain(
                     raise InputsChanged(name)
                 if found is not None:
                     _compare(recipe, found, outputs)
-                    shop.progress.end(name, "built", "again, with the same bytes")
+                    shop.progress.end(name, "built", "again: the same bytes")
                     return found
                 entry = shop.cache.publish(stored, key, outputs, build.seconds)
     shop.progress.end(name, "built", "")
@@ -130,10 +130,10 @@ def _obtain(
 
 
 class _Places:
-    """Room for a few builds at once; of those who wait, the greatest weight is next.
+    """Slots for a few builds at once; the waiting build with the greatest weight is next.
 
-    The longest builds must not begin last, and the size of a source, with those of its
-    users, says well enough how long it takes.
+    The longest builds must not begin last. The size of a source, added to those of its users,
+    is a good enough estimate of the time.
     """
 
     def __init__(self, count: int) -> None:
@@ -158,7 +158,7 @@ class _Places:
 
 
 def _source_bytes(recipe: Recipe, shop: Workshop) -> int:
-    """The size of the recipe's tarball, as far as it is known yet."""
+    """The size of the recipe's tarball, if it is known already."""
     stored = shop.cache.sources / recipe.source.sha256 / recipe.source.file
     return stored.stat().st_size if stored.is_file() else 0
 
@@ -187,7 +187,7 @@ def _compare(recipe: Recipe, first: Entry, outputs: Path) -> None:
     if differing:
         raise NotReproducible(
             f"{recipe.name}: a second build differs in {', '.join(differing)}",
-            "A path, a time or an unordered list got into the output; compare with "
+            "The output contains a path, a time or an unordered list; compare with "
             f"{first.folder}.",
         )
 

@@ -1,9 +1,9 @@
-"""Fetching and unpacking what recipes are built from.
+"""Fetches and unpacks the sources of recipes.
 
-Rules: a source is stored under its sha256 and only after its content was checked; the
-network is asked only for what is not stored; a source can be in several places (the Debian
-archive or Python package indexes, upstream, Debian's archive of old versions), and its hash
-decides which to believe; a tree is always unpacked afresh.
+Rules: a source is stored under its sha256, after its content was checked; only sources that are
+not stored are fetched; a source can be in several places (the Debian archive or Python package
+indexes, upstream, Debian's archive of old versions), and the first file with the right hash is
+used; a tree is unpacked anew for every build.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def fetch(source: Source, cache: Cache, commands: Commands) -> Path:
     stored = cache.sources / source.sha256 / source.file
     if stored.is_file():
         return stored
-    # One download at a time: they share the private apt state, and the line is the limit.
+    # One download at a time: they share the private apt state, and bandwidth is the limit.
     with cache.lock("apt", commands.stopped), disk_errors(cache.root):
         if stored.is_file():
             return stored
@@ -42,8 +42,10 @@ def fetch(source: Source, cache: Cache, commands: Commands) -> Path:
 
 
 def _receive(source: Source, registry: DebianArchive | PythonIndexes, received: Path) -> None:
-    """Fetch from the first place that has the file with the right content. If none has, the
-    first one's problem is told, with the names of the others."""
+    """Fetch from the first place that has the file with the right content.
+
+    If no place has it, raises the first place's error, with the names of the others.
+    """
     first: FetchError | None = None
     tried = []
     for name, fetch_to in registry.places(source):
@@ -68,8 +70,10 @@ def _receive(source: Source, registry: DebianArchive | PythonIndexes, received: 
 
 
 def unpack(tarball: Path, target: Path, commands: Commands, log: IO[bytes]) -> Path:
-    """Unpack into the empty directory `target`; returns the one directory inside it, or
-    `target` itself for a tarball that has its files at the top."""
+    """Unpack into the empty directory `target`.
+
+    Returns the only directory in it, or `target` itself if the tarball has its files at the top.
+    """
     target.mkdir()
     if tarball.suffix in (".whl", ".zip"):
         unpacked = _unzip(tarball, target)
@@ -79,7 +83,7 @@ def unpack(tarball: Path, target: Path, commands: Commands, log: IO[bytes]) -> P
     trees = list(target.iterdir())
     if not unpacked or not trees:
         raise BuildError(
-            f"{tarball.name} could not be unpacked", f"Remove {tarball} and build again."
+            f"{tarball.name} could not be unpacked", f"Remove {tarball}, then build again."
         )
     return trees[0] if len(trees) == 1 and trees[0].is_dir() else target
 

@@ -1,8 +1,8 @@
-"""The compiler and the other programs a build needs: found, installed, identified.
+"""Finds, installs and identifies the compiler and other programs that a build needs.
 
-They are Debian packages. Rules: nothing is installed that is there already; only
-apt-get installs, as root or by sudo, and it is announced; what decides the bytes of an
-output is in `Toolchain.identity`.
+They are Debian packages. Rules: only missing packages are installed; only apt-get installs, as
+root or through sudo, and a message announces it; `Toolchain.identity` covers all tools that decide
+the bytes of an output.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Toolchain:
     """An installed toolchain."""
 
     identity: str
-    """Hex digest that changes when a tool that decides output bytes changes."""
+    """A hex digest that changes when a tool that decides output bytes changes."""
     native_version: str
-    """One line that tells the native compiler from others."""
+    """One line that identifies the native compiler."""
 
     @property
     def native_compiler(self) -> str:
-        """For the small programs that a build runs on the building machine."""
+        """The compiler of small programs that a build runs on this machine."""
         return f"clang-{LLVM}"
 
     @property
@@ -59,17 +59,19 @@ class Toolchain:
 
 
 def find_toolchain(commands: Commands) -> Toolchain | None:
-    """The toolchain if all of it is installed."""
+    """The toolchain, or None if a part of it is not installed."""
     return None if _missing(commands) else _found(commands)
 
 
 def ensure_toolchain(commands: Commands, install: bool, say: Callable[[str], None]) -> Toolchain:
-    """The toolchain; what is missing is installed if `install` allows it."""
+    """The toolchain; missing parts are installed if `install` allows it."""
     missing = _missing(commands)
     if missing:
         _install(missing, commands, install, say)
         if still := _missing(commands):
-            raise MissingTool(f"installed, and still not found: {' '.join(still)}")
+            raise MissingTool(
+                f"not found, although their packages are installed: {' '.join(still)}"
+            )
     return _found(commands)
 
 
@@ -119,9 +121,9 @@ def _install(
     typed = " ".join([*prefix, "apt-get", "install", *packages])
     if shutil.which("apt-get") is None:
         raise MissingTool(
-            f"these are not installed, and there is no apt-get to do it: {' '.join(packages)}",
-            f"Install LLVM {LLVM} (clang, lld, the wasm32 builtins), make and xz by your "
-            "system's means, or install a wheel of wasmsand, which needs no compiler.",
+            f"not installed, and apt-get does not exist: {' '.join(packages)}",
+            f"Install LLVM {LLVM} (clang, lld, the wasm32 builtins), make and xz with your "
+            "system's package manager, or install a wheel of wasmsand, which needs no compiler.",
         )
     if not allowed or not (root or shutil.which("sudo")):
         raise MissingTool(f"not installed: {' '.join(packages)}", f"Install them: {typed}")
@@ -131,7 +133,7 @@ def _install(
     install += packages
     status, printed = _run_as_root(install, commands)
     if status != 0:
-        # The package lists may be old, or absent as in a fresh container.
+        # The package lists may be old, or missing, as in a fresh container.
         _run_as_root([*prefix, "apt-get", "update", "-qq"], commands)
         status, printed = _run_as_root(install, commands)
     if status != 0:
@@ -143,9 +145,9 @@ def _install(
 
 
 def _run_as_root(argv: list[str], commands: Commands) -> tuple[int, str]:
-    """The exit status and the end of the output, if that did not go to the terminal."""
+    """The exit status, and the end of the output unless it went to the terminal."""
     if argv[0] == "sudo" and sys.stdin.isatty():
-        # sudo asks for a password on the terminal, so it must keep it.
+        # sudo needs the terminal to ask for a password.
         return subprocess.run(argv, check=False).returncode, ""
     if argv[0] == "sudo":
         argv = ["sudo", "--non-interactive", *argv[1:]]

@@ -1,6 +1,6 @@
-"""Reading a WebAssembly module: its sections, imports and exports.
+"""Reads a WebAssembly module: its sections, imports and exports.
 
-Just enough of the binary format to inspect what was built; nothing is executed.
+It knows just enough of the binary format to inspect what was built, and executes nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FUNCTION, _TABLE, _MEMORY, _GLOBAL, _TAG = range(5)
 
 @dataclass(frozen=True)
 class ModuleSummary:
-    """What a module asks of its host and offers it."""
+    """What a module imports from its host and exports to it."""
 
     imports: tuple[tuple[str, str], ...]
     exports: frozenset[str]
@@ -24,7 +24,7 @@ class ModuleSummary:
 
 
 class Reader:
-    """Reads a part of a module, from front to back."""
+    """Reads a part of a module from beginning to end."""
 
     def __init__(self, data: bytes, start: int, end: int) -> None:
         self._data = data
@@ -33,7 +33,7 @@ class Reader:
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left."""
+        """Whether everything has been read."""
         return self._at >= self._end
 
     def byte(self) -> int:
@@ -46,43 +46,42 @@ class Reader:
 
     @property
     def position(self) -> int:
-        """Where the next byte is."""
+        """The offset of the next byte."""
         return self._at
 
     def between(self, start: int) -> bytes:
-        """What was read since `position` was `start`."""
+        """The bytes read since `position` was `start`."""
         return self._data[start : self._at]
 
     def rest(self) -> bytes:
-        """Everything from here on, which stays to be read."""
+        """All remaining bytes, without reading them."""
         return self._data[self._at : self._end]
 
     def skip(self, count: int) -> None:
-        """Pass over bytes."""
+        """Skip bytes."""
         self._at += count
 
     def number(self) -> int:
-        """A LEB128 number. Those of 64 bits are only skipped, so signs do not matter."""
-        value = shift = 0
-        while True:
-            byte = self.byte()
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
+        """An unsigned LEB128 number; also skips signed ones."""
+        return self._leb128()[0]
 
     def signed_number(self) -> int:
         """A signed LEB128 number."""
+        value, bits, negative = self._leb128()
+        return value - (1 << bits) if negative else value
+
+    def _leb128(self) -> tuple[int, int, bool]:
+        """The value, how many bits it has, and whether its sign bit is set."""
         value = shift = 0
         while True:
             byte = self.byte()
             value |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
-                return value - (1 << shift) if byte & 0x40 else value
+                return value, shift, bool(byte & 0x40)
 
     def name(self) -> str:
-        """A length and so many bytes of UTF-8."""
+        """A UTF-8 string with its length before it."""
         length = self.number()
         self._at += length
         return self._data[self._at - length : self._at].decode()
@@ -97,7 +96,7 @@ class Reader:
 
 
 def summarise(data: bytes) -> ModuleSummary:
-    """The summary of a module; `BadModule` if it is none."""
+    """The summary of a module; raises `BadModule` if the file is not a module."""
     if not data.startswith(MAGIC):
         raise BadModule("not a WebAssembly module")
     reader = Reader(data, len(MAGIC), len(data))
@@ -121,7 +120,7 @@ def summarise(data: bytes) -> ModuleSummary:
 
 
 def _skip_type(body: Reader) -> None:
-    """Pass over an import's type."""
+    """Skip the type of an import."""
     kind = body.byte()
     if kind == _FUNCTION:
         body.number()
@@ -141,7 +140,7 @@ def _skip_type(body: Reader) -> None:
 
 
 def _skip_limits(body: Reader) -> None:
-    """Pass over the limits of a memory or a table."""
+    """Skip the limits of a memory or a table."""
     has_maximum = body.byte() & 1
     body.number()
     if has_maximum:

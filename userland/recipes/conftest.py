@@ -20,6 +20,9 @@ from wasmsand.machine import Machine
 HERE = Path(__file__).resolve().parent
 MANIFEST = HERE.parents[1] / "src/wasmsand/_image/manifest.json"
 
+# Failed checks in these show both sides, as in a test.
+pytest.register_assert_rewrite("userland.recipes.script_tables", "userland.recipes.compressors")
+
 # One start is then like the next: see wasmsand.machine.renewal.
 os.environ.setdefault("WASMSAND_RENEWAL", "off")
 

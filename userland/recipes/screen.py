@@ -12,7 +12,7 @@ import re
 import threading
 from collections.abc import Callable
 
-from wasmsand.machine import HostTerminal, Machine
+from wasmsand.machine import CommandRequest, Machine, SandboxTerminal
 
 ROWS, COLUMNS = 24, 80
 PATIENCE = 60.0
@@ -176,9 +176,8 @@ class Screen:
         }
         self._display = Display()
         self._changed = threading.Condition()
-        self._terminal: HostTerminal = machine.open_terminal(
-            [b"/bin/bash", b"-c", command.encode()], environ=environ, cwd="/home/user"
-        )
+        request = CommandRequest(("/bin/bash", "-c", command), environ, "/home/user")
+        self._terminal: SandboxTerminal = machine.open_terminal(request)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 

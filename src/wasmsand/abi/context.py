@@ -3,8 +3,8 @@
 Owns `ProcessContext`, and the exception by which a call leaves the guest for good. Rules: a
 handler runs with the sandbox's lock held, and may raise `KernelError`, `WouldBlock` or a
 `GuestUnwind`; anything else is a bug of ours. A handler that raised `WouldBlock` is called
-again with the same arguments, so it must not have acted, or must keep its progress in the
-process (`call_done`, `call_deadline`).
+again with the same arguments, so it must not have acted, or must keep its progress in
+`thread.call` (see `CallState`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from wasmsand.abi.memory import GuestMemory
 from wasmsand.engine.protocol import GuestUnwind
 from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.thread import Thread
 
 
 class ProcessEnded(GuestUnwind):
@@ -20,10 +21,12 @@ class ProcessEnded(GuestUnwind):
 
 
 class ProcessContext:
-    """The caller: its process, its memory, its kernel."""
+    """The caller: its process and thread, its memory, its kernel."""
 
     kernel: Kernel
     process: Process
+    thread: Thread
+    """The one of the process's threads that calls."""
     memory: GuestMemory
 
     def end(self, status: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from wasmsand.abi.context import ProcessContext
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.process.delivery import SI_KERNEL, post
+from wasmsand.kernel.process.delivery import SI_KERNEL, post_to_thread
 from wasmsand.kernel.process.rlimits import INFINITY
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.vfs import Node
@@ -31,5 +31,5 @@ def require_file_size(context: ProcessContext, node: Node, size: int) -> None:
 
 
 def _too_large(context: ProcessContext) -> KernelError:
-    post(context.kernel, context.process, SignalInfo(Signal.SIGXFSZ, SI_KERNEL))
+    post_to_thread(context.kernel, context.thread, SignalInfo(Signal.SIGXFSZ, SI_KERNEL))
     return KernelError(Errno.EFBIG, "RLIMIT_FSIZE")

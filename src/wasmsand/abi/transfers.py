@@ -3,7 +3,7 @@
 Owns reading into and writing from the places that a guest names. Rules: the guest's buffer
 is checked before data is taken from a file; one hold of the sandbox's lock moves at most
 IO_CHUNK bytes, and a longer transfer goes on after a `Yield`, because on Linux only streams
-move less than was asked for; a call that is retried remembers how far it came (`call_done`);
+move less than was asked for; a call that is retried remembers how far it came (`CallState.done`);
 EPIPE comes with SIGPIPE.
 """
 
@@ -18,7 +18,7 @@ from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.files.regular import RegularFile
 from wasmsand.kernel.files.terminal import TerminalFile
 from wasmsand.kernel.limits import IO_CHUNK, IO_MAX, IOV_MAX, PIPE_CAPACITY
-from wasmsand.kernel.process.delivery import SI_KERNEL, post
+from wasmsand.kernel.process.delivery import SI_KERNEL, post_to_thread
 from wasmsand.kernel.process.groups import (
     require_foreground_to_change,
     require_foreground_to_read,
@@ -37,20 +37,27 @@ def read_file(context: ProcessContext, file: OpenFile, count: int) -> bytes:
 
 
 def _read_terminal(context: ProcessContext, file: TerminalFile, count: int) -> bytes:
-    require_foreground_to_read(context.kernel, context.process, file.terminal)
+    require_foreground_to_read(context.kernel, context.thread, file.terminal)
     try:
         return file.read(count)
     except WouldBlock as block:
         timeout = file.read_timeout()
         if not timeout:
             raise
-        process = context.process
-        now = context.kernel.clock.monotonic()
-        if process.call_deadline is None:
-            process.call_deadline = now + timeout
-        if now >= process.call_deadline:
+        deadline = deadline_after(context, timeout)
+        if deadline is None:
             return file.read_after_timeout(count)
-        raise WouldBlock(block.queues, process.call_deadline) from None
+        raise WouldBlock(block.queues, deadline) from None
+
+
+def deadline_after(context: ProcessContext, timeout_ns: int) -> int | None:
+    """The deadline of a call that waits for `timeout_ns` over all its tries; None if it has
+    passed."""
+    now = context.kernel.clock.monotonic()
+    deadline = context.thread.call.deadline
+    if deadline is None:
+        deadline = now + timeout_ns
+    return deadline if now < deadline else None
 
 
 def read_pieces(
@@ -58,8 +65,8 @@ def read_pieces(
 ) -> int:
     """Fill the vectors until `read_some(size, done)` gives less than `size`."""
     total = min(sum(length for _, length in vectors), IO_MAX)
-    process = context.process
-    done = process.call_done
+    call = context.thread.call
+    done = call.done
     size = min(total - done, IO_CHUNK)
     try:
         parts = parts_of(vectors, done, size)
@@ -70,11 +77,11 @@ def read_pieces(
         if done:
             return done
         raise
-    scatter(context, parts, data)
+    context.memory.scatter(parts, data)
     done += len(data)
     if len(data) < size or done >= total:
         return done
-    process.call_done = done
+    call.done = done
     raise Yield
 
 
@@ -83,8 +90,8 @@ def write_all(
 ) -> int:
     """Write all after the first `done` bytes, over several tries if need be. An error after
     some bytes went out is reported by the next call, as Linux does."""
-    process = context.process
-    done = process.call_done or done
+    call = context.thread.call
+    done = call.done or done
     total = sum(length for _, length in vectors)
     for start, length in vectors:
         context.memory.require(start, length)
@@ -100,14 +107,14 @@ def write_all(
                 return done
             raise
         except WouldBlock:
-            process.call_done = done
+            call.done = done
             raise
         done += written
         # A file that takes only a part has reached a limit; a stream may take more.
         if done >= total or (written < len(data) and not file.writes_all):
             return done
         if done >= enough:
-            process.call_done = done
+            call.done = done
             raise Yield
 
 
@@ -118,11 +125,11 @@ def write_some(context: ProcessContext, file: OpenFile, data: bytes) -> int:
             if context.process.rlimits.file_size != INFINITY:
                 data = within_file_size(context, data, file.write_limit())
         elif isinstance(file, TerminalFile) and file.stops_background_writers:
-            require_foreground_to_change(context.kernel, context.process, file.terminal)
+            require_foreground_to_change(context.kernel, context.thread, file.terminal)
         return file.write(data)
     except KernelError as error:
         if error.errno is Errno.EPIPE:
-            post(context.kernel, context.process, SignalInfo(Signal.SIGPIPE, SI_KERNEL))
+            post_to_thread(context.kernel, context.thread, SignalInfo(Signal.SIGPIPE, SI_KERNEL))
         raise
 
 
@@ -158,12 +165,7 @@ def parts_of(vectors: list[tuple[int, int]], skip: int, limit: int) -> list[tupl
 
 def scatter(context: ProcessContext, parts: list[tuple[int, int]], data: bytes) -> None:
     """Store `data` in these parts of memory, as far as it goes."""
-    position = 0
-    for start, length in parts:
-        if position >= len(data):
-            break
-        context.memory.write(start, data[position : position + length])
-        position += length
+    context.memory.scatter(parts, data)
 
 
 def gather(
@@ -173,16 +175,15 @@ def gather(
     limit: int = IO_CHUNK,
 ) -> bytes:
     """Up to `limit` bytes of what the vectors name, after the first `skip`."""
-    parts = [context.memory.read(start, length) for start, length in parts_of(vectors, skip, limit)]
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    return context.memory.gather(parts_of(vectors, skip, limit))
 
 
 def write_all_at(
     context: ProcessContext, file: OpenFile, vectors: list[tuple[int, int]], offset: int
 ) -> int:
     """Write all of the vectors at `offset`, without moving the position."""
-    process = context.process
-    done = process.call_done
+    call = context.thread.call
+    done = call.done
     total = sum(length for _, length in vectors)
     try:
         data = gather(context, vectors, done)
@@ -197,5 +198,5 @@ def write_all_at(
     done += written
     if done >= total or written < len(data):
         return done
-    process.call_done = done
+    call.done = done
     raise Yield

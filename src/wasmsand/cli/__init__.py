@@ -1,18 +1,17 @@
 """The `wasmsand` command.
 
-Owns the list of subcommands; each has a file of its own with `add_parser` and
-`execute`. Rules: a subcommand imports the machine only when it is executed, so that
-`--help` answers at once; what goes wrong in wasmsand itself is one line on standard
-error and exit status 125, so that it is not taken for the guest's own. A subcommand that needs an
-optional package says how to install it.
+Owns the list of subcommands; each has its own file, which is a `Subcommand`. Rules: a
+subcommand imports the machine only when it is executed, so that `--help` is fast. A failure of
+wasmsand itself is one line on standard error and exit status 125, which distinguishes it from a
+failure of the guest. A subcommand that needs an optional package says how to install it.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, cast
 
 from wasmsand import __version__
 from wasmsand.cli import (
@@ -29,27 +28,58 @@ from wasmsand.cli import (
     serve,
     shell,
 )
-from wasmsand.cli.failure import EXIT_FAILURE, Failure
+from wasmsand.cli.failure import EXIT_FAILURE, CliError
 
 _DESCRIPTION = """\
 A computer for AI agents in a Python package: real GNU bash and coreutils, compiled to
-WebAssembly, on a small Unix-like kernel. No container, no root, no network."""
+WebAssembly, on a small Unix-like kernel. It needs no container and no root, and its programs
+have no access to the network."""
 
 _EXAMPLES = """\
 examples:
-  wasmsand run 'echo hello | tr a-z A-Z'      one command, in a fresh sandbox
-  wasmsand run 'sort | uniq -c' < names.txt   standard input goes in, output comes out
+  wasmsand run 'echo hello | tr a-z A-Z'      run one command in a new sandbox
+  wasmsand run 'sort | uniq -c' < names.txt   pass standard input and output through
   wasmsand run --file data.csv --out sorted.csv 'sort data.csv > sorted.csv'
-  wasmsand python -c 'print(6 * 7)'           Python, in a fresh sandbox
-  wasmsand shell                              an interactive bash; exit or Ctrl-D ends it
-  wasmsand rpc                                JSON-RPC on standard input and output
-  wasmsand serve                              sandboxes over HTTP, on http://127.0.0.1:8750
-  wasmsand mcp                                tools for a client of the Model Context Protocol
-  wasmsand doctor                             is everything in place? what to do if not
+  wasmsand python -c 'print(6 * 7)'           run Python in a new sandbox
+  wasmsand shell                              open an interactive bash; exit or Ctrl-D ends it
+  wasmsand rpc                                serve JSON-RPC on standard input and output
+  wasmsand serve                              serve sandboxes over HTTP, on http://127.0.0.1:8750
+  wasmsand mcp                                serve tools to a client of the Model Context Protocol
+  wasmsand doctor                             check the installation and say how to fix it
 
 'wasmsand COMMAND --help' explains one command. From Python:
   from wasmsand import Sandbox
 """
+
+
+class Subcommand(Protocol):
+    """What the module of a subcommand offers."""
+
+    HELP: str
+    """One line for the list of commands."""
+    DESCRIPTION: str
+    EXAMPLES: str
+    """Shown as they are below the options; may be empty."""
+
+    def add_options(self, parser: argparse.ArgumentParser, /) -> None:
+        """Add the subcommand's options and arguments."""
+
+    def execute(self, arguments: argparse.Namespace, /) -> int:
+        """Run the subcommand and return its exit status."""
+
+
+_SUBCOMMANDS: Mapping[str, Subcommand] = {
+    "run": run,
+    "shell": shell,
+    "python": python,
+    "cp": cp,
+    "ls": ls,
+    "rpc": rpc,
+    "serve": serve,
+    "mcp": mcp,
+    "doctor": doctor,
+    "completion": completion,
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -62,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return line.main(words[1:])
         arguments = make_parser().parse_args(words)
         return cast("Callable[[argparse.Namespace], int]", arguments.execute)(arguments)
-    except Failure as failure:
+    except CliError as failure:
         print(f"wasmsand: {failure}", file=sys.stderr)
         return EXIT_FAILURE
     except KeyboardInterrupt:
@@ -71,15 +101,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """The whole command line."""
+    raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
-        prog="wasmsand",
-        description=_DESCRIPTION,
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="wasmsand", description=_DESCRIPTION, epilog=_EXAMPLES, formatter_class=raw
     )
     parser.add_argument("--version", action="version", version=f"wasmsand {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (run, shell, python, cp, ls, rpc, line, serve, mcp, doctor, completion):
-        command.add_parser(subparsers)
+    for name, command in _SUBCOMMANDS.items():
+        subparser = subparsers.add_parser(
+            name,
+            help=command.HELP,
+            description=command.DESCRIPTION,
+            epilog=command.EXAMPLES,
+            formatter_class=raw if command.EXAMPLES else argparse.HelpFormatter,
+        )
+        command.add_options(subparser)
+        subparser.set_defaults(execute=command.execute)
+    line.add_parser(subparsers)
     delegated.add_parsers(subparsers)
     return parser

@@ -1,6 +1,6 @@
 """The source checkout, for the subcommands that need more than the installed package.
 
-Rules: the only place of the package that looks outside of it.
+Rules: no other file of the package looks outside the package.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
 
 
 def repository_root() -> Path | None:
@@ -25,8 +25,8 @@ def main_of(module: str, purpose: str) -> Callable[[Sequence[str]], int]:
     """The `main(argv)` of a module of the checkout, as `userland.builder`."""
     root = repository_root()
     if root is None:
-        raise Failure(
-            f"{purpose} needs a source checkout, and this is an installed package: "
+        raise CliError(
+            f"{purpose} needs a source checkout, but this is an installed package: "
             "clone the repository and run `make build` there"
         )
     if str(root) not in sys.path:

@@ -1,9 +1,10 @@
-"""Compiling, by a process that is not confined, what a confined one will want to load.
+"""Compile programs in an unconfined process before a confined process has to load them.
 
-`python -m wasmsand.cli.compile_ahead [DIRECTORY ...]` puts the tools of directories, or without
-any the programs of the image, into the cache of compiled modules. Rules: only files that the user
-has installed or named are compiled here, never anything from a guest; one process at a time
-compiles the image; what cannot be compiled is left for others to complain about.
+`python -m wasmsand.cli.compile_ahead [DIRECTORY ...]` compiles the programs of these directories,
+or those of the image if none is given, into the cache of compiled modules. Rules: it compiles
+only files that the user has installed or named, never a file from a guest; one process at a time
+compiles the image; a file that cannot be compiled is skipped, and whoever loads it later reports
+the error.
 """
 
 from __future__ import annotations
@@ -16,22 +17,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from wasmsand.engine.protocol import ModuleRejected
-from wasmsand.engine.wasmtime.compile_cache import default_directory
-from wasmsand.engine.wasmtime.config import EngineSettings
-from wasmsand.engine.wasmtime.engine import WasmtimeEngine
+from wasmsand.engine.choosing import new_engine, settle_places
+from wasmsand.engine.protocol import Engine, ModuleRejected
 from wasmsand.machine.image import ImageMissing, image_programs
 
 _LOCK_FILE = ".image-is-being-compiled"
 
 
 def compile_ahead(directories: Sequence[str]) -> None:
-    """See to it that the tools of directories are compiled, now, and that the programs of the
-    image are, some time. Costs a few milliseconds when all is compiled. Starts no thread."""
+    """Compile the programs of `directories` now, and start compiling those of the image in the
+    background. Takes a few milliseconds if all are compiled already. Starts no thread."""
     # A compiler with threads of its own starts them when its engine is made.
-    engine = WasmtimeEngine(EngineSettings(parallel_compilation=False))
+    engine = new_engine(parallel_compilation=False)
     command = [sys.executable, "-P", "-m", "wasmsand.cli.compile_ahead"]
-    if any(not engine.is_compiled(key) for key, _ in _tools(directories)):
+    if any(not engine.is_compiled(key) for key, _ in _wasm_programs(directories)):
         subprocess.run([*command, *directories], stdin=subprocess.DEVNULL, check=False)
     try:
         missing = any(not engine.is_compiled(program.sha256) for program in image_programs())
@@ -47,7 +46,7 @@ def compile_ahead(directories: Sequence[str]) -> None:
         )
 
 
-def _tools(directories: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+def _wasm_programs(directories: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     for directory in directories:
         for path in sorted(Path(directory).glob("*.wasm")):
             try:
@@ -59,14 +58,12 @@ def _tools(directories: Sequence[str]) -> Iterator[tuple[str, bytes]]:
 
 def main(directories: Sequence[str]) -> int:
     """Compile."""
-    engine = WasmtimeEngine()
+    engine = new_engine()
     if directories:
-        for key, content in _tools(directories):
+        for key, content in _wasm_programs(directories):
             _compile(engine, key, content)
         return 0
-    directory = default_directory()
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (directory / _LOCK_FILE).open("wb") as file:
+    with (settle_places().compiled_modules / _LOCK_FILE).open("wb") as file:
         if _is_locked(file):
             return 0
         for program in image_programs():
@@ -75,9 +72,9 @@ def main(directories: Sequence[str]) -> int:
     return 0
 
 
-def _compile(engine: WasmtimeEngine, key: str, content: bytes) -> None:
+def _compile(engine: Engine, key: str, content: bytes) -> None:
     try:
-        engine.precompile(key, content)
+        engine.load(key, lambda: content)
     except (ModuleRejected, MemoryError):
         pass
     engine.unload(key)

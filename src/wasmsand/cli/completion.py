@@ -1,7 +1,7 @@
-"""`wasmsand completion`: what a shell needs to complete the command's words.
+"""`wasmsand completion`: prints a script for tab completion in a shell.
 
-Rules: everything comes from the parser, so nothing can be forgotten; the script that is
-printed is static, so that a TAB starts no Python.
+Rules: all words come from the parser, so none can be forgotten; the printed script is static,
+so a TAB does not start Python.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-_EXAMPLES = """\
+HELP = "print a tab completion script for bash, zsh or fish"
+DESCRIPTION = "Print a tab completion script for a shell."
+EXAMPLES = """\
 examples:
   eval "$(wasmsand completion bash)"                in ~/.bashrc
   eval "$(wasmsand completion zsh)"                 in ~/.zshrc, after compinit
@@ -27,17 +29,9 @@ class Command:
     options: Mapping[str, str]
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `completion`."""
-    parser = subparsers.add_parser(
-        "completion",
-        help="print a script that completes wasmsand's words in bash, zsh or fish",
-        description="Print a script for a shell.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
     parser.add_argument("shell", choices=sorted(_SCRIPTS))
-    parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:

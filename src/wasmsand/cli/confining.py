@@ -1,9 +1,9 @@
-"""What `wasmsand rpc --confine` keeps: Python, the package, its image, compiled modules.
+"""What `wasmsand rpc --confine` can still read: Python, the package, its image, compiled modules.
 
-Rules: nothing of the user's own is readable, not even the list of users; the cache of compiled
-modules is code that other processes run, so it is only read: what is compiled here stays in
-memory, and what the user gives is compiled before, by a process of its own. Only the interpreter
-itself can be executed, which is confined in turn.
+Rules: no file of the user is readable, not even the list of users. Other processes execute the
+cache of compiled modules, so this process only reads it: it keeps the modules that it compiles in
+memory, and another process compiles the user's programs beforehand. Only the interpreter itself
+can be executed, and it is then confined too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 
 from wasmsand.cli.compile_ahead import compile_ahead
 from wasmsand.confinement import Barriers, Policy, confine
-from wasmsand.engine.wasmtime.compile_cache import UNNAMED, VARIABLE, default_directory
+from wasmsand.engine.choosing import settle_places
 from wasmsand.machine.image import IMAGE_DIRECTORY
 
 _SYSTEM: Final = (
@@ -46,21 +46,15 @@ def confine_server(readable: Sequence[str], parent: int | None) -> Barriers:
     compile_ahead([path for path in readable if os.path.isdir(path)])
     # Neither depends on the working directory, or on the list of users, afterwards.
     sys.path[:] = [os.path.abspath(entry) for entry in sys.path if entry]
-    cache = default_directory()
-    os.environ[VARIABLE] = str(cache.parent)
+    engine_places = settle_places()
     os.chdir("/")
-    unnamed = cache / UNNAMED
-    try:
-        unnamed.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        pass  # nowhere to write: images of memory are in memory
     places = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *sys.path]
     places += [path for path in sysconfig.get_paths().values() if path]
-    places += [str(IMAGE_DIRECTORY), str(cache), *_SYSTEM, *readable]
+    places += [str(IMAGE_DIRECTORY), str(engine_places.compiled_modules), *_SYSTEM, *readable]
     return confine(
         Policy(
             readable=[os.path.realpath(place) for place in places],
-            writable=[str(unnamed)],
+            writable=[str(engine_places.scratch)],
             executable=_interpreter(),
             parent=parent,
         )

@@ -1,4 +1,4 @@
-"""`wasmsand cp`: files between this machine and a server's sandbox."""
+"""`wasmsand cp`: copies files between this machine and a sandbox of a server."""
 
 from __future__ import annotations
 
@@ -8,45 +8,41 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wasmsand.cli import options, remote
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
 
 if TYPE_CHECKING:
     from wasmsand.sdk.sandbox import Sandbox
 
-_EXAMPLES = """\
-examples (with the server's address in WASMSAND_URL, or --connect URL before the words):
-  wasmsand cp data.csv sbx-5a0ed1a2:            to its working directory
-  wasmsand cp src sbx-5a0ed1a2:/tmp/project     a directory with all it holds
+HELP = "copy files to or from a sandbox of a server"
+DESCRIPTION = (
+    "Copy a file, or a directory with everything below it, to or from a sandbox of "
+    "a server. Either FROM or TO is ID:PATH. If TO is a directory, the copy is placed in it."
+)
+EXAMPLES = """\
+examples (with the server's address in WASMSAND_URL, or with --connect URL):
+  wasmsand cp data.csv sbx-5a0ed1a2:            to the working directory of the sandbox
+  wasmsand cp src sbx-5a0ed1a2:/tmp/project     a directory with everything below it
   wasmsand cp sbx-5a0ed1a2:result.json .
 
-A command without a server has no sandbox that is there before or after it: use
+Without a server, a sandbox exists only while its command runs. In that case use
 `wasmsand run --file IN --out OUT CMD`.
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `cp`."""
-    parser = subparsers.add_parser(
-        "cp",
-        help="copy files to or from a server's sandbox",
-        description="Copy a file, or a directory with all it holds, to or from a sandbox of a "
-        "server. One of the two is ID:PATH. A target that is a directory gets the copy in it.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("source", metavar="FROM", help="a path of this machine, or ID:PATH")
-    parser.add_argument("target", metavar="TO", help="ID:PATH, or a path of this machine")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
+    parser.add_argument("source", metavar="FROM", help="a path on this machine, or ID:PATH")
+    parser.add_argument("target", metavar="TO", help="ID:PATH, or a path on this machine")
     options.add_server_options(parser)
-    parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Copy."""
     source, target = remote.guest_path(arguments.source), remote.guest_path(arguments.target)
     if (source is None) == (target is None):
-        raise Failure(
-            "one of the two must be a sandbox's, as ID:PATH, and the other of this machine "
-            "(a name with a colon is written ./a:b)"
+        raise CliError(
+            "either FROM or TO must be a path in a sandbox (ID:PATH), the other a path on this "
+            "machine (write ./a:b for a file name with a colon)"
         )
     url = remote.server_url(arguments)
     with options.failures():
@@ -58,7 +54,7 @@ def execute(arguments: argparse.Namespace) -> int:
                 with remote.attached(url, source.sandbox) as sandbox:
                     _download(sandbox, source.path, Path(arguments.target))
         except OSError as error:
-            raise Failure(f"{error.filename or 'this machine'}: {error.strerror}") from None
+            raise CliError(f"{error.filename or 'this machine'}: {error.strerror}") from None
     return 0
 
 

@@ -1,5 +1,5 @@
-"""`wasmsand build` and `wasmsand bench`: commands whose work is done by a source
-checkout (`userland/builder`, `bench`), which also parses their arguments.
+"""`wasmsand build` and `wasmsand bench`: commands that are implemented in the source checkout
+(`userland/builder`, `bench`), where their arguments are parsed too.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from wasmsand.cli.checkout import main_of
 MODULES = {"build": "userland.builder", "bench": "bench.run"}
 
 _HELP = {
-    "build": "build the user space (bash, coreutils) from source",
-    "bench": "measure the sandbox against the native programs of this machine",
+    "build": "build the programs of the sandbox (bash, coreutils ...) from source",
+    "bench": "measure the sandbox and compare it with native programs",
 }
 
 
@@ -24,5 +24,5 @@ def add_parsers(subparsers: argparse._SubParsersAction[argparse.ArgumentParser])
 
 
 def execute(name: str, arguments: Sequence[str]) -> int:
-    """Hand `arguments`, options included, over as they are."""
+    """Pass `arguments`, including options, on unchanged."""
     return main_of(MODULES[name], f"wasmsand {name}")(arguments)

@@ -1,8 +1,8 @@
-"""`wasmsand doctor`: is everything in place, and what to do if not.
+"""`wasmsand doctor`: checks the installation and says how to fix it.
 
-Rules: it repairs only what it can repair without asking (it compiles modules that are
-not compiled yet, and says so); each check is one line; the first failure ends it with
-status 1 and an advice.
+Rules: it repairs only what it can repair without asking (it compiles modules that are not
+compiled yet, and says so); each check prints one line; the first failed check ends the command
+with status 1 and advice.
 """
 
 from __future__ import annotations
@@ -29,27 +29,28 @@ _EXTRAS = {
     "serve": ("msgspec", "prometheus_client", "starlette", "uvicorn"),
     "mcp": ("mcp",),
 }
-"""Extras of the package that bring a subcommand of the same name, and their modules."""
+"""Extras of the package that provide the subcommand of the same name, and their modules."""
 
 
 class Unhealthy(Exception):
     """A check failed; the message says what to do."""
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `doctor`."""
-    parser = subparsers.add_parser(
-        "doctor",
-        help="check the installation; compile what is not compiled yet",
-        description="Check the installation: the engine, the programs of the user space, a "
-        "first command. Modules that are not compiled for this machine yet are compiled, so "
-        "that no command has to wait for it later.",
-    )
-    parser.set_defaults(execute=execute)
+HELP = "check the installation; compile modules that are not compiled yet"
+DESCRIPTION = (
+    "Check the installation: the engine, the programs of the sandbox, a first "
+    "command, and the barriers of process isolation. Compile the modules that are not compiled "
+    "for this machine yet, so that later commands do not have to wait."
+)
+EXAMPLES = ""
+
+
+def add_options(_parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
 
 
 def execute(_arguments: argparse.Namespace) -> int:
-    """Run every check; 0 if all is well."""
+    """Run every check; return 0 if all of them pass."""
     from rich.console import Console
     from rich.markup import escape
 
@@ -75,12 +76,12 @@ def _checks(console: Console) -> Iterator[str]:
 
 
 def _optional_parts() -> Iterator[str]:
-    """What can be installed besides, and how."""
+    """Which optional parts are installed, and how to install the others."""
     for extra, modules in _EXTRAS.items():
         if all(find_spec(module) is not None for module in modules):
             yield f"wasmsand {extra} is installed"
         else:
-            yield f"wasmsand {extra} is not: pip install 'wasmsand[{extra}]'"
+            yield f"wasmsand {extra} is not installed: pip install 'wasmsand[{extra}]'"
 
 
 def _engine_version() -> str:
@@ -89,7 +90,7 @@ def _engine_version() -> str:
     try:
         return version("wasmtime")
     except PackageNotFoundError:
-        raise Unhealthy("the package wasmtime is missing: pip install wasmtime") from None
+        raise Unhealthy("the package wasmtime is not installed: pip install wasmtime") from None
 
 
 def _programs() -> tuple[ProgramFile, ...]:
@@ -106,12 +107,12 @@ def _programs() -> tuple[ProgramFile, ...]:
         except OSError as error:
             raise Unhealthy(f"{program.path}: {error.strerror}: {_advice()}") from None
         if digest != program.sha256:
-            raise Unhealthy(f"{program.path} is not what its manifest says: {_advice()}")
+            raise Unhealthy(f"{program.path} does not match the hash in its manifest: {_advice()}")
     return programs
 
 
 def _compiled(programs: Sequence[ProgramFile], console: Console) -> str:
-    """Compile what is not compiled yet."""
+    """Compile the modules that are not compiled yet."""
     from wasmsand.engine import default_engine
 
     engine = default_engine()
@@ -122,30 +123,30 @@ def _compiled(programs: Sequence[ProgramFile], console: Console) -> str:
             status.update(f"compiling {program.name} for this machine")
             engine.load(program.sha256, program.read)
     if not missing:
-        return f"compiled modules: all {len(programs)} in the cache"
+        return f"compiled modules: all {len(programs)} are in the cache"
     seconds = time.monotonic() - started
-    return f"compiled modules: {len(missing)} of {len(programs)} compiled now, in {seconds:.1f} s"
+    return f"compiled modules: {len(missing)} of {len(programs)} compiled now in {seconds:.1f} s"
 
 
 def _first_command() -> str:
     with wasmsand.Sandbox() as sandbox:
         result = sandbox.commands.run("echo hello | tr a-z A-Z")
     if (result.stdout, result.exit_code) != ("HELLO\n", 0):
-        raise Unhealthy(f"a first command gave {result}: please report this")
-    return f"a first command: {result.execution_time_ms:.1f} ms"
+        raise Unhealthy(f"the first command returned {result}: please report this")
+    return f"first command: {result.execution_time_ms:.1f} ms"
 
 
 def _second_barrier() -> str:
-    """What confines the process of a sandbox in one of its own."""
+    """The barriers that confine the process of a sandbox with `isolation='process'`."""
     from wasmsand.rpc.backend import open_process_backend
     from wasmsand.sdk.errors import SandboxError
 
     try:
         backend = open_process_backend(wasmsand.SandboxOptions())
     except SandboxError as error:
-        raise Unhealthy(f"a sandbox with isolation='process' cannot be made: {error}") from None
+        raise Unhealthy(f"cannot create a sandbox with isolation='process': {error}") from None
     backend.close()
-    return f"barriers of isolation='process' here: {', '.join(backend.barriers) or 'none'}"
+    return f"active barriers of isolation='process': {', '.join(backend.barriers) or 'none'}"
 
 
 def _advice() -> str:

@@ -1,6 +1,6 @@
-"""The command `wasm-sandbox`, which is `wasmsand line` as well: its options, and how it ends.
+"""The command `wasm-sandbox`, also available as `wasmsand line`: its options and exit status.
 
-Rules: the options are those of the protocol's specification, so it is a command of its own.
+Rules: the options are those of the protocol's specification, so it has its own parser.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Final
 from wasmsand import __version__
 
 _DESCRIPTION: Final = """\
-A sandbox for other programs: requests are lines of JSON on standard input, answers lines of
-JSON on standard output."""
+Serve one sandbox to another program. Each request is a line of JSON on standard input, and each
+answer a line of JSON on standard output."""
 
 _EXAMPLES: Final = """\
 requests:
@@ -36,7 +36,7 @@ _PEER_GONE_STATUS: Final = 141
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `line`, so that `--help` lists it."""
     subparsers.add_parser(
-        "line", help="serve one sandbox by lines of JSON, as wasm-sandbox does", add_help=False
+        "line", help="serve one sandbox with JSON lines; the same as wasm-sandbox", add_help=False
     )
 
 
@@ -63,9 +63,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--disk-image",
         metavar="<PATH>",
         type=Path,
-        help="Path to the disk image file (required for v86 mode). In simple mode: what is in "
-        "it is there at the start, and what was changed is written to it at the end; it is "
-        "made if it is missing",
+        help="Path to the disk image file (required for v86 mode). In simple mode the sandbox "
+        "starts with the files of the image, and changes are written to the image at the end; a "
+        "missing image is created",
     )
     options.add_argument(
         "--mode",
@@ -90,9 +90,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _serve(memory_limit_bytes: int, disk_image: Path | None) -> int:
-    from wasmsand.line.computer import Computer
     from wasmsand.line.disk import Disk, DiskError
-    from wasmsand.line.server import Server
+    from wasmsand.line.sandbox import LineSandbox
+    from wasmsand.line.server import LineServer
     from wasmsand.sdk.errors import SandboxError
     from wasmsand.sdk.options import SandboxOptions
     from wasmsand.wire.channel import PeerGone, Terminated, claim_stdio, ended_by_signals
@@ -105,17 +105,17 @@ def _serve(memory_limit_bytes: int, disk_image: Path | None) -> int:
     try:
         with ended_by_signals(), channel.watched():
             disk = None if disk_image is None else Disk(disk_image)
-            computer = Computer(SandboxOptions(memory_limit_bytes=memory_limit_bytes), disk)
+            sandbox = LineSandbox(SandboxOptions(memory_limit_bytes=memory_limit_bytes), disk)
             try:
-                Server(channel, computer).serve()
+                LineServer(channel, sandbox).serve()
             except PeerGone:
                 status = _PEER_GONE_STATUS
             except Terminated as ending:
                 status = _PEER_GONE_STATUS if channel.gone else ending.exit_status
             finally:
                 channel.unwatch()
-                computer.close()
-    except Terminated as ending:  # while it began or ended
+                sandbox.close()
+    except Terminated as ending:  # during start or end
         return ending.exit_status
     except (DiskError, SandboxError) as error:
         return _fail(str(error))

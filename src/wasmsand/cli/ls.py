@@ -1,4 +1,4 @@
-"""`wasmsand ls`: a server's sandboxes, and their files."""
+"""`wasmsand ls`: lists the sandboxes of a server, and their files."""
 
 from __future__ import annotations
 
@@ -8,32 +8,28 @@ import time
 
 from wasmsand.cli import options, remote
 
-_EXAMPLES = """\
-examples (with the server's address in WASMSAND_URL, or --connect URL before the words):
-  wasmsand ls                     the sandboxes that there are
-  wasmsand ls sbx-5a0ed1a2:       files of the working directory
+HELP = "list the sandboxes of a server, or the files of one"
+DESCRIPTION = "List the sandboxes of a server, or the files of one of them."
+EXAMPLES = """\
+examples (with the server's address in WASMSAND_URL, or with --connect URL):
+  wasmsand ls                     all sandboxes
+  wasmsand ls sbx-5a0ed1a2:       files in the working directory
   wasmsand ls -l sbx-5a0ed1a2:/etc
 
-A command without a server has no sandbox that is there before or after it: use
+Without a server, a sandbox exists only while its command runs. In that case use
 `wasmsand run --file IN --out OUT CMD`, or `wasmsand run 'ls -l /etc'`.
 """
 
 _KINDS = {"dir": "d", "symlink": "l", "fifo": "p", "socket": "s", "device": "c"}
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `ls`."""
-    parser = subparsers.add_parser(
-        "ls",
-        help="list a server's sandboxes, or files of one",
-        description="List the sandboxes of a server, or the files of one of them.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
+    parser.add_argument(
+        "-l", dest="long", action="store_true", help="also show mode, size and time"
     )
-    parser.add_argument("-l", dest="long", action="store_true", help="mode, size and time, too")
     parser.add_argument("path", metavar="ID[:PATH]", nargs="?", default=None)
     options.add_server_options(parser)
-    parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:

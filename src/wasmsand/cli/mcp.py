@@ -1,4 +1,4 @@
-"""`wasmsand mcp`: sandboxes for clients of the Model Context Protocol."""
+"""`wasmsand mcp`: serves sandboxes to clients of the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -8,74 +8,71 @@ from dataclasses import replace
 
 from wasmsand import __version__
 from wasmsand.cli import options
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
 from wasmsand.cli.values import address, positive_integer, seconds
 
 TOKEN_VARIABLE = "WASMSAND_MCP_TOKEN"
 
-_EXAMPLES = f"""\
-a client starts it and talks to its standard input and output; most are configured so:
+HELP = "serve sandboxes to clients of the Model Context Protocol"
+DESCRIPTION = (
+    "Serve tools for commands and files of a sandbox with the Model Context "
+    "Protocol: to one client on standard input and output, or to many over streamable HTTP."
+)
+EXAMPLES = f"""\
+for one client, which starts this command and talks to its standard input and output. Most
+clients are configured like this:
   {{"mcpServers": {{"sandbox": {{"command": "wasmsand", "args": ["mcp"]}}}}}}
 
-or it serves many clients, with a sandbox for each session:
+for many clients over HTTP, with one sandbox per session:
   wasmsand mcp --http 127.0.0.1:8765
-  {TOKEN_VARIABLE}=$TOKEN wasmsand mcp --http 0.0.0.0:8765    for those who know the token
+  {TOKEN_VARIABLE}=$TOKEN wasmsand mcp --http 0.0.0.0:8765    for clients with the token
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `mcp`."""
-    parser = subparsers.add_parser(
-        "mcp",
-        help="serve sandboxes to clients of the Model Context Protocol",
-        description="Serve tools for commands and files of a sandbox by the Model Context "
-        "Protocol: one client on standard input and output, or many by streamable HTTP.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
     parser.add_argument(
         "--http",
         metavar="HOST:PORT",
         type=address,
         default=None,
-        help="serve by streamable HTTP at /mcp; an address that other machines can reach needs "
-        f"a token in the environment variable {TOKEN_VARIABLE}",
+        help="serve streamable HTTP at /mcp; if other machines can reach the address, a token in "
+        f"the environment variable {TOKEN_VARIABLE} is required",
     )
     parser.add_argument(
         "--idle-timeout",
         metavar="SECONDS",
         type=seconds,
         default=1800.0,
-        help="HTTP: end a session that nobody used for this time (default: 1800)",
+        help="HTTP: end a session that has been idle for this time (default: 1800)",
     )
     parser.add_argument(
         "--max-sessions",
         metavar="N",
         type=positive_integer,
         default=64,
-        help="HTTP: sessions at once (default: %(default)s)",
+        help="HTTP: maximum number of sessions (default: %(default)s)",
     )
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
         type=seconds,
         default=30.0,
-        help="end a command after this time, unless the call gives another (default: 30)",
+        help="end a command after this time, unless the call sets its own timeout (default: 30)",
     )
     parser.add_argument(
         "--output-limit",
         metavar="CHARACTERS",
         type=positive_integer,
         default=30_000,
-        help="give a model at most this much of one output; the whole is saved in the sandbox "
-        "(default: %(default)s)",
+        help="give the model at most this much of one output; the whole output is saved in the "
+        "sandbox (default: %(default)s)",
     )
     options.add_sandbox_options(parser)
-    parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Serve until the end."""
+    """Serve until the input ends or a signal arrives."""
     from wasmsand.sdk.errors import SandboxError
     from wasmsand.sdk.opening import open_backend
     from wasmsand.sdk.sandbox import Sandbox
@@ -86,8 +83,8 @@ def execute(arguments: argparse.Namespace) -> int:
         from wasmsand.mcp.stdio import serve_stdio
         from wasmsand.mcp.streamable_http import HttpOptions, UnsafeOptions, serve_http
     except ModuleNotFoundError as missing:
-        raise Failure(
-            f"the package {missing.name} is missing: pip install 'wasmsand[mcp]'"
+        raise CliError(
+            f"the package {missing.name} is not installed: pip install 'wasmsand[mcp]'"
         ) from None
     http = None
     if arguments.http is not None:
@@ -101,18 +98,20 @@ def execute(arguments: argparse.Namespace) -> int:
                 max_sessions=arguments.max_sessions,
             )
         except UnsafeOptions as error:
-            raise Failure(f"--http: {error} (the variable {TOKEN_VARIABLE})") from None
+            raise CliError(
+                f"--http: {error} (set the environment variable {TOKEN_VARIABLE})"
+            ) from None
     made_from = replace(options.sandbox_options(arguments), timeout_ms=arguments.timeout * 1000)
 
     def create() -> Sandbox:
         return Sandbox.from_backend(open_backend(made_from), made_from)
 
     try:
-        # What is wrong with the options or the installation is better said now.
+        # Report wrong options or a broken installation now, not at the first request.
         with create() as sandbox:
             SandboxTools(sandbox, output_limit=arguments.output_limit)
     except (SandboxError, ValueError) as error:
-        raise Failure(str(error)) from None
+        raise CliError(str(error)) from None
     sessions = Sessions(
         create,
         output_limit=arguments.output_limit,
@@ -124,5 +123,5 @@ def execute(arguments: argparse.Namespace) -> int:
     try:
         serve_http(sessions, __version__, http)
     except OSError as error:
-        raise Failure(f"--http {http.host}:{http.port}: {error.strerror}") from None
+        raise CliError(f"--http {http.host}:{http.port}: {error.strerror}") from None
     return 0

@@ -11,17 +11,17 @@ import argparse
 import os
 import posixpath
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wasmsand.cli import values
-from wasmsand.cli.failure import Failure
-from wasmsand.kernel.limits import Limits
+from wasmsand.cli.failure import CliError
 from wasmsand.sdk.errors import FileError, SandboxError
-from wasmsand.sdk.options import HOME, SandboxOptions
+from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface
+from wasmsand.sdk.options import OPTIONS, SandboxOptions
 
 if TYPE_CHECKING:
     from wasmsand.sdk.sandbox import Sandbox
@@ -38,45 +38,45 @@ class Copy:
     target: str
 
 
-def add_sandbox_options(parser: argparse.ArgumentParser) -> None:
-    """Add what a sandbox is made from: `--env`, `--cwd`, `--wasm-dir` and limits."""
-    limits = Limits()
-    parser.add_argument(
-        "--env",
-        metavar="NAME=VALUE",
-        type=values.variable,
-        action="append",
-        default=[],
-        help="set an environment variable (repeatable)",
-    )
-    parser.add_argument(
-        "--cwd",
-        metavar="DIR",
-        default=HOME,
-        type=values.absolute_path,
-        help="working directory in the sandbox, made if missing (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--wasm-dir",
-        metavar="DIR",
-        type=Path,
-        default=None,
-        help="make every *.wasm file of this directory a command, named by its file",
-    )
-    parser.add_argument(
-        "--fs-limit",
-        metavar="BYTES",
-        type=values.positive_integer,
-        default=limits.fs_limit_bytes,
-        help="size of all files that may be written (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--memory-limit",
-        metavar="BYTES",
-        type=values.positive_integer,
-        default=limits.memory_limit_bytes,
-        help="memory of all processes together (default: %(default)s)",
-    )
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """How the value of an option is written on the command line."""
+
+    metavar: str
+    type: Callable[[str], object]
+    repeats: bool = False
+
+
+_WORDS: Mapping[OptionKind, _Words] = {
+    OptionKind.COUNT: _Words("N", values.positive_integer),
+    OptionKind.VARIABLES: _Words("NAME=VALUE", values.variable, repeats=True),
+    OptionKind.GUEST_DIRECTORY: _Words("DIR", values.absolute_path),
+    OptionKind.HOST_DIRECTORY: _Words("DIR", str),
+}
+"""By the option's kind."""
+
+
+def _flags(table: Iterable[Option]) -> list[Option]:
+    return [option for option in table if SandboxInterface.COMMAND_LINE in option.interfaces]
+
+
+def add_sandbox_options(parser: argparse.ArgumentParser, table: Iterable[Option] = OPTIONS) -> None:
+    """Add what a sandbox is made from, as `--env` and `--fs-limit`."""
+    for option in _flags(table):
+        words = _WORDS[option.kind]
+        metavar = "BYTES" if option.name.endswith("_bytes") else words.metavar
+        shown = " (repeatable)" if words.repeats else ""
+        if not words.repeats and option.default is not None:
+            shown = " (default: %(default)s)"
+        parser.add_argument(
+            option.flag,
+            dest=option.name,
+            metavar=metavar,
+            type=words.type,
+            action="append" if words.repeats else "store",
+            default=[] if words.repeats else option.default,
+            help=option.help.replace("%", "%%") + shown,
+        )
 
 
 def add_copy_options(parser: argparse.ArgumentParser) -> None:
@@ -115,16 +115,15 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
 def sandbox_options(arguments: argparse.Namespace) -> SandboxOptions:
     """What `add_sandbox_options` was told; no timeout."""
     try:
-        return SandboxOptions(
-            timeout_ms=None,
-            fs_limit_bytes=arguments.fs_limit,
-            memory_limit_bytes=arguments.memory_limit,
-            env=dict(arguments.env),
-            cwd=arguments.cwd,
-            wasm_dir=None if arguments.wasm_dir is None else str(arguments.wasm_dir.absolute()),
-        )
+        given = {option.name: _value(option, arguments) for option in _flags(OPTIONS)}
+        return SandboxOptions(timeout_ms=None, **given)
     except ValueError as error:
-        raise Failure(str(error)) from None
+        raise CliError(str(error)) from None
+
+
+def _value(option: Option, arguments: argparse.Namespace) -> Any:
+    given = getattr(arguments, option.name)
+    return dict(given) if option.kind is OptionKind.VARIABLES else given
 
 
 def server_token() -> str | None:
@@ -138,7 +137,7 @@ def failures() -> Iterator[None]:
     try:
         yield
     except (SandboxError, ValueError) as error:
-        raise Failure(str(error)) from None
+        raise CliError(str(error)) from None
 
 
 def copy_in(sandbox: Sandbox, copies: list[Copy]) -> None:
@@ -147,9 +146,9 @@ def copy_in(sandbox: Sandbox, copies: list[Copy]) -> None:
         try:
             sandbox.files.upload(copy.source, copy.target)
         except OSError as error:
-            raise Failure(f"--file {copy.source}: {error.strerror or error}") from None
+            raise CliError(f"--file {copy.source}: {error.strerror or error}") from None
         except (FileError, ValueError) as error:
-            raise Failure(f"--file {copy.source}: {error}") from None
+            raise CliError(f"--file {copy.source}: {error}") from None
 
 
 def copy_out(sandbox: Sandbox, copies: list[Copy]) -> None:
@@ -158,11 +157,11 @@ def copy_out(sandbox: Sandbox, copies: list[Copy]) -> None:
         try:
             left_out = sandbox.files.download(copy.source, copy.target)
         except OSError as error:
-            raise Failure(
+            raise CliError(
                 f"--out {copy.source}: {copy.target}: {error.strerror or error}"
             ) from None
         except (FileError, ValueError) as error:
-            raise Failure(f"--out {copy.source}: {error}") from None
+            raise CliError(f"--out {copy.source}: {error}") from None
         report_left_out(left_out)
 
 

@@ -1,7 +1,7 @@
-"""`wasmsand python`: the sandbox's Python, as if it were a local one.
+"""`wasmsand python`: runs the sandbox's Python as if it were a local program.
 
-Rules: arguments are those of `python3`; a script that is a file of this machine is copied
-into the sandbox first, and nothing else of this machine is there.
+Rules: arguments are those of `python3`; a script is a file on this machine and is copied into
+the sandbox first; no other file of this machine is copied unless the user names it.
 """
 
 from __future__ import annotations
@@ -10,37 +10,33 @@ import argparse
 from pathlib import Path
 
 from wasmsand.cli import options, run
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
 
-_EXAMPLES = """\
+HELP = "run Python code in a new sandbox"
+DESCRIPTION = (
+    "Run python3 in a new sandbox. A script is a file on this machine. Without a "
+    "script and without -c, Python reads code from standard input."
+)
+EXAMPLES = """\
 examples:
   wasmsand python -c 'import sys; print(sys.version)'
-  wasmsand python script.py one two           script.py of this machine, copied into the sandbox
+  wasmsand python script.py one two           copies script.py into the sandbox and runs it
   cat numbers.txt | wasmsand python -c 'import sys; print(sum(map(int, sys.stdin)))'
   wasmsand python --file data.csv script.py   options of wasmsand come before those of Python
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `python`."""
-    parser = subparsers.add_parser(
-        "python",
-        help="run Python code in a fresh sandbox",
-        description="Run python3 in a fresh sandbox. A script is read from this machine; "
-        "without a script and -c, code is read from standard input.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
     parser.add_argument("-c", metavar="CODE", dest="code", default=None, help="code to run")
-    run.add_options(parser)
+    run.add_command_options(parser)
     parser.add_argument(
-        "words", metavar="...", nargs=argparse.REMAINDER, help="a script, and its arguments"
+        "words", metavar="...", nargs=argparse.REMAINDER, help="a script and its arguments"
     )
-    parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run Python; its exit status is ours."""
+    """Run Python and return its exit status."""
     words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
     if arguments.code is not None:
         command = ["python3", "-c", arguments.code, *words]
@@ -52,10 +48,10 @@ def execute(arguments: argparse.Namespace) -> int:
         command = ["python3", "-", *words[1:]]
     try:
         return run.run_command(arguments, command)
-    except Failure as failure:
+    except CliError as failure:
         if str(failure).startswith("cannot run python3: ENOENT"):
-            raise Failure(
-                "the programs that are installed here have no python3 among them; "
-                "`wasmsand doctor` lists them"
+            raise CliError(
+                "python3 was not found in the sandbox; "
+                "`wasmsand doctor` lists the installed programs"
             ) from None
         raise

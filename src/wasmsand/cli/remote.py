@@ -1,7 +1,7 @@
-"""Sandboxes of a server, as the command line uses them: `--connect` and `ID:PATH`.
+"""How the command line uses sandboxes of a server: `--connect` and `ID:PATH`.
 
-Rules: one that the command line made ends with it unless the user keeps it; one that it
-found is left as it is.
+Rules: a sandbox that the command creates ends with the command, unless the user keeps it; an
+existing sandbox keeps running.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wasmsand.cli import options
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
 
 if TYPE_CHECKING:
     from wasmsand.sdk.sandbox import Sandbox
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GuestPath:
-    """`ID:PATH`: a path of one of the server's sandboxes."""
+    """`ID:PATH`: a path in a sandbox of the server."""
 
     sandbox: str
     path: str
 
 
 def guest_path(word: str) -> GuestPath | None:
-    """`word` as `ID:PATH`; None if it is a path of this machine, as `./a:b` is."""
+    """Parse `ID:PATH`; None if `word` is a path on this machine, such as `./a:b`."""
     identity, colon, path = word.partition(":")
     if not colon or not identity or "/" in identity:
         return None
@@ -38,16 +38,16 @@ def guest_path(word: str) -> GuestPath | None:
 def server_url(arguments: argparse.Namespace) -> str:
     """The server that the user named."""
     if arguments.connect is None:
-        raise Failure(
-            "this is about the sandboxes of a server (see `wasmsand serve --help`): give its "
-            f"address by --connect or in the variable {options.URL_VARIABLE}"
+        raise CliError(
+            "this command works with sandboxes of a server (see `wasmsand serve --help`): give its "
+            f"address with --connect or in the environment variable {options.URL_VARIABLE}"
         )
     return str(arguments.connect)
 
 
 @contextmanager
 def attached(url: str, identity: str) -> Iterator[Sandbox]:
-    """A sandbox that the server has, and goes on having."""
+    """An existing sandbox of the server, which keeps running afterwards."""
     from wasmsand.http.backend import attach_http_backend
     from wasmsand.sdk.sandbox import Sandbox
 

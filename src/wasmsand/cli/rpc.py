@@ -1,14 +1,20 @@
-"""`wasmsand rpc`: one sandbox for a program in any language, by JSON-RPC on standard input
-and output."""
+"""`wasmsand rpc`: serves one sandbox to a program in any language, with JSON-RPC on standard
+input and output."""
 
 from __future__ import annotations
 
 import argparse
 
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
 
-_EXAMPLE = """\
-example, with one request per line:
+HELP = "serve one sandbox with JSON-RPC 2.0 on standard input and output"
+DESCRIPTION = (
+    "Serve one sandbox with JSON-RPC 2.0: each request is a line on standard "
+    "input, each response a line on standard output. The command ends after `kill`, or when "
+    "standard input ends."
+)
+EXAMPLES = """\
+example (one request per line):
   {"jsonrpc":"2.0","id":1,"method":"create","params":{"wasmDir":null}}
   {"jsonrpc":"2.0","id":2,"method":"run","params":{"command":"echo hello"}}
   {"jsonrpc":"2.0","id":3,"method":"kill"}
@@ -17,44 +23,36 @@ The reference is docs/protocols/json-rpc.md.
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `rpc`."""
-    parser = subparsers.add_parser(
-        "rpc",
-        help="serve one sandbox by JSON-RPC 2.0 on standard input and output",
-        description="Serve one sandbox by JSON-RPC 2.0: a request is a line on standard input, "
-        "its response a line on standard output. Ends after `kill`, or when standard input does.",
-        epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
     parser.add_argument(
         "--max-line-bytes",
         metavar="N",
         type=_positive,
         default=None,
-        help="refuse requests that are longer (default: 402653184, which holds a file of 256 MiB)",
+        help="refuse longer requests (default: 402653184, enough for a file of 256 MiB)",
     )
     parser.add_argument(
         "--confine",
         action="store_true",
-        help="give up what the sandbox does not need, as far as this system can deny it: files, "
-        "the network, other processes, memory beyond the sandbox's limits",
+        help="give up access to everything that the sandbox does not need, as far as the operating "
+        "system supports it: files, the network, other processes, memory beyond the sandbox's "
+        "limits",
     )
     parser.add_argument(
         "--readable",
         metavar="PATH",
         action="append",
         default=[],
-        help="with --confine: a file or directory that stays readable, as one for wasmDir",
+        help="with --confine: a file or directory that stays readable, for example for wasmDir",
     )
     parser.add_argument(
         "--parent", metavar="PID", type=_positive, default=None, help=argparse.SUPPRESS
     )
-    parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Serve until the end."""
+    """Serve until `kill`, the end of input or a signal."""
     from wasmsand.cli.confining import confine_server
     from wasmsand.confinement import Barriers, ParentGone
     from wasmsand.rpc.server import serve_stdio
@@ -66,13 +64,13 @@ def execute(arguments: argparse.Namespace) -> int:
         if arguments.confine:
             barriers = confine_server(arguments.readable, arguments.parent)
     except OSError as error:
-        raise Failure(f"--confine: {error.strerror}") from None
+        raise CliError(f"--confine: {error.strerror}") from None
     except ParentGone:
-        raise Failure("--parent: the process that started it is gone") from None
+        raise CliError("--parent: the process that started this one has ended") from None
     try:
         status = serve_stdio(arguments.max_line_bytes or MAX_LINE_BYTES, barriers)
     except OSError as error:
-        raise Failure(f"standard input or output: {error.strerror}") from None
+        raise CliError(f"standard input or output: {error.strerror}") from None
     leave(status)
 
 

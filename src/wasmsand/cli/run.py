@@ -1,7 +1,7 @@
-"""`wasmsand run`: one command in a sandbox, as if it were a local one.
+"""`wasmsand run`: runs one command in a sandbox as if it were a local command.
 
-Rules: standard input (unless it is a terminal), both outputs and the exit status pass
-through unchanged, byte by byte and as they come, however much there is.
+Rules: standard input (unless it is a terminal), standard output, standard error and the exit
+status pass through unchanged, byte for byte, as they arrive, without a size limit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
 from wasmsand.cli import options, remote, values
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
 from wasmsand.sdk.errors import CommandError, SandboxError
 
 if TYPE_CHECKING:
@@ -26,45 +26,43 @@ _BROKEN_PIPE_EXIT_CODE = 141
 """128 + SIGPIPE, as a shell reports it."""
 _CHUNK = 65536
 
-_EXAMPLES = """\
+HELP = "run one command in a new sandbox"
+DESCRIPTION = (
+    "Run one command in a new sandbox. One word is a script for bash; "
+    "several words are a program and its arguments."
+)
+EXAMPLES = """\
 examples:
   wasmsand run 'for i in 1 2 3; do echo $i; done | tac'
-  wasmsand run -- ls -l /usr/bin              several words: a program and its arguments
+  wasmsand run -- ls -l /usr/bin              several words are a program and its arguments
   cat names.txt | wasmsand run 'sort | uniq -c'
   wasmsand run --timeout 2 'sleep 10'         exit status 124
   wasmsand run --env NAME=you 'echo "hello $NAME"'
   wasmsand run --file notes.txt:/tmp/n 'wc /tmp/n'
   wasmsand run --file src --out src/app.tar 'cd src && tar -cf app.tar *.py'
 
-on a server (`wasmsand serve`), where a sandbox can be kept for later:
+with a server (`wasmsand serve`), which can keep a sandbox for later:
   wasmsand run --connect http://127.0.0.1:8750 --keep 'echo hi > a.txt'
   wasmsand run --connect http://127.0.0.1:8750 --sandbox sbx-... 'cat a.txt'
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `run`."""
-    parser = subparsers.add_parser(
-        "run",
-        help="run one command in a fresh sandbox",
-        description="Run one command in a fresh sandbox. One word is a script for bash; "
-        "several words are a program and its arguments.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("command", metavar="CMD", nargs="+", help="a bash script, or a program...")
-    add_options(parser)
-    parser.set_defaults(execute=execute)
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add everything that is to be said about a command and its sandbox."""
+    """See `Subcommand`."""
+    parser.add_argument(
+        "command", metavar="CMD", nargs="+", help="a bash script, or a program and its arguments"
+    )
+    add_command_options(parser)
+
+
+def add_command_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a command and its sandbox."""
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
         type=values.seconds,
         default=None,
-        help="kill it after this time, exit status 124 (default: none)",
+        help="kill the command after this time; exit status 124 (default: no timeout)",
     )
     options.add_sandbox_options(parser)
     options.add_copy_options(parser)
@@ -73,41 +71,41 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--sandbox",
         metavar="ID",
         default=None,
-        help="with --connect: use this sandbox of the server, which goes on living",
+        help="with --connect: use this existing sandbox of the server, and keep it running",
     )
     parser.add_argument(
         "--keep",
         action="store_true",
-        help="with --connect: leave the sandbox on the server, and print its ID to standard error",
+        help="with --connect: keep the sandbox on the server and print its ID to standard error",
     )
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the command; its exit status is ours."""
+    """Run the command and return its exit status."""
     words = arguments.command
     return run_command(arguments, words[0] if len(words) == 1 else words)
 
 
 def run_command(arguments: argparse.Namespace, command: str | Sequence[str]) -> int:
-    """Run `command` in the sandbox that the options ask for; its exit status is ours."""
+    """Run `command` in the sandbox that the options describe, and return its exit status."""
     with options.failures(), _sandbox(arguments) as sandbox:
         options.copy_in(sandbox, arguments.file)
         try:
             status = _pass_through(sandbox, command, arguments)
         except CommandError as error:
             program = command if isinstance(command, str) else command[0]
-            raise Failure(f"cannot run {program:.200}: {error}") from None
+            raise CliError(f"cannot run {program:.200}: {error}") from None
         options.copy_out(sandbox, arguments.out)
     return status
 
 
 @contextmanager
 def _sandbox(arguments: argparse.Namespace) -> Iterator[Sandbox]:
-    """A fresh one of this process, a fresh one of a server, or one that the server has."""
+    """A new sandbox in this process, a new one on a server, or an existing one there."""
     from wasmsand.sdk.sandbox import Sandbox
 
     if arguments.connect is None and (arguments.keep or arguments.sandbox):
-        raise Failure("--keep and --sandbox are for sandboxes of a server: give --connect URL")
+        raise CliError("--keep and --sandbox need a server: give --connect URL")
     made_from = options.sandbox_options(arguments)
     if arguments.connect is None:
         from wasmsand.sdk.local import LocalBackend
@@ -152,7 +150,7 @@ def _pass_through(
     streams = {"stdout": sys.stdout.buffer, "stderr": sys.stderr.buffer}
     for chunk in handle:
         if not _write(streams[chunk.stream], chunk.data):
-            # It would be told by SIGPIPE if it wrote to the host's pipe itself.
+            # A local command would get SIGPIPE here.
             handle.kill()
             return _BROKEN_PIPE_EXIT_CODE
     result = handle.wait()
@@ -162,23 +160,23 @@ def _pass_through(
 
 
 def _feed(handle: CommandHandle, descriptor: int) -> None:
-    """Give the command what comes on `descriptor`, as it comes."""
+    """Pass the bytes of `descriptor` to the command as they arrive."""
     try:
         while data := os.read(descriptor, _CHUNK):
             handle.write_stdin(data)
         handle.close_stdin()
     except (SandboxError, OSError):
-        # The command ended, or reads no more: what is left is nobody's.
+        # The command ended or closed its input: drop the rest.
         pass
 
 
 def _write(stream: BinaryIO, data: bytes) -> bool:
-    """Pass `data` on; False if nobody reads it any more."""
+    """Pass `data` on; False if the reader has closed the pipe."""
     try:
         stream.write(data)
         stream.flush()
     except BrokenPipeError:
-        # What is still buffered would be written again, in vain, when Python ends.
+        # At exit Python would try to write the buffered bytes again, and fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return False
     return True

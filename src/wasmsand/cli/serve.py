@@ -1,4 +1,4 @@
-"""`wasmsand serve`: sandboxes for programs in any language, over HTTP."""
+"""`wasmsand serve`: serves sandboxes to programs in any language over HTTP."""
 
 from __future__ import annotations
 
@@ -7,29 +7,36 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from wasmsand import __version__
-from wasmsand.cli.failure import Failure
+from wasmsand.cli.failure import CliError
+from wasmsand.sdk.options import Isolation
 
 if TYPE_CHECKING:
     from wasmsand.http.settings import Settings
 
-_EXAMPLES = """\
+HELP = "serve sandboxes over HTTP"
+DESCRIPTION = (
+    "Serve sandboxes over HTTP: REST, streams of events, an OpenAPI document at "
+    "/openapi.json, metrics for Prometheus at /metrics. Without tokens the server listens "
+    "only on loopback addresses. After SIGTERM it lets running requests finish."
+)
+EXAMPLES = """\
 examples:
   wasmsand serve                                on http://127.0.0.1:8750, for this machine only
   WASMSAND_TOKENS=me:$TOKEN wasmsand serve --host 0.0.0.0
-  wasmsand serve --tokens-file tokens.toml      several tokens, each with quotas:
+  wasmsand serve --tokens-file tokens.toml      several tokens, each with its quotas:
 
     [[token]]
     name = "alice"
     token = "at least sixteen characters"
-    max_sandboxes = 10                # and max_memory_bytes, max_running_commands,
-    requests_per_second = 20          # requests_per_second
+    max_sandboxes = 10                # also: max_memory_bytes, max_running_commands
+    requests_per_second = 20
     trusted = true                    # its sandboxes run in the server's own process
-    all_metrics = true                # /metrics shows it the whole server
+    all_metrics = true                # /metrics shows this token the whole server
 
-  curl -s http://127.0.0.1:8750/openapi.json    every request and answer
+  curl -s http://127.0.0.1:8750/openapi.json    describes every request and response
   curl -s -X POST http://127.0.0.1:8750/v1/sandboxes
 
 From Python: Sandbox.connect("http://127.0.0.1:8750", token=...)
@@ -37,42 +44,44 @@ The reference is docs/protocols/http.md.
 """
 
 _OPTIONS = (
-    ("--max-sandboxes", int, "sandboxes of all tokens together"),
-    ("--idle-seconds", float, "kill a sandbox that nobody has used for so long"),
-    ("--lifetime-seconds", float, "kill a sandbox at this age"),
-    ("--max-running-commands", int, "commands at work at the same time"),
-    ("--max-waiting-commands", int, "commands that wait for their turn; others are refused"),
-    ("--max-command-seconds", float, "longest timeout of one command"),
-    ("--max-connections", int, "connections at the same time"),
-    ("--keep-alive-seconds", float, "how long a connection may be idle"),
-    ("--header-seconds", float, "for the header of a request; idle time without a token"),
-    ("--max-json-bytes", int, "largest JSON body"),
-    ("--max-upload-bytes", int, "largest file that one request can write"),
-    ("--max-buffered-bytes", int, "bodies being received, of all requests together"),
-    ("--spare-processes", int, "processes kept ready for the next sandbox with isolation"),
-    ("--grace-seconds", float, "after SIGTERM: how long running requests may take"),
+    ("--max-sandboxes", int, "maximum number of sandboxes, of all tokens together"),
+    ("--idle-seconds", float, "kill a sandbox that has been idle for this time"),
+    ("--lifetime-seconds", float, "kill every sandbox after this time"),
+    ("--max-running-commands", int, "maximum number of running commands"),
+    ("--max-waiting-commands", int, "maximum number of commands that wait; more are refused"),
+    ("--max-command-seconds", float, "longest timeout of a command"),
+    ("--max-connections", int, "maximum number of connections"),
+    ("--keep-alive-seconds", float, "close a connection that has been idle for this time"),
+    (
+        "--header-seconds",
+        float,
+        "time for the header of a request; also idle time of connections without a token",
+    ),
+    ("--max-json-bytes", int, "maximum size of a JSON body"),
+    ("--max-upload-bytes", int, "maximum size of a file that one request writes"),
+    (
+        "--max-buffered-bytes",
+        int,
+        "maximum size of the bodies being received, of all requests together",
+    ),
+    ("--spare-processes", int, "processes kept ready for new isolated sandboxes"),
+    ("--grace-seconds", float, "after SIGTERM: time for running requests to finish"),
 )
-"""Options that are fields of `Settings`, which has the defaults."""
+"""Options that set fields of `Settings`, which has the defaults."""
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `serve`."""
-    parser = subparsers.add_parser(
-        "serve",
-        help="serve sandboxes over HTTP",
-        description="Serve sandboxes over HTTP: REST, streams of events, an OpenAPI document at "
-        "/openapi.json, numbers for Prometheus at /metrics. Without tokens it listens on loopback "
-        "addresses only. SIGTERM lets running requests finish.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
     parser.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=_port, help="port; 0 takes a free one (default: 8750)")
+    parser.add_argument(
+        "--port", type=_port, help="port to listen on; 0 chooses a free port (default: 8750)"
+    )
     parser.add_argument(
         "--tokens-file",
         metavar="FILE",
         type=Path,
-        help="TOML file of tokens and their quotas; also: WASMSAND_TOKENS=NAME:TOKEN,...",
+        help="TOML file with tokens and their quotas; the environment variable "
+        "WASMSAND_TOKENS=NAME:TOKEN,... adds tokens with default quotas",
     )
     for option, kind, help_text in _OPTIONS:
         parser.add_argument(
@@ -80,14 +89,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         )
     parser.add_argument(
         "--isolation",
-        choices=("process", "none"),
-        help="run every sandbox in a process of its own, or in the server's (default: a process "
-        "for tokens that are not trusted; the server's for others, and without tokens)",
+        choices=get_args(Isolation),
+        help="run every sandbox in a separate process, or in the server's process (default: a "
+        "separate process for untrusted tokens; the server's process for trusted tokens, and if "
+        "there are no tokens)",
     )
     parser.add_argument(
-        "--verbose", action="store_true", help="log sandboxes that end, and warnings of the server"
+        "--verbose", action="store_true", help="log when sandboxes end, and warnings of the server"
     )
-    parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -97,7 +106,7 @@ def execute(arguments: argparse.Namespace) -> int:
         from wasmsand.http.serve import CannotServe, serve
         from wasmsand.http.tokens import TokensRejected
     except ImportError as missing:
-        raise Failure(f"{missing}: install it with `pip install 'wasmsand[serve]'`") from None
+        raise CliError(f"{missing}: install it with `pip install 'wasmsand[serve]'`") from None
     have_few_arenas(c_library())
     logging.basicConfig(
         stream=sys.stderr,
@@ -107,7 +116,7 @@ def execute(arguments: argparse.Namespace) -> int:
     try:
         serve(_settings(arguments), lambda url: print(f"wasmsand: serving {url}", file=sys.stderr))
     except (CannotServe, TokensRejected) as error:
-        raise Failure(str(error)) from None
+        raise CliError(str(error)) from None
     return 0
 
 

@@ -1,8 +1,8 @@
 """`wasmsand shell`: an interactive bash on a pseudo-terminal of the sandbox.
 
-Rules: while it runs the host's terminal is raw and every byte goes both ways unread,
-so that editing, job control and Ctrl-C are the guest's; the terminal is always given
-back as it was. A signal handler only wakes the loop: it takes no lock.
+Rules: while the shell runs, the host's terminal is in raw mode and every byte passes through
+unchanged in both directions, so that the guest handles editing, job control and Ctrl-C; the
+terminal's settings are always restored. A signal handler only wakes the loop and takes no lock.
 """
 
 from __future__ import annotations
@@ -20,62 +20,61 @@ from typing import TYPE_CHECKING
 from wasmsand.cli import options, run
 
 if TYPE_CHECKING:
-    from wasmsand.machine import HostTerminal, Machine
+    from wasmsand.sdk.backend import Backend, BackendTerminal
     from wasmsand.sdk.sandbox import Sandbox
 
 _SHELL = ("/bin/bash",)
 _CHUNK = 65536
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `shell`."""
-    parser = subparsers.add_parser(
-        "shell",
-        help="an interactive bash in a fresh sandbox",
-        description="An interactive bash in a fresh sandbox; its files are gone when it ends. "
-        "If standard input is not a terminal, bash runs what it reads there.",
-    )
+HELP = "open an interactive bash in a new sandbox"
+DESCRIPTION = (
+    "Open an interactive bash in a new sandbox. The sandbox's files are lost when "
+    "bash ends. If standard input is not a terminal, bash runs the script that it reads there."
+)
+EXAMPLES = ""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """See `Subcommand`."""
     options.add_sandbox_options(parser)
     options.add_copy_options(parser)
     # What `run` needs when there is no terminal: bash reads its script from standard input.
     parser.set_defaults(command=[*_SHELL, "-s"], timeout=None)
     parser.set_defaults(connect=None, sandbox=None, keep=False)
-    parser.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the shell; its exit status is ours."""
+    """Run the shell and return its exit status."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return run.execute(arguments)
-    from wasmsand.sdk.local import LocalBackend
+    from wasmsand.sdk.opening import open_backend
     from wasmsand.sdk.sandbox import Sandbox
 
     made_from = options.sandbox_options(arguments)
     with options.failures():
-        backend = LocalBackend(made_from)
+        backend = open_backend(made_from)
         with Sandbox.from_backend(backend, made_from) as sandbox:
             options.copy_in(sandbox, arguments.file)
-            status = _interactive(backend.machine, sandbox, arguments.cwd)
+            status = _interactive(backend, sandbox)
             options.copy_out(sandbox, arguments.out)
     return status
 
 
-def _interactive(machine: Machine, sandbox: Sandbox, cwd: str) -> int:
-    """Bash on a pseudo-terminal, joined to ours."""
+def _interactive(backend: Backend, sandbox: Sandbox) -> int:
+    """Run bash on a pseudo-terminal that is connected to ours."""
+    from wasmsand.sdk.backend import CommandRequest
+
     columns, rows = os.get_terminal_size(sys.stdout.fileno())
-    terminal = machine.open_terminal(
-        [word.encode() for word in _SHELL],
-        environ={**sandbox.env.all(), "TERM": os.environ.get("TERM", "dumb")},
-        cwd=cwd,
-        rows=rows,
-        columns=columns,
-    )
+    environ = {**sandbox.env.all(), "TERM": os.environ.get("TERM", "dumb")}
+    request = CommandRequest(_SHELL, environ, backend.cwd)
+    terminal = backend.open_terminal(request, rows, columns)
     with _raw_mode(sys.stdin.fileno()):
         _pump(terminal, sys.stdin.fileno(), sys.stdout.fileno())
     return terminal.wait() or 0
 
 
-def _pump(terminal: HostTerminal, keyboard: int, screen: int) -> None:
+def _pump(terminal: BackendTerminal, keyboard: int, screen: int) -> None:
     """Move bytes both ways until the guest's side ends."""
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
@@ -101,7 +100,7 @@ def _pump(terminal: HostTerminal, keyboard: int, screen: int) -> None:
 
 
 def _feed_keyboard(
-    terminal: HostTerminal, keyboard: int, screen: int, wake_read: int, ended: threading.Event
+    terminal: BackendTerminal, keyboard: int, screen: int, wake_read: int, ended: threading.Event
 ) -> None:
     sources = [keyboard, wake_read]
     while not ended.is_set():
@@ -126,7 +125,7 @@ def _wake(wake_write: int) -> None:
 
 @contextmanager
 def _window_changes_wake(wake_write: int) -> Iterator[None]:
-    """Wake the loop whenever the host's window changes its size."""
+    """Wake the loop whenever the size of the host's window changes."""
     before = signal.signal(signal.SIGWINCH, lambda _signal, _frame: _wake(wake_write))
     try:
         yield
@@ -136,7 +135,7 @@ def _window_changes_wake(wake_write: int) -> Iterator[None]:
 
 @contextmanager
 def _raw_mode(descriptor: int) -> Iterator[None]:
-    """The terminal in raw mode, and as it was afterwards."""
+    """Put the terminal into raw mode, and restore it afterwards."""
     import termios
     import tty
 

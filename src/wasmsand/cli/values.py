@@ -1,7 +1,7 @@
-"""What words on the command line may be: numbers, variables, addresses.
+"""Parses words of the command line: numbers, variables, addresses.
 
-Rules: each function takes a word and returns its value, or raises `ArgumentTypeError` with
-what is wrong with the word.
+Rules: each function takes a word and returns its value, or raises `ArgumentTypeError` with a
+message that says what is wrong with the word.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def variable(word: str) -> tuple[str, str]:
 
 
 def address(word: str) -> tuple[str, int]:
-    """`HOST:PORT`, or a port of this machine; port 0 is any that is free."""
+    """`HOST:PORT`, or a port on this machine; port 0 is any free port."""
     host, _, port = word.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
     if not port.isascii() or not port.isdecimal() or len(port) > 5 or int(port) > 65535:

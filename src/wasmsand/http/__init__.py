@@ -1,4 +1,4 @@
-"""The HTTP way in: a server (`wasmsand serve`) and the client behind `Sandbox.connect`.
+"""The HTTP interface: a server (`wasmsand serve`) and the client behind `Sandbox.connect`.
 
 The server:
 
@@ -11,7 +11,7 @@ The server:
     streaming.py      answers that are sent while they are made; long_answers.py: long JSON
     service.py        what all requests share
     registry.py       the sandboxes that live, and when they expire
-    computer.py       one of them; started.py: a command that goes on in it
+    served.py         one of them; started.py: a command that goes on in it
     quotas.py         what each token holds and may still take; tokens.py: who may come in
     metrics.py        numbers for Prometheus
     settings.py       every limit of the server, with its default
@@ -19,7 +19,7 @@ The server:
 The client:
 
     backend.py        a sandbox of a server, as a backend of the SDK
-    remote_process.py a command that goes on in it
+    process.py        a command that goes on in it
     transport.py      requests over kept connections
     answers.py        answers as values and exceptions
 

@@ -29,7 +29,7 @@ def object_of(body: bytes) -> dict[str, Any]:
     except strict_json.BadJson:
         value = None
     if not isinstance(value, dict):
-        raise ServerError(f"no answer of wasmsand: {body[:80]!r}", "not_wasmsand", 0)
+        raise ServerError(f"not a response of wasmsand: {body[:80]!r}", "not_wasmsand", 0)
     return value
 
 
@@ -55,7 +55,9 @@ def exception_of(status: int, body: bytes) -> Exception:
         error = object_of(body)["error"]
         code, message = str(error["code"]), str(error["message"])
     except (ServerError, KeyError, TypeError):
-        return ServerError(f"no answer of wasmsand (status {status}): {body[:80]!r}", "", status)
+        return ServerError(
+            f"not a response of wasmsand (status {status}): {body[:80]!r}", "", status
+        )
     errno, path = error.get("errno"), error.get("path")
     if code in GONE:
         return SandboxClosedError(message)

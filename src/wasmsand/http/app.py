@@ -47,9 +47,13 @@ def application(service: Service, routes: Sequence[AnyRoute]) -> Starlette:
     async def not_routed(_request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
         if status == 405:
-            failure = ApiFailure(405, "method_not_allowed", "this path has other methods")
+            failure = ApiFailure(
+                405,
+                "method_not_allowed",
+                "this method is not allowed for this path; see /openapi.json",
+            )
         else:
-            failure = ApiFailure(404, "no_such_route", "there is no such path; see /openapi.json")
+            failure = ApiFailure(404, "no_such_route", "unknown path; see /openapi.json")
         headers = error.headers if isinstance(error, HTTPException) else None
         service.metrics.requests.labels("-", "unknown", status).inc()
         return _failed(service, failure, headers)
@@ -152,8 +156,8 @@ def _refuse_browsers(request: Request) -> None:
         raise ApiFailure(
             403,
             "forbidden",
-            "a server without tokens answers local programs only, not pages of a browser or "
-            f"other host names (the request has {reason}); start it with --tokens-file",
+            "a server without tokens answers only local programs, not web pages or other host "
+            f"names (the request has {reason}); start it with --tokens-file",
         )
 
 
@@ -197,9 +201,8 @@ async def _body(
     data = await _received(request, settings.max_json_bytes, "max-json-bytes", grow)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if data and kind != _JSON:
-        raise ApiFailure(
-            415, "unsupported_media_type", f"the body must be {_JSON}, not {kind[:64] or 'nothing'}"
-        )
+        found = f", not {kind[:64]}" if kind else "; the header Content-Type is missing"
+        raise ApiFailure(415, "unsupported_media_type", f"the body must be {_JSON}{found}")
     if len(data) <= _DECODED_AT_ONCE:
         return _decoded(data, route.body)
     return await service.in_file_thread(owner, "-", lambda: _decoded(data, route.body))

@@ -16,12 +16,14 @@ from typing import Any
 from urllib.parse import quote
 
 from wasmsand.http.answers import ended_of, exact_bytes, object_of
-from wasmsand.http.remote_process import RemoteProcess
-from wasmsand.http.transport import Exchange, Transport
-from wasmsand.sdk.backend import BackendProcess, Cancellation, CommandRequest, Completed, Ended
+from wasmsand.http.process import HttpProcess
+from wasmsand.http.transport import HttpExchange, Transport
+from wasmsand.sdk.backend import BackendProcess, Cancellation, CommandRequest, Completed
 from wasmsand.sdk.errors import SandboxError
-from wasmsand.sdk.options import LIMIT_NAMES, SandboxOptions
+from wasmsand.sdk.option_table import SandboxInterface
+from wasmsand.sdk.options import OPTIONS, SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
+from wasmsand.sdk.unsupported import WithoutTerminals
 
 _MARGIN_SECONDS = 30.0
 """How much longer than its command a request may take: it may have to wait for its turn."""
@@ -31,22 +33,30 @@ def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> H
     """A new sandbox of the server at `url`. Raises `ServerError` and `ConnectionLostError`."""
     if options.wasm_dir is not None:
         raise ValueError("wasm_dir is a directory of this machine, which the server cannot read")
-    # Variables, directory and timeout are kept on this side.
-    wanted = {name: getattr(options, name) for name in LIMIT_NAMES}
-    return _backend(Transport(url, token), "POST", "/v1/sandboxes", wanted)
+    # Variables, directory and timeout are kept on this side of the seam.
+    wanted = {
+        option.name: getattr(options, option.name)
+        for option in OPTIONS
+        if option.is_below_seam and SandboxInterface.HTTP in option.interfaces
+    }
+    return _backend(Transport(url, token), options, "POST", "/v1/sandboxes", wanted)
 
 
 def attach_http_backend(url: str, token: str | None, identity: str) -> HttpBackend:
     """A sandbox that the server at `url` has already. Raises as `open_http_backend`, and
     `SandboxClosedError` if it has no such."""
-    return _backend(Transport(url, token), "GET", f"/v1/sandboxes/{quote(identity, safe='')}")
+    path = f"/v1/sandboxes/{quote(identity, safe='')}"
+    return _backend(Transport(url, token), SandboxOptions(), "GET", path)
 
 
-def _backend(transport: Transport, method: str, path: str, value: object = None) -> HttpBackend:
-    """The sandbox whose state the server answers."""
+def _backend(
+    transport: Transport, options: SandboxOptions, method: str, path: str, value: object = None
+) -> HttpBackend:
+    """The sandbox that the server describes in its answer."""
     try:
         state = object_of(transport.ask(method, path, value=value))
-        return HttpBackend(transport, str(state["id"]), float(state["max_command_seconds"]))
+        longest = float(state["max_command_seconds"])
+        return HttpBackend(transport, str(state["id"]), longest, options)
     except BaseException:
         transport.close()
         raise
@@ -61,13 +71,23 @@ def list_sandboxes(url: str, token: str | None) -> list[dict[str, Any]]:
         transport.close()
 
 
-class HttpBackend:
+class HttpBackend(WithoutTerminals):
     """One sandbox of a server."""
+
+    kind = "Sandbox.connect"
 
     survives_fork = True
 
-    def __init__(self, transport: Transport, identity: str, max_command_seconds: float) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        identity: str,
+        max_command_seconds: float,
+        options: SandboxOptions,
+    ) -> None:
         self.id = identity
+        self.variables = dict(options.env)
+        self.cwd = options.cwd
         self._longest = max_command_seconds
         self._transport = transport
         self._path = f"/v1/sandboxes/{identity}"
@@ -79,7 +99,7 @@ class HttpBackend:
 
     def run(self, request: CommandRequest, cancellation: Cancellation | None = None) -> Completed:
         """See `Backend`."""
-        exchange = Exchange()
+        exchange = HttpExchange()
         if cancellation is not None:
             # The server ends the command of a client that goes away.
             cancellation.on_cancel(exchange.break_off)
@@ -96,10 +116,10 @@ class HttpBackend:
             )
         except SandboxError:
             if exchange.broken:
-                return Completed(Ended(137, False, 0.0), b"", b"", False)
+                return Completed(137, False, 0.0)
             raise
         outcome = object_of(answer)
-        return Completed(
+        return Completed.of(
             ended_of(outcome),
             exact_bytes(outcome.get("stdout"), outcome.get("stdout_base64")),
             exact_bytes(outcome.get("stderr"), outcome.get("stderr_base64")),
@@ -113,7 +133,7 @@ class HttpBackend:
         wanted["inputs"] = request.extra_inputs
         wanted["outputs"] = request.extra_outputs
         state = self._post("/commands", wanted)
-        return RemoteProcess(self._transport, f"{self._path}/commands/{state['id']}", state["pid"])
+        return HttpProcess(self._transport, f"{self._path}/commands/{state['id']}", state["pid"])
 
     def processes(self) -> list[ProcessInfo]:
         """See `Backend`."""

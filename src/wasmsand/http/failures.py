@@ -10,30 +10,26 @@ an exception that is not in the table is a bug of the server, and its text stays
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 from wasmsand.sdk import errors as sdk
 
 
+@dataclass(eq=False)
 class ApiFailure(Exception):
     """An answer that is an error."""
 
-    def __init__(
-        self,
-        status: int,
-        code: str,
-        message: str,
-        *,
-        errno: str | None = None,
-        path: str | None = None,
-        retry_after: float | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-        self.message = message
-        self.errno = errno
-        self.path = path
-        self.retry_after = retry_after
-        """Seconds after which a second try may succeed."""
+    status: int
+    code: str
+    message: str
+    _: KW_ONLY
+    errno: str | None = None
+    path: str | None = None
+    retry_after: float | None = None
+    """Seconds after which a second try may succeed."""
+
+    def __str__(self) -> str:
+        return self.message
 
     def body(self) -> dict[str, dict[str, str | None]]:
         """The JSON of it."""

@@ -10,11 +10,14 @@ Bytes in JSON: text where they are UTF-8, base64 where they are not, never both.
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface
+from wasmsand.sdk.options import OPTIONS
 from wasmsand.sdk.results import FileInfo, ProcessInfo
 
 Positive = Annotated[int, Meta(ge=1, le=2**53)]
@@ -24,36 +27,51 @@ Descriptor = Annotated[int, Meta(ge=0, le=1023)]
 Path = Annotated[str, Meta(description="absolute, or relative to the sandbox's cwd")]
 
 
-class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class RequestMessage(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Something that a client sends: a body, or the parameters of a query."""
 
 
-class Response(msgspec.Struct, kw_only=True):
+class ResponseMessage(msgspec.Struct, kw_only=True):
     """Something that the server answers."""
 
 
 # Sandboxes.
 
 
-class CreateSandbox(Request):
+_FIELD_TYPES: Mapping[OptionKind, Any] = {
+    OptionKind.COUNT: Positive,
+    OptionKind.MILLISECONDS: Milliseconds | None,
+    OptionKind.VARIABLES: dict[str, str],
+    OptionKind.GUEST_DIRECTORY: str,
+}
+"""What the values of an option are in JSON, by its kind."""
+
+
+def option_fields(table: Iterable[Option] = OPTIONS) -> list[tuple[str, Any, Any]]:
+    """The fields of options that a client may set: name, type, default."""
+    return [
+        (option.name, _FIELD_TYPES[option.kind] | UnsetType, UNSET)
+        for option in table
+        if SandboxInterface.HTTP in option.interfaces
+    ]
+
+
+if TYPE_CHECKING:
+    _Options = RequestMessage
+else:
+    _Options = msgspec.defstruct("_Options", option_fields(), bases=(RequestMessage,), kw_only=True)
+
+
+class CreateSandbox(_Options):
     """Options of a sandbox; what is left out has the default of `Sandbox`."""
 
-    timeout_ms: Milliseconds | UnsetType | None = UNSET
-    fs_limit_bytes: Positive | UnsetType = UNSET
-    max_inodes: Positive | UnsetType = UNSET
-    memory_limit_bytes: Positive | UnsetType = UNSET
-    max_processes: Positive | UnsetType = UNSET
-    max_open_files: Positive | UnsetType = UNSET
-    max_output_bytes: Positive | UnsetType = UNSET
-    env: dict[str, str] | UnsetType = UNSET
-    cwd: str | UnsetType = UNSET
     idle_seconds: Seconds | None = None
     """Kill it when nobody has used it for so long; null is the server's longest."""
     lifetime_seconds: Seconds | None = None
     """Kill it at this age; null is the server's longest."""
 
 
-class SandboxState(Response):
+class SandboxState(ResponseMessage):
     """A sandbox that lives."""
 
     id: str
@@ -67,13 +85,13 @@ class SandboxState(Response):
     """The longest time that a command may have."""
 
 
-class SandboxList(Response):
+class SandboxList(ResponseMessage):
     """The sandboxes of one token."""
 
     sandboxes: list[SandboxState]
 
 
-class Killed(Response):
+class Killed(ResponseMessage):
     """The sandbox is gone."""
 
     killed: bool = True
@@ -82,7 +100,7 @@ class Killed(Response):
 # Commands.
 
 
-class RunCommand(Request):
+class RunCommand(RequestMessage):
     """A command: a script for bash, or a program and its arguments."""
 
     command: str | list[str]
@@ -108,7 +126,7 @@ class StartCommand(RunCommand):
     """Further descriptors that the client reads from, beside 1 and 2."""
 
 
-class CommandEnd(Response):
+class CommandEnd(ResponseMessage):
     """How a command ended."""
 
     exit_code: int
@@ -129,7 +147,7 @@ class CommandOutcome(CommandEnd):
     stderr_base64: bytes | UnsetType = UNSET
 
 
-class OutputPiece(Response):
+class OutputPiece(ResponseMessage):
     """What a command wrote to one descriptor: `text`, or `base64` if that is not UTF-8."""
 
     fd: int
@@ -137,7 +155,7 @@ class OutputPiece(Response):
     base64: bytes | UnsetType = UNSET
 
 
-class OutputBatch(Response):
+class OutputBatch(ResponseMessage):
     """Output of a started command, in the order in which it was written."""
 
     number: int
@@ -147,7 +165,7 @@ class OutputBatch(Response):
     """Whether there will be no more."""
 
 
-class ReadOutput(Request):
+class ReadOutput(RequestMessage):
     """Which output of a started command."""
 
     after: Annotated[int, Meta(ge=0)] = 0
@@ -156,14 +174,14 @@ class ReadOutput(Request):
     """How long to wait until there is some; at most 20,000."""
 
 
-class WaitCommand(Request):
+class WaitCommand(RequestMessage):
     """How long to wait for a command's end."""
 
     wait_ms: Annotated[float, Meta(ge=0)] = 0
     """At most 20,000."""
 
 
-class CommandState(Response):
+class CommandState(ResponseMessage):
     """A started command: `end` is null while it runs."""
 
     id: str
@@ -171,13 +189,13 @@ class CommandState(Response):
     end: CommandEnd | None
 
 
-class StartedCommands(Response):
+class StartedCommands(ResponseMessage):
     """The commands that were started and not forgotten."""
 
     commands: list[CommandState]
 
 
-class InputDescriptor(Request):
+class InputDescriptor(RequestMessage):
     """Which of a command's inputs."""
 
     fd: Descriptor = 0
@@ -190,13 +208,13 @@ class WriteInput(InputDescriptor):
     """At most 20,000."""
 
 
-class SendSignal(Request):
+class SendSignal(RequestMessage):
     """A signal by its number, as 15 for SIGTERM."""
 
     signal: Annotated[int, Meta(ge=0, le=64)]
 
 
-class ProcessList(Response):
+class ProcessList(ResponseMessage):
     """The processes of a sandbox."""
 
     processes: list[ProcessInfo]
@@ -205,7 +223,7 @@ class ProcessList(Response):
 # Files.
 
 
-class FilePath(Request):
+class FilePath(RequestMessage):
     """One file."""
 
     path: Path
@@ -231,14 +249,14 @@ class StatFile(FilePath):
     follow: bool = True
 
 
-class ListDirectory(Request):
+class ListDirectory(RequestMessage):
     """One directory."""
 
     path: Path = "."
     recursive: bool = False
 
 
-class FileList(Response):
+class FileList(ResponseMessage):
     """Entries of a directory."""
 
     entries: list[FileInfo]
@@ -256,7 +274,7 @@ class MakeDirectory(FilePath):
     parents: bool = True
 
 
-class TwoPaths(Request):
+class TwoPaths(RequestMessage):
     """From where to where."""
 
     source: Path
@@ -275,7 +293,7 @@ class MakeLink(FilePath):
     target: str
 
 
-class LinkTarget(Response):
+class LinkTarget(ResponseMessage):
     """What a symbolic link holds."""
 
     target: str
@@ -284,40 +302,40 @@ class LinkTarget(Response):
 # Variables.
 
 
-class Variables(Response):
+class Variables(ResponseMessage):
     """Every variable that a command would see."""
 
     env: dict[str, str]
 
 
-class ChangeVariables(Request):
+class ChangeVariables(RequestMessage):
     """Variables to set, and variables whose setting to forget."""
 
     set: dict[str, str] = {}
     unset: list[str] = []
 
 
-class Done(Response):
+class Done(ResponseMessage):
     """It was done."""
 
     ok: bool = True
 
 
-class Written(Response):
+class Written(ResponseMessage):
     """How many bytes an input has taken: fewer than were sent if the command did not read."""
 
     ok: bool = True
     written: int = 0
 
 
-class Health(Response):
+class Health(ResponseMessage):
     """Whether the server takes requests."""
 
     status: str
     version: str
 
 
-class Failure(Response):
+class Failure(ResponseMessage):
     """What is wrong."""
 
     code: str
@@ -326,7 +344,7 @@ class Failure(Response):
     path: str | None
 
 
-class FailureBody(Response):
+class FailureBody(ResponseMessage):
     """The body of every answer that is an error."""
 
     error: Failure

@@ -33,11 +33,8 @@ class Metrics:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         GCCollector(registry=self._registry)
-        self.requests = Counter(
-            "wasmsand_http_requests",
-            "Requests that were answered.",
-            ("method", "route", "status"),
-            registry=self._registry,
+        self.requests = self._counter(
+            "wasmsand_http_requests", "Requests that were answered.", "method", "route", "status"
         )
         self.request_seconds = Histogram(
             "wasmsand_http_request_seconds",
@@ -46,42 +43,32 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self.token_requests = Counter(
-            "wasmsand_token_requests",
-            "Requests of each token, refused ones too.",
-            ("token",),
-            registry=self._registry,
+        self.token_requests = self._counter(
+            "wasmsand_token_requests", "Requests of each token, refused ones too.", "token"
         )
-        self.refused = Counter(
+        self.refused = self._counter(
             "wasmsand_http_refused",
             "Requests that were refused to protect the server or by a quota.",
-            ("code",),
-            registry=self._registry,
+            "code",
         )
-        self.sandboxes_created = Counter(
-            "wasmsand_sandboxes_created",
-            "Sandboxes that were created.",
-            ("token",),
-            registry=self._registry,
+        self.sandboxes_created = self._counter(
+            "wasmsand_sandboxes_created", "Sandboxes that were created.", "token"
         )
-        self.sandboxes_ended = Counter(
+        self.sandboxes_ended = self._counter(
             "wasmsand_sandboxes_ended",
             "Sandboxes that ended: killed by a client, expired, at the server's end.",
-            ("cause",),
-            registry=self._registry,
+            "cause",
         )
-        self.commands = Counter(
-            "wasmsand_commands",
-            "Commands that ended.",
-            ("outcome",),
-            registry=self._registry,
-        )
+        self.commands = self._counter("wasmsand_commands", "Commands that ended.", "outcome")
         self.command_seconds = Histogram(
             "wasmsand_command_seconds",
             "How long commands took.",
             buckets=_SECONDS,
             registry=self._registry,
         )
+
+    def _counter(self, name: str, description: str, *labels: str) -> Counter:
+        return Counter(name, description, labels, registry=self._registry)
 
     def gauge(self, name: str, description: str, value: Callable[[], float]) -> None:
         """Add a number that is read by calling `value`."""

@@ -15,9 +15,10 @@ from typing import Any
 import msgspec
 
 from wasmsand.http import messages
-from wasmsand.http.messages import FailureBody
+from wasmsand.http.messages import CreateSandbox, FailureBody
 from wasmsand.http.routing import AnyRoute
 from wasmsand.sdk import results
+from wasmsand.sdk.options import OPTIONS
 
 _JSON = "application/json"
 _BYTES = "application/octet-stream"
@@ -37,6 +38,7 @@ def document(routes: tuple[AnyRoute, ...], version: str) -> bytes:
         list(types.values()), ref_template=_REFERENCE
     )
     texts = _field_texts(messages, results)
+    texts |= {(CreateSandbox.__name__, option.name): option.help for option in OPTIONS}
     for name, schema in components.items():
         _describe(schema, getattr(messages, name, None) or getattr(results, name), texts)
     schemas = dict(zip(types, references, strict=True))

@@ -33,7 +33,7 @@ class Share:
     """Sandboxes that were killed long ago and have not ended."""
 
 
-class Place:
+class CommandPlace:
     """A running command in its token's quota. It is given back when everybody who uses it has
     released it: the request, the thread that still works for it, the answer being sent."""
 
@@ -46,7 +46,7 @@ class Place:
         share.running_commands += 1
         share.running_in[sandbox] = share.running_in.get(sandbox, 0) + 1
 
-    def keep(self) -> Place:
+    def keep(self) -> CommandPlace:
         """For one more user, who releases it too."""
         self._users += 1
         return self
@@ -96,7 +96,7 @@ class Quotas:
         share.allowance -= 1
 
     @contextmanager
-    def running_command(self, owner: Token, sandbox: str) -> Iterator[Place]:
+    def running_command(self, owner: Token, sandbox: str) -> Iterator[CommandPlace]:
         """While a command of `owner` runs or waits for its turn. Raises `quota_exceeded`. One
         sandbox has three quarters of its token's quota: one that hangs leaves room for others."""
         share, most = self.share(owner), owner.quota.max_running_commands
@@ -117,7 +117,7 @@ class Quotas:
                 f"sandbox, or raise max_running_commands of {owner.name}",
                 retry_after=1,
             )
-        place = Place(share, sandbox)
+        place = CommandPlace(share, sandbox)
         try:
             yield place
         finally:

@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from wasmsand.http.computer import Computer
 from wasmsand.http.failures import ApiFailure
 from wasmsand.http.quotas import Quotas
+from wasmsand.http.served import ServedSandbox
 from wasmsand.http.tokens import Token
 
 
@@ -25,13 +25,13 @@ class Entry:
 
     id: str
     owner: Token
-    computer: Computer
+    sandbox: ServedSandbox
     reserved_bytes: int
     idle_seconds: float
     created: float
-    """By the clock on the wall, for people."""
+    """Wall-clock time, for people."""
     ends: float
-    """When it is killed for its age, by the monotonic clock."""
+    """Monotonic time at which it is killed for its age."""
     last_used: float
     uses: int = 0
     """Requests that use it now."""
@@ -56,7 +56,7 @@ class Registry:
     async def create(
         self,
         owner: Token,
-        make: Callable[[], Awaitable[Computer]],
+        make: Callable[[], Awaitable[ServedSandbox]],
         *,
         reserved_bytes: int,
         idle_seconds: float,
@@ -65,7 +65,7 @@ class Registry:
         """A new sandbox, made by `make`. Raises `quota_exceeded` or `server_full`."""
         self._quotas.reserve_sandbox(owner, reserved_bytes)
         try:
-            computer = await make()
+            sandbox = await make()
         except BaseException:
             self._quotas.release_sandbox(owner, reserved_bytes)
             raise
@@ -73,7 +73,7 @@ class Registry:
         entry = Entry(
             id=f"sbx-{secrets.token_hex(12)}",
             owner=owner,
-            computer=computer,
+            sandbox=sandbox,
             reserved_bytes=reserved_bytes,
             idle_seconds=idle_seconds,
             created=time.time(),
@@ -95,7 +95,7 @@ class Registry:
                 404,
                 "sandbox_not_found",
                 f"there is no sandbox {identity[:64]!r}: it was killed, it expired, or the server "
-                "was started again; create a new one",
+                "was restarted; create a new one",
             )
         return entry
 

@@ -13,7 +13,7 @@ from wasmsand.http import messages as m
 from wasmsand.http.handlers import commands, files, sandboxes, server, started
 from wasmsand.http.metrics import CONTENT_TYPE
 from wasmsand.http.openapi import document
-from wasmsand.http.routing import AnyRoute, Call, Route
+from wasmsand.http.routing import AnyRoute, Call, HttpRoute
 from wasmsand.http.streaming import EVENT_STREAM
 from wasmsand.sdk.results import FileInfo, Usage
 
@@ -29,11 +29,11 @@ async def _openapi(call: Call[None, None]) -> Response:
 
 ROUTES: tuple[AnyRoute, ...] = (
     # The server.
-    Route("GET", "/healthz", server.health, "Is the server well?", m.Health, public=True),
-    Route("GET", "/openapi.json", _openapi, "This document", "application/json", public=True),
-    Route("GET", "/metrics", server.metrics, "Numbers for Prometheus", CONTENT_TYPE),
+    HttpRoute("GET", "/healthz", server.health, "Is the server well?", m.Health, public=True),
+    HttpRoute("GET", "/openapi.json", _openapi, "This document", "application/json", public=True),
+    HttpRoute("GET", "/metrics", server.metrics, "Numbers for Prometheus", CONTENT_TYPE),
     # Sandboxes.
-    Route(
+    HttpRoute(
         "POST",
         "/v1/sandboxes",
         sandboxes.create,
@@ -42,12 +42,12 @@ ROUTES: tuple[AnyRoute, ...] = (
         body=m.CreateSandbox,
         status=201,
     ),
-    Route("GET", "/v1/sandboxes", sandboxes.listing, "List your sandboxes", m.SandboxList),
-    Route("GET", _SANDBOX, sandboxes.state, "Look at a sandbox", m.SandboxState),
-    Route("DELETE", _SANDBOX, sandboxes.kill, "Kill a sandbox and drop its files", m.Killed),
-    Route("GET", _SANDBOX + "/usage", sandboxes.usage, "What it uses of its limits", Usage),
-    Route("GET", _SANDBOX + "/env", sandboxes.variables, "Every variable", m.Variables),
-    Route(
+    HttpRoute("GET", "/v1/sandboxes", sandboxes.listing, "List your sandboxes", m.SandboxList),
+    HttpRoute("GET", _SANDBOX, sandboxes.state, "Look at a sandbox", m.SandboxState),
+    HttpRoute("DELETE", _SANDBOX, sandboxes.kill, "Kill a sandbox and drop its files", m.Killed),
+    HttpRoute("GET", _SANDBOX + "/usage", sandboxes.usage, "What it uses of its limits", Usage),
+    HttpRoute("GET", _SANDBOX + "/env", sandboxes.variables, "Every variable", m.Variables),
+    HttpRoute(
         "PATCH",
         _SANDBOX + "/env",
         sandboxes.change_variables,
@@ -56,7 +56,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         body=m.ChangeVariables,
     ),
     # Commands.
-    Route(
+    HttpRoute(
         "POST",
         _SANDBOX + "/run",
         commands.run,
@@ -65,7 +65,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         body=m.RunCommand,
         also=EVENT_STREAM,
     ),
-    Route(
+    HttpRoute(
         "POST",
         _SANDBOX + "/commands",
         started.start,
@@ -74,8 +74,10 @@ ROUTES: tuple[AnyRoute, ...] = (
         body=m.StartCommand,
         status=201,
     ),
-    Route("GET", _SANDBOX + "/commands", started.listing, "Started commands", m.StartedCommands),
-    Route(
+    HttpRoute(
+        "GET", _SANDBOX + "/commands", started.listing, "Started commands", m.StartedCommands
+    ),
+    HttpRoute(
         "GET",
         _COMMAND,
         started.wait,
@@ -83,9 +85,9 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.CommandState,
         query=m.WaitCommand,
     ),
-    Route("DELETE", _COMMAND, started.forget, "Forget a started command; it goes on", m.Done),
-    Route("POST", _COMMAND + "/kill", started.kill, "End a started command", m.Done),
-    Route(
+    HttpRoute("DELETE", _COMMAND, started.forget, "Forget a started command; it goes on", m.Done),
+    HttpRoute("POST", _COMMAND + "/kill", started.kill, "End a started command", m.Done),
+    HttpRoute(
         "GET",
         _COMMAND + "/output",
         started.output,
@@ -93,7 +95,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.OutputBatch,
         query=m.ReadOutput,
     ),
-    Route(
+    HttpRoute(
         "POST",
         _COMMAND + "/input",
         started.write_input,
@@ -102,7 +104,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         query=m.WriteInput,
         body=bytes,
     ),
-    Route(
+    HttpRoute(
         "DELETE",
         _COMMAND + "/input",
         started.close_input,
@@ -110,8 +112,8 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.Done,
         query=m.InputDescriptor,
     ),
-    Route("GET", _SANDBOX + "/processes", started.processes, "All processes", m.ProcessList),
-    Route(
+    HttpRoute("GET", _SANDBOX + "/processes", started.processes, "All processes", m.ProcessList),
+    HttpRoute(
         "POST",
         _SANDBOX + "/processes/{pid}/signal",
         started.signal,
@@ -120,8 +122,8 @@ ROUTES: tuple[AnyRoute, ...] = (
         body=m.SendSignal,
     ),
     # Files.
-    Route("GET", _SANDBOX + "/files", files.read, "Read a file", files.BYTES, query=m.ReadFile),
-    Route(
+    HttpRoute("GET", _SANDBOX + "/files", files.read, "Read a file", files.BYTES, query=m.ReadFile),
+    HttpRoute(
         "PUT",
         _SANDBOX + "/files",
         files.write,
@@ -130,7 +132,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         query=m.WriteFile,
         body=bytes,
     ),
-    Route(
+    HttpRoute(
         "DELETE",
         _SANDBOX + "/files",
         files.remove,
@@ -138,7 +140,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.Done,
         query=m.RemoveFile,
     ),
-    Route(
+    HttpRoute(
         "POST",
         _SANDBOX + "/files/append",
         files.append,
@@ -147,10 +149,10 @@ ROUTES: tuple[AnyRoute, ...] = (
         query=m.FilePath,
         body=bytes,
     ),
-    Route(
+    HttpRoute(
         "GET", _SANDBOX + "/files/stat", files.stat, "What is at a path", FileInfo, query=m.StatFile
     ),
-    Route(
+    HttpRoute(
         "GET",
         _SANDBOX + "/files/list",
         files.listing,
@@ -158,7 +160,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.FileList,
         query=m.ListDirectory,
     ),
-    Route(
+    HttpRoute(
         "POST",
         _SANDBOX + "/files/mkdir",
         files.mkdir,
@@ -166,13 +168,13 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.Done,
         body=m.MakeDirectory,
     ),
-    Route(
+    HttpRoute(
         "POST", _SANDBOX + "/files/rename", files.rename, "Rename or move", m.Done, body=m.TwoPaths
     ),
-    Route(
+    HttpRoute(
         "POST", _SANDBOX + "/files/copy", files.copy, "Copy a file or tree", m.Done, body=m.TwoPaths
     ),
-    Route(
+    HttpRoute(
         "POST",
         _SANDBOX + "/files/chmod",
         files.chmod,
@@ -180,7 +182,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.Done,
         body=m.ChangeMode,
     ),
-    Route(
+    HttpRoute(
         "POST",
         _SANDBOX + "/files/symlink",
         files.symlink,
@@ -188,7 +190,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.Done,
         body=m.MakeLink,
     ),
-    Route(
+    HttpRoute(
         "GET",
         _SANDBOX + "/files/link",
         files.read_link,
@@ -196,7 +198,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.LinkTarget,
         query=m.FilePath,
     ),
-    Route(
+    HttpRoute(
         "GET",
         _SANDBOX + "/files/tar",
         files.export_tar,
@@ -204,7 +206,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         files.TAR,
         query=m.FilePath,
     ),
-    Route(
+    HttpRoute(
         "PUT",
         _SANDBOX + "/files/tar",
         files.import_tar,

@@ -1,6 +1,6 @@
 """What a route is, and what a handler gets.
 
-Owns `Route` and `Call`. A route says everything about a request: how it is found, what
+Owns `HttpRoute` and `Call`. A route says everything about a request: how it is found, what
 its parameters and its body are, what comes back. Rules: `routes.ROUTES` is the one table;
 the application, the checks and the OpenAPI document are made from it.
 """
@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from starlette.requests import Request
 
-from wasmsand.http.quotas import Place
+from wasmsand.http.quotas import CommandPlace
 from wasmsand.http.registry import Entry
 from wasmsand.http.service import Service
 from wasmsand.http.tokens import Token
@@ -47,7 +47,7 @@ class Call(Generic[Query, Body]):
     def _sandbox(self) -> str:
         return "-" if self.found is None else self.found.id
 
-    def running_command(self) -> AbstractContextManager[Place]:
+    def running_command(self) -> AbstractContextManager[CommandPlace]:
         """While a command of this sandbox runs. Raises `quota_exceeded`."""
         return self.service.quotas.running_command(self.owner, self._sandbox)
 
@@ -70,7 +70,7 @@ class Call(Generic[Query, Body]):
 
 
 @dataclass(frozen=True, slots=True)
-class Route(Generic[Query, Body]):
+class HttpRoute(Generic[Query, Body]):
     """One row of the table."""
 
     method: str
@@ -95,4 +95,4 @@ class Route(Generic[Query, Body]):
         return "{sandbox}" in self.path
 
 
-AnyRoute = Route[Any, Any]
+AnyRoute = HttpRoute[Any, Any]

@@ -84,7 +84,7 @@ def check_address(settings: Settings) -> None:
     if settings.tokens or is_loopback(settings.host):
         return
     raise CannotServe(
-        f"refusing to listen on {settings.host} without tokens: anybody who reaches it could run "
+        f"refusing to listen on {settings.host} without tokens: anyone who reaches it could run "
         "commands; name them with --tokens-file or WASMSAND_TOKENS, or leave out --host"
     )
 

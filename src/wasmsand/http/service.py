@@ -168,7 +168,7 @@ class Service:
             self._freed_memory.give_back_soon()
 
         timer = asyncio.get_running_loop().call_later(_END_SECONDS, is_overdue)
-        done = self.endings.run(entry.computer.kill)
+        done = self.endings.run(entry.sandbox.kill)
         done.add_done_callback(ended)
         return done
 

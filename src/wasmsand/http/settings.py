@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from wasmsand.http.tokens import Token
-from wasmsand.sdk.opening import Isolation
+from wasmsand.sdk.options import Isolation
 from wasmsand.serving.crowd import ConnectionLimits
 from wasmsand.serving.lanes import LaneLimits
 
@@ -110,6 +110,11 @@ class Settings:
         if self.isolation is not None:
             return self.isolation
         return "none" if owner.trusted or not self.tokens else "process"
+
+    def most_of(self, option: str) -> int | None:
+        """The largest value that a client can ask for; None if its token's quota bounds it."""
+        most: int | None = getattr(self, f"most_{option.removeprefix('max_')}", None)
+        return most
 
     def connection_limits(self) -> ConnectionLimits:
         """For `serving.connections`."""

@@ -74,13 +74,13 @@ class Transport:
         value: object = None,
         content: Content = None,
         seconds: float | None = ANSWER_SECONDS,
-        exchange: Exchange | None = None,
+        exchange: HttpExchange | None = None,
     ) -> bytes:
         """The body of the answer to a request with `value` as JSON, or `content` as it is.
 
         Raises what the server says, and `ConnectionLostError`.
         """
-        exchange = exchange or Exchange()
+        exchange = exchange or HttpExchange()
         response = self._send(method, path, query, value, content, seconds, exchange)
         with exchange:
             try:
@@ -96,7 +96,7 @@ class Transport:
         self, method: str, path: str, *, query: Mapping[str, object] | None = None
     ) -> Iterator[bytes]:
         """The same, with the answer in pieces. The request is sent when this is called."""
-        exchange = Exchange()
+        exchange = HttpExchange()
         response = self._send(method, path, query, None, None, ANSWER_SECONDS, exchange)
         if response.status >= 400:
             with exchange:
@@ -111,7 +111,7 @@ class Transport:
         value: object,
         content: Content,
         seconds: float | None,
-        exchange: Exchange,
+        exchange: HttpExchange,
     ) -> http.client.HTTPResponse:
         target = self._prefix + path
         if query:
@@ -162,7 +162,7 @@ class Transport:
         )
         return tls, True
 
-    def keep(self, exchange: Exchange, response: http.client.HTTPResponse) -> None:
+    def keep(self, exchange: HttpExchange, response: http.client.HTTPResponse) -> None:
         """After an answer: use its connection again, if the server does."""
         if response.will_close:
             return
@@ -183,8 +183,8 @@ class Transport:
         else:
             cause = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return ConnectionLostError(
-            f"the server at {self.url} is gone or cannot be reached ({cause}); if it was started "
-            "again, its sandboxes are lost: create a new one"
+            f"the server at {self.url} has ended or cannot be reached ({cause}); if it was "
+            "restarted, its sandboxes are lost: create a new one"
         )
 
     def close(self) -> None:
@@ -214,7 +214,7 @@ class _Pieces:
     is closed."""
 
     def __init__(
-        self, transport: Transport, exchange: Exchange, response: http.client.HTTPResponse
+        self, transport: Transport, exchange: HttpExchange, response: http.client.HTTPResponse
     ) -> None:
         self._transport = transport
         self._exchange = exchange
@@ -236,7 +236,7 @@ class _Pieces:
         return piece
 
 
-class Exchange:
+class HttpExchange:
     """One request and its answer, which another thread may break off."""
 
     def __init__(self) -> None:
@@ -274,7 +274,7 @@ class Exchange:
         if connection is not None:
             connection.close()
 
-    def __enter__(self) -> Exchange:
+    def __enter__(self) -> HttpExchange:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,8 +1,8 @@
 """What is due when.
 
-Owns `Deadlines`, a queue of keys by time. Rules: a key has one time; setting it again replaces
-that; a key that was cancelled, or set again a million times, leaves nothing behind: the heap is
-never more than about twice as long as there are keys.
+Owns `Deadlines`, a queue of keys by time. Rules: a key has one time, and setting it again replaces
+that time. Keys that were cancelled or set again leave nothing behind for long: the heap never has
+more than about two entries per key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Deadlines(Generic[Key]):
         self._times: dict[Key, tuple[int, int]] = {}
         """By key: when it is due, and the number of that entry."""
         self._heap: list[tuple[int, int, Key]] = []
-        """Entries by time, with some that hold no more."""
+        """Entries by time; some of them are no longer valid."""
         self._next = 0
 
     def __len__(self) -> int:
@@ -36,7 +36,7 @@ class Deadlines(Generic[Key]):
 
     @property
     def entries(self) -> int:
-        """How many entries are kept, with those that hold no more."""
+        """How many entries the heap has, valid or not."""
         return len(self._heap)
 
     def get(self, key: Key) -> int | None:
@@ -76,7 +76,7 @@ class Deadlines(Generic[Key]):
         return self._heap[0][0] if self._heap else None
 
     def take_due(self, now: int) -> Key | None:
-        """The first key, without its time, if it is due."""
+        """Remove and return the first key, if it is due."""
         self._drop_old()
         if not self._heap or self._heap[0][0] > now:
             return None

@@ -98,8 +98,9 @@ class KernelError(Exception):
 
 
 class PathEscapes(KernelError):
-    """A path that had to stay beneath a directory led out of it. Linux's number is that of
-    openat2; it is a class of its own because a rename across file systems has it too."""
+    """A path that had to stay beneath a directory led out of it. It has the number that openat2
+    gives (EXDEV), and is a class of its own because a rename across file systems has that
+    number too."""
 
     def __init__(self, detail: str = "") -> None:
         super().__init__(Errno.EXDEV, detail)

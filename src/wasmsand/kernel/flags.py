@@ -33,7 +33,6 @@ O_CREATION: Final = O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC
 """What an open file description does not remember."""
 
 # *at(2)
-AT_FDCWD: Final = -100
 AT_SYMLINK_NOFOLLOW: Final = 0x100
 AT_REMOVEDIR: Final = 0x200
 AT_EACCESS: Final = 0x200
@@ -41,7 +40,6 @@ AT_SYMLINK_FOLLOW: Final = 0x400
 AT_EMPTY_PATH: Final = 0x1000
 
 # Access tests
-F_OK: Final = 0
 X_OK: Final = 1
 W_OK: Final = 2
 R_OK: Final = 4
@@ -64,7 +62,6 @@ PERMISSION_BITS: Final = 0o7777
 # renameat2(2)
 RENAME_NOREPLACE: Final = 1
 RENAME_EXCHANGE: Final = 2
-RENAME_WHITEOUT: Final = 4
 
 # fallocate(2)
 FALLOC_FL_KEEP_SIZE: Final = 1
@@ -108,15 +105,12 @@ POLLERR: Final = 0x008
 POLLHUP: Final = 0x010
 POLLNVAL: Final = 0x020
 POLLRDNORM: Final = 0x040
-POLLRDBAND: Final = 0x080
 POLLWRNORM: Final = 0x100
-POLLWRBAND: Final = 0x200
 POLLRDHUP: Final = 0x2000
 
 # wait4(2), waitid(2)
 WNOHANG: Final = 1
 WUNTRACED: Final = 2
-WSTOPPED: Final = 2
 WEXITED: Final = 4
 WCONTINUED: Final = 8
 WNOWAIT: Final = 0x01000000

@@ -1,9 +1,8 @@
 """One sandbox's kernel.
 
-Owns `Kernel`: the name space, the process table, terminals and FIFOs of one
-sandbox. Rules: every method is called with the sandbox's lock held and returns at
-once; whatever the driver must do (interrupt a computing guest, arm a host timer) it
-learns by the hooks.
+Owns `Kernel`: the name space, the process table, the network, terminals, FIFOs and the ledger of
+one sandbox. Rules: every method is called with the sandbox's lock held and returns at once; hooks
+tell the driver what it must do (interrupt a guest that computes, arm a timer of the host).
 """
 
 from __future__ import annotations
@@ -20,31 +19,30 @@ from wasmsand.kernel.files.anonymous import AnonymousInodes
 from wasmsand.kernel.files.device import PTY_MAJOR, device_number
 from wasmsand.kernel.files.epoll import WatchAccount
 from wasmsand.kernel.files.locks import FileLocks
-from wasmsand.kernel.files.opening import FifoOpen
 from wasmsand.kernel.files.pipe import Pipe, PipeAccount
 from wasmsand.kernel.files.table import FdTable
 from wasmsand.kernel.files.terminal import Terminal
 from wasmsand.kernel.files.timer import TimerFile
 from wasmsand.kernel.flags import S_IFCHR
 from wasmsand.kernel.ledger import Ledger
-from wasmsand.kernel.limits import TERMINAL_COST, Limits
+from wasmsand.kernel.limits import TERMINAL_COST, TERMINALS_MAX, Limits
 from wasmsand.kernel.proc_source import KernelProcSource
 from wasmsand.kernel.process.delivery import SI_KERNEL, post, signal_group
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.life import exit_process
 from wasmsand.kernel.process.load import LoadAverages
-from wasmsand.kernel.process.process import Process, ProcessState, Usage
+from wasmsand.kernel.process.process import Process, Usage
 from wasmsand.kernel.process.program import argument_cost
 from wasmsand.kernel.process.rlimits import ResourceLimits
 from wasmsand.kernel.process.room import require_room
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.process.table import INIT_PID, ProcessTable
+from wasmsand.kernel.process.thread import ProcessState, Thread
 from wasmsand.kernel.sockets.network import Network
+from wasmsand.kernel.sockets.outside import Outside
 from wasmsand.kernel.vfs import ROOT, Namespace, Node, ProcFs, TreeFs
 
 log = logging.getLogger("wasmsand.kernel")
-
-_TERMINALS_MAX = 64
 
 
 def _nothing() -> None:
@@ -69,6 +67,7 @@ class Kernel:
         *,
         clock: Clock | None = None,
         hostname: bytes = b"sandbox",
+        outside: Outside | None = None,
     ) -> None:
         self.limits = limits
         self.ledger = Ledger(limits.memory_limit_bytes)
@@ -82,23 +81,24 @@ class Kernel:
         self.pipes = PipeAccount(self.ledger)
         self.watches = WatchAccount(self.ledger)
         self.anonymous = AnonymousInodes(self.clock)
-        self.network = Network(self.pipes, self.anonymous, self.namespace)
+        self.network = Network(self.pipes, self.anonymous, self.namespace, outside)
         self.timer_files: Deadlines[TimerFile] = Deadlines()
         """Timers of timerfd_create that are armed."""
         self.fifos: dict[Node, Pipe] = {}
-        self.pending_fifo_opens: dict[int, FifoOpen] = {}
         self.usage_of_ended = Usage()
-        """The sum over all processes that are no more in the table."""
+        """What all processes have used that have left the table."""
         self._load = LoadAverages()
         self.out_of_memory_jobs: set[int] = set()
-        """Commands of which a process was ended for memory; the host tells their users."""
+        """Commands that lost a process because memory ran out; the host tells their users."""
         self.ended_for_room = 0
-        """Processes that gave way to others; the host tells its user, and counts from 0 again."""
-        self.current: Process | None = None
-        """Whose system call is being served (for /proc/self)."""
+        """How many processes were ended to make room for others; the host tells its user, and
+        sets this to 0."""
+        self.current: Thread | None = None
+        """The thread whose system call is being served (for /proc/self)."""
 
         self.interrupt: Callable[[], None] = _nothing
-        """Hook: make guests that compute look at their process soon."""
+        """Hook: interrupt guests that compute, so that they soon see what became of their
+        process."""
         self.timer_armed: Callable[[int], None] = _ignore_time
         """Hook: `fire_timers` is to be called at this monotonic time."""
         self.process_ended: Callable[[Process], None] = _ignore_process
@@ -126,7 +126,7 @@ class Kernel:
         )
         assert init.pid == INIT_PID
         init.name = b"init"
-        init.state = ProcessState.SLEEPING
+        init.first_thread.state = ProcessState.SLEEPING
         init.argv = (b"init",)
         self.processes.add(init)
         return init
@@ -158,9 +158,9 @@ class Kernel:
         """End a process (see `life.exit_process`)."""
         exit_process(self, process, status)
 
-    def interrupt_if_computing(self, process: Process) -> None:
+    def interrupt_if_computing(self, thread: Thread) -> None:
         """A guest that waits is woken by its queue; one that computes needs the engine."""
-        if process.state is ProcessState.RUNNING and process is not self.current:
+        if thread.state is ProcessState.RUNNING and thread is not self.current:
             self.interrupt()
 
     def kill_job(self, job: int) -> None:
@@ -226,9 +226,9 @@ class Kernel:
 
     def new_terminal(self, uid: int, gid: int) -> Terminal:
         """A pseudo-terminal with the lowest free number, and its /dev/pts entry."""
-        index = next((i for i in range(_TERMINALS_MAX) if i not in self.terminals), None)
+        index = next((i for i in range(TERMINALS_MAX) if i not in self.terminals), None)
         if index is None:
-            raise KernelError(Errno.ENOSPC, f"{_TERMINALS_MAX} terminals are open")
+            raise KernelError(Errno.ENOSPC, f"{TERMINALS_MAX} terminals are open")
         self.ledger.require(TERMINAL_COST)
         namespace = self.namespace
         device = device_number(PTY_MAJOR, index)

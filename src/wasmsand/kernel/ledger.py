@@ -13,10 +13,10 @@ still open a file and print why it ends.
 
 Guests' memory is the exception to "before": a guest grows it by itself, and one instruction can
 fill all that it got. So a guest that computes has a share of the room, which the engine lets it
-grow by until the host looks at it again (`share`). Three that compute get all the room each,
-more of them less: all that is used and shared is at most four times the limit, for the time of a
-tick or of that one instruction. What was grown is then entered, and if it is more than the
-limit, the largest process is ended.
+grow by until the host looks at it again (`share`). Up to three guests that compute get all the
+room each; with more of them, each gets less. All that is used and shared is at most four times the
+limit, for the time of a tick or of that one instruction. What was grown is then entered, and if it
+is more than the limit, the largest process is ended.
 
 The memory of a process that has ended stays in the account until it is freed, which its thread
 does soon; meanwhile others may have as much again, and no more (`dying`).
@@ -28,14 +28,15 @@ from collections import deque
 from typing import Final, Protocol
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.limits import GROWTH_BYTES_MIN, GROWTH_PARTS, KERNEL_UNCHARGED_MAX
+from wasmsand.kernel.limits import (
+    DYING_LIMITS,
+    GROWTH_BYTES_MIN,
+    GROWTH_PARTS,
+    KERNEL_UNCHARGED_MAX,
+    SHARED_LIMITS,
+)
 
 UNBOUNDED: Final = 1 << 62
-_DYING_LIMITS: Final = 2
-"""What is used is at most this many times the limit, with what is about to be freed."""
-_SHARED_LIMITS: Final = 4
-"""The same with what guests may grow by. With less, programs that start together find no room to
-grow while there is enough: each holds its share until it ticks or waits."""
 
 
 class Unseen(Protocol):
@@ -85,12 +86,13 @@ class Ledger:
         self.kernel_max = limit + KERNEL_UNCHARGED_MAX
         """What `objects` and `queued` together may be; changes with `guest` and `engine`."""
         self.dying = 0
-        """How much of `guest` and `engine` is of processes that have ended."""
+        """How much of `guest` and `engine` belongs to processes that have ended."""
         self.shared = 0
         """By how much guests that compute may grow, all together, until they are looked at."""
         self.freed: deque[Freed] = deque()
-        """What threads have freed since. Only this may be changed without the sandbox's lock, for
-        which the thread of an ended process would wait, and others for it."""
+        """Memory that threads have freed and that is still in the account. Only this field may
+        be changed without the sandbox's lock, so that the thread of an ended process need not
+        wait for the lock."""
         self.unseen: set[Unseen] = set()
         """Programs that wait, and were not looked at after they computed."""
         self.peak = 0
@@ -110,8 +112,8 @@ class Ledger:
 
     @property
     def room(self) -> int:
-        """Bytes left; negative when guests have grown past the limit. What is about to be freed
-        is not missing here."""
+        """Bytes left; negative when guests have grown past the limit. Memory that is about to
+        be freed counts as left."""
         kernel = self.objects + self.queued - KERNEL_UNCHARGED_MAX
         used = self.guest + self.engine + (kernel if kernel > 0 else 0)
         return self.limit - used + self.dying
@@ -138,7 +140,7 @@ class Ledger:
             self.settle()
         if wanted - replaced > self.room:
             raise self._refusal(errno)
-        if wanted > _DYING_LIMITS * self.limit - self.charged:
+        if wanted > DYING_LIMITS * self.limit - self.charged:
             raise KernelError(
                 errno,
                 f"{self.dying} bytes of ended processes are not yet freed; "
@@ -149,7 +151,7 @@ class Ledger:
         return KernelError(errno, f"{self.limit} bytes in use; raise memory_limit_bytes")
 
     def share(self, held: int) -> int:
-        """By how much a guest may grow that could grow by `held` until now."""
+        """How many bytes a guest may grow by from now on; until now it could grow by `held`."""
         if self.freed:
             self.settle()
         # At every wait: comparisons cost a third of `min` and `max`.
@@ -158,7 +160,7 @@ class Ledger:
         kernel = self.objects + self.queued - KERNEL_UNCHARGED_MAX
         if kernel > 0:
             used += kernel
-        left = _SHARED_LIMITS * limit - used - others
+        left = SHARED_LIMITS * limit - used - others
         share = left >> 1
         if share < self._share_min:
             share = self._share_min
@@ -173,12 +175,12 @@ class Ledger:
         return share
 
     def settle(self) -> None:
-        """Take out what was freed."""
+        """Take memory that was freed out of the account."""
         while self.freed:
             self.freed.popleft().take_out()
 
     def see(self) -> bool:
-        """Look at programs that were not; whether the limit holds."""
+        """Measure the programs in `unseen`; whether the limit holds."""
         self.settle()
         while self.unseen:
             self.unseen.pop().measure()
@@ -205,8 +207,8 @@ class Ledger:
         self.queued -= size
 
     def change_programs(self, guest: int, engine: int, dying: int) -> None:
-        """Programs take so many more bytes, or fewer, of linear memory and of the engine;
-        `dying` is the same for those of ended processes."""
+        """Programs take `guest` more bytes of linear memory and `engine` more bytes of the engine;
+        `dying` more bytes belong to ended processes. Each may be negative."""
         self.guest += guest
         self.engine += engine
         self.dying += dying
@@ -219,7 +221,7 @@ class Ledger:
             self.peak = used
 
     def note_peak(self) -> None:
-        """Look at what is in use now."""
+        """Update `peak` with what is in use now."""
         used = self.guest + self.engine + self.objects + self.queued
         if used > self.peak:
             self.peak = used

@@ -22,19 +22,24 @@ PIPE_CAPACITY = 64 * KIB
 PIPE_ATOMIC_WRITE = 4096
 FULL_PIPES_MAX = 512
 """Pipes of one sandbox that have the whole capacity; further ones hold PIPE_ATOMIC_WRITE."""
-HOST_CHANNEL_CAPACITY = 256 * KIB
+OUTPUT_CHANNEL_CAPACITY = 256 * KIB
 """Output of a started command that waits for the host to read it."""
 SOCKET_QUEUE_BYTES = 208 * KIB
 """What a socket holds of messages not yet received (Linux: net.core.rmem_default)."""
 DATAGRAM_COST = 320
-"""What a message counts besides its bytes, so that empty ones are not free."""
+"""What a message costs besides its bytes, so that empty messages are not free."""
 DATAGRAM_MAX = 65_507
 """Longest message over UDP."""
-BACKLOG_MAX = 4096
-"""Most connections that wait to be accepted (Linux: net.core.somaxconn); as many more may wait
-for a place among them."""
-SOCKETS_MAX = 8192
-"""Sockets of one sandbox, also those of connections that nobody has accepted."""
+MESSAGES_MAX = 65_536
+"""Messages of one sandbox that wait to be received. Closing a socket frees them in one hold of
+the sandbox's lock."""
+BACKLOG_MAX = 1024
+"""Most connections that wait to be accepted (Linux: net.core.somaxconn, 4096); as many more may
+wait for a place among them. A listener breaks them all off when it is closed."""
+SOCKETS_MAX = 4096
+"""Sockets of one sandbox, with those of connections that nobody has accepted and the ends that
+the host holds. The end of a process closes all that it has in one hold of the sandbox's lock:
+about 5 us each (`tests/limits/test_socket_holds.py`)."""
 PORT_HOLDERS_MAX = 1024
 """Sockets that bound the same port (SO_REUSEPORT, SO_REUSEADDR)."""
 RIGHTS_PER_MESSAGE_MAX = 253
@@ -66,31 +71,59 @@ HOST_ENTRIES_PER_HOLD = 256
 """Entries of directories that an operation of the host looks at, makes or removes before it
 lets others have the sandbox's lock. Bytes of files: IO_CHUNK."""
 HOST_LISTING_BYTES = 64 * MIB
-"""Paths of one recursive listing for the host, together."""
+"""All paths together of one recursive listing for the host."""
+IMAGE_ENTRIES_MAX = 1_000_000
+"""More entries than any image has: what a walk of the host may see besides the guest's own."""
+PROC_FILE_MAX = 1 * MIB
+"""Most bytes that the host reads of a file without a size (/proc)."""
 REMOVAL_ROUNDS = 4
 """How often the host empties a directory again that a guest fills meanwhile."""
 ARCHIVE_HEADER_BYTES = 1 * MIB
 """Longest extended (pax) header of a tar archive."""
+ARCHIVE_RECORDS_MAX = 64
+"""Most records in one extended header."""
+ARCHIVE_HEADERS_PER_ENTRY = 4096
+"""Most bytes of headers per entry of an archive, on average."""
 ARCHIVE_HEADERS_PER_MEMBER = 8
 """Most extended headers before one member of a tar archive."""
 ARCHIVE_LINK_BYTES = 64 * MIB
-"""Names that are kept to recognise hard links while an archive is made, together."""
+"""All names together that are kept to recognise hard links while an archive is made."""
 IOV_MAX = 1024
+CONTROL_BYTES_MAX = 8 * KIB
+"""Control messages of one sendmsg or recvmsg."""
+HOSTNAME_MAX = 64
+MEMFD_NAME_MAX = 250
+PID_MAX = 32_768
+TERMINALS_MAX = 64
+"""Pseudo-terminals of one sandbox."""
+TERMINAL_INPUT_MAX = 4096
+"""Bytes typed at a terminal that no program has read (Linux: MAX_CANON)."""
+TERMINAL_ECHO_MAX = 16 * TERMINAL_INPUT_MAX
+"""A line is not shown again (VREPRINT) when the terminal already owes this much echo."""
 ARGUMENT_BYTES_MAX = 2 * MIB
 """Size of argv and envp together for execve (ARG_MAX)."""
 ARGUMENT_STRING_MAX = 128 * KIB
 ARGUMENTS_PER_HOLD = 4096
 """Strings of argv and envp that execve reads in one hold of the sandbox's lock."""
 STACK_UNCHARGED_MAX = 16 * MIB
-"""C stack of a process of which only what was touched is charged to memory_limit_bytes: that is
-hardly any of it, and charging all would make a shell look ten times its size."""
+"""Of a C stack up to this size, only what was touched is charged to memory_limit_bytes: that is
+hardly any of it, and charging all of it would make a shell look ten times its size."""
+THREAD_LOCALS_BYTES_MAX = 1 * MIB
+"""Thread-local variables of one thread, which are copied when another thread runs."""
 PROCESS_BYTES = 192 * KIB
 """What a process takes of the host's memory besides what is counted: a thread with the part of
 its stack that is always in use, the engine's store, the host's own objects."""
+DYING_LIMITS = 2
+"""What is in use, with what is about to be freed, is at most this many times
+memory_limit_bytes."""
+SHARED_LIMITS = 4
+"""The same, with what guests may grow by until they are looked at. With less, programs that start
+together would find no room to grow while there is enough: each holds its share until it ticks or
+waits."""
 GROWTH_BYTES_MIN = 2 * MIB
 GROWTH_PARTS = 64
-"""A guest may grow by so much, or by this part of memory_limit_bytes if that is more, before the
-host looks at it again, however many others compute."""
+"""A guest may grow by GROWTH_BYTES_MIN, or by memory_limit_bytes / GROWTH_PARTS if that is
+more, before the host looks at it again, however many others compute."""
 INTERPRETER_DEPTH_MAX = 5
 MODULE_BYTES_MAX = 128 * MIB
 """Largest program that is compiled: it costs the host many times its size."""
@@ -101,6 +134,23 @@ GROUPS_MAX = 64
 RECORD_LOCKS_PER_FILE_MAX = 1024
 RECORD_LOCKS_MAX = 16 * 1024
 """Record locks of one sandbox."""
+PREOPENED_NAMES_MAX = 40
+"""Entries of the root directory that are looked at for the directories a WASI program starts
+with."""
+PREOPENED_LEVELS_MAX = 8
+"""Directories above its own that a WASI program can name by `..`."""
+
+# What is kept to answer faster; it is not on the ledger, so it is bounded here.
+KNOWN_PATHS_MAX = 4096
+"""Directories that a file system remembers by path."""
+KNOWN_PATH_BYTES_MAX = 512
+"""Longer paths are walked every time."""
+SCANS_KEPT = 16
+SCANNED_NAMES_KEPT = 65_536
+"""Directories of a file system that are being listed, and names in these listings: a listing
+keeps names alive that were removed since, and nobody pays for those."""
+PROC_TEXTS_KEPT = 16
+"""Texts of /proc files that are being read in pieces."""
 
 # What kernel objects cost on the ledger, in bytes: what they take in CPython 3.11, rounded up.
 # tests/abi/test_ledger.py compares them with what tracemalloc finds.
@@ -116,14 +166,19 @@ FD_COST = 96
 """An entry of a table of fds."""
 OPEN_FILE_COST = 320
 PIPE_END_COST = 1024
-"""With half of its pipe."""
+"""An end of a pipe, with half of the pipe."""
 STREAM_SOCKET_COST = 3328
-"""With both directions of its connection: a peer that is gone leaves them to it."""
+"""With both directions of its connection, which the socket keeps when its peer is gone."""
+OUTSIDE_END_COST = 2304
+"""The host's end of a stream, with both directions of its connection."""
 DATAGRAM_SOCKET_COST = 2304
 SOCKET_OPTION_COST = 160
 """An option of a socket that was set."""
 RIGHT_COST = 128
 """A descriptor on its way to another process."""
+OUTPUT_PIECE_COST = 128
+"""A piece of output that waits for the host, besides its bytes: a guest may write single bytes to
+two descriptors in turn."""
 EVENT_FILE_COST = 768
 """A file of eventfd, timerfd, signalfd."""
 PROCESS_FILE_COST = 3072
@@ -132,14 +187,14 @@ EPOLL_FILE_COST = 896
 WATCH_COST = 896
 LOCK_COST = 384
 LOCKED_FILE_COST = 768
-"""A file that has locks, besides these."""
+"""A file that has locks, besides the locks."""
 TERMINAL_COST = 2 * PIPE_CAPACITY
 """A pseudo-terminal, with all that its buffers can hold."""
 
 # Compiling programs that guests made. Measured: 1 to 2 s and 40 MiB for each MiB of a program,
 # Python (12.3 MiB) 12 s and 500 MiB.
 GUEST_MODULE_BYTES_MAX = 64 * MIB
-"""Largest one; the host's own (image, `wasm_dir`) have MODULE_BYTES_MAX."""
+"""Largest program of a guest; for the host's own (image, `wasm_dir`) it is MODULE_BYTES_MAX."""
 COMPILE_SECONDS_BASE = 3
 COMPILE_SECONDS_PER_MIB = 8
 COMPILE_SECONDS_MAX = 60
@@ -149,15 +204,15 @@ COMPILE_MEMORY_PER_BYTE = 64
 COMPILE_MEMORY_MAX = 1024 * MIB
 """Memory of the process that compiles: by the module's size, at most this."""
 COMPILED_BYTES_MAX = 256 * MIB
-"""Largest result."""
+"""Largest compiled module."""
 COMPILE_BUDGET_SECONDS = 120.0
 """Processor time that a sandbox may spend on compiling at once."""
 COMPILE_BUDGET_SHARE = 0.1
-"""Of a processor: how fast it regains that budget."""
+"""How fast a sandbox regains that budget, as a part of one processor."""
 COMPILE_BUDGET_MODULES = 128.0
 """Modules that a sandbox may have compiled at once."""
 COMPILE_MODULES_PER_SECOND = 0.5
-"""How fast it regains that budget."""
+"""How fast a sandbox regains that budget."""
 COMPILE_QUEUE_MAX = 256
 """Sandboxes of one host process that wait for a compilation."""
 SMALL_MODULE_BYTES = 256 * KIB
@@ -192,10 +247,10 @@ MODULE_SHAPE_MAX: Final[Mapping[str, int]] = MappingProxyType(
         "branch targets in a function": 200_000,
     }
 )
-"""What a program that a guest made may hold: names and imports of all of it, the others as they
-say. The compiler's time or memory grows faster than these. The largest values of our own
-programs: 290 nested blocks, 1,838 blocks, 152 loops, 183 locals, 83 KB in a function, 27,459
-functions (`tests/limits/test_compile_bombs.py` holds them to a quarter of each limit)."""
+"""What a program that a guest made may contain. The compiler's time or memory grows faster than
+these numbers. The largest values of our own programs: 290 nested blocks, 1,838 blocks, 152
+loops, 183 locals, 83 KB in a function, 27,459 functions (`tests/limits/test_compile_bombs.py`
+holds them to a quarter of each limit)."""
 
 
 @dataclass(frozen=True, slots=True)

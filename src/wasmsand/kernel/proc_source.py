@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.files.regular import NodeFile
-from wasmsand.kernel.process.process import CPU_COUNT, Process, ProcessState
+from wasmsand.kernel.limits import PID_MAX
+from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.rlimits import COUNT
-from wasmsand.kernel.process.table import PID_MAX
+from wasmsand.kernel.process.thread import CPU_COUNT, ProcessState, Thread
 from wasmsand.kernel.vfs import FdInfo, ProcessInfo, Stat, SystemInfo
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class KernelProcSource:
     def self_pid(self) -> int:
         """The process whose call is being served."""
         current = self._kernel.current
-        return current.pid if current is not None else 0
+        return current.process.pid if current is not None else 0
 
     def pids(self) -> Sequence[int]:
         """All pids."""
@@ -49,28 +50,39 @@ class KernelProcSource:
         return current.tid if current is not None else 0
 
     def _find(self, pid: int) -> Process | None:
+        """The process with this pid, or that has a thread with this number."""
         table = self._kernel.processes
-        return table.find(pid) or table.find_thread(pid)
+        found = table.find(pid)
+        if found is None:
+            thread = table.find_thread(pid)
+            return None if thread is None else thread.process
+        return found
 
     def process_info(self, pid: int) -> ProcessInfo | None:
         """One process, or one thread."""
-        process = self._find(pid)
-        return None if process is None else self._info(process, pid)
+        process = self._kernel.processes.find(pid)
+        return self.thread_info(pid) if process is None else self._info(process, process, pid)
 
     def thread_info(self, tid: int) -> ProcessInfo | None:
         """One thread."""
-        thread = self._kernel.processes.find_thread(tid)
-        return None if thread is None else self._info(thread, tid)
+        table = self._kernel.processes
+        thread = table.find_thread(tid)
+        if thread is not None:
+            return self._info(thread.process, thread, tid)
+        process = table.find(tid)  # a zombie, or one whose first thread has ended
+        return None if process is None else self._info(process, process, tid)
 
-    def _info(self, process: Process, pid: int) -> ProcessInfo:
-        identity, signals, terminal = process.identity, process.signals, process.terminal
+    def _info(self, process: Process, shown: Process | Thread, pid: int) -> ProcessInfo:
+        """`shown` is the process or one of its threads, of which name, state, start and signals
+        are shown."""
+        identity, signals, terminal = process.identity, shown.signals, process.terminal
         return ProcessInfo(
             pid=pid,
             ppid=process.parent.pid if process.parent else 0,
             pgid=process.group,
             sid=process.session,
-            name=process.name,
-            state=process.shown_state().value,
+            name=shown.name,
+            state=shown.state.value,
             cmdline=() if process.dead else process.argv,
             environ=() if process.dead else process.environ,
             exe_path=process.executable,
@@ -82,7 +94,7 @@ class KernelProcSource:
             umask=process.umask,
             tty=terminal.device if terminal else 0,
             tty_pgid=terminal.foreground_group if terminal else -1,
-            start_time_ns=process.start_ns - self._kernel.clock.boot_ns,
+            start_time_ns=shown.start_ns - self._kernel.clock.boot_ns,
             user_time_ns=process.usage.user_ns,
             system_time_ns=process.usage.system_ns,
             children_user_time_ns=process.children_usage.user_ns,
@@ -153,7 +165,7 @@ class KernelProcSource:
             uptime_ns=uptime,
             boot_time_s=(kernel.clock.realtime() - uptime) // SECOND,
             load=kernel.load_averages(),
-            running=sum(1 for p in kernel.processes if p.shown_state() is ProcessState.RUNNING),
+            running=sum(1 for p in kernel.processes if p.state is ProcessState.RUNNING),
             processes=len(kernel.processes),
             last_pid=kernel.processes.last_pid,
             user_time_ns=usage.user_ns,

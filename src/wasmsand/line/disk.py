@@ -10,7 +10,8 @@ import os
 import tempfile
 from pathlib import Path
 
-from wasmsand.sdk.local import DiskImageRejected, LocalBackend
+from wasmsand.sdk.backend import Backend
+from wasmsand.sdk.errors import DiskImageError
 
 
 class DiskError(Exception):
@@ -23,7 +24,7 @@ class Disk:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def load(self, backend: LocalBackend) -> None:
+    def load(self, backend: Backend) -> None:
         """Put what is on the disk into a fresh sandbox."""
         try:
             with self._path.open("rb") as stream:
@@ -31,12 +32,12 @@ class Disk:
         except FileNotFoundError:
             if not self._path.parent.is_dir():
                 raise DiskError(f"{self._path}: the directory does not exist") from None
-        except DiskImageRejected as error:
+        except DiskImageError as error:
             raise DiskError(f"{self._path}: {error}") from None
         except OSError as error:
             raise DiskError(f"{self._path}: {error.strerror}") from None
 
-    def save(self, backend: LocalBackend) -> None:
+    def save(self, backend: Backend) -> None:
         """Put the sandbox's files onto the disk."""
         target = self._path.resolve()  # a symbolic link stays one
         try:

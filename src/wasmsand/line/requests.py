@@ -23,7 +23,7 @@ _OCTAL: Final = re.compile(r"(0o)?[0-7]{1,5}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Shell:
+class ShellRequest:
     """Run a command."""
 
     id: str
@@ -32,7 +32,7 @@ class Shell:
 
 
 @dataclass(frozen=True, slots=True)
-class WriteFile:
+class WriteFileRequest:
     """Make or replace a file."""
 
     id: str
@@ -42,7 +42,7 @@ class WriteFile:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadFile:
+class ReadFileRequest:
     """Read a file, as text or as base64."""
 
     id: str
@@ -51,26 +51,26 @@ class ReadFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Reset:
+class ResetRequest:
     """Go back to the beginning."""
 
     id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class StatusRequest:
     """Say how things are."""
 
     id: str
 
 
-Request = Shell | WriteFile | ReadFile | Reset | Status
-TYPE_OF: Final[dict[type[Request], str]] = {
-    Shell: "shell",
-    WriteFile: "write_file",
-    ReadFile: "read_file",
-    Reset: "reset",
-    Status: "status",
+LineRequest = ShellRequest | WriteFileRequest | ReadFileRequest | ResetRequest | StatusRequest
+TYPE_OF: Final[dict[type[LineRequest], str]] = {
+    ShellRequest: "shell",
+    WriteFileRequest: "write_file",
+    ReadFileRequest: "read_file",
+    ResetRequest: "reset",
+    StatusRequest: "status",
 }
 
 
@@ -83,7 +83,7 @@ class BadRequest(Exception):
         self.id = id_
 
 
-def request_of(line: bytes) -> Request:
+def request_of(line: bytes) -> LineRequest:
     """The request that a line holds."""
     try:
         value = strict_json.decode(line)
@@ -95,18 +95,18 @@ def request_of(line: bytes) -> Request:
     fields.id = fields.text("id")
     match fields.text("type"):
         case "shell":
-            return Shell(fields.id, fields.guest_text("command"), fields.time_limit())
+            return ShellRequest(fields.id, fields.guest_text("command"), fields.time_limit())
         case "write_file":
-            return WriteFile(fields.id, fields.path(), fields.content(), fields.mode())
+            return WriteFileRequest(fields.id, fields.path(), fields.content(), fields.mode())
         case "read_file":
-            return ReadFile(fields.id, fields.path(), fields.is_text())
+            return ReadFileRequest(fields.id, fields.path(), fields.is_text())
         case "reset":
-            return Reset(fields.id)
+            return ResetRequest(fields.id)
         case "status":
-            return Status(fields.id)
+            return StatusRequest(fields.id)
         case unknown:
             raise fields.bad(
-                f"type {unknown[:80]!r} is unknown; there are {', '.join(TYPE_OF.values())}"
+                f"unknown type {unknown[:80]!r}; use one of: {', '.join(TYPE_OF.values())}"
             )
 
 
@@ -130,7 +130,7 @@ class _Fields:
                 raise self.bad(f"{name} is missing")
             return default
         if not isinstance(value, str):
-            raise self.bad(f"{name} must be a string, not {_kind(value)}")
+            raise self.bad(f"{name} must be a string, not {strict_json.kind_of(value)}")
         return value
 
     def guest_text(self, name: str) -> str:
@@ -155,7 +155,7 @@ class _Fields:
         if value is None:
             return DEFAULT_TIME_LIMIT_MS
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.bad(f"time_limit_ms must be a number, not {_kind(value)}")
+            raise self.bad(f"time_limit_ms must be a number, not {strict_json.kind_of(value)}")
         if value <= 0:
             raise self.bad(f"time_limit_ms must be positive, not {value}")
         return min(value, _LONGEST_TIME_LIMIT_MS)
@@ -185,11 +185,3 @@ class _Fields:
         if not _OCTAL.fullmatch(text) or int(text, 8) > 0o7777:
             raise self.bad(f'mode must be octal, as "0644", and not {text[:80]!r}')
         return int(text, 8)
-
-
-def _kind(value: object) -> str:
-    if isinstance(value, bool):
-        return "a boolean"
-    if isinstance(value, int | float):
-        return "a number"
-    return "an array" if isinstance(value, list) else "an object"

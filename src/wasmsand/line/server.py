@@ -1,9 +1,9 @@
 """The loop of `wasm-sandbox`: a line, an answer, several commands at a time.
 
-Rules: requests begin in the order in which they came, and are answered as they finish. Commands
-run side by side; what comes after a command begins when that has ended or has had a head start,
-so that a script that is sent as a whole does what it would do step by step, as long as its
-commands are short; a client that depends on the order waits for the answer. `reset` waits until
+Rules: requests begin in the order of arrival and are answered as they finish. Commands run
+concurrently. A request begins when the command before it has ended or has run for a moment alone
+(`HEAD_START_SECONDS`), so a client may send several short commands at once; a client that depends
+on their order waits for each answer. `reset` waits until
 every command before it has ended. At the end of its input the server ends when all is answered.
 """
 
@@ -15,9 +15,16 @@ import time
 import traceback
 from typing import Final
 
-from wasmsand.line.computer import Answer, Computer, refusal
-from wasmsand.line.requests import TYPE_OF, BadRequest, Request, Reset, Shell, request_of
-from wasmsand.wire.channel import Channel, PeerGone
+from wasmsand.line.requests import (
+    TYPE_OF,
+    BadRequest,
+    LineRequest,
+    ResetRequest,
+    ShellRequest,
+    request_of,
+)
+from wasmsand.line.sandbox import Answer, LineSandbox, refusal
+from wasmsand.wire.channel import LineChannel, PeerGone
 from wasmsand.wire.lines import LineTooLong
 
 HEAD_START_SECONDS: Final = 0.1
@@ -37,12 +44,12 @@ class _Running:
         self.ended.wait(max(0.0, self._head_start_ends - time.monotonic()))
 
 
-class Server:
-    """One client and its computer."""
+class LineServer:
+    """One client and its sandbox."""
 
-    def __init__(self, channel: Channel, computer: Computer) -> None:
+    def __init__(self, channel: LineChannel, sandbox: LineSandbox) -> None:
         self._channel = channel
-        self._computer = computer
+        self._sandbox = sandbox
         self._running: list[_Running] = []
         """In the order of their beginning. Only the main thread changes it."""
 
@@ -69,14 +76,14 @@ class Server:
         self._running = [running for running in self._running if not running.ended.is_set()]
         if self._running:
             self._running[-1].give_head_start()
-        if isinstance(request, Shell):
+        if isinstance(request, ShellRequest):
             self._begin_command(request)
             return
-        if isinstance(request, Reset):
+        if isinstance(request, ResetRequest):
             self._wait_for_all()
         self._channel.send(self._answer(request))
 
-    def _begin_command(self, request: Shell) -> None:
+    def _begin_command(self, request: ShellRequest) -> None:
         while len(self._running) >= _COMMANDS_MAX:
             self._running.pop(0).ended.wait()
         running = _Running()
@@ -85,7 +92,7 @@ class Server:
             target=self._run, args=(request, running), name="wasmsand-shell", daemon=True
         ).start()
 
-    def _run(self, request: Shell, running: _Running) -> None:
+    def _run(self, request: ShellRequest, running: _Running) -> None:
         try:
             self._channel.send(self._answer(request))
         except PeerGone:
@@ -93,9 +100,9 @@ class Server:
         finally:
             running.ended.set()
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: LineRequest) -> Answer:
         try:
-            return self._computer.answer(request)
+            return self._sandbox.answer(request)
         except Exception as error:  # a bug of ours: the client must not wait for ever
             traceback.print_exc(file=sys.stderr)
             message = f"Internal error: {type(error).__name__}: {error}"

@@ -1,43 +1,55 @@
 """One sandbox's life: options to image, kernel and engine; run, capture, timeout."""
 
 from wasmsand.machine.archives import export_tar, import_tar
+from wasmsand.machine.at_rest import MachineState, SessionState
 from wasmsand.machine.checkpoint import (
     Checkpoint,
     CheckpointFailed,
     capture_at_checkpoint,
     run_to_checkpoint,
 )
-from wasmsand.machine.command import Completed
+from wasmsand.machine.command import (
+    CapturedOutput,
+    CommandRequest,
+    Completed,
+    Ended,
+    Output,
+)
 from wasmsand.machine.disk_image import (
     DiskImageRejected,
     read_disk_image,
     write_disk_image,
 )
-from wasmsand.machine.files import FileEntry, HostFiles
-from wasmsand.machine.hosted import HostedEnd, HostProcess
+from wasmsand.machine.files import FileEntry, SandboxFiles
 from wasmsand.machine.image import ImageMissing, base_image, image_at, image_programs
 from wasmsand.machine.machine import Machine, MachineOptions
 from wasmsand.machine.processes import ProcessEntry, list_processes, send_signal
+from wasmsand.machine.streamed import StreamedProcess
 from wasmsand.machine.tar_format import ArchiveRejected
-from wasmsand.machine.terminal import HostTerminal
-from wasmsand.machine.tools import ToolRejected
+from wasmsand.machine.terminal import SandboxTerminal
+from wasmsand.machine.wasm_programs import WasmProgramRejected
 
 __all__ = [
     "ArchiveRejected",
+    "CapturedOutput",
     "Checkpoint",
     "CheckpointFailed",
+    "CommandRequest",
     "Completed",
     "DiskImageRejected",
+    "Ended",
     "FileEntry",
-    "HostFiles",
-    "HostProcess",
-    "HostTerminal",
-    "HostedEnd",
     "ImageMissing",
     "Machine",
     "MachineOptions",
+    "MachineState",
+    "Output",
     "ProcessEntry",
-    "ToolRejected",
+    "SandboxFiles",
+    "SandboxTerminal",
+    "SessionState",
+    "StreamedProcess",
+    "WasmProgramRejected",
     "base_image",
     "capture_at_checkpoint",
     "export_tar",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG
 from wasmsand.kernel.limits import (
+    ARCHIVE_HEADERS_PER_ENTRY,
     ARCHIVE_LINK_BYTES,
     HOST_ENTRIES_PER_HOLD,
     IO_CHUNK,
@@ -41,8 +42,6 @@ _KINDS: Final = {
 }
 _PIECE: Final = 65536
 _LATEST_TIME: Final = 2**33 * SECOND
-_HEADERS_PER_ENTRY: Final = 4096
-"""Bytes of headers that an entry of an archive has at most, on average."""
 _HOLES_WORTH_A_MAP: Final = 1 * MIB
 
 
@@ -207,7 +206,7 @@ def import_tar(machine: Machine, path: str, pieces: Iterable[bytes]) -> None:
         top = namespace.resolve(ROOT, namespace.root, _bytes(path))
         namespace.retain(top)
     try:
-        most = limits.fs_limit_bytes + limits.max_inodes * _HEADERS_PER_ENTRY + MIB
+        most = limits.fs_limit_bytes + limits.max_inodes * ARCHIVE_HEADERS_PER_ENTRY + MIB
         reader = TarReader(Bounded(unpacked(pieces), most), most_extents(limits))
         unpacker = _Unpacker(machine, access, top, reader)
         for member in reader:

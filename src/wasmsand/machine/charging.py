@@ -16,13 +16,14 @@ from __future__ import annotations
 from time import monotonic_ns
 from typing import Final
 
+from wasmsand.engine.abilities import MemoryControl
 from wasmsand.engine.protocol import Engine, Instance, Module, NeedsMemory
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.limits import PROCESS_BYTES, STACK_UNCHARGED_MAX
 from wasmsand.kernel.process.memory import MemoryAccount
 from wasmsand.kernel.process.process import Process
-from wasmsand.machine.loading import ModuleLoader
+from wasmsand.machine.module_source import ModuleSource
 
 _FRESH_NS: Final = 4_000_000
 """How long the last look at stacks is good enough for: a guest touches some 8 MB in that time."""
@@ -31,13 +32,13 @@ _KEPT_LOCALS: Final = 2
 _POOR_PART: Final = 8
 
 
-def _c_stack(instance: Instance, size: int) -> int:
-    return min(instance.stack_reserve(), STACK_UNCHARGED_MAX, size)
+def _c_stack(control: MemoryControl, instance: Instance, size: int) -> int:
+    return min(control.stack_reserve(instance), STACK_UNCHARGED_MAX, size)
 
 
 def make_program(
     kernel: Kernel,
-    loader: ModuleLoader,
+    modules: ModuleSource,
     module: Module,
     address_space: int,
     replaced: MemoryAccount | None = None,
@@ -52,12 +53,13 @@ def make_program(
     # What it needs at once is refused before it is made, the rest after.
     most = max(0, ledger.room + freed) + STACK_UNCHARGED_MAX
     try:
-        instance = loader.instantiate(module, min(most, ledger.limit, address_space))
+        instance = modules.instantiate(module, min(most, ledger.limit, address_space))
     except (NeedsMemory, MemoryError) as error:
         raise KernelError(Errno.ENOMEM, str(error)) from error
+    control = modules.engine.abilities.memory_control
     size = instance.memory_size()
-    guest = size - _c_stack(instance, size)
-    engine = PROCESS_BYTES + instance.held_bytes()
+    guest = size - _c_stack(control, instance, size)
+    engine = PROCESS_BYTES + control.held_bytes(instance)
     try:
         ledger.require_program(guest + engine, freed)
     except KernelError:
@@ -66,26 +68,13 @@ def make_program(
     return instance, MemoryAccount(ledger, guest, engine)
 
 
-def account_of_copy(kernel: Kernel, instance: Instance, account: MemoryAccount) -> MemoryAccount:
-    """An account for a copy of a program that is about to be made; or ENOMEM."""
-    engine = PROCESS_BYTES + instance.held_bytes()
-    kernel.ledger.require_program(account.guest + engine)
-    return MemoryAccount(kernel.ledger, account.guest, engine)
-
-
-def require_thread(kernel: Kernel, instance: Instance, thread_locals: int) -> None:
-    """EAGAIN unless there is room for another thread of a program."""
-    kernel.ledger.require_program(
-        PROCESS_BYTES + instance.held_bytes() + _KEPT_LOCALS * thread_locals, errno=Errno.EAGAIN
-    )
-
-
 class Charge:
     """The entries of one guest: of its program, which threads share, and of its own thread."""
 
     __slots__ = (
         "_base",
         "_c_stack",
+        "_control",
         "_deep",
         "_engine",
         "_instance",
@@ -113,10 +102,11 @@ class Charge:
         self._ledger = kernel.ledger
         self._engine = engine
         self._instance = instance
+        self._control = control = engine.abilities.memory_control
         self._size = instance.memory_size()
-        self._c_stack = _c_stack(instance, self._size)
+        self._c_stack = _c_stack(control, instance, self._size)
         self._base = PROCESS_BYTES + _KEPT_LOCALS * (thread_locals or 0)
-        self._own = self._base + instance.held_bytes()
+        self._own = self._base + control.held_bytes(instance)
         """What is entered for this thread."""
         self._deep = 0
         """How much of that is its deep stack."""
@@ -131,10 +121,25 @@ class Charge:
         elif self._own != account.engine:  # a copy has no exceptions
             account.add_engine(self._own - account.engine)
 
+    def account_of_copy(self) -> MemoryAccount:
+        """An account for a copy of the program that is about to be made; or ENOMEM."""
+        guest, engine = self.account.guest, PROCESS_BYTES + self._held_bytes()
+        self._ledger.require_program(guest + engine)
+        return MemoryAccount(self._ledger, guest, engine)
+
+    def require_thread(self, thread_locals: int) -> None:
+        """EAGAIN unless there is room for another thread of the program."""
+        needed = PROCESS_BYTES + self._held_bytes() + _KEPT_LOCALS * thread_locals
+        self._ledger.require_program(needed, errno=Errno.EAGAIN)
+
+    def _held_bytes(self) -> int:
+        return self._control.held_bytes(self._instance)
+
     def measure(self) -> None:
         """Enter all that the guest takes."""
         self._seen = monotonic_ns()
-        self.account.c_stack, self._deep = self._instance.stacks_in_use(self._c_stack)
+        in_use = self._control.stacks_in_use(self._instance, self._c_stack)
+        self.account.c_stack, self._deep = in_use
         self.enter_growth()
 
     def enter_growth(self) -> bool:
@@ -144,7 +149,7 @@ class Charge:
         guest = size - self._c_stack + account.c_stack
         if guest != account.guest:
             account.set_guest(guest)
-        own = self._base + instance.held_bytes() + self._deep
+        own = self._base + self._control.held_bytes(instance) + self._deep
         if own != self._own:
             account.add_engine(own - self._own)
             self._own = own
@@ -174,8 +179,18 @@ class Charge:
             process.usage.max_memory = total
 
     def wait(self) -> bool:
-        """The guest is about to wait; whether the limit holds."""
-        holds = self.look_again()
+        """The guest is about to wait; whether the limit holds.
+
+        A pipeline waits all the time. So a guest whose memory has not grown, and that was looked
+        at a moment ago, is only put on the list of those to look at.
+        """
+        if monotonic_ns() - self._seen > _FRESH_NS:
+            holds = self.look()
+        else:
+            ledger = self._ledger
+            ledger.unseen.add(self)
+            grown = self._instance.memory_size() != self._size
+            holds = self.enter_growth() if grown else ledger.holds
         self.account.give_share()
         return holds
 
@@ -188,7 +203,7 @@ class Charge:
         # Another thread of the program may have changed the memory's limit.
         if limit != self._limit or limit != account.limit:
             self._limit = account.limit = limit
-            self._instance.limit_memory(limit)
+            self._control.limit_memory(self._instance, limit)
         self._engine.guest_resumed()
 
     def catch_up(self) -> None:

@@ -1,8 +1,8 @@
 """Storing a program that has prepared itself, so that later starts begin there.
 
 Owns the run of a program up to its checkpoint, and what it may not hold then. Rules: the
-run depends on nothing but the image and the random numbers that it is given: time stands
-still, and the environment is always the same; whatever the kernel keeps for a process (open
+run depends on nothing but the image and the random numbers that it is given: the sandbox's clock
+stands still, and the environment is always the same; whatever the kernel keeps for a process (open
 files, signal actions, children) is not in its memory and would be missing after a start, so a
 process that has any is refused; the output that a program wrote is missing as well, so there
 must be none.
@@ -17,22 +17,25 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final, TypeVar
 
-from wasmsand.engine.protocol import Engine, Instance, MemoryImage
-from wasmsand.kernel.clock import Clock
+from wasmsand.engine.abilities import MemoryImage
+from wasmsand.engine.protocol import Engine, Instance
+from wasmsand.kernel.clock import SECOND, Clock, ManualClock
+from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.signals import Signal
-from wasmsand.kernel.vfs import Snapshot
-from wasmsand.machine.machine import Machine
+from wasmsand.kernel.vfs import FrozenTree
+from wasmsand.machine.command import CommandRequest
+from wasmsand.machine.machine import Machine, timer_service
 
 ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "TZ": "CHECKPOINT0", "LC_ALL": "C.UTF-8"}
 """Of programs of the image. No user has this zone, so the libc looks at the zone again after a
 start."""
 _DIRECTORY = "/"
 _EPOCH_NS = 1_000_000_000_000_000_000
-"""What the time is during such a run: somewhen in 2001."""
+"""The time during such a run: a fixed date in 2001."""
 _UMASK = 0o022
 _STANDARD_FILES = frozenset({0, 1, 2})
-_PATIENCE_SECONDS = 120.0
+_PATIENCE_NS = 120 * SECOND
 _SHOWN_BYTES = 2000
 
 _Taken = TypeVar("_Taken")
@@ -55,7 +58,7 @@ def run_to_checkpoint(
     path: str,
     environ: Mapping[str, str],
     *,
-    image: Snapshot,
+    image: FrozenTree,
     module: bytes | None = None,
     engine: Engine | None = None,
 ) -> Checkpoint:
@@ -71,13 +74,14 @@ def run_to_checkpoint(
         machine.engine.load(hashlib.sha256(module).hexdigest(), lambda: module)
 
     def take(instance: Instance) -> Checkpoint:
-        return Checkpoint(bytes(instance.memory()), instance.exported_variables())
+        memory = instance.read(0, instance.memory_size())
+        return Checkpoint(memory, instance.exported_variables())
 
     return _run(machine, path, environ, take)
 
 
 def capture_at_checkpoint(
-    path: str, *, image: Snapshot, engine: Engine | None = None
+    path: str, *, image: FrozenTree, engine: Engine | None = None
 ) -> MemoryImage:
     """Run a program of the image, with random numbers that nobody knows, until it calls
     `checkpoint`; what starts of it can begin with.
@@ -85,11 +89,12 @@ def capture_at_checkpoint(
     Raises `CheckpointFailed`, and `OSError` where the host has no memory images.
     """
     machine = _machine(image, engine, os.urandom)
-    return _run(machine, path, ENVIRONMENT, lambda instance: instance.capture(stack=False))
+    images = machine.engine.abilities.memory_images
+    return _run(machine, path, ENVIRONMENT, lambda program: images.capture(program, stack=False))
 
 
-def _machine(image: Snapshot, engine: Engine | None, random: Callable[[int], bytes]) -> Machine:
-    machine = Machine(image=image, engine=engine, clock=Clock(lambda: _EPOCH_NS, lambda: _EPOCH_NS))
+def _machine(image: FrozenTree, engine: Engine | None, random: Callable[[int], bytes]) -> Machine:
+    machine = Machine(image=image, engine=engine, clock=ManualClock(_EPOCH_NS, _EPOCH_NS))
     machine.kernel.random = random
     return machine
 
@@ -113,19 +118,21 @@ def _run(
             failures.append(failure)
 
     machine.kernel.checkpoint_reached = reached
+    patience = _Patience(machine)
     try:
-        completed = machine.run(
-            [path.encode()], environ=environ, cwd=_DIRECTORY, timeout_seconds=_PATIENCE_SECONDS
-        )
+        completed = machine.run(CommandRequest((path,), environ, _DIRECTORY))
+    except KernelError as error:
+        patience.require(path, error)
+        raise
     finally:
+        patience.end()
         machine.close()
         machine.kernel.checkpoint_reached = None  # no circle of references holds what was taken
     if failures:
         raise failures[0]
     printed = (completed.stdout + completed.stderr)[:_SHOWN_BYTES].decode("utf-8", "replace")
-    if completed.timed_out:
-        raise CheckpointFailed(f"{path} reached no checkpoint in {_PATIENCE_SECONDS:.0f} s")
     if not taken:
+        patience.require(path)
         raise CheckpointFailed(
             f"{path} ended with {completed.exit_code} before it reached a checkpoint: {printed}"
         )
@@ -134,6 +141,32 @@ def _run(
     if obstacles:
         raise CheckpointFailed(f"{path} cannot be stored: {'; '.join(obstacles)}")
     return taken[0]
+
+
+class _Patience:
+    """A limit of host time for a run: the clock of its machine stands still."""
+
+    def __init__(self, machine: Machine) -> None:
+        host_time = Clock()
+        self._machine = machine
+        self._is_over = False
+        self._timers = timer_service(machine.engine, host_time)
+        self._timers.arm(self, host_time.monotonic() + _PATIENCE_NS)
+
+    def fire_timers(self) -> None:
+        """The time is over."""
+        self._is_over = True
+        self._machine.close()
+
+    def require(self, path: str, cause: Exception | None = None) -> None:
+        """Raise `CheckpointFailed` if the time was over."""
+        if self._is_over:
+            seconds = _PATIENCE_NS // SECOND
+            raise CheckpointFailed(f"{path} reached no checkpoint in {seconds} s") from cause
+
+    def end(self) -> None:
+        """The run is over."""
+        self._timers.cancel(self)
 
 
 def _obstacles(machine: Machine, process: Process) -> list[str]:
@@ -156,7 +189,7 @@ def _obstacles(machine: Machine, process: Process) -> list[str]:
         found.append(f"pending signals: {_signal_names(signals.pending)}")
     if process.children or process.parent is not kernel.init:
         found.append("child processes")
-    if process.threads:
+    if len(process.threads) > 1:
         found.append("threads")
     if process.real_timer_deadline:
         found.append("a timer")

@@ -1,52 +1,131 @@
-"""One command of the host: start a process, capture its output, end it in time.
+"""A command of the host: what it is given, what it printed, how it ended.
 
-Owns `Completed` and `run_command`. Rules: the result is returned when the started
-process has ended; what it left in the background goes on, its output is then
-dropped, and it is ended when it leaves no room for further commands; a timeout, an
-output overflow or an exception in the caller ends everything the command started.
+Owns the values that travel from the machine to every interface (`CommandRequest`, `Ended`,
+`Completed`, `Output`), and `CapturedOutput`. Rules: output is cut at `max_output_bytes` in
+`CapturedOutput.keep` and nowhere else; a notice (what the sandbox did to the command) travels in
+`Ended.notices`, and `CapturedOutput.completed` alone adds the notices to standard error.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final, NamedTuple
 
-from wasmsand.kernel.clock import SECOND
-from wasmsand.kernel.files.host import HostInput, HostOutput
-from wasmsand.kernel.flags import S_IFIFO
-from wasmsand.kernel.process.room import end_largest_detached
 from wasmsand.kernel.process.signals import Signal
-from wasmsand.machine.launch import Launch
-from wasmsand.machine.parking import OneShot
 
-if TYPE_CHECKING:
-    from wasmsand.machine.guest import Guest
-    from wasmsand.machine.machine import Machine
-
+STDIN, STDOUT, STDERR = 0, 1, 2
 TIMEOUT_EXIT_CODE: Final = 124
-_COMPILING: Final = (
-    b"wasmsand: the program was still being compiled, which was ended; raise timeout_ms\n"
-)
-LINGER_SECONDS: Final = 0.05
-"""How long to wait, after the process ended, for others that still hold its output: a
-process substitution ends a moment later than the shell that started it."""
+"""What GNU `timeout` returns when the time is over."""
+OUTPUT_LIMIT_EXIT_CODE: Final = 128 + Signal.SIGKILL
 
 
 @dataclass(frozen=True, slots=True)
-class Completed:
-    """What a command left behind."""
+class CommandRequest:
+    """A program to run: everything that it gets. A `str` may hold surrogate escapes."""
 
-    stdout: bytes
-    stderr: bytes
+    argv: tuple[str, ...]
+    """The program, found by the PATH of `environ` unless it has a slash, and its arguments."""
+    environ: Mapping[str, str]
+    """The whole environment."""
+    cwd: str
+    timeout_seconds: float | None = None
+    """When every process of the command is killed."""
+    stdin: bytes | None = b""
+    """All of its standard input. None, for commands that are started only: the descriptor is a
+    stream, which the host writes to."""
+    extra_inputs: tuple[int, ...] = ()
+    """For commands that are started: further descriptors that the host writes to."""
+    extra_outputs: tuple[int, ...] = ()
+    """For commands that are started: further descriptors that the host reads, beside 1 and 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended."""
+
     exit_code: int
-    """128 + the signal's number if a signal ended it; 124 on timeout."""
+    """0-255; 128 plus the signal's number if a signal ended it; 124 on a timeout."""
     timed_out: bool
-    truncated: bool
-    """Output reached max_output_bytes, which ended the command."""
     seconds: float
+    notices: tuple[str, ...] = ()
+    """What the sandbox did to the command, for its user: `out of memory (...); raise ...`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed(Ended):
+    """What a command that ran to its end left behind."""
+
+    stdout: bytes = b""
+    stderr: bytes = b""
+    """With a line for each of the notices at its end."""
+    truncated: bool = False
+    """Whether output reached max_output_bytes, which ended the command."""
+
+    @classmethod
+    def of(cls, ended: Ended, stdout: bytes, stderr: bytes, truncated: bool) -> Completed:
+        """The end of a command, with its output."""
+        return cls(
+            ended.exit_code,
+            ended.timed_out,
+            ended.seconds,
+            ended.notices,
+            stdout,
+            stderr,
+            truncated,
+        )
+
+
+class Output(NamedTuple):
+    """What a command wrote to one of its output descriptors."""
+
+    fd: int
+    data: bytes
+
+
+class CapturedOutput:
+    """What a command has printed so far: two streams, each up to `limit` bytes."""
+
+    __slots__ = ("_limit", "stderr", "stdout", "truncated")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self.stdout = bytearray()
+        self.stderr = bytearray()
+        self.truncated = False
+        """Whether there was more than the limit. Whoever captures ends the command then."""
+
+    def keep(self, fd: int, data: bytes) -> bytes:
+        """Add what was written to `fd`, and return the part that is within the limit."""
+        kept = self.stdout if fd == STDOUT else self.stderr
+        room = self._limit - len(kept)
+        if len(data) > room:
+            data = data[:room]
+            self.truncated = True
+        kept += data
+        return data
+
+    def completed(self, ended: Ended) -> Completed:
+        """The result of the command, which ended so."""
+        exit_code, timed_out, notices = ended.exit_code, ended.timed_out, ended.notices
+        if self.truncated:
+            exit_code, timed_out = OUTPUT_LIMIT_EXIT_CODE, False
+            limit = self._limit
+            notices += (
+                f"output limit of {limit} bytes reached, command ended; raise max_output_bytes",
+            )
+        stderr = bytes(self.stderr)
+        if notices:
+            stderr += b"".join(f"wasmsand: {notice}\n".encode() for notice in notices)
+        return Completed(
+            exit_code,
+            timed_out,
+            ended.seconds,
+            notices,
+            bytes(self.stdout),
+            stderr,
+            self.truncated,
+        )
 
 
 def exit_code_of(status: int) -> int:
@@ -54,172 +133,11 @@ def exit_code_of(status: int) -> int:
     return 128 + (status & 0x7F) if status & 0x7F else status >> 8 & 0xFF
 
 
-class _Capture:
-    """The output files of one command and the host's wait for its end."""
-
-    def __init__(
-        self,
-        machine: Machine,
-        uid: int,
-        gid: int,
-        on_stdout: Callable[[bytes], None] | None,
-        on_stderr: Callable[[bytes], None] | None,
-    ) -> None:
-        self.ended = OneShot()
-        self.closed = OneShot()
-        self.overflowed = False
-        self._open = 2
-        inodes = machine.kernel.anonymous
-        limit = machine.kernel.limits.max_output_bytes
-        self.stdout = HostOutput(
-            limit,
-            inodes.new(S_IFIFO | 0o600, uid, gid),
-            on_data=on_stdout,
-            on_overflow=self._overflow,
-            on_close=self._one_closed,
-        )
-        self.stderr = HostOutput(
-            limit,
-            inodes.new(S_IFIFO | 0o600, uid, gid),
-            on_data=on_stderr,
-            on_overflow=self._overflow,
-            on_close=self._one_closed,
-        )
-
-    def _overflow(self) -> None:
-        self.overflowed = True
-        self.ended.set()
-
-    def _one_closed(self) -> None:
-        self._open -= 1
-        if not self._open:
-            self.closed.set()
+def guest_bytes(text: str) -> bytes:
+    """The guest's bytes of a text; bytes that were not UTF-8 come back as they were."""
+    return text.encode("utf-8", "surrogateescape")
 
 
-def run_command(
-    machine: Machine,
-    argv: tuple[bytes, ...],
-    environ: tuple[bytes, ...],
-    cwd: bytes,
-    stdin: bytes,
-    timeout_seconds: float | None,
-    on_stdout: Callable[[bytes], None] | None,
-    on_stderr: Callable[[bytes], None] | None,
-    on_started: Callable[[int], None] | None,
-) -> Completed:
-    """Start `argv`, wait for it, gather its output."""
-    began = time.perf_counter()
-    identity = machine.identity
-    capture = _Capture(machine, identity.uid, identity.gid, on_stdout, on_stderr)
-    source = HostInput(
-        stdin, machine.kernel.anonymous.new(S_IFIFO | 0o600, identity.uid, identity.gid)
-    )
-    deadline_ns = None
-    if timeout_seconds is not None:
-        deadline_ns = machine.kernel.clock.monotonic() + int(timeout_seconds * SECOND)
-    files = {0: source, 1: capture.stdout, 2: capture.stderr}
-    notices: list[str] = []
-
-    def make() -> Guest:
-        notices.extend(end_background_jobs(machine))
-        return machine.make_process(
-            argv, environ, cwd, files, capture.ended.set, deadline_ns=deadline_ns
-        )
-
-    launch = Launch(machine.kernel, make, partial(_settled, capture, on_started, machine))
-    del make
-    try:
-        launch.begin(machine.engine, machine.lock)
-        timed_out = not capture.ended.wait(timeout_seconds)
-        if not timed_out and not capture.overflowed and not capture.closed.happened:
-            capture.closed.wait(LINGER_SECONDS)
-    except BaseException:  # the caller gave up (Ctrl-C): so does its command
-        _give_up(machine, launch)
-        raise
-    process = launch.process
-    if isinstance(launch.error, TimeoutError) or (process is None and launch.error is None):
-        _give_up(machine, launch)
-        seconds = time.perf_counter() - began
-        return Completed(b"", _COMPILING, TIMEOUT_EXIT_CODE, True, False, seconds)
-    if process is None:
-        assert launch.error is not None
-        raise launch.error
-    job = process.job
-    if timed_out or capture.overflowed:
-        machine.end_job(job)
-    notices += end_background_jobs(machine)
-    with machine.lock:
-        capture.stdout.closed = capture.stderr.closed = True
-    # Nobody adds to them any more, so that copying them needs no lock.
-    stdout, stderr = bytes(capture.stdout.captured), bytes(capture.stderr.captured)
-    notices += memory_notices(machine, job)
-    if capture.overflowed:
-        notices.append(
-            f"output limit of {machine.kernel.limits.max_output_bytes} bytes reached, command "
-            "ended; raise max_output_bytes"
-        )
-    stderr += b"".join(f"wasmsand: {notice}\n".encode() for notice in notices)
-    if timed_out:
-        exit_code = TIMEOUT_EXIT_CODE
-    elif capture.overflowed:
-        exit_code = 128 + Signal.SIGKILL
-    else:
-        exit_code = exit_code_of(process.exit_status)
-    return Completed(
-        stdout, stderr, exit_code, timed_out, capture.overflowed, time.perf_counter() - began
-    )
-
-
-def _settled(
-    capture: _Capture, on_started: Callable[[int], None] | None, machine: Machine, launch: Launch
-) -> None:
-    """The process is made, or cannot be."""
-    if launch.process is None:
-        capture.ended.set()
-        return
-    if launch.given_up:
-        machine.end_job(launch.process.job)
-    elif on_started is not None:
-        on_started(launch.process.job)
-
-
-def _give_up(machine: Machine, launch: Launch) -> None:
-    """Nobody wants the command any more, whether it runs already or not."""
-    launch.given_up = True
-    if launch.process is not None:
-        machine.end_job(launch.process.job)
-
-
-def memory_notices(machine: Machine, job: int) -> list[str]:
-    """What to tell of a command of which a process was ended for memory."""
-    with machine.lock:
-        kernel = machine.kernel
-        if job not in kernel.out_of_memory_jobs:
-            return []
-        kernel.out_of_memory_jobs.discard(job)
-        return [
-            f"out of memory ({kernel.limits.memory_limit_bytes} bytes), a process was ended; "
-            "raise memory_limit_bytes"
-        ]
-
-
-def end_background_jobs(machine: Machine) -> list[str]:
-    """Make room: end what commands left running (see `kernel/process/room.py`), the largest
-    first, while the sandbox is so full that a further command would hardly run.
-
-    Says what was done, since the last call.
-    """
-    with machine.lock:
-        kernel = machine.kernel
-        while kernel.is_crowded():
-            ended = end_largest_detached(kernel)
-            if not ended:
-                break
-            kernel.ended_for_room += ended
-        ended, kernel.ended_for_room = kernel.ended_for_room, 0
-    if not ended:
-        return []
-    return [
-        f"ended {ended} background processes to make room; raise max_processes or "
-        "memory_limit_bytes"
-    ]
+def guest_environment(environ: Mapping[str, str]) -> tuple[bytes, ...]:
+    """The variables as a program gets them: `NAME=value`."""
+    return tuple([guest_bytes(f"{name}={value}") for name, value in environ.items()])

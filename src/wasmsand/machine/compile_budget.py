@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from wasmsand.engine.protocol import CompileLimits
+from wasmsand.engine.compile_orders import CompileLimits
 from wasmsand.kernel.limits import (
     COMPILE_BUDGET_MODULES,
     COMPILE_BUDGET_SECONDS,

@@ -1,4 +1,4 @@
-"""A sandbox's files at rest: what differs from the image, as a tar archive.
+"""Disk images: how a sandbox's files differ from the image, as a tar archive.
 
 Owns the format of disk images: POSIX (pax) tar, whose global header says the version, with one
 member per change in the order of `changes`; a member with the record `removed` stands for what
@@ -29,6 +29,7 @@ from wasmsand.kernel.vfs import (
 )
 from wasmsand.machine import trees
 from wasmsand.machine.archives import fill, most_extents
+from wasmsand.machine.at_rest import frozen_tree
 from wasmsand.machine.host_access import HostAccess, find
 from wasmsand.machine.tar_format import END, ArchiveRejected, Kind, Member, padding
 from wasmsand.machine.tar_reader import TarReader
@@ -49,11 +50,10 @@ class DiskImageRejected(Exception):
 
 
 def write_disk_image(machine: Machine, stream: IO[bytes]) -> None:
-    """Write what the sandbox's files differ in from a fresh sandbox."""
-    with machine.lock:
-        snapshot = machine.kernel.root.freeze()
+    """Write how the files of a sandbox differ from those of a fresh one."""
+    tree = frozen_tree(machine)
     stream.write(global_header({_FORMAT: _VERSION}))
-    for change in changes(snapshot):
+    for change in changes(tree):
         _write_change(stream, change)
     stream.write(header(Member(b".", mode=0o644, own={_END: b"1"})))
     stream.write(END)
@@ -106,7 +106,7 @@ def _write_content(stream: IO[bytes], member: Member, content: FileContent) -> N
 
 
 def read_disk_image(machine: Machine, stream: IO[bytes]) -> None:
-    """Do what `write_disk_image` has written to the files of a fresh sandbox."""
+    """Make the changes that `write_disk_image` has written to the files of a fresh sandbox."""
     try:
         reader = TarReader(stream, most_extents(machine.kernel.limits))
         loading = _Loading(machine, reader)

@@ -1,6 +1,6 @@
 """Host-side access to a sandbox's files.
 
-Owns `HostFiles`. Rules: the host acts as root but what it makes belongs to the
+Owns `SandboxFiles`. Rules: the host acts as root but what it makes belongs to the
 sandbox's user; every method raises `KernelError`; the lock is held for bounded work at a
 time (`host_access`). What a method needs depends on what files hold, never on the size that
 holes give them. A write replaces the file's content in one step or leaves what was there.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import FALLOC_FL_KEEP_SIZE, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG
-from wasmsand.kernel.limits import HOST_LISTING_BYTES, IO_CHUNK, MIB, PATH_MAX
+from wasmsand.kernel.limits import HOST_LISTING_BYTES, IO_CHUNK, PATH_MAX, PROC_FILE_MAX
 from wasmsand.kernel.vfs import ROOT, FileContent, Namespace, Node, Stat
 from wasmsand.machine import trees
 from wasmsand.machine.host_access import HostAccess
@@ -24,7 +24,6 @@ from wasmsand.machine.host_access import HostAccess
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
 
-_PROC_FILE_MAX: Final = 1 * MIB
 _CREATE_NEW: Final = 0o1 | 0o100 | 0o200
 """O_WRONLY, O_CREAT, O_EXCL."""
 _TYPES: Final = {
@@ -50,7 +49,7 @@ class FileEntry:
     """The absolute path that it was found by."""
 
 
-class HostFiles:
+class SandboxFiles:
     """Files of one sandbox, by absolute path (or relative to /)."""
 
     def __init__(self, machine: Machine) -> None:
@@ -71,13 +70,13 @@ class HostFiles:
             _require_regular(namespace, node, path)
             stat = namespace.stat(node)
             # Files of /proc say that they are empty.
-            rest = max(0, stat.size - offset) if stat.size else _PROC_FILE_MAX
+            rest = max(0, stat.size - offset) if stat.size else PROC_FILE_MAX
             wanted = rest if count is None else min(count, rest)
             if wanted > stat.blocks * 512:
                 self.require_few_holes(wanted - stat.blocks * 512, path)
             content = namespace.share_content(node) if wanted > IO_CHUNK else None
             if content is None:
-                return namespace.read(node, offset, min(wanted, max(IO_CHUNK, _PROC_FILE_MAX)))
+                return namespace.read(node, offset, min(wanted, max(IO_CHUNK, PROC_FILE_MAX)))
         # Nobody writes what is shared, so the lock is not needed for the bytes.
         return content.read(offset, wanted)
 
@@ -85,7 +84,7 @@ class HostFiles:
         """EFBIG for more than the file system's size: holes cost the guest nothing, but whoever
         reads them needs room for them."""
         limit = self._machine.kernel.limits.fs_limit_bytes
-        if holes > max(limit, _PROC_FILE_MAX):
+        if holes > max(limit, PROC_FILE_MAX):
             raise KernelError(
                 Errno.EFBIG,
                 f"{path} has {holes} bytes of holes; read it in parts with files.read_stream",

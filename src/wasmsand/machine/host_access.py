@@ -12,13 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.limits import IMAGE_ENTRIES_MAX
 from wasmsand.kernel.vfs import ROOT, Namespace, Node
 
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
-
-_ENTRIES_OF_IMAGES = 1_000_000
-"""More than any image has, as an allowance for walks."""
 
 
 class HostAccess:
@@ -47,7 +45,7 @@ class HostAccess:
     def most_entries(self) -> int:
         """How many entries a walk may meet: one that meets more is led in circles by a guest
         that keeps moving directories."""
-        return 4 * self.limits.max_inodes + _ENTRIES_OF_IMAGES
+        return 4 * self.limits.max_inodes + IMAGE_ENTRIES_MAX
 
 
 def find(namespace: Namespace, base: Node, path: bytes) -> Node | None:

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from wasmsand.engine.forking import renewed_in_child
-from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
-from wasmsand.machine.tools import Tool
+from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
+from wasmsand.machine.wasm_programs import WasmProgram
 
 IMAGE_DIRECTORY: Final = Path(__file__).resolve().parent.parent / "_image"
 MANIFEST_FORMAT: Final = 2
-TOOL_DIRECTORY: Final = "/usr/local/bin/"
+WASM_PROGRAM_DIRECTORY: Final = "/usr/local/bin/"
 _PLAIN: Final = "-plain"
 _BEGINNING_BYTES: Final = 4096
 
@@ -153,10 +153,10 @@ def _read_image(directory: Path) -> _Image:
 
 _lock = threading.Lock()
 renewed_in_child(globals(), "_lock")
-_base: Snapshot | None = None
+_base: FrozenTree | None = None
 
 
-def base_image() -> Snapshot:
+def base_image() -> FrozenTree:
     """The tree that all sandboxes of this process share."""
     global _base
     with _lock:
@@ -165,23 +165,23 @@ def base_image() -> Snapshot:
         return _base
 
 
-def image_at(directory: Path) -> Snapshot:
+def image_at(directory: Path) -> FrozenTree:
     """The tree of another directory that the builder has written."""
     return _build(_read_image(directory))
 
 
 @lru_cache(maxsize=4)
-def image_with_tools(tools: tuple[Tool, ...]) -> Snapshot:
-    """The same tree with these tools, where they come before the image's own programs."""
-    return _build(_read_image(IMAGE_DIRECTORY), tools)
+def image_with_wasm_programs(programs: tuple[WasmProgram, ...]) -> FrozenTree:
+    """The same tree with the programs of `wasm_dir`, which PATH finds before the image's own."""
+    return _build(_read_image(IMAGE_DIRECTORY), programs)
 
 
-def _build(image: _Image, tools: tuple[Tool, ...] = ()) -> Snapshot:
+def _build(image: _Image, extra: tuple[WasmProgram, ...] = ()) -> FrozenTree:
     builder = ImageBuilder()
     standard_tree(builder)
-    for tool in tools:
-        path = os.fsencode(TOOL_DIRECTORY + tool.name)
-        builder.add_file(path, tool.read, 0o755, size=tool.size, content_key=tool.sha256)
+    for added in extra:
+        path = os.fsencode(WASM_PROGRAM_DIRECTORY + added.name)
+        builder.add_file(path, added.read, 0o755, size=added.size, content_key=added.sha256)
     for program in image.programs:
         first, *others = (name.encode() for name in program.names)
         builder.add_file(first, program.open, 0o755, size=program.size, content_key=program.sha256)

@@ -16,29 +16,22 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.process.process import Process
 from wasmsand.machine.parking import OneShot
 
 if TYPE_CHECKING:
     from wasmsand.engine.protocol import Engine
-    from wasmsand.machine.guest import Guest
     from wasmsand.machine.lock import SandboxLock
+    from wasmsand.machine.thread_driver import ThreadDriver
 
 
 class Launch:
     """A process on its way."""
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        make: Callable[[], Guest],
-        settled: Callable[[Launch], None],
-    ) -> None:
+    def __init__(self, make: Callable[[], ThreadDriver], settled: Callable[[Launch], None]) -> None:
         """`make` makes the process, not running yet. `settled` is called when it is made, or
         cannot be, on the thread that will run it."""
-        self._kernel = kernel
-        self._make: Callable[[], Guest] | None = make
+        self._make: Callable[[], ThreadDriver] | None = make
         self._settled: Callable[[Launch], None] | None = settled
         self.process: Process | None = None
         self.error: BaseException | None = None
@@ -57,17 +50,17 @@ class Launch:
         self._make = self._settled = None
         assert make is not None
         assert settled is not None
-        guest = None
+        driver = None
         try:
-            guest = make()
-            self.process = guest.process
+            driver = make()
+            self.process = driver.process
         except BaseException as error:
             self.error = error
         del make
         settled(self)
         del settled
-        if guest is not None:
-            guest.run_here()
+        if driver is not None:
+            driver.run()
 
 
 def steadily(engine: Engine, lock: SandboxLock, act: Callable[[], object]) -> None:

@@ -17,52 +17,41 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from wasmsand.abi.wasi.table import MODULE, UNSTABLE_MODULE
-from wasmsand.engine.protocol import (
-    Cancellation,
+from wasmsand.engine.abilities import MemoryImage
+from wasmsand.engine.compile_orders import (
+    CompileCancellation,
     CompileCancelled,
     CompileOrder,
     CompileTooCostly,
     CompileUnavailable,
-    Engine,
-    Instance,
-    MemoryImage,
-    Module,
-    ModuleRejected,
 )
+from wasmsand.engine.protocol import Engine, Instance, Module, ModuleRejected
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import GUEST_MODULE_BYTES_MAX, IO_CHUNK, MODULE_BYTES_MAX
-from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import Program
+from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
 from wasmsand.machine.bug_log import log_bug
 from wasmsand.machine.compile_budget import BudgetSpent, CompileBudget, seconds_for
 from wasmsand.machine.lock import SandboxLock
+from wasmsand.machine.module_source import ProgramRejected
 
 _LINUX = "linux"
 _WASI = frozenset({MODULE, UNSTABLE_MODULE})
 
 
-class ProgramRejected(KernelError):
-    """A WebAssembly file is no program that can run here, or not now (EAGAIN); the message
-    names it and says why."""
-
-    def __init__(self, program: Program, reason: str, errno: Errno = Errno.ENOEXEC) -> None:
-        path = program.path.decode("utf-8", "replace")
-        super().__init__(errno, f"{path}: {reason}")
-
-
 class _Load:
-    """One program on its way to a module, for one process."""
+    """One program on its way to a module, for one thread."""
 
     __slots__ = (
-        "cancellation", "done", "ended", "error", "key", "module", "process", "program",
+        "cancellation", "done", "ended", "error", "key", "module", "program", "thread",
     )  # fmt: skip
 
-    def __init__(self, process: Process, program: Program) -> None:
-        self.process = process
+    def __init__(self, thread: Thread, program: Program) -> None:
+        self.thread = thread
         self.program = program
         self.key = program.content_key
-        self.cancellation = Cancellation()
+        self.cancellation = CompileCancellation()
         self.ended = WaitQueue()
         self.done = False
         self.module: Module | None = None
@@ -86,7 +75,7 @@ class _Stage:
         self.current = None
         while self.waiting and self.current is None:
             load = self.waiting.popleft()
-            if not load.process.dead:
+            if not load.thread.dead:
                 self.current = load
         return self.current
 
@@ -113,30 +102,30 @@ class ModuleLoader:
         self._loads: dict[int, _Load] = {}
         """By thread."""
 
-    def module(self, process: Process, program: Program) -> Module:
-        """The module that `process` is about to run; called under the sandbox's lock.
+    def module(self, thread: Thread, program: Program) -> Module:
+        """The module that `thread` is about to run; called under the sandbox's lock.
 
         Raises `WouldBlock` until it is compiled, and `ProgramRejected`. Who does not come back
         calls `abandon`.
         """
-        load = self._loads.get(process.tid)
+        load = self._loads.get(thread.tid)
         if load is None:
             if program.content_key is not None:
                 module = self._find(program, program.content_key)
                 if module is not None:
                     return module
-            load = self._begin(process, program)
+            load = self._begin(thread, program)
         if not load.done:
             raise WouldBlock((load.ended,), interruptible=False)
-        del self._loads[process.tid]
+        del self._loads[thread.tid]
         if load.error is not None:
             raise load.error
         assert load.module is not None
         return load.module
 
-    def abandon(self, process: Process) -> None:
-        """The process has ended, perhaps while it waited; called under the sandbox's lock."""
-        load = self._loads.pop(process.tid, None)
+    def abandon(self, thread: Thread) -> None:
+        """The thread has ended, perhaps while it waited; called under the sandbox's lock."""
+        load = self._loads.pop(thread.tid, None)
         if load is not None and not load.done:
             self._cancel_unwanted()
 
@@ -147,8 +136,12 @@ class ModuleLoader:
             current.cancellation.cancel()
 
     def instantiate(self, module: Module, memory_limit: int) -> Instance:
-        """A fresh instance of a module, see `protocol.Module`, with what it is to begin with."""
-        return module.instantiate(memory_limit, self._newest_image(module.key))
+        """A fresh instance of a module, which begins with its newest image, if it has one. Raises
+        as `protocol.Module`."""
+        image = self._newest_image(module.key)
+        if image is None:
+            return module.instantiate(memory_limit)
+        return self.engine.abilities.memory_images.instantiate(module, memory_limit, image)
 
     def _find(self, program: Program, key: str) -> Module | None:
         """The module, if it need not be compiled."""
@@ -160,15 +153,15 @@ class ModuleLoader:
         except ModuleRejected as error:
             raise ProgramRejected(program, str(error)) from error
 
-    def _begin(self, process: Process, program: Program) -> _Load:
+    def _begin(self, thread: Thread, program: Program) -> _Load:
         most = MODULE_BYTES_MAX
         if not program.of_image and most > GUEST_MODULE_BYTES_MAX:
             most = GUEST_MODULE_BYTES_MAX
         if program.size > most:
             raise ProgramRejected(program, f"larger than {most} bytes")
-        load = _Load(process, program)
+        load = _Load(thread, program)
         self._enter(self._hashing if load.key is None else self._compiling, load)
-        self._loads[process.tid] = load
+        self._loads[thread.tid] = load
         return load
 
     def _enter(self, stage: _Stage, load: _Load) -> None:
@@ -180,7 +173,7 @@ class ModuleLoader:
                 raise ProgramRejected(load.program, str(error), Errno.EAGAIN) from error
             stage.has_thread = True
         # Entries of dead processes go when others come, so that there are never many.
-        stage.waiting = deque(other for other in stage.waiting if not other.process.dead)
+        stage.waiting = deque(other for other in stage.waiting if not other.thread.dead)
         stage.waiting.append(load)
 
     def _serve(self, stage: _Stage) -> None:
@@ -207,10 +200,10 @@ class ModuleLoader:
     def _cancel_unwanted(self) -> None:
         """End the compilation under way if nobody waits for it; under the lock."""
         current = self._compiling.current
-        if current is None or not current.process.dead:
+        if current is None or not current.thread.dead:
             return
         for other in self._compiling.waiting:
-            if other.key == current.key and not other.process.dead:
+            if other.key == current.key and not other.thread.dead:
                 return
         current.cancellation.cancel()
 
@@ -262,7 +255,7 @@ class ModuleLoader:
             limited_by_module=limits.cpu_seconds == seconds_for(program.size),
         )
         try:
-            return self.engine.compile_apart(order)
+            return self.engine.abilities.compile_workers.compile_apart(order)
         except CompileTooCostly as costly:
             if costly.of_time and not order.limited_by_module:
                 reason = f"{costly}, all that this sandbox has left for compiling"
@@ -281,7 +274,7 @@ class ModuleLoader:
         program, at = load.program, 0
         while at < program.size:
             with self._lock:
-                if load.process.dead:
+                if load.thread.dead:
                     raise KernelError(Errno.EINTR)
                 piece = program.read(at, min(IO_CHUNK, program.size - at))
             if not piece:

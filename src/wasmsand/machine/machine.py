@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import weakref
 from _thread import start_new_thread
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Final
 
 from wasmsand.abi.wasi.table import HOST_FUNCTIONS
 from wasmsand.engine import default_engine
-from wasmsand.engine.protocol import Engine, Module, ModuleRejected
+from wasmsand.engine.protocol import Engine, Module
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
@@ -31,28 +31,36 @@ from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import (
     Program,
     become,
+    find_program,
     require_arguments,
-    resolve_program,
 )
-from wasmsand.kernel.process.room import with_room
 from wasmsand.kernel.process.signals import Signal
+from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.process.timers import fire_timers
-from wasmsand.kernel.vfs import Snapshot, TreeFs
+from wasmsand.kernel.vfs import FrozenTree, TreeFs
 from wasmsand.kernel.wait import WouldBlock
-from wasmsand.machine.charging import make_program
-from wasmsand.machine.command import Completed, run_command
-from wasmsand.machine.files import HostFiles
+from wasmsand.machine.at_rest import MachineState, forget_terminals, state_of
+from wasmsand.machine.command import (
+    CommandRequest,
+    Completed,
+    guest_bytes,
+    guest_environment,
+)
+from wasmsand.machine.files import SandboxFiles
 from wasmsand.machine.guest import Guest
-from wasmsand.machine.hosted import HostProcess
-from wasmsand.machine.image import base_image, image_with_tools
+from wasmsand.machine.image import base_image, image_with_wasm_programs
 from wasmsand.machine.launch import steadily
-from wasmsand.machine.loading import ModuleLoader, ProgramRejected
+from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
+from wasmsand.machine.program_start import start_program
 from wasmsand.machine.renewal import newest_image
-from wasmsand.machine.terminal import HostTerminal
+from wasmsand.machine.running import run_command
+from wasmsand.machine.streamed import StreamedProcess
+from wasmsand.machine.terminal import SandboxTerminal
+from wasmsand.machine.thread_driver import ThreadDriver
 from wasmsand.machine.timers import TimerOwner, TimerService
-from wasmsand.machine.tools import find_tools
+from wasmsand.machine.wasm_programs import find_wasm_programs
 
 USER_ID: Final = 1000
 _USERS_GROUP: Final = 100
@@ -69,13 +77,16 @@ class MachineOptions:
     limits: Limits = field(default_factory=Limits)
     hostname: str = "sandbox"
     wasm_dir: Path | None = None
-    """A directory of the host whose `*.wasm` files are commands (see `tools`)."""
+    """A directory of the host whose `*.wasm` files are commands (see `wasm_programs`)."""
 
 
 _timer_services: dict[int, TimerService] = {}
 
 
-def _timer_service(engine: Engine) -> TimerService:
+def timer_service(engine: Engine, clock: Clock) -> TimerService:
+    """What calls timers by this clock; one service for all machines that have the host's time."""
+    if not clock.is_of_host:
+        return TimerService(engine.start_thread, clock)
     service = _timer_services.get(id(engine))
     if service is None:
         service = _timer_services.setdefault(id(engine), TimerService(engine.start_thread))
@@ -83,22 +94,30 @@ def _timer_service(engine: Engine) -> TimerService:
 
 
 class Machine:
-    """A computer: files, processes, terminals."""
+    """One sandbox of this process: its files, processes and terminals."""
 
     def __init__(
         self,
         options: MachineOptions | None = None,
         *,
-        image: Snapshot | None = None,
+        image: FrozenTree | None = None,
+        variables: Mapping[str, str] | None = None,
+        cwd: str = "/",
         engine: Engine | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """`image` is the tree to start from (the built user space), `engine` runs the programs
-        (the one that all machines of this process share), `clock` tells them the time.
+        """`image` is the tree to start from (the built user space), `variables` and `cwd` are
+        what its user's commands start with, `engine` runs the programs (the one that all machines
+        of this process share), `clock` tells them the time.
 
-        Raises `ToolRejected` for what is in `wasm_dir`, whose tools an `image` does without.
+        Raises `WasmProgramRejected` if a file of `wasm_dir` cannot be a program. If `image` is
+        given, `wasm_dir` is not read.
         """
-        options = options or MachineOptions()
+        self.options = options = options or MachineOptions()
+        self.variables: dict[str, str] = dict(variables or {})
+        """Environment variables of the sandbox. Its user changes them; the machine keeps them, as
+        a part of its state, and gives commands those that they are started with."""
+        self.cwd = cwd
         self.lock = SandboxLock()
         self.engine: Engine = engine or default_engine()
         self.engine.offer(HOST_FUNCTIONS)
@@ -108,12 +127,12 @@ class Machine:
         if image is None:
             image = base_image()
             if options.wasm_dir is not None:
-                image = image_with_tools(find_tools(options.wasm_dir, self.engine))
+                image = image_with_wasm_programs(find_wasm_programs(options.wasm_dir, self.engine))
         root = TreeFs(image, options.limits, clock.realtime)
         self.kernel = Kernel(root, options.limits, clock=clock, hostname=options.hostname.encode())
         self.kernel.interrupt = self.engine.interrupt
         owner = weakref.ref(self)
-        timers = _timer_service(self.engine)
+        self.timers = timers = timer_service(self.engine, clock)
 
         def timer_armed(when_ns: int) -> None:
             machine = owner()
@@ -132,104 +151,64 @@ class Machine:
 
         self.kernel.process_ended = process_ended
         self.closed = False
-        self.files = HostFiles(self)
+        self.files = SandboxFiles(self)
         self._finalizer = weakref.finalize(self, _abandon, self.kernel, self.lock, os.getpid())
         self._finalizer.atexit = False
 
+    @classmethod
+    def from_state(
+        cls, state: MachineState, *, engine: Engine | None = None, clock: Clock | None = None
+    ) -> Machine:
+        """A machine that goes on from a state, as any number of others may. No program runs."""
+        machine = cls(
+            state.options,
+            image=state.tree,
+            variables=state.variables,
+            cwd=state.cwd,
+            engine=engine,
+            clock=clock,
+        )
+        forget_terminals(machine)
+        return machine
+
+    def state(self) -> MachineState:
+        """What the sandbox is now, as one value; guests go on meanwhile."""
+        return state_of(self)
+
     def run(
-        self,
-        argv: Sequence[bytes],
-        *,
-        environ: Mapping[str, str],
-        cwd: str,
-        stdin: bytes = b"",
-        timeout_seconds: float | None = None,
-        on_stdout: Callable[[bytes], None] | None = None,
-        on_stderr: Callable[[bytes], None] | None = None,
-        on_started: Callable[[int], None] | None = None,
+        self, request: CommandRequest, on_started: Callable[[int], None] | None = None
     ) -> Completed:
         """Run a program to its end and capture what it prints. `on_started` gets its job (see
         `end_job`) when it runs."""
-        return run_command(
-            self,
-            tuple(argv),
-            _environment(environ),
-            _bytes(cwd),
-            stdin,
-            timeout_seconds,
-            on_stdout,
-            on_stderr,
-            on_started,
-        )
+        return run_command(self, request, on_started)
 
-    def start(
-        self,
-        argv: Sequence[bytes],
-        *,
-        environ: Mapping[str, str],
-        cwd: str,
-        stdin: bytes | None = None,
-        extra_inputs: Sequence[int] = (),
-        extra_outputs: Sequence[int] = (),
-        timeout_seconds: float | None = None,
-    ) -> HostProcess:
-        """Run a program with streams to and from it. Without `stdin` that is one of them."""
-        return HostProcess(
-            self,
-            tuple(argv),
-            _environment(environ),
-            _bytes(cwd),
-            stdin,
-            extra_inputs,
-            extra_outputs,
-            timeout_seconds,
-        )
+    def start(self, request: CommandRequest) -> StreamedProcess:
+        """Run a program with streams to and from it."""
+        return StreamedProcess(self, request)
 
     def open_terminal(
-        self,
-        argv: Sequence[bytes],
-        *,
-        environ: Mapping[str, str],
-        cwd: str,
-        rows: int = 24,
-        columns: int = 80,
-    ) -> HostTerminal:
-        """Run a program on a pseudo-terminal."""
-        return HostTerminal(self, tuple(argv), _environment(environ), _bytes(cwd), rows, columns)
-
-    def start_process(
-        self,
-        argv: tuple[bytes, ...],
-        environ: tuple[bytes, ...],
-        cwd: bytes,
-        files: Mapping[int, OpenFile],
-        on_end: Callable[[], None],
-        *,
-        terminal: Terminal | None = None,
-        deadline_ns: int | None = None,
-    ) -> Process:
-        """Start a program with these files, by descriptor; `on_end` is called under the lock.
-
-        Raises `TimeoutError` if it is still being compiled at `deadline_ns`.
-        """
-        guest = self.make_process(
-            argv, environ, cwd, files, on_end, terminal=terminal, deadline_ns=deadline_ns
-        )
-        guest.start()
-        return guest.process
+        self, request: CommandRequest, rows: int = 24, columns: int = 80
+    ) -> SandboxTerminal:
+        """Run a program on a pseudo-terminal, which is its standard input and output."""
+        return SandboxTerminal(self, request, rows, columns)
 
     def make_process(
         self,
-        argv: tuple[bytes, ...],
-        environ: tuple[bytes, ...],
-        cwd: bytes,
+        request: CommandRequest,
         files: Mapping[int, OpenFile],
         on_end: Callable[[], None],
         *,
         terminal: Terminal | None = None,
         deadline_ns: int | None = None,
-    ) -> Guest:
-        """As `start_process`, but nothing runs yet."""
+    ) -> ThreadDriver:
+        """A process of the requested program with these files, by descriptor; nothing runs yet
+        (see `ThreadDriver.run`). `on_end` is called under the lock.
+
+        Raises `TimeoutError` if the program is still being compiled at `deadline_ns`.
+        """
+        argv = tuple([guest_bytes(word) for word in request.argv])
+        environ = guest_environment(request.environ)
+        cwd = guest_bytes(request.cwd)
         with self.lock:
             if self.closed:  # nobody would ever end it
                 raise KernelError(Errno.ESRCH, "the machine was closed")
@@ -242,19 +221,17 @@ class Machine:
             if kernel.namespace.stat(directory).mode & S_IFMT != S_IFDIR:
                 raise KernelError(Errno.ENOTDIR, cwd.decode("utf-8", "replace"))
             process = kernel.new_process(self.identity, directory, environ)
+            thread = process.first_thread
             try:
                 program = self._find(process, argv, environ)
-                module = self._load(process, program, deadline_ns)
+                module = self._load(thread, program, deadline_ns)
                 kernel.ledger.require(sum(FD_COST + file.cost for file in files.values()))
-                limit = process.rlimits.address_space
-                make = partial(make_program, kernel, self._loader, module, limit)
-                instance, memory = with_room(kernel, None, make)
-            except ModuleRejected as error:
-                kernel.exit(process, Signal.SIGKILL)
-                raise ProgramRejected(program, str(error)) from error
+                instance, memory = start_program(
+                    kernel, self._loader, process, program, module, of_host=True
+                )
             except BaseException:  # of ours, or of the caller: Ctrl-C
                 kernel.exit(process, Signal.SIGKILL)
-                self._loader.abandon(process)
+                self._loader.abandon(thread)
                 raise
             for number, file in files.items():
                 process.fds.replace(number, file)
@@ -263,17 +240,18 @@ class Machine:
             become(kernel, process, program)
             process.leave_memory(memory)
             self._watchers[process.pid] = on_end
-            return Guest(kernel, self.lock, self._loader, process, instance, memory)
+            guest = Guest(kernel, self._loader, thread, instance, memory)
+            return ThreadDriver(self.lock, guest)
 
-    def _load(self, process: Process, program: Program, deadline_ns: int | None) -> Module:
+    def _load(self, thread: Thread, program: Program, deadline_ns: int | None) -> Module:
         """The program's module. The lock is free while that is compiled."""
-        parker = Parker(self.lock)
+        parker = Parker(self.lock, self.kernel.clock)
         while True:
             try:
-                return self._loader.module(process, program)
+                return self._loader.module(thread, program)
             except WouldBlock as block:
-                parker.park((*block.queues, process.signal_queue), deadline_ns)
-            if process.dead:
+                parker.park((*block.queues, thread.signal_queue), deadline_ns)
+            if thread.dead:
                 raise KernelError(Errno.EINTR, "the machine was closed")
             if deadline_ns is not None and self.kernel.clock.monotonic() >= deadline_ns:
                 raise TimeoutError
@@ -292,7 +270,7 @@ class Machine:
         failure = KernelError(Errno.ENOENT, name.decode("utf-8", "replace"))
         for candidate in candidates:
             try:
-                return resolve_program(kernel, process, cwd, candidate, argv, environ)
+                return find_program(kernel, process, cwd, candidate, argv, environ)
             except KernelError as error:
                 if error.errno not in (Errno.ENOENT, Errno.ENOTDIR):
                     failure = error
@@ -308,11 +286,10 @@ class Machine:
         steadily(self.engine, self.lock, partial(_end_job, self.kernel, self.lock, job))
 
     def call_at(self, owner: TimerOwner, when_ns: int) -> Callable[[], None]:
-        """Have `owner.fire_timers` called at `when_ns` of the monotonic clock. What is returned
-        calls that off."""
-        timers = _timer_service(self.engine)
-        timers.arm(owner, when_ns)
-        return partial(timers.cancel, owner)
+        """Have `owner.fire_timers` called at `when_ns` of the monotonic clock. The function that
+        is returned cancels the call."""
+        self.timers.arm(owner, when_ns)
+        return partial(self.timers.cancel, owner)
 
     def fire_timers(self) -> int | None:
         """Called by the timer service."""
@@ -327,8 +304,8 @@ class Machine:
                 steadily(self.engine, self.lock, partial(_end_everything, self.kernel, self.lock))
             self._loader.cancel()  # not before: nobody is to see it fail
             if self.kernel.ledger.peak + self.kernel.root.space.used_bytes > _LARGE_BYTES:
-                self.engine.give_memory_back()
-            _timer_service(self.engine).cancel(self)
+                self.engine.abilities.give_memory_back()
+            self.timers.cancel(self)
 
 
 def _end_job(kernel: Kernel, lock: SandboxLock, job: int) -> None:
@@ -347,11 +324,3 @@ def _abandon(kernel: Kernel, lock: SandboxLock, owner: int) -> None:
     forked from the machine's has nothing of it that runs."""
     if os.getpid() == owner:
         start_new_thread(_end_everything, (kernel, lock))
-
-
-def _environment(environ: Mapping[str, str]) -> tuple[bytes, ...]:
-    return tuple(_bytes(f"{name}={value}") for name, value in environ.items())
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")

@@ -25,7 +25,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from wasmsand.engine.protocol import Engine, MemoryImage
+from wasmsand.engine.abilities import MemoryImage
+from wasmsand.engine.protocol import Engine
 from wasmsand.machine.image import ProgramFile, base_image, prepared_programs
 
 log = logging.getLogger("wasmsand.machine")
@@ -44,6 +45,8 @@ def newest_image(engine: Engine, key: str) -> MemoryImage | None:
     """What a start of the module with this key begins with; None is its own data."""
     plain = prepared_programs().get(key)
     if plain is None or os.environ.get(VARIABLE) == "off":
+        return None
+    if not engine.abilities.memory_images.available:
         return None
     renewal = _renewals.get((id(engine), key))
     if renewal is None:

@@ -16,6 +16,7 @@ from typing import Final
 from wasmsand.kernel.limits import (
     ARCHIVE_HEADER_BYTES,
     ARCHIVE_HEADERS_PER_MEMBER,
+    ARCHIVE_RECORDS_MAX,
     FILE_SIZE_MAX,
     IO_CHUNK,
     PATH_MAX,
@@ -36,7 +37,6 @@ _SPARSE: Final = b"GNU.sparse."
 _NUMBER: Final = re.compile(rb"[0-9]{1,20}\Z")
 _TIME: Final = re.compile(rb"(-?)([0-9]{1,19})(?:\.([0-9]*))?\Z")
 _OCTAL: Final = re.compile(rb"[0-7]+\Z")
-_RECORDS_MAX: Final = 64
 _ID_END: Final = 1 << 32
 _SECONDS_END: Final = 1 << 63
 
@@ -291,7 +291,7 @@ def _records(data: bytes, records: dict[bytes, bytes], pairs: list[bytes]) -> No
                 records[key] = value
             else:
                 records.pop(key, None)
-            if len(records) > _RECORDS_MAX:
+            if len(records) > ARCHIVE_RECORDS_MAX:
                 raise ArchiveRejected("too many records")
         position = end
 

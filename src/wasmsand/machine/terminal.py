@@ -1,40 +1,44 @@
 """A command on a pseudo-terminal, driven by the host.
 
-Owns `HostTerminal`: what a terminal emulator or `wasmsand shell` holds. Rules:
-`read` blocks the calling host thread; everything else returns at once.
+Owns `SandboxTerminal`: what a terminal emulator or `wasmsand shell` holds. Rules:
+`read` and `wait` block the calling host thread; everything else returns at once. One thread
+reads at a time.
 """
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.files.terminal import Terminal, TerminalFile
 from wasmsand.kernel.flags import O_RDWR
 from wasmsand.kernel.process.process import Process
-from wasmsand.machine.command import exit_code_of
+from wasmsand.kernel.wait import WaitQueue
+from wasmsand.machine.command import (
+    CommandRequest,
+    exit_code_of,
+)
 from wasmsand.machine.parking import Parker
 
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
 
 
-class HostTerminal:
+class SandboxTerminal:
     """One session on a terminal."""
 
     def __init__(
         self,
         machine: Machine,
-        argv: tuple[bytes, ...],
-        environ: tuple[bytes, ...],
-        cwd: bytes,
+        request: CommandRequest,
         rows: int,
         columns: int,
     ) -> None:
         self._machine = machine
-        self._parker = Parker(machine.lock)
-        self._ended = threading.Event()
+        self._parker = Parker(machine.lock, machine.kernel.clock)
+        # Guarded by the lock:
+        self._has_ended = False
+        self._end_queue = WaitQueue()
         with machine.lock:
             self._terminal: Terminal = machine.kernel.new_terminal(
                 machine.identity.uid, machine.identity.gid
@@ -43,29 +47,25 @@ class HostTerminal:
             file = TerminalFile(self._terminal, O_RDWR)
         files = dict.fromkeys((0, 1, 2), file)
         try:
-            self._process: Process = machine.start_process(
-                argv,
-                environ,
-                cwd,
-                files,
-                self._end,
-                terminal=self._terminal,
-            )
+            driver = machine.make_process(request, files, self._end, terminal=self._terminal)
+            driver.run_on_pool()
         except KernelError:
             with machine.lock:
                 file.dispose()
                 self._terminal.close_master()
             raise
+        self._process: Process = driver.process
 
     def _end(self) -> None:
-        self._ended.set()
+        self._has_ended = True
+        self._end_queue.wake()
         self._terminal.changed.wake()
 
     def read(self, count: int = 65536) -> bytes:
         """What the terminal shows next; waits for it; empty when the session has ended."""
         with self._machine.lock:
             while not self._terminal.output:
-                if self._ended.is_set():
+                if self._has_ended:
                     return b""
                 self._parker.park((self._terminal.changed,), None)
             taken = bytes(self._terminal.output[:count])
@@ -83,10 +83,16 @@ class HostTerminal:
         with self._machine.lock:
             self._terminal.resize(rows, columns)
 
-    def wait(self, timeout: float | None = None) -> int | None:
-        """The exit code, or None when it still runs after `timeout` seconds."""
-        if not self._ended.wait(timeout):
-            return None
+    def wait(self, timeout_seconds: float | None = None) -> int | None:
+        """The exit code, or None if the program still runs after `timeout_seconds`."""
+        clock = self._machine.kernel.clock
+        deadline = clock.deadline(timeout_seconds)
+        parker = Parker(self._machine.lock, clock)
+        with self._machine.lock:
+            while not self._has_ended:
+                if deadline is not None and clock.monotonic() >= deadline:
+                    return None
+                parker.park((self._end_queue,), deadline)
         return exit_code_of(self._process.exit_status)
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """Host timers for guest alarms and for the time limits of commands.
 
-Owns the one thread that calls `fire_timers` of any owner when it is due. Rules: the thread
+Owns the one thread that calls `fire_timers` of any owner when it is due by a clock; all machines
+that have the host's time share a service. Rules: the thread
 exists only while a timer is armed; it holds owners weakly; an owner has one entry, at the
 earliest time it asked for, until it is called, cancelled or collected; it is called at most
 every `TIMER_GAP_NS`, so that a guest cannot keep the thread busy; an owner that fails does not
@@ -11,17 +12,19 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
+from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.deadlines import Deadlines
 from wasmsand.kernel.limits import TIMER_GAP_NS
 from wasmsand.machine.bug_log import log_bug
 
 log = logging.getLogger("wasmsand.machine")
+
+_LONGEST_WAIT: Final = 60.0
 
 
 class TimerOwner(Protocol):
@@ -34,14 +37,19 @@ class TimerOwner(Protocol):
 class TimerService:
     """Calls owners at the times they asked for."""
 
-    def __init__(self, start_thread: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(
+        self, start_thread: Callable[[Callable[[], None]], None], clock: Clock | None = None
+    ) -> None:
+        """`clock` says what time it is; the host's time without one."""
         self._start_thread = start_thread
+        self._clock = clock or Clock()
         self._changed = threading.Condition()
         # Guarded by the condition's lock:
         self._due: Deadlines[weakref.ref[TimerOwner]] = Deadlines()
         self._running = False
         # The collector may run anywhere, also under that lock: it only leaves a note here.
         self._collected: deque[weakref.ref[TimerOwner]] = deque()
+        self._clock.follow(self._clock_jumped)
 
     @property
     def entries(self) -> int:
@@ -77,6 +85,10 @@ class TimerService:
                 self._due.cancel(key)
                 self._changed.notify()
 
+    def _clock_jumped(self) -> None:
+        with self._changed:
+            self._changed.notify()
+
     def _forget_collected(self) -> None:
         while self._collected:
             self._due.cancel(self._collected.popleft())
@@ -89,9 +101,12 @@ class TimerService:
                 if when is None:
                     self._running = False
                     return
-                now = time.monotonic_ns()
+                now = self._clock.monotonic()
                 if when > now:
-                    self._changed.wait(min((when - now) / 1e9, 60.0))
+                    seconds = self._clock.host_seconds(when)
+                    self._changed.wait(
+                        _LONGEST_WAIT if seconds is None else min(seconds, _LONGEST_WAIT)
+                    )
                     continue
                 key = self._due.take_due(now)
             owner = key() if key is not None else None
@@ -106,4 +121,4 @@ class TimerService:
             log_bug("host bug in a timer of %r", owner)
             return
         if again is not None:
-            self.arm(owner, max(again, time.monotonic_ns() + TIMER_GAP_NS))
+            self.arm(owner, max(again, self._clock.monotonic() + TIMER_GAP_NS))

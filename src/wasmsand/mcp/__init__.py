@@ -5,5 +5,5 @@ many, each with a sandbox of its own. Needs the package `mcp`: `pip install 'was
 
 `sessions.py` has the sandboxes and their lives, `server.py` the protocol's requests,
 `results.py` and `resources.py` the words of its answers, `stdio.py` and `streamable_http.py`
-the two ways in, `gate.py` who may come in by HTTP. The tools are those of `wasmsand.tools`.
+the two transports, `gate.py` who may use HTTP. The tools are those of `wasmsand.tools`.
 """

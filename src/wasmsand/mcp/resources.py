@@ -90,5 +90,5 @@ def path_of(uri: str) -> str:
     if parts.scheme != SCHEME or parts.netloc or not parts.path.startswith("/"):
         raise BadResource(f"a resource is {SCHEME}:///absolute/path, not {uri:.200}")
     if parts.query or parts.fragment:
-        raise BadResource(f"? and # of a path are written %3F and %23: {uri:.200}")
+        raise BadResource(f"write ? and # in a path as %3F and %23: {uri:.200}")
     return unquote_to_bytes(parts.path).decode("utf-8", "surrogateescape")

@@ -34,7 +34,7 @@ from mcp.types import (
 
 from wasmsand.mcp import resources, results
 from wasmsand.mcp.command_watch import CommandWatch
-from wasmsand.mcp.sessions import Session, Sessions
+from wasmsand.mcp.sessions import McpSession, Sessions
 from wasmsand.sdk.errors import SandboxError
 from wasmsand.tools import TOOL_ERRORS, ToolDefinition, UnknownTool
 
@@ -129,7 +129,7 @@ async def _call(
 ) -> CallToolResult:
     watch = CommandWatch()
 
-    def attempt(used: Session) -> dict[str, Any] | Exception:
+    def attempt(used: McpSession) -> dict[str, Any] | Exception:
         try:
             return used.tools.call(params.name, params.arguments or {}, observer=watch)
         except TOOL_ERRORS as error:

@@ -40,7 +40,7 @@ class SessionBusy(SandboxError):
 
 
 @dataclass(slots=True)
-class Session:
+class McpSession:
     """One client's sandbox and its tools."""
 
     sandbox: Sandbox
@@ -62,8 +62,8 @@ class Sessions:
         self._output_limit = output_limit
         self._max_sessions = max_sessions
         self._clock = clock
-        self._sessions: dict[str, Session] = {}
-        self._making: dict[str, asyncio.Task[Session]] = {}
+        self._sessions: dict[str, McpSession] = {}
+        self._making: dict[str, asyncio.Task[McpSession]] = {}
         self._under_way: dict[str, int] = {}
         self._last_used: dict[str, float] = {}
         self._daemons = Daemons("wasmsand-mcp")
@@ -86,7 +86,7 @@ class Sessions:
         """Threads that wait for a sandbox."""
         return self._daemons.busy
 
-    async def get(self, name: str) -> Session:
+    async def get(self, name: str) -> McpSession:
         """The session's sandbox; made at the first call. Raises `SandboxError`."""
         session = self._sessions.get(name)
         if session is not None:
@@ -99,10 +99,10 @@ class Sessions:
             task.add_done_callback(_heard)
         return await asyncio.shield(task)
 
-    async def _make(self, name: str) -> Session:
-        def make() -> Session:
+    async def _make(self, name: str) -> McpSession:
+        def make() -> McpSession:
             sandbox = self._create()
-            return Session(sandbox, SandboxTools(sandbox, output_limit=self._output_limit))
+            return McpSession(sandbox, SandboxTools(sandbox, output_limit=self._output_limit))
 
         this, is_wanted = asyncio.current_task(), False
         try:
@@ -117,7 +117,7 @@ class Sessions:
         self._sessions[name] = session
         return session
 
-    async def run(self, name: str, work: Callable[[Session], Result]) -> Result:
+    async def run(self, name: str, work: Callable[[McpSession], Result]) -> Result:
         """What `work` returns for the session, from one of its threads. Raises `SandboxError`."""
         session = await self.get(name)
         return await self._on_thread(name, lambda: work(session))
@@ -163,7 +163,7 @@ class Sessions:
         await self.endings.settle(_LAST_ENDS_SECONDS)
 
 
-def _heard(task: asyncio.Task[Session]) -> None:
+def _heard(task: asyncio.Task[McpSession]) -> None:
     """Whoever asked for it may have gone: then its failure is no news for the log."""
     if not task.cancelled():
         task.exception()

@@ -139,7 +139,7 @@ async def _refuse_without_session(ctx: Context, call_next: CallNext) -> HandlerR
     if ctx.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS:
         raise MCPError(
             UNSUPPORTED_PROTOCOL_VERSION,
-            f"a sandbox needs a session, which {ctx.protocol_version} has not over HTTP",
+            f"a sandbox needs a session, but {ctx.protocol_version} has no sessions over HTTP",
             {"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": ctx.protocol_version},
         )
     return await call_next(ctx)

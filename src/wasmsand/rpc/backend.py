@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 import weakref
 from _thread import start_new_thread
 from collections.abc import Iterable, Iterator
@@ -16,7 +15,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from wasmsand.rpc import values
-from wasmsand.rpc.client import ANSWER_SECONDS, Connection
+from wasmsand.rpc.client import ANSWER_SECONDS, RpcConnection
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError
 from wasmsand.rpc.spares import keep_spares, take_spare
@@ -35,12 +34,14 @@ from wasmsand.sdk.errors import (
     ImageMissingError,
     SandboxClosedError,
     SandboxError,
-    ToolError,
+    WasmDirError,
     file_error,
     no_space,
 )
 from wasmsand.sdk.options import SandboxOptions
+from wasmsand.sdk.polled_process import PolledProcess
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
+from wasmsand.sdk.unsupported import WithoutTerminals
 
 log = logging.getLogger("wasmsand.rpc")
 
@@ -49,8 +50,6 @@ _AT_ONCE: Final = 4 * 1024 * 1024
 """Of a file that is written by one request; a longer one is sent in pieces."""
 _SPARE_SECONDS: Final = 10.0
 """In which a process that waits makes a sandbox, which takes it some milliseconds."""
-_POLL_SECONDS: Final = 20.0
-"""How long one request waits: a process that says nothing for longer is noticed."""
 _MARGIN_SECONDS: Final = 30.0
 """How much later than it was told to a process on a busy host may answer."""
 _ENTRY_BYTES: Final = 16 * 1024
@@ -67,12 +66,16 @@ def keep_process_spares(count: int) -> None:
     keep_spares(count, _longest_line(SandboxOptions()))
 
 
-class ProcessBackend:
+class ProcessBackend(WithoutTerminals):
     """A process with a machine, as a `Backend`."""
+
+    kind = 'isolation="process"'
 
     def __init__(self, options: SandboxOptions) -> None:
         """Raises what `LocalBackend` does, and `SandboxCrashedError`."""
         self._fs_limit_bytes = options.fs_limit_bytes
+        self.variables = dict(options.env)
+        self.cwd = options.cwd
         spare = take_spare(_longest_line(options)) if options.wasm_dir is None else None
         if spare is not None:
             try:
@@ -81,14 +84,14 @@ class ProcessBackend:
             except SandboxClosedError:
                 pass  # it died or hangs: nobody has used it, so another one will do
         if options.wasm_dir is None:
-            self._begin(Connection(_longest_line(options)), options, ANSWER_SECONDS)
+            self._begin(RpcConnection(_longest_line(options)), options, ANSWER_SECONDS)
         else:
             # Compiling what is in wasm_dir takes the time that it takes.
-            connection = Connection(_longest_line(options), [options.wasm_dir])
+            connection = RpcConnection(_longest_line(options), [options.wasm_dir])
             self._begin(connection, options, None)
 
     def _begin(
-        self, connection: Connection, options: SandboxOptions, seconds: float | None
+        self, connection: RpcConnection, options: SandboxOptions, seconds: float | None
     ) -> None:
         try:
             with _failures():
@@ -141,12 +144,12 @@ class ProcessBackend:
         params["extraInputs"] = list(request.extra_inputs)
         params["extraOutputs"] = list(request.extra_outputs)
         result = self._call("commands.start", **params)
-        return RemoteProcess(self._connection, result.integer("command"), result.integer("pid"))
+        return RpcProcess(self._connection, result.integer("command"), result.integer("pid"))
 
     def processes(self) -> list[ProcessInfo]:
         """See `Backend`."""
         found = self._call("commands.list").objects("processes")
-        return [values.process_info_in(item) for item in found]
+        return [values.record_in(item, ProcessInfo) for item in found]
 
     def signal(self, pid: int, number: int) -> None:
         """See `Backend`."""
@@ -154,7 +157,7 @@ class ProcessBackend:
 
     def usage(self) -> Usage:
         """See `Backend`."""
-        return values.usage_in(self._call("usage"))
+        return values.record_in(self._call("usage"), Usage)
 
     # Files.
 
@@ -187,7 +190,7 @@ class ProcessBackend:
     def list_directory(self, path: str, *, recursive: bool = False) -> list[FileInfo]:
         """See `Backend`."""
         result = self._call("files.list", path=path, recursive=recursive, details=True)
-        return [values.file_info_in(item) for item in result.objects("entries")]
+        return [values.record_in(item, FileInfo) for item in result.objects("entries")]
 
     def make_directory(self, path: str, *, parents: bool = True) -> None:
         """See `Backend`."""
@@ -207,7 +210,9 @@ class ProcessBackend:
 
     def stat(self, path: str, *, follow: bool = True) -> FileInfo:
         """See `Backend`."""
-        return values.file_info_in(self._call("files.stat", path=path, follow=follow, details=True))
+        return values.record_in(
+            self._call("files.stat", path=path, follow=follow, details=True), FileInfo
+        )
 
     def chmod(self, path: str, mode: int) -> None:
         """See `Backend`."""
@@ -256,10 +261,10 @@ class ProcessBackend:
         self._connection.close()
 
 
-class RemoteProcess:
+class RpcProcess(PolledProcess):
     """A command that runs in the other process, as a `BackendProcess`."""
 
-    def __init__(self, connection: Connection, number: int, pid: int) -> None:
+    def __init__(self, connection: RpcConnection, number: int, pid: int) -> None:
         self._connection = connection
         self._number = number
         self._pid = pid
@@ -281,43 +286,21 @@ class RemoteProcess:
         with _failures():
             return self._connection.call(method, params, seconds + _MARGIN_SECONDS)
 
-    def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
-        """See `BackendProcess`."""
-        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
-        while True:
-            result = self._call_in(_step(deadline), "commands.read")
-            if not result.flag("timedOut"):
-                return values.outputs_in(result, "outputs")
-            if deadline is not None and time.monotonic() >= deadline:
-                raise TimeoutError("the command has printed nothing in time")
+    def _read_for(self, seconds: float) -> tuple[Output, ...] | None:
+        result = self._call_in(seconds, "commands.read")
+        return None if result.flag("timedOut") else values.outputs_in(result, "outputs")
 
-    def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
-        """See `BackendProcess`."""
-        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
-        done = 0
-        while done < len(data):
-            piece = data[done : done + _PIECE]
-            written = self._call_in(
-                _step(deadline), "commands.write", data=values.data_out(piece), fd=fd
-            ).integer("written")
-            done += written
-            if written < len(piece) and deadline is not None and time.monotonic() >= deadline:
-                break
-        return done
+    def _write_for(self, data: bytes, fd: int, seconds: float) -> int:
+        encoded = values.data_out(data)
+        return self._call_in(seconds, "commands.write", data=encoded, fd=fd).integer("written")
+
+    def _wait_for(self, seconds: float) -> Ended | None:
+        ended = self._call_in(seconds, "commands.wait").object_or_none("ended")
+        return None if ended is None else values.ended_in(ended)
 
     def close_input(self, fd: int = STDIN) -> None:
         """See `BackendProcess`."""
         self._call("commands.closeInput", fd=fd)
-
-    def wait(self, timeout_seconds: float | None = None) -> Ended | None:
-        """See `BackendProcess`."""
-        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
-        while True:
-            ended = self._call_in(_step(deadline), "commands.wait").object_or_none("ended")
-            if ended is not None:
-                return values.ended_in(ended)
-            if deadline is not None and time.monotonic() >= deadline:
-                return None
 
     def kill(self) -> None:
         """See `BackendProcess`."""
@@ -327,21 +310,14 @@ class RemoteProcess:
             pass  # it ended with its sandbox
 
 
-def _step(deadline: float | None) -> float:
-    """How long one request waits."""
-    if deadline is None:
-        return _POLL_SECONDS
-    return max(0.0, min(_POLL_SECONDS, deadline - time.monotonic()))
-
-
-def _release_later(connection: Connection, number: int, owner: int) -> None:
+def _release_later(connection: RpcConnection, number: int, owner: int) -> None:
     """The collector may run in a thread that writes to the pipe: release from another one. A
     forked process that forgets its copy does not speak for its parent."""
     if os.getpid() == owner:
         start_new_thread(_release, (connection, number))
 
 
-def _release(connection: Connection, number: int) -> None:
+def _release(connection: RpcConnection, number: int) -> None:
     connection.notify("commands.release", command=number)
 
 
@@ -384,8 +360,8 @@ def _exception(error: RpcError) -> Exception:
             return ArchiveError(error.message, errno_name, path)
         case "command":
             return CommandError(error.message, errno_name)
-        case "tool":
-            return ToolError(error.message.removeprefix(f"{errno_name}: "), path, errno_name)
+        case "wasm_dir":
+            return WasmDirError(error.message.removeprefix(f"{errno_name}: "), path, errno_name)
         case "image":
             return ImageMissingError(error.message.removeprefix(f"{errno_name}: "))
         case "closed":

@@ -1,6 +1,6 @@
 """A client of `wasmsand rpc` and the process that it talks to.
 
-Owns `Connection`. Rules: any number of threads may call at once; a call ends when its response
+Owns `RpcConnection`. Rules: any number of threads may call at once; a call ends when its response
 comes, when its time is over, or when the process ends, whatever the reason: nobody ever waits
 for a process that is gone, and one that neither reads nor answers in time is killed. The process
 is started and reaped by the thread that reads from it, which lives as long as the process: the
@@ -70,10 +70,10 @@ _WINDOWS_VARIABLES: Final = (
 """Without which Windows finds neither its libraries nor the user's directories."""
 
 
-class Call:
+class PendingCall:
     """One request, until it is answered."""
 
-    def __init__(self, connection: Connection, number: int) -> None:
+    def __init__(self, connection: RpcConnection, number: int) -> None:
         self.number = number
         self._connection = connection
         self._answered = threading.Event()
@@ -118,7 +118,7 @@ class _End:
         return SandboxCrashedError(self.message, self.status)
 
 
-class Connection:
+class RpcConnection:
     """A server process and its pipes."""
 
     def __init__(self, max_line_bytes: int, readable: Sequence[str] = ()) -> None:
@@ -133,7 +133,7 @@ class Connection:
         self._lock = threading.Lock()
         # Guarded by the lock:
         self._last_number = 0
-        self._calls: dict[int, Call] = {}
+        self._calls: dict[int, PendingCall] = {}
         self._closing = False
         self._problem: str | None = None
         self._end: _End | None = None
@@ -167,7 +167,7 @@ class Connection:
         with self._lock:
             return self._end is None and not self._closing
 
-    def begin(self, method: str, params: dict[str, object], seconds: float | None) -> Call:
+    def begin(self, method: str, params: dict[str, object], seconds: float | None) -> PendingCall:
         """Send a request, for at most `seconds`. Raises `SandboxClosedError` if the process has
         ended."""
         if os.getpid() != self._owner:
@@ -176,7 +176,7 @@ class Connection:
             if self._end is not None:
                 raise self._end.exception()
             self._last_number += 1
-            call = self._calls[self._last_number] = Call(self, self._last_number)
+            call = self._calls[self._last_number] = PendingCall(self, self._last_number)
         request = {"jsonrpc": "2.0", "id": call.number, "method": method, "params": params}
         self._send(strict_json.encode(request), seconds)
         return call
@@ -318,7 +318,7 @@ class Connection:
         how = f"exit status {status}" if status >= 0 else f"signal {-status}"
         message = f"the process of the sandbox {problem} ({how}); create a new Sandbox"
         words = bytes(self._last_words).decode("utf-8", "replace").strip()
-        return f"{message}. Its last words: {words}" if words else message
+        return f"{message}. Its last output on standard error: {words}" if words else message
 
     def close(self, *, wait: bool = True) -> None:
         """End the process; idempotent. With `wait` it is gone afterwards. Does nothing in a
@@ -338,7 +338,7 @@ class Connection:
 def _start(max_line_bytes: int, readable: Sequence[str]) -> subprocess.Popen[bytes]:
     if not sys.executable:
         raise SandboxClosedError(
-            "isolation='process' needs a Python interpreter to start, and sys.executable is empty"
+            "isolation='process' needs a Python interpreter to start, but sys.executable is empty"
         )
     arguments = ["--max-line-bytes", str(max_line_bytes), "--confine", "--parent", str(os.getpid())]
     for path in readable:

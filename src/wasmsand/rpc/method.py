@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from wasmsand.rpc.params import Params
-from wasmsand.rpc.session import Session
+from wasmsand.rpc.session import RpcSession
 
 Result = dict[str, object]
-Handler = Callable[[Session, Params], Result]
+Handler = Callable[[RpcSession, Params], Result]
 
 OK: Final[Result] = {"ok": True}
 

@@ -15,29 +15,14 @@ from wasmsand.rpc.methods_commands import COMMAND_METHODS
 from wasmsand.rpc.methods_files import FILE_METHODS
 from wasmsand.rpc.methods_sessions import SESSION_METHODS
 from wasmsand.rpc.params import Params
-from wasmsand.rpc.session import Session
+from wasmsand.rpc.session import RpcSession
 from wasmsand.sdk.local import LocalBackend
-from wasmsand.sdk.options import HOME, SandboxOptions
+from wasmsand.sdk.options import SandboxOptions
 
 
-def _create(session: Session, params: Params) -> Result:
+def _create(session: RpcSession, params: Params) -> Result:
     session.check_can_begin()
-    default = SandboxOptions()
-    timeout_ms = default.timeout_ms
-    if params.is_given("timeoutMs"):
-        timeout_ms = params.number("timeoutMs") if params.has("timeoutMs") else None
-    options = SandboxOptions(
-        wasm_dir=params.text("wasmDir") if params.has("wasmDir") else None,
-        timeout_ms=timeout_ms,
-        fs_limit_bytes=params.integer("fsLimitBytes", default.fs_limit_bytes),
-        max_inodes=params.integer("maxInodes", default.max_inodes),
-        memory_limit_bytes=params.integer("memoryLimitBytes", default.memory_limit_bytes),
-        max_processes=params.integer("maxProcesses", default.max_processes),
-        max_open_files=params.integer("maxOpenFiles", default.max_open_files),
-        max_output_bytes=params.integer("maxOutputBytes", default.max_output_bytes),
-        env=params.variables("env") if params.has("env") else {},
-        cwd=params.text("cwd") if params.has("cwd") else HOME,
-    )
+    options = SandboxOptions(**values.options_in(params))
     if session.barriers.names:
         limit_memory(
             guests=options.memory_limit_bytes,
@@ -49,48 +34,52 @@ def _create(session: Session, params: Params) -> Result:
     return OK
 
 
-def _prepare(session: Session, _: Params) -> Result:
+def _prepare(session: RpcSession, _: Params) -> Result:
     """Load what every sandbox needs, so that `create` finds it loaded."""
     session.check_can_begin()
     LocalBackend(SandboxOptions()).close()
     return OK
 
 
-def _confinement(session: Session, _: Params) -> Result:
+def _confinement(session: RpcSession, _: Params) -> Result:
     return {"barriers": list(session.barriers.names)}
 
 
-def _env_set(session: Session, params: Params) -> Result:
+def _env_set(session: RpcSession, params: Params) -> Result:
     session.sandbox.env.set(params.text("name"), params.text("value"))
     return OK
 
 
-def _env_get(session: Session, params: Params) -> Result:
+def _env_get(session: RpcSession, params: Params) -> Result:
     return {"value": session.sandbox.env.get(params.text("name"))}
 
 
-def _env_unset(session: Session, params: Params) -> Result:
+def _env_unset(session: RpcSession, params: Params) -> Result:
     session.sandbox.env.unset(params.text("name"))
     return OK
 
 
-def _env_all(session: Session, _: Params) -> Result:
+def _env_all(session: RpcSession, _: Params) -> Result:
     return {"variables": session.sandbox.env.all()}
 
 
-def _usage(session: Session, _: Params) -> Result:
-    return values.usage_out(session.backend.usage())
+def _usage(session: RpcSession, _: Params) -> Result:
+    return values.record_out(session.backend.usage())
 
 
-def _kill(session: Session, _: Params) -> Result:
+def _kill(session: RpcSession, _: Params) -> Result:
     session.end()
     return OK
 
 
+_OPTIONAL: Final = tuple(
+    option.json_name for option in values.options_of() if option.name != "wasm_dir"
+)
+"""Of `create`. The protocol wants `wasmDir` in every call, null if there is none."""
 METHODS: Final = {
     method.name: method
     for method in (
-        Method("create", _create, ("wasmDir",), ("timeoutMs", *values.LIMITS, "env", "cwd")),
+        Method("create", _create, ("wasmDir",), _OPTIONAL),
         *COMMAND_METHODS,
         *FILE_METHODS,
         *SESSION_METHODS,

@@ -11,22 +11,21 @@ import threading
 from wasmsand.rpc import values
 from wasmsand.rpc.method import OK, Method, Result
 from wasmsand.rpc.params import Params
-from wasmsand.rpc.session import Session
+from wasmsand.rpc.session import RpcSession
 from wasmsand.sdk import arguments
 from wasmsand.sdk.backend import STDIN, BackendProcess, CommandRequest
-from wasmsand.sdk.commands import SHELL
-from wasmsand.sdk.environment import command_environment
+from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT
 from wasmsand.sdk.errors import SandboxClosedError
 from wasmsand.wire.channel import PeerGone
 
 
-def _run(session: Session, params: Params) -> Result:
+def _run(session: RpcSession, params: Params) -> Result:
     result = session.sandbox.commands.run(
         params.text("command"),
-        stdin=params.data("stdin") if params.has("stdin") else None,
-        env=params.variables("env") if params.has("env") else None,
-        cwd=params.text("cwd") if params.has("cwd") else None,
-        timeout_ms=params.number("timeoutMs") if params.has("timeoutMs") else None,
+        stdin=params.optional(Params.data, "stdin"),
+        env=params.optional(Params.variables, "env"),
+        cwd=params.optional(Params.text, "cwd"),
+        timeout_ms=params.optional(Params.number, "timeoutMs"),
     )
     return {
         "exitCode": result.exit_code,
@@ -39,50 +38,39 @@ def _run(session: Session, params: Params) -> Result:
 _REQUEST = ("stdin", "env", "environ", "cwd", "timeoutMs")
 
 
-def _request(session: Session, params: Params, *, default_timeout: float | None) -> CommandRequest:
-    cwd = session.sandbox.options.cwd
-    if params.has("cwd"):
-        cwd = arguments.guest_path("cwd", params.text("cwd"), cwd)
-    if params.has("environ"):
-        environ = arguments.variables("environ", params.variables("environ"))
-    else:
-        extra = params.variables("env") if params.has("env") else {}
-        environ = command_environment(
-            session.sandbox.env.chosen(), arguments.variables("env", extra), cwd=cwd
-        )
-    timeout_ms = default_timeout
+def _request(
+    session: RpcSession, params: Params, *, stdin: bytes | None, timeout_ms: object
+) -> CommandRequest:
+    """What a client asks for; `stdin` and `timeout_ms` are for those who do not say."""
     if params.is_given("timeoutMs"):
-        timeout_ms = params.number("timeoutMs") if params.has("timeoutMs") else None
-    return CommandRequest(
-        argv=arguments.command_line(params.command("command"), SHELL),
-        environ=environ,
-        cwd=cwd,
-        timeout_seconds=arguments.timeout_seconds("timeoutMs", timeout_ms),
-        stdin=params.data("stdin") if params.has("stdin") else None,
-        extra_inputs=values.descriptors_in(params, "extraInputs"),
-        extra_outputs=values.descriptors_in(params, "extraOutputs"),
+        timeout_ms = params.optional(Params.number, "timeoutMs")
+    return session.builder.request(
+        params.command("command"),
+        stdin=params.data("stdin") if params.has("stdin") else stdin,
+        env=params.optional(Params.variables, "env"),
+        environ=params.optional(Params.variables, "environ"),
+        cwd=params.optional(Params.text, "cwd"),
+        timeout_ms=timeout_ms,
+        inputs=values.descriptors_in(params, "extraInputs"),
+        outputs=values.descriptors_in(params, "extraOutputs"),
     )
 
 
-def _commands_run(session: Session, params: Params) -> Result:
-    request = _request(session, params, default_timeout=session.sandbox.options.timeout_ms)
+def _commands_run(session: RpcSession, params: Params) -> Result:
+    request = _request(session, params, stdin=b"", timeout_ms=SANDBOX_TIMEOUT)
     return values.completed_out(session.backend.run(request, params.cancellation))
 
 
-def _start(session: Session, params: Params) -> Result:
+def _start(session: RpcSession, params: Params) -> Result:
     streams = params.flag("stream")
-    process = session.backend.start(_request(session, params, default_timeout=None))
-    try:
-        number = session.commands.add(process)
-    except BaseException:
-        process.kill()
-        raise
+    process = session.backend.start(_request(session, params, stdin=None, timeout_ms=None))
+    number = session.commands.add(process)
     if streams:
         session.after_response.append(lambda: _stream(session, number, process))
     return {"command": number, "pid": process.pid}
 
 
-def _stream(session: Session, number: int, process: BackendProcess) -> None:
+def _stream(session: RpcSession, number: int, process: BackendProcess) -> None:
     """Tell the client of everything that a command prints, and of its end."""
 
     def work() -> None:
@@ -101,7 +89,7 @@ def _stream(session: Session, number: int, process: BackendProcess) -> None:
     threading.Thread(target=work, name="wasmsand-output", daemon=True).start()
 
 
-def _command(session: Session, params: Params) -> BackendProcess:
+def _command(session: RpcSession, params: Params) -> BackendProcess:
     return session.commands.get(params.integer("command"))
 
 
@@ -113,7 +101,7 @@ def _timeout(params: Params) -> float | None:
     return 0.0 if milliseconds <= 0 else arguments.timeout_seconds("timeoutMs", milliseconds)
 
 
-def _read(session: Session, params: Params) -> Result:
+def _read(session: RpcSession, params: Params) -> Result:
     process, timeout = _command(session, params), _timeout(params)
     try:
         return {"outputs": values.outputs_out(process.read(timeout)), "timedOut": False}
@@ -121,43 +109,43 @@ def _read(session: Session, params: Params) -> Result:
         return {"outputs": [], "timedOut": True}
 
 
-def _write(session: Session, params: Params) -> Result:
+def _write(session: RpcSession, params: Params) -> Result:
     data, fd = params.data("data"), params.integer("fd", STDIN)
     return {**OK, "written": _command(session, params).write(data, fd, _timeout(params))}
 
 
-def _close_input(session: Session, params: Params) -> Result:
+def _close_input(session: RpcSession, params: Params) -> Result:
     _command(session, params).close_input(params.integer("fd", STDIN))
     return OK
 
 
-def _wait(session: Session, params: Params) -> Result:
+def _wait(session: RpcSession, params: Params) -> Result:
     ended = _command(session, params).wait(_timeout(params))
     return {"ended": None if ended is None else values.ended_out(ended)}
 
 
-def _kill(session: Session, params: Params) -> Result:
+def _kill(session: RpcSession, params: Params) -> Result:
     _command(session, params).kill()
     return OK
 
 
-def _release(session: Session, params: Params) -> Result:
+def _release(session: RpcSession, params: Params) -> Result:
     session.commands.drop(params.integer("command"))
     return OK
 
 
-def _cancel(session: Session, params: Params) -> Result:
+def _cancel(session: RpcSession, params: Params) -> Result:
     cancellation = session.cancellations.get(params.request_id("request"))
     if cancellation is not None:  # else it has ended already
         cancellation.cancel()
     return OK
 
 
-def _list(session: Session, _: Params) -> Result:
-    return {"processes": [values.process_info_out(info) for info in session.backend.processes()]}
+def _list(session: RpcSession, _: Params) -> Result:
+    return {"processes": [values.record_out(info) for info in session.backend.processes()]}
 
 
-def _signal(session: Session, params: Params) -> Result:
+def _signal(session: RpcSession, params: Params) -> Result:
     session.backend.signal(params.integer("pid"), params.integer("signal"))
     return OK
 

@@ -12,14 +12,14 @@ from collections.abc import Iterable
 from wasmsand.rpc import values
 from wasmsand.rpc.method import OK, Method, Result
 from wasmsand.rpc.params import Params, invalid
-from wasmsand.rpc.session import Session, sandbox_error
+from wasmsand.rpc.session import RpcSession, sandbox_error
 from wasmsand.rpc.transfers import Incoming, Outgoing
 from wasmsand.sdk import arguments
 from wasmsand.sdk.errors import no_space
 from wasmsand.sdk.results import FileInfo
 
 
-def _path(session: Session, params: Params, name: str = "path") -> str:
+def _path(session: RpcSession, params: Params, name: str = "path") -> str:
     return arguments.guest_path(name, params.text(name), session.sandbox.options.cwd)
 
 
@@ -27,38 +27,38 @@ def _mode(params: Params) -> int | None:
     return arguments.file_mode("mode", params.integer("mode")) if params.has("mode") else None
 
 
-def _write(session: Session, params: Params) -> Result:
+def _write(session: RpcSession, params: Params) -> Result:
     path, data, mode = _path(session, params), params.data("data"), _mode(params)
     session.backend.write_file(path, data, mode=mode)
     return OK
 
 
-def _append(session: Session, params: Params) -> Result:
+def _append(session: RpcSession, params: Params) -> Result:
     session.backend.append_file(_path(session, params), params.data("data"))
     return OK
 
 
-def _read(session: Session, params: Params) -> Result:
+def _read(session: RpcSession, params: Params) -> Result:
     path = _path(session, params)
     offset = params.integer("offset", 0)
-    count = params.integer("count") if params.has("count") else None
+    count = params.optional(Params.integer, "count")
     if offset < 0 or (count is not None and count < 0):
         raise invalid("offset and count must not be negative")
     return {"data": values.data_out(session.backend.read_file(path, offset, count))}
 
 
-def _list(session: Session, params: Params) -> Result:
+def _list(session: RpcSession, params: Params) -> Result:
     entries = session.backend.list_directory(
         _path(session, params), recursive=params.flag("recursive")
     )
-    describe = values.file_info_out if params.flag("details") else _entry
+    describe = values.record_out if params.flag("details") else _entry
     return {"entries": [describe(info) for info in entries]}
 
 
-def _stat(session: Session, params: Params) -> Result:
+def _stat(session: RpcSession, params: Params) -> Result:
     follow = not params.is_given("follow") or params.flag("follow")
     info = session.backend.stat(_path(session, params), follow=follow)
-    return values.file_info_out(info) if params.flag("details") else _entry(info)
+    return values.record_out(info) if params.flag("details") else _entry(info)
 
 
 def _entry(info: FileInfo) -> dict[str, object]:
@@ -67,7 +67,7 @@ def _entry(info: FileInfo) -> dict[str, object]:
     return {"name": info.name, "type": kind, "size": info.size}
 
 
-def _mkdir(session: Session, params: Params) -> Result:
+def _mkdir(session: RpcSession, params: Params) -> Result:
     path = _path(session, params)
     if params.is_given("parents"):
         session.backend.make_directory(path, parents=params.flag("parents"))
@@ -77,43 +77,43 @@ def _mkdir(session: Session, params: Params) -> Result:
     return OK
 
 
-def _rm(session: Session, params: Params) -> Result:
+def _rm(session: RpcSession, params: Params) -> Result:
     session.backend.remove(_path(session, params), recursive=params.flag("recursive"))
     return OK
 
 
-def _rename(session: Session, params: Params) -> Result:
+def _rename(session: RpcSession, params: Params) -> Result:
     session.backend.rename(_path(session, params, "source"), _path(session, params, "target"))
     return OK
 
 
-def _copy(session: Session, params: Params) -> Result:
+def _copy(session: RpcSession, params: Params) -> Result:
     session.backend.copy(_path(session, params, "source"), _path(session, params, "target"))
     return OK
 
 
-def _chmod(session: Session, params: Params) -> Result:
+def _chmod(session: RpcSession, params: Params) -> Result:
     mode = arguments.file_mode("mode", params.integer("mode"))
     session.backend.chmod(_path(session, params), mode)
     return OK
 
 
-def _symlink(session: Session, params: Params) -> Result:
+def _symlink(session: RpcSession, params: Params) -> Result:
     target = arguments.non_empty_text("target", params.text("target"))
     session.backend.symlink(target, _path(session, params))
     return OK
 
 
-def _readlink(session: Session, params: Params) -> Result:
+def _readlink(session: RpcSession, params: Params) -> Result:
     return {"target": session.backend.read_link(_path(session, params))}
 
 
-def _export_tar(session: Session, params: Params) -> Result:
+def _export_tar(session: RpcSession, params: Params) -> Result:
     pieces = session.backend.export_tar(_path(session, params))
     return {"stream": session.transfers.add(Outgoing(pieces))}
 
 
-def _write_stream(session: Session, params: Params) -> Result:
+def _write_stream(session: RpcSession, params: Params) -> Result:
     path, mode = _path(session, params), _mode(params)
     backend, limit = session.backend, session.sandbox.options.fs_limit_bytes
 
@@ -126,23 +126,16 @@ def _write_stream(session: Session, params: Params) -> Result:
                 raise no_space(path, limit)
         backend.write_file(path, b"".join(held), mode=mode)
 
-    return _added(session, Incoming(write))
+    return {"stream": session.transfers.add(Incoming(write))}
 
 
-def _import_tar(session: Session, params: Params) -> Result:
+def _import_tar(session: RpcSession, params: Params) -> Result:
     backend, path = session.backend, _path(session, params)
-    return _added(session, Incoming(lambda pieces: backend.import_tar(path, pieces)))
+    incoming = Incoming(lambda pieces: backend.import_tar(path, pieces))
+    return {"stream": session.transfers.add(incoming)}
 
 
-def _added(session: Session, incoming: Incoming) -> Result:
-    try:
-        return {"stream": session.transfers.add(incoming)}
-    except BaseException:
-        incoming.close()
-        raise
-
-
-def _stream_read(session: Session, params: Params) -> Result:
+def _stream_read(session: RpcSession, params: Params) -> Result:
     stream = session.transfers.get(params.integer("stream"))
     if not isinstance(stream, Outgoing):
         raise sandbox_error("EBADF", "this stream is written to")
@@ -150,19 +143,19 @@ def _stream_read(session: Session, params: Params) -> Result:
     return {"data": None if piece is None else values.data_out(piece)}
 
 
-def _incoming(session: Session, params: Params) -> Incoming:
+def _incoming(session: RpcSession, params: Params) -> Incoming:
     stream = session.transfers.get(params.integer("stream"))
     if not isinstance(stream, Incoming):
         raise sandbox_error("EBADF", "this stream is read from")
     return stream
 
 
-def _stream_write(session: Session, params: Params) -> Result:
+def _stream_write(session: RpcSession, params: Params) -> Result:
     _incoming(session, params).write(params.data("data"))
     return OK
 
 
-def _stream_finish(session: Session, params: Params) -> Result:
+def _stream_finish(session: RpcSession, params: Params) -> Result:
     stream = _incoming(session, params)
     try:
         stream.finish()
@@ -171,10 +164,8 @@ def _stream_finish(session: Session, params: Params) -> Result:
     return OK
 
 
-def _stream_close(session: Session, params: Params) -> Result:
-    stream = session.transfers.drop(params.integer("stream"))
-    if stream is not None:
-        stream.close()
+def _stream_close(session: RpcSession, params: Params) -> Result:
+    session.transfers.end(params.integer("stream"))
     return OK
 
 

@@ -6,34 +6,42 @@ done; a value of a program is sent if JSON has it, and otherwise only its `repr`
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 from wasmsand.rpc.method import OK, Method, Result
 from wasmsand.rpc.params import Params
-from wasmsand.rpc.session import Session
+from wasmsand.rpc.session import RpcSession
 from wasmsand.sdk.results import PythonError
 from wasmsand.wire import strict_json
 
 
+class _Begin(TypedDict):
+    env: dict[str, str] | None
+    cwd: str | None
+
+
 def _timeout(params: Params) -> float | None:
-    return params.number("timeoutMs") if params.has("timeoutMs") else None
+    return params.optional(Params.number, "timeoutMs")
 
 
-def _shell_open(session: Session, params: Params) -> Result:
-    shell = session.sandbox.shell(
-        env=params.variables("env") if params.has("env") else None,
-        cwd=params.text("cwd") if params.has("cwd") else None,
-    )
-    try:
-        return {"shell": session.shells.add(shell), "pid": shell.pid}
-    except BaseException:
-        shell.close()
-        raise
+def _begin(params: Params) -> _Begin:
+    """What a session starts with."""
+    return {
+        "env": params.optional(Params.variables, "env"),
+        "cwd": params.optional(Params.text, "cwd"),
+    }
 
 
-def _shell_run(session: Session, params: Params) -> Result:
+def _shell_open(session: RpcSession, params: Params) -> Result:
+    shell = session.sandbox.shell(**_begin(params))
+    return {"shell": session.shells.add(shell), "pid": shell.pid}
+
+
+def _shell_run(session: RpcSession, params: Params) -> Result:
     shell = session.shells.get(params.integer("shell"))
     result = shell.run(
         params.text("command"),
-        stdin=params.data("stdin") if params.has("stdin") else None,
+        stdin=params.optional(Params.data, "stdin"),
         timeout_ms=_timeout(params),
     )
     return {
@@ -46,26 +54,17 @@ def _shell_run(session: Session, params: Params) -> Result:
     }
 
 
-def _shell_close(session: Session, params: Params) -> Result:
-    shell = session.shells.drop(params.integer("shell"))
-    if shell is not None:
-        shell.close()
+def _shell_close(session: RpcSession, params: Params) -> Result:
+    session.shells.end(params.integer("shell"))
     return OK
 
 
-def _python_open(session: Session, params: Params) -> Result:
-    interpreter = session.sandbox.python(
-        env=params.variables("env") if params.has("env") else None,
-        cwd=params.text("cwd") if params.has("cwd") else None,
-    )
-    try:
-        return {"python": session.interpreters.add(interpreter), "pid": interpreter.pid}
-    except BaseException:
-        interpreter.close()
-        raise
+def _python_open(session: RpcSession, params: Params) -> Result:
+    interpreter = session.sandbox.python(**_begin(params))
+    return {"python": session.interpreters.add(interpreter), "pid": interpreter.pid}
 
 
-def _python_run(session: Session, params: Params) -> Result:
+def _python_run(session: RpcSession, params: Params) -> Result:
     interpreter = session.interpreters.get(params.integer("python"))
     result = interpreter.run(params.text("code"), timeout_ms=_timeout(params))
     return {
@@ -93,10 +92,8 @@ def _error_out(error: PythonError) -> dict[str, object]:
     return {"type": error.type, "message": error.message, "traceback": error.traceback}
 
 
-def _python_close(session: Session, params: Params) -> Result:
-    interpreter = session.interpreters.drop(params.integer("python"))
-    if interpreter is not None:
-        interpreter.close()
+def _python_close(session: RpcSession, params: Params) -> Result:
+    session.interpreters.end(params.integer("python"))
     return OK
 
 

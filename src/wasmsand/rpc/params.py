@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from wasmsand.rpc.protocol import INVALID_PARAMS, RequestId, RpcError, id_of, is_id
 from wasmsand.sdk.backend import Cancellation
+from wasmsand.wire import strict_json
 
+_Read = TypeVar("_Read")
 _STEP = 1024 * 1024
 """Characters of base64 that are decoded at once; a multiple of 4."""
 
@@ -49,6 +52,10 @@ class Params:
     def has(self, name: str) -> bool:
         """Whether it is there and not null."""
         return self._values.get(name) is not None
+
+    def optional(self, read: Callable[[Params, str], _Read], name: str) -> _Read | None:
+        """What `read`, as `Params.text`, makes of it; None if it is not there or null."""
+        return read(self, name) if self.has(name) else None
 
     def text(self, name: str) -> str:
         """A string."""
@@ -153,13 +160,6 @@ class Params:
 
 
 def _kind(value: object) -> str:
-    """JSON's word for the type of `value`."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "a boolean"
-    if isinstance(value, int | float):
-        return f"the number {value}"
-    if isinstance(value, str):
-        return "a string"
-    return "an array" if isinstance(value, list) else "an object"
+    """What `value` is; a number is shown."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"the number {value}" if is_number else strict_json.kind_of(value)

@@ -32,7 +32,7 @@ class RpcError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RpcRequest:
     """One call."""
 
     id: RequestId
@@ -41,7 +41,7 @@ class Request:
     is_notification: bool
 
 
-def request_of(value: object) -> Request:
+def request_of(value: object) -> RpcRequest:
     """`value` as a request. Raises `RpcError` (-32600, or -32602 for params by position)."""
     if not isinstance(value, dict):
         raise RpcError(INVALID_REQUEST, "Invalid Request: not an object")
@@ -52,12 +52,14 @@ def request_of(value: object) -> Request:
         raise RpcError(INVALID_REQUEST, "Invalid Request: method must be a string")
     params = value.get("params", {})
     if isinstance(params, list):
-        raise RpcError(INVALID_PARAMS, "Invalid params: they are passed by name, in an object")
+        raise RpcError(
+            INVALID_PARAMS, "Invalid params: params must be an object; they are passed by name"
+        )
     if not isinstance(params, dict):
         raise RpcError(INVALID_REQUEST, "Invalid Request: params must be an object")
     if not is_id(value.get("id")):
         raise RpcError(INVALID_REQUEST, "Invalid Request: id must be a string, a number or null")
-    return Request(value.get("id"), method, params, "id" not in value)
+    return RpcRequest(value.get("id"), method, params, "id" not in value)
 
 
 def is_id(value: object) -> bool:

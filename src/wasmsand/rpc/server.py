@@ -1,10 +1,9 @@
 """The loop of `wasmsand rpc`: a line, an answer.
 
-Rules: requests are carried out one after another, in the order in which they came, and so are
-they answered; only those of methods that wait are done beside the others, each on a thread of
-its own, and answered when they are done. Whatever a line holds, the loop goes on; it ends after
-`kill`, at the end of standard input, when nobody reads the answers any more, and by SIGTERM or
-SIGINT, and never leaves a sandbox behind.
+Rules: requests are executed and answered one after another, in the order of arrival. Methods that
+wait are the exception: each runs on a thread of its own and is answered when it is done. No line,
+whatever it holds, ends the loop. The loop ends after `kill`, at the end of standard input, when
+nobody reads the answers any more, and by SIGTERM or SIGINT; it never leaves a sandbox behind.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from wasmsand.confinement import Barriers
 from wasmsand.rpc import protocol
 from wasmsand.rpc.methods import METHODS
 from wasmsand.rpc.params import Params
-from wasmsand.rpc.protocol import Request, RpcError
-from wasmsand.rpc.session import Session, sandbox_error, sandbox_failures
+from wasmsand.rpc.protocol import RpcError, RpcRequest
+from wasmsand.rpc.session import RpcSession, sandbox_error, sandbox_failures
 from wasmsand.sdk.backend import Cancellation
 from wasmsand.wire import strict_json
-from wasmsand.wire.channel import Channel, PeerGone, Terminated, claim_stdio, ended_by_signals
+from wasmsand.wire.channel import LineChannel, PeerGone, Terminated, claim_stdio, ended_by_signals
 from wasmsand.wire.lines import LineTooLong
 
 _PEER_GONE_STATUS: Final = 141
@@ -40,7 +39,7 @@ def serve_stdio(max_line_bytes: int, barriers: Barriers) -> int:
     """Serve the peer on standard input and output to the end; the exit status. `barriers` are
     those that confine this process."""
     channel = claim_stdio(max_line_bytes)
-    server = Server(channel, barriers)
+    server = RpcServer(channel, barriers)
     try:
         with ended_by_signals(), channel.watched():
             server.serve()
@@ -53,12 +52,12 @@ def serve_stdio(max_line_bytes: int, barriers: Barriers) -> int:
     return 0
 
 
-class Server:
+class RpcServer:
     """One client."""
 
-    def __init__(self, channel: Channel, barriers: Barriers) -> None:
+    def __init__(self, channel: LineChannel, barriers: Barriers) -> None:
         self._channel = channel
-        self.session = Session(
+        self.session = RpcSession(
             lambda method, params: channel.send(protocol.notification(method, params)), barriers
         )
         self._changed = threading.Condition()
@@ -117,7 +116,7 @@ class Server:
         response = self._respond(request, None)
         return None if request.is_notification else response
 
-    def _begin(self, request: Request) -> Response | None:
+    def _begin(self, request: RpcRequest) -> Response | None:
         """Do it on a thread of its own."""
         with self._changed:
             if self._waiting >= _WAITING_MAX:
@@ -131,7 +130,7 @@ class Server:
         ).start()
         return None
 
-    def _finish(self, request: Request, cancellation: Cancellation) -> None:
+    def _finish(self, request: RpcRequest, cancellation: Cancellation) -> None:
         response = self._respond(request, cancellation)
         self.session.cancellations.pop(request.id, None)
         try:
@@ -148,13 +147,13 @@ class Server:
         with self._changed:
             self._changed.wait_for(lambda: not self._waiting, timeout)
 
-    def _respond(self, request: Request, cancellation: Cancellation | None) -> Response:
+    def _respond(self, request: RpcRequest, cancellation: Cancellation | None) -> Response:
         try:
             return protocol.success(request.id, self._call(request, cancellation))
         except RpcError as error:
             return protocol.failure(request.id, error)
 
-    def _call(self, request: Request, cancellation: Cancellation | None) -> dict[str, object]:
+    def _call(self, request: RpcRequest, cancellation: Cancellation | None) -> dict[str, object]:
         method = METHODS.get(request.method)
         if method is None:
             raise RpcError(protocol.METHOD_NOT_FOUND, f"Method not found: {request.method[:80]}")

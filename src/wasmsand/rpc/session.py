@@ -1,4 +1,4 @@
-"""What one client has: at most one sandbox, and what it has opened in that.
+"""The state of one client: its sandbox, if it has made one, and what it has opened there.
 
 Rules: there is no sandbox before `create` and none after `kill`; what a client can pile up is
 bounded; every failure of the sandbox is an `RpcError` with the name of an errno in front, and
@@ -18,6 +18,7 @@ from wasmsand.rpc.params import invalid
 from wasmsand.rpc.protocol import SANDBOX_ERROR, RequestId, RpcError
 from wasmsand.rpc.transfers import Transfer
 from wasmsand.sdk.backend import Backend, BackendProcess, Cancellation
+from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.errors import (
     ArchiveError,
     CommandError,
@@ -25,7 +26,7 @@ from wasmsand.sdk.errors import (
     ImageMissingError,
     SandboxClosedError,
     SandboxError,
-    ToolError,
+    WasmDirError,
 )
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.python_session import PythonSession
@@ -42,7 +43,9 @@ _Kept = TypeVar("_Kept")
 class Handles(Generic[_Kept]):
     """Things that a client knows by number."""
 
-    def __init__(self, kind: str, limit: int) -> None:
+    def __init__(self, kind: str, limit: int, end: Callable[[_Kept], object]) -> None:
+        """`end` ends one."""
+        self._end = end
         self._kind = kind
         self._limit = limit
         self._lock = threading.Lock()
@@ -51,15 +54,14 @@ class Handles(Generic[_Kept]):
         self._kept: dict[int, _Kept] = {}
 
     def add(self, thing: _Kept) -> int:
-        """The number of a new one."""
+        """The number of a new one. Raises `RpcError` if there are too many; then it is ended."""
         with self._lock:
-            if len(self._kept) >= self._limit:
-                raise sandbox_error(
-                    "EMFILE", f"there are {self._limit} {self._kind}s already; close one"
-                )
-            number = next(self._numbers)
-            self._kept[number] = thing
-            return number
+            if len(self._kept) < self._limit:
+                number = next(self._numbers)
+                self._kept[number] = thing
+                return number
+        self._end(thing)
+        raise sandbox_error("EMFILE", f"there are {self._limit} {self._kind}s already; close one")
 
     def get(self, number: int) -> _Kept:
         """The one with this number. Raises `RpcError` if there is none."""
@@ -74,6 +76,12 @@ class Handles(Generic[_Kept]):
         with self._lock:
             return self._kept.pop(number, None)
 
+    def end(self, number: int) -> None:
+        """Forget and end the one with this number, if there is one."""
+        thing = self.drop(number)
+        if thing is not None:
+            self._end(thing)
+
     def drop_all(self) -> list[_Kept]:
         """Forget all."""
         with self._lock:
@@ -81,7 +89,7 @@ class Handles(Generic[_Kept]):
             return kept
 
 
-class Session:
+class RpcSession:
     """One client's sandbox, from `create` to `kill`."""
 
     def __init__(
@@ -92,12 +100,19 @@ class Session:
         self.barriers = barriers or Barriers()
         self._sandbox: Sandbox | None = None
         self._backend: Backend | None = None
+        self._builder: CommandBuilder | None = None
         self.ended = False
         """Whether the client has asked for the end."""
-        self.commands: Handles[BackendProcess] = Handles("command", _COMMANDS_MAX)
-        self.transfers: Handles[Transfer] = Handles("stream", _TRANSFERS_MAX)
-        self.shells: Handles[Shell] = Handles("shell", _SESSIONS_MAX)
-        self.interpreters: Handles[PythonSession] = Handles("interpreter", _SESSIONS_MAX)
+        self.commands: Handles[BackendProcess] = Handles(
+            "command", _COMMANDS_MAX, lambda process: process.kill()
+        )
+        self.transfers: Handles[Transfer] = Handles(
+            "stream", _TRANSFERS_MAX, lambda transfer: transfer.close()
+        )
+        self.shells: Handles[Shell] = Handles("shell", _SESSIONS_MAX, Shell.close)
+        self.interpreters: Handles[PythonSession] = Handles(
+            "interpreter", _SESSIONS_MAX, PythonSession.close
+        )
         self.cancellations: dict[RequestId, Cancellation] = {}
         """Of requests that wait, by their id."""
         self.after_response: list[Callable[[], None]] = []
@@ -117,6 +132,13 @@ class Session:
             raise self._missing()
         return self._backend
 
+    @property
+    def builder(self) -> CommandBuilder:
+        """What makes requests for commands. Raises `RpcError` if there is no sandbox."""
+        if self._builder is None:
+            raise self._missing()
+        return self._builder
+
     def _missing(self) -> RpcError:
         if self.ended:
             return sandbox_error("ENODEV", "the sandbox was killed")
@@ -135,11 +157,13 @@ class Session:
         """`backend` is the client's."""
         self._sandbox = Sandbox.from_backend(backend, options)
         self._backend = backend
+        self._builder = CommandBuilder(options, self._sandbox.env.chosen)
 
     def end(self) -> None:
         """Destroy the sandbox, if there is one; what waits for it ends."""
         self.ended = True
-        sandbox, self._sandbox, self._backend = self._sandbox, None, None
+        sandbox, self._sandbox = self._sandbox, None
+        self._backend = self._builder = None
         if sandbox is not None:
             sandbox.kill()
         self.commands.drop_all()
@@ -168,8 +192,9 @@ def sandbox_failures() -> Iterator[None]:
         raise sandbox_error(error.errno_name, str(error), path=error.path, kind=kind) from None
     except CommandError as error:
         raise sandbox_error(error.errno_name, str(error), kind="command") from None
-    except ToolError as error:
-        raise sandbox_error(error.errno_name, str(error), path=error.path, kind="tool") from None
+    except WasmDirError as error:
+        code, path = error.errno_name, error.path
+        raise sandbox_error(code, str(error), path=path, kind="wasm_dir") from None
     except ImageMissingError as error:
         raise sandbox_error("ENOENT", str(error), kind="image") from None
     except SandboxClosedError as error:

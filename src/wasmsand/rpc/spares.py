@@ -12,7 +12,7 @@ import os
 import threading
 from typing import Final
 
-from wasmsand.rpc.client import Connection
+from wasmsand.rpc.client import RpcConnection
 
 _MAX_SPARES: Final = 64
 
@@ -24,7 +24,7 @@ class _Spares:
         self._owner = os.getpid()
         self._lock = threading.Lock()
         # Guarded by the lock:
-        self._ready: list[tuple[int, Connection]] = []
+        self._ready: list[tuple[int, RpcConnection]] = []
         """Connections, and the longest line of each."""
         self._wanted = 0
         self._line_bytes = 0
@@ -40,7 +40,7 @@ class _Spares:
             connection.close(wait=False)
         self._fill_later()
 
-    def take(self, line_bytes: int) -> Connection | None:
+    def take(self, line_bytes: int) -> RpcConnection | None:
         """A process that waits and can have lines of `line_bytes`, or None."""
         if os.getpid() != self._owner:
             return None
@@ -76,7 +76,7 @@ class _Spares:
                     return
                 line_bytes = self._line_bytes
             try:
-                connection = Connection(line_bytes)
+                connection = RpcConnection(line_bytes)
                 connection.call("prepare", {})  # answered when it is ready
             except Exception:
                 # Whoever makes a sandbox is told what is wrong; here nobody listens.
@@ -99,7 +99,7 @@ def keep_spares(count: int, line_bytes: int) -> None:
     _spares.keep(count, line_bytes)
 
 
-def take_spare(line_bytes: int) -> Connection | None:
+def take_spare(line_bytes: int) -> RpcConnection | None:
     """A process that waits, for a new sandbox; None if there is none."""
     return _spares.take(line_bytes)
 

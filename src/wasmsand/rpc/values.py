@@ -7,24 +7,19 @@ by `Params`, so that a peer that sends nonsense is told, or found out, by an `Rp
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from wasmsand.rpc.params import Params, invalid
 from wasmsand.sdk.backend import Completed, Ended, Output
-from wasmsand.sdk.options import SandboxOptions
+from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface, json_name
+from wasmsand.sdk.options import OPTIONS, SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
+_Record = TypeVar("_Record", FileInfo, ProcessInfo, Usage)
 _STEP = 768 * 1024
 """Bytes that are encoded at once; a multiple of 3."""
-LIMITS = {
-    "fsLimitBytes": "fs_limit_bytes",
-    "maxInodes": "max_inodes",
-    "memoryLimitBytes": "memory_limit_bytes",
-    "maxProcesses": "max_processes",
-    "maxOpenFiles": "max_open_files",
-    "maxOutputBytes": "max_output_bytes",
-}
-"""Options that are limits: JSON's names and Python's."""
 
 
 def data_out(data: bytes) -> str:
@@ -35,33 +30,65 @@ def data_out(data: bytes) -> str:
     return b"".join(base64.b64encode(data[at : at + _STEP]) for at in steps).decode("ascii")
 
 
+_READERS: Mapping[OptionKind, Callable[[Params, str], object]] = {
+    OptionKind.COUNT: Params.integer,
+    OptionKind.MILLISECONDS: Params.number,
+    OptionKind.VARIABLES: Params.variables,
+    OptionKind.GUEST_DIRECTORY: Params.text,
+    OptionKind.HOST_DIRECTORY: Params.text,
+}
+"""How an option is read, by its kind."""
+
+
+def options_of(table: Iterable[Option] = OPTIONS) -> tuple[Option, ...]:
+    """The options that a client may set."""
+    return tuple(option for option in table if SandboxInterface.JSON_RPC in option.interfaces)
+
+
+def options_in(params: Params, table: Iterable[Option] = OPTIONS) -> dict[str, Any]:
+    """The options that a client has given. Null is the default, or None where that is a value."""
+    given: dict[str, Any] = {}
+    for option in options_of(table):
+        name = option.json_name
+        if params.has(name):
+            given[option.name] = _READERS[option.kind](params, name)
+        elif params.is_given(name) and option.kind.has_none:
+            given[option.name] = None
+    return given
+
+
 def options_out(options: SandboxOptions) -> dict[str, object]:
     """What `create` needs to make the machine of a sandbox."""
-    limits = {name: getattr(options, option) for name, option in LIMITS.items()}
-    return {"wasmDir": options.wasm_dir, **limits}
+    below = [option for option in options_of() if option.is_below_seam]
+    return {option.json_name: getattr(options, option.name) for option in below}
 
 
-def file_info_out(info: FileInfo) -> dict[str, object]:
-    """All of a file's metadata."""
-    return {
-        "name": info.name,
-        "type": info.type,
-        "size": info.size,
-        "mode": info.mode,
-        "mtimeNs": info.mtime_ns,
-        "path": info.path,
-    }
+_RECORD_READERS: Mapping[str, Callable[[Params, str], Any]] = {
+    "int": Params.integer,
+    "float": Params.number,
+    "str": Params.text,
+    "tuple[str, ...]": lambda params, name: tuple(params.texts(name)),
+}
+"""How a field of a result of the SDK is read, by its type."""
 
 
-def file_info_in(params: Params) -> FileInfo:
-    """What `file_info_out` made."""
-    return FileInfo(
-        name=params.text("name"),
-        type=params.text("type"),
-        size=params.integer("size"),
-        mode=params.integer("mode"),
-        mtime_ns=params.integer("mtimeNs"),
-        path=params.text("path"),
+_RECORDS: Mapping[type[FileInfo | ProcessInfo | Usage], tuple[tuple[str, str, str], ...]] = {
+    kind: tuple((field.name, json_name(field.name), str(field.type)) for field in fields(kind))
+    for kind in (FileInfo, ProcessInfo, Usage)
+}
+"""Name, name in JSON, and type of each field of the SDK's plain values."""
+
+
+def record_out(record: FileInfo | ProcessInfo | Usage) -> dict[str, object]:
+    """A plain value of the SDK: its fields."""
+    spelled = {json: getattr(record, name) for name, json, _ in _RECORDS[type(record)]}
+    return {json: list(v) if isinstance(v, tuple) else v for json, v in spelled.items()}
+
+
+def record_in(params: Params, kind: type[_Record]) -> _Record:
+    """What `record_out` made of a `kind`."""
+    return kind(
+        **{name: _RECORD_READERS[type_](params, json) for name, json, type_ in _RECORDS[kind]}
     )
 
 
@@ -88,7 +115,7 @@ def ended_in(params: Params) -> Ended:
 def completed_out(completed: Completed) -> dict[str, object]:
     """What a command left behind."""
     return {
-        **ended_out(completed.ended),
+        **ended_out(completed),
         "stdout": data_out(completed.stdout),
         "stderr": data_out(completed.stderr),
         "truncated": completed.truncated,
@@ -97,9 +124,8 @@ def completed_out(completed: Completed) -> dict[str, object]:
 
 def completed_in(params: Params) -> Completed:
     """What `completed_out` made."""
-    return Completed(
-        ended_in(params), params.data("stdout"), params.data("stderr"), params.flag("truncated")
-    )
+    stdout, stderr = params.data("stdout"), params.data("stderr")
+    return Completed.of(ended_in(params), stdout, stderr, params.flag("truncated"))
 
 
 def outputs_out(outputs: Sequence[Output]) -> list[dict[str, object]]:
@@ -110,64 +136,6 @@ def outputs_out(outputs: Sequence[Output]) -> list[dict[str, object]]:
 def outputs_in(params: Params, name: str) -> tuple[Output, ...]:
     """What `outputs_out` made."""
     return tuple(Output(item.integer("fd"), item.data("data")) for item in params.objects(name))
-
-
-def process_info_out(info: ProcessInfo) -> dict[str, object]:
-    """One process."""
-    return {
-        "pid": info.pid,
-        "parentPid": info.parent_pid,
-        "commandPid": info.command_pid,
-        "argv": list(info.argv),
-        "state": info.state,
-        "memoryBytes": info.memory_bytes,
-        "cpuTimeMs": info.cpu_time_ms,
-    }
-
-
-def process_info_in(params: Params) -> ProcessInfo:
-    """What `process_info_out` made."""
-    return ProcessInfo(
-        pid=params.integer("pid"),
-        parent_pid=params.integer("parentPid"),
-        command_pid=params.integer("commandPid"),
-        argv=tuple(params.texts("argv")),
-        state=params.text("state"),
-        memory_bytes=params.integer("memoryBytes"),
-        cpu_time_ms=params.number("cpuTimeMs"),
-    )
-
-
-def usage_out(usage: Usage) -> dict[str, object]:
-    """What a sandbox uses."""
-    return {
-        "fsBytes": usage.fs_bytes,
-        "fsLimitBytes": usage.fs_limit_bytes,
-        "inodes": usage.inodes,
-        "maxInodes": usage.max_inodes,
-        "processes": usage.processes,
-        "maxProcesses": usage.max_processes,
-        "memoryBytes": usage.memory_bytes,
-        "memoryLimitBytes": usage.memory_limit_bytes,
-        "cpuTimeMs": usage.cpu_time_ms,
-        "kernelBytes": usage.kernel_bytes,
-    }
-
-
-def usage_in(params: Params) -> Usage:
-    """What `usage_out` made."""
-    return Usage(
-        fs_bytes=params.integer("fsBytes"),
-        fs_limit_bytes=params.integer("fsLimitBytes"),
-        inodes=params.integer("inodes"),
-        max_inodes=params.integer("maxInodes"),
-        processes=params.integer("processes"),
-        max_processes=params.integer("maxProcesses"),
-        memory_bytes=params.integer("memoryBytes"),
-        memory_limit_bytes=params.integer("memoryLimitBytes"),
-        cpu_time_ms=params.number("cpuTimeMs"),
-        kernel_bytes=params.integer("kernelBytes"),
-    )
 
 
 def descriptors_in(params: Params, name: str) -> tuple[int, ...]:

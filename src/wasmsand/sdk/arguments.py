@@ -147,10 +147,10 @@ def command_line(command: object, shell: tuple[str, ...]) -> tuple[str, ...]:
     if isinstance(command, bytes | bytearray) or not isinstance(command, Sequence):
         raise TypeError(f"command must be a str or a sequence of str, not {_kind(command)}")
     if not command:
-        raise ValueError("command must name a program, and is an empty sequence")
+        raise ValueError("command must name a program, but is an empty sequence")
     words = tuple(text(f"command[{index}]", word) for index, word in enumerate(command))
     if not words[0]:
-        raise ValueError("command[0] must name a program, and is empty")
+        raise ValueError("command[0] must name a program, but is empty")
     return words
 
 

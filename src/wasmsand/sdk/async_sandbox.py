@@ -1,6 +1,6 @@
 """`AsyncSandbox` and its parts: the SDK for asynchronous programs.
 
-Made from the blocking classes by tools/make_async.py: change those, and run it.
+Made from the blocking classes by scripts/make_async.py: change those, and run it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.files import CHUNK, Files, GuestPath
-from wasmsand.sdk.opening import Isolation
-from wasmsand.sdk.options import HOME, SandboxOptions
+from wasmsand.sdk.options import HOME, Isolation, SandboxOptions
 from wasmsand.sdk.pool import SandboxPool
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import CommandResult, FileInfo, ProcessInfo, PythonResult, Usage
@@ -32,7 +31,7 @@ NOT_ENTERED = (
 
 
 class AsyncCommandHandle:
-    """One command that was started: talk to it, wait for it, end it.
+    """A started command: talk to it, wait for it, end it.
 
     Example:
         async with await sandbox.commands.start("cat -n") as cat:
@@ -41,8 +40,8 @@ class AsyncCommandHandle:
             async for chunk in cat:
                 print(chunk.text)
 
-    A task that is cancelled in `wait`, or while it iterates, leaves the command running, and
-    what it would have got to the next.
+    A task that is cancelled in `wait`, or while it iterates, leaves the command running. The next
+    `wait` or iteration gets the output that the cancelled one would have got.
     """
 
     def __init__(self, blocking: CommandHandle) -> None:
@@ -52,29 +51,30 @@ class AsyncCommandHandle:
 
     @property
     def pid(self) -> int:
-        """The process id in the sandbox; `kill PID` there works."""
+        """The process ID in the sandbox; `kill PID` works there."""
         return self._blocking.pid
 
     def __aiter__(self) -> AsyncIterator[OutputChunk]:
-        """Output as it is printed, on both streams, in the order in which it was written.
+        """Yield the output of both streams as it is printed, in the order in which it was written.
 
-        Ends when the command has ended. What was taken here is not in the result of `wait`.
+        The iteration ends when the command has ended. Output that you get here is not in the
+        result of `wait`.
         """
         return self._stream
 
     async def write_stdin(self, data: bytes | str, *, timeout_ms: float | None = None) -> None:
-        """Write to the command's input; text is encoded as UTF-8. Waits while the command does
-        not read.
+        """Write to the command's input; text is encoded as UTF-8. Waits until the command has read
+        enough.
 
-        Raises `InputTimeoutError` when the command has not taken all of it after `timeout_ms`:
-        `written` is how many bytes it has taken, and the rest may be written again. Raises
-        `CommandError`: EPIPE if it has ended or closed its input, EBADF after `close_stdin`, or
-        if `stdin` was given to `start`.
+        Raises `InputTimeoutError` if not all of `data` is written after `timeout_ms`: its
+        `written` is the number of bytes written, and the rest may be written again. Raises
+        `CommandError` with EPIPE if the command has ended or closed its input, and with EBADF
+        after `close_stdin` or if `stdin` was given to `start`.
         """
         await call(self._blocking.write_stdin, data, timeout_ms=timeout_ms)
 
     async def close_stdin(self) -> None:
-        """The end of the command's input. Calling it again does nothing."""
+        """Close the command's input. Calling it again does nothing."""
         await call(self._blocking.close_stdin)
 
     async def wait(
@@ -84,11 +84,11 @@ class AsyncCommandHandle:
         on_stdout: AsyncTextSink | None = None,
         on_stderr: AsyncTextSink | None = None,
     ) -> CommandResult:
-        """Wait for the end, and return what was printed and not taken by iterating.
+        """Wait for the end of the command, and return the output that was not read by iterating.
 
-        Raises `TimeoutError` when the command still runs after `timeout_ms`; it goes on, and
-        may be waited for again. The input stays open: a command that reads to its end needs
-        `close_stdin` first.
+        Raises `TimeoutError` if the command is still running after `timeout_ms`; the command
+        keeps running, and you may wait again. `wait` does not close the input: if the command
+        reads until the end of its input, call `close_stdin` first.
         """
         return await self._turns.call(
             self._blocking.wait,
@@ -98,18 +98,18 @@ class AsyncCommandHandle:
         )
 
     async def poll(self) -> int | None:
-        """The exit code, or None while the command runs."""
+        """Return the exit code, or None while the command is running."""
         return await call(self._blocking.poll)
 
     async def send_signal(self, number: int) -> None:
-        """Send a signal, as 2 (SIGINT) or 15 (SIGTERM), to the command's first process.
+        """Send a signal, such as 2 (SIGINT) or 15 (SIGTERM), to the command's first process.
 
-        Raises `CommandError` (ESRCH) if it has ended.
+        Raises `CommandError` (ESRCH) if the process has ended.
         """
         await call(self._blocking.send_signal, number)
 
     async def kill(self) -> None:
-        """End every process of the command, also those that it left in the background.
+        """End every process of the command, including those that it left in the background.
         Calling it again does nothing.
         """
         await call(self._blocking.kill)
@@ -130,7 +130,7 @@ class AsyncCommands:
     Example:
         result = await sandbox.commands.run("sort | uniq -c", stdin="b\\na\\nb\\n")
 
-    A task that is cancelled in `run` ends its command.
+    If a task is cancelled in `run`, its command is ended.
     """
 
     def __init__(self, blocking: Commands) -> None:
@@ -147,20 +147,19 @@ class AsyncCommands:
         on_stdout: AsyncTextSink | None = None,
         on_stderr: AsyncTextSink | None = None,
     ) -> CommandResult:
-        """Run `command` to its end and return what it printed.
+        """Run `command`, wait for its end and return its result.
 
-        A str is a script for bash; a sequence is a program, found by PATH, and its
-        arguments, with no shell between. `env` is added to the sandbox's variables for
-        this command; `cwd` and `timeout_ms` replace the sandbox's own. `on_stdout` and
-        `on_stderr` get text as it is printed, on the calling thread; what they raise ends
-        the command, and leaves `run`.
+        A str is a script for bash. A sequence is a program, searched for in PATH, and its
+        arguments; no shell is involved. `env` adds variables for this command; `cwd` and
+        `timeout_ms` replace the sandbox's values. `on_stdout` and `on_stderr` get text as it is
+        printed, on the calling thread; if one of them raises an exception, the command is ended
+        and `run` raises that exception.
 
-        The result is there when the command has ended. A process that it left in the
-        background goes on; what that prints later is dropped.
+        `run` returns when the command has ended. A process that the command left in the
+        background keeps running; its later output is dropped.
 
-        After `timeout_ms` every process of the command is killed, and the result has
-        exit code 124, `command timed out` on stderr and what was printed until then.
-        The sandbox goes on working.
+        After `timeout_ms` every process of the command is killed. The result then has exit code
+        124, `command timed out` on stderr, and the output so far. The sandbox stays usable.
         """
         return await call(
             self._blocking.run,
@@ -182,14 +181,14 @@ class AsyncCommands:
         cwd: str | os.PathLike[str] | None = None,
         timeout_ms: float | None = None,
     ) -> AsyncCommandHandle:
-        """Start `command` and return while it runs.
+        """Start `command` and return while it is running.
 
-        Arguments are those of `run`, with two differences. Without `stdin` the command's
-        input is open until `close_stdin`. Without `timeout_ms` there is no time limit: the
-        sandbox's own is for commands that somebody waits for.
+        The arguments are those of `run`, with two differences. Without `stdin`, the command's
+        input stays open until `close_stdin`. Without `timeout_ms`, there is no time limit: the
+        sandbox's `timeout_ms` does not apply.
 
-        A command whose output nobody reads waits when a buffer (256 KiB) is full, as at a
-        pipe.
+        If you do not read the output, the command waits when a buffer of 256 KiB is full, as at
+        a pipe.
         """
         return AsyncCommandHandle(
             await obtain(
@@ -204,8 +203,8 @@ class AsyncCommands:
         )
 
     async def list(self) -> builtins.list[ProcessInfo]:
-        """Every process that there is in the sandbox, by pid: those of commands, and those
-        that commands left in the background.
+        """List every process in the sandbox, by pid: those of commands, and those that commands
+        left in the background.
         """
         return await call(self._blocking.list)
 
@@ -214,7 +213,7 @@ class AsyncCommands:
 
 
 class AsyncFileWatch:
-    """Changes below a path since the watch began.
+    """The changes below a path since the watch began.
 
     Example:
         async with await sandbox.files.watch("src") as watch:
@@ -228,14 +227,14 @@ class AsyncFileWatch:
         self._turns = Turns()
 
     async def poll(self) -> list[FileEvent]:
-        """What has changed since the last look, without waiting: removals first, then by path."""
+        """Return the changes since the last poll without waiting: deletions first, then by path."""
         return await self._turns.call(self._blocking.poll)
 
     def __aiter__(self) -> AsyncIterator[FileEvent]:
         return self._stream
 
     async def close(self) -> None:
-        """End the watch, and whoever iterates over it. Calling it again does nothing."""
+        """End the watch and every iteration over it. Calling it again does nothing."""
         await call(self._blocking.close)
 
     async def __aenter__(self) -> AsyncFileWatch:
@@ -263,9 +262,9 @@ class AsyncFiles:
         self._blocking = blocking
 
     async def read(self, path: GuestPath) -> bytes:
-        """The whole content of a file, as it is at one moment.
+        """Return the whole content of a file, as it is at one moment.
 
-        Raises `FileError` (EFBIG) for a file of holes that is larger than the sandbox's file
+        Raises `FileError` (EFBIG) for a sparse file that is larger than the sandbox's file
         system: read it with `read_stream`.
         """
         return await call(self._blocking.read, path)
@@ -273,87 +272,90 @@ class AsyncFiles:
     async def read_text(
         self, path: GuestPath, *, encoding: str = "utf-8", errors: str = "strict"
     ) -> str:
-        """The whole content of a file as text, decoded as `bytes.decode` does."""
+        """Return the whole content of a file as text, decoded as with `bytes.decode`."""
         return await call(self._blocking.read_text, path, encoding=encoding, errors=errors)
 
     def read_stream(self, path: GuestPath, *, chunk_size: int = CHUNK) -> AsyncIterator[bytes]:
-        """The content of a file in pieces of `chunk_size` bytes, for one that is large.
+        """Yield the content of a large file in pieces of `chunk_size` bytes.
 
-        A file that is written meanwhile may be seen half old and half new.
+        If the file changes meanwhile, old and new content may be mixed.
         """
         return Stream(lambda: self._blocking.read_stream(path, chunk_size=chunk_size))
 
     async def write(self, path: GuestPath, data: bytes | str | BinaryIO) -> None:
-        """Make or replace a file; missing directories are made.
+        """Create or replace a file, and create missing directories.
 
-        Text is encoded as UTF-8; a binary file object is read to its end. A file that is
-        there keeps its mode and owner. It is replaced in one step: whoever has it open goes
-        on with the old content, and a failure leaves what was there.
+        Text is encoded as UTF-8; a binary file object is read to its end. An existing file keeps
+        its mode and owner. It is replaced atomically: programs that have it open keep the old
+        content, and after a failure the old file remains.
 
-        Raises `NoSpaceError`, and changes nothing, if it would not fit `fs_limit_bytes`.
+        Raises `NoSpaceError`, and changes nothing, if the file does not fit into `fs_limit_bytes`.
         """
         await call(self._blocking.write, path, data)
 
     async def append(self, path: GuestPath, data: bytes | str) -> None:
-        """Add to the end of a file, which is made if it is missing; all of `data` or nothing,
-        unless a program writes to the same file meanwhile.
+        """Append to a file, which is created if it does not exist. Either all of `data` is
+        appended or nothing, unless a program writes to the same file meanwhile.
         """
         await call(self._blocking.append, path, data)
 
     async def list(
         self, path: GuestPath = ".", *, recursive: bool = False, glob: str | None = None
     ) -> builtins.list[FileInfo]:
-        """The entries of a directory, sorted by name, without `.` and `..`.
+        """List the entries of a directory, sorted by name, without `.` and `..`.
 
-        With `recursive` also all that is below; links to directories are not followed. `glob`
-        chooses: a pattern without a slash is matched with names, one with a slash with paths
-        below `path`; `*` and `?` stand for anything but a slash, `**` for any directories.
+        With `recursive`, the list contains everything below the directory; links to directories
+        are not followed. `glob` selects entries: a pattern without a slash is compared with names,
+        one with a slash with paths below `path`. `*` and `?` match anything except a slash, `**`
+        matches any number of directories.
         """
         return await call(self._blocking.list, path, recursive=recursive, glob=glob)
 
     async def mkdir(self, path: GuestPath, *, parents: bool = True, exist_ok: bool = False) -> None:
-        """Make a directory, and with `parents` those above it.
+        """Create a directory, and with `parents` also the missing directories above it.
 
-        Raises `AlreadyExistsError` if the path exists; with `exist_ok` a directory may.
+        Raises `AlreadyExistsError` if the path exists; with `exist_ok`, an existing directory is
+        not an error.
         """
         await call(self._blocking.mkdir, path, parents=parents, exist_ok=exist_ok)
 
     async def rm(
         self, path: GuestPath, *, recursive: bool = False, missing_ok: bool = False
     ) -> None:
-        """Remove a file or an empty directory; with `recursive`, a directory with all it
-        holds. With `missing_ok` it is no error if there is nothing.
+        """Remove a file or an empty directory; with `recursive`, a directory with everything
+        below it. With `missing_ok`, a path that does not exist is not an error.
         """
         await call(self._blocking.rm, path, recursive=recursive, missing_ok=missing_ok)
 
     async def rename(self, source: GuestPath, target: GuestPath) -> None:
-        """Give a file or directory another path. A file, or an empty directory, that is at
-        `target` is replaced.
+        """Rename or move a file or directory. A file or an empty directory at `target` is
+        replaced.
         """
         await call(self._blocking.rename, source, target)
 
     async def copy(self, source: GuestPath, target: GuestPath) -> None:
-        """Copy a file, or a directory with all it holds, to the path `target`.
+        """Copy a file, or a directory with everything below it, to the path `target`.
 
-        Modes are kept, links are copied as links, missing directories are made. A file at
-        `target` is replaced; a directory there gets the entries of a directory `source`.
+        Modes are kept, links are copied as links, and missing directories are created. A file at
+        `target` is replaced. If `source` and `target` are directories, the entries of `source` are
+        copied into `target`.
         """
         await call(self._blocking.copy, source, target)
 
     async def symlink(self, target: str, path: GuestPath) -> None:
-        """Make `path` a symbolic link that holds `target`, which need not exist."""
+        """Create the symbolic link `path` to `target`, which need not exist."""
         await call(self._blocking.symlink, target, path)
 
     async def readlink(self, path: GuestPath) -> str:
-        """What a symbolic link holds. Raises `InvalidPathError` for anything else."""
+        """Return the target of a symbolic link. Raises `InvalidPathError` for any other file."""
         return await call(self._blocking.readlink, path)
 
     async def stat(self, path: GuestPath, *, follow: bool = True) -> FileInfo:
-        """What is at a path; symbolic links are followed, unless `follow` is false."""
+        """Describe the file at a path. Symbolic links are followed unless `follow` is false."""
         return await call(self._blocking.stat, path, follow=follow)
 
     async def exists(self, path: GuestPath) -> bool:
-        """Whether `stat` would find something."""
+        """Return whether `stat` would succeed."""
         return await call(self._blocking.exists, path)
 
     async def chmod(self, path: GuestPath, mode: int) -> None:
@@ -361,48 +363,49 @@ class AsyncFiles:
         await call(self._blocking.chmod, path, mode)
 
     async def upload(self, host_path: str | os.PathLike[str], path: GuestPath) -> None:
-        """Copy a file, or a directory with all it holds, of this machine to `path`.
+        """Copy a file, or a directory with everything below it, from this machine to `path`.
 
-        Modes and times are kept, links are copied as links; what is there already is replaced
-        file by file. Raises `OSError` for what cannot be read.
+        Modes and times are kept, and links are copied as links. Existing files are replaced one
+        by one. Raises `OSError` for a file that cannot be read.
         """
         await call(self._blocking.upload, host_path, path)
 
     async def download(
         self, path: GuestPath, host_path: str | os.PathLike[str]
     ) -> builtins.list[str]:
-        """Copy a file, or a directory with all it holds, to `host_path` of this machine.
+        """Copy a file, or a directory with everything below it, to `host_path` on this machine.
 
-        Nothing is written outside `host_path`, whatever the sandbox holds. Returns what was
-        left out: links that may lead outside, FIFOs, sockets and devices. Hard links and holes
-        stay what they are. Raises `OSError` for what cannot be written.
+        Nothing is written outside `host_path`, whatever the sandbox contains. Returns the names
+        that were left out: links that may lead outside, FIFOs, sockets and devices. Hard links and
+        holes are kept. Raises `OSError` for a file that cannot be written.
         """
         return await call(self._blocking.download, path, host_path)
 
     def export_tar(self, path: GuestPath = ".") -> AsyncIterator[bytes]:
-        """A directory with all it holds, or one file, as pieces of a tar archive.
+        """Yield a directory with everything below it, or one file, as pieces of a tar archive.
 
-        Names in it are relative to `path`. It is not compressed. A file with several names is
-        in it once, and large holes are not; nor is what is mounted below `path`, as `/proc`.
+        Names in the archive are relative to `path`. The archive is not compressed. The content of
+        a file with several names is stored once; large holes are not stored. File systems mounted
+        below `path`, such as `/proc`, are left out.
         """
         return Stream(lambda: self._blocking.export_tar(path))
 
     async def import_tar(
         self, archive: bytes | BinaryIO | Iterable[bytes], path: GuestPath = "."
     ) -> None:
-        """Unpack a tar archive, plain or compressed by gzip, below a directory, which is made.
+        """Unpack a tar archive, plain or gzip-compressed, into a directory, which is created.
 
-        Nothing is written outside `path`. Files that are there are replaced. Raises
-        `ArchiveError` for what is no archive; what was unpacked before stays.
+        Nothing is written outside `path`. Existing files are replaced. Raises `ArchiveError` if
+        the archive is invalid; members that were already unpacked stay.
         """
         await call(self._blocking.import_tar, archive, path)
 
     async def watch(
         self, path: GuestPath = ".", *, recursive: bool = True, interval_ms: float = 100
     ) -> AsyncFileWatch:
-        """Changes to a file, or below a directory, from now on.
+        """Watch a file, or everything below a directory, for changes from now on.
 
-        `poll` does not wait; iterating does, and looks every `interval_ms`.
+        `poll` does not wait. Iterating waits, and checks for changes every `interval_ms`.
         """
         return AsyncFileWatch(
             await obtain(
@@ -419,14 +422,14 @@ class AsyncFiles:
 
 
 class AsyncShell:
-    """A bash that goes on living: directory, variables, functions and background jobs stay.
+    """A bash session: working directory, variables, functions and background jobs persist.
 
     Example:
         async with await sandbox.shell() as shell:
             await shell.run("cd /tmp; name=world")
             (await shell.run("echo $name; pwd")).stdout
 
-    A task that is cancelled in `run` ends its command, and leaves the shell.
+    If a task is cancelled in `run`, its command is ended; the shell remains.
     """
 
     def __init__(self, blocking: Shell) -> None:
@@ -434,15 +437,28 @@ class AsyncShell:
 
     @property
     def pid(self) -> int:
-        """The process id of the shell in the sandbox."""
+        """The process ID of the session's interpreter in the sandbox."""
         return self._blocking.pid
 
     @property
     def closed(self) -> bool:
-        """Whether the shell is known to have ended: by `close`, by a command (`exit`), or with
-        the sandbox.
+        """Whether the session is known to have ended: through `close`, through what it ran
+        (`exit` in a shell, `os._exit` in Python), or with the sandbox.
         """
         return self._blocking.closed
+
+    async def close(self) -> None:
+        """End the session and everything that it started. Calling it again does nothing."""
+        await call(self._blocking.close)
+
+    async def __aenter__(self) -> AsyncShell:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._blocking).replace("<", "<Async", 1)
 
     async def run(
         self,
@@ -453,16 +469,17 @@ class AsyncShell:
         on_stdout: AsyncTextSink | None = None,
         on_stderr: AsyncTextSink | None = None,
     ) -> CommandResult:
-        """Run a script in this shell and return what it printed.
+        """Run a script in this shell, wait for its end and return its result.
 
         Arguments and result are those of `sandbox.commands.run`. After `timeout_ms` the script
-        is interrupted, as by Ctrl-C, and the result has exit code 124; the shell, its state and
-        its background jobs stay. Only a script that resists (`trap '' INT`) takes the shell with
-        it, some six seconds later: standard error says so, and `closed` is true.
+        is interrupted, as with Ctrl-C, and the result has exit code 124; the shell, its state and
+        its background jobs remain. If the script ignores the interrupt (`trap '' INT`), the shell
+        is ended about six seconds later: then standard error says so, and `closed` is true.
 
-        Output of background jobs is part of the result of the command during which it is read.
-        Redirections of standard files by `exec` last until the end of `command`. A script that
-        ends the shell (`exit 3`) is a result too; the next `run` raises `CommandError` (ESRCH).
+        Output of background jobs belongs to the result of the command during which it is read.
+        Redirections of standard files with `exec` last until the end of `command`. A script that
+        ends the shell (`exit 3`) returns a result too; the next `run` raises `CommandError`
+        (ESRCH).
 
         One command runs at a time; other threads wait.
         """
@@ -475,29 +492,16 @@ class AsyncShell:
             on_stderr=in_loop(on_stderr),
         )
 
-    async def close(self) -> None:
-        """End the shell and everything that it started. Calling it again does nothing."""
-        await call(self._blocking.close)
-
-    async def __aenter__(self) -> AsyncShell:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.close()
-
-    def __repr__(self) -> str:
-        return repr(self._blocking).replace("<", "<Async", 1)
-
 
 class AsyncPythonSession:
-    """A Python interpreter that goes on living: variables, functions and imports stay.
+    """A Python session: variables, functions and imports persist.
 
     Example:
         async with await sandbox.python() as session:
             await session.run("import math; radius = 2")
             (await session.run("math.pi * radius ** 2")).value
 
-    A task that is cancelled in `run` interrupts its program, and leaves the interpreter.
+    If a task is cancelled in `run`, its program is interrupted; the interpreter remains.
     """
 
     def __init__(self, blocking: PythonSession) -> None:
@@ -505,46 +509,18 @@ class AsyncPythonSession:
 
     @property
     def pid(self) -> int:
-        """The process id of the interpreter in the sandbox."""
+        """The process ID of the session's interpreter in the sandbox."""
         return self._blocking.pid
 
     @property
     def closed(self) -> bool:
-        """Whether the interpreter is known to have ended: by `close`, by the program
-        (`os._exit`), or with the sandbox.
+        """Whether the session is known to have ended: through `close`, through what it ran
+        (`exit` in a shell, `os._exit` in Python), or with the sandbox.
         """
         return self._blocking.closed
 
-    async def run(
-        self,
-        code: str,
-        *,
-        timeout_ms: float | None = None,
-        on_stdout: AsyncTextSink | None = None,
-        on_stderr: AsyncTextSink | None = None,
-    ) -> PythonResult:
-        """Run statements in this interpreter, and return what they printed, and the value of
-        the expression that they end with.
-
-        `on_stdout` and `on_stderr` get text as it is printed, on the calling thread. An
-        exception of the program, `SystemExit` too, is a result, with its traceback. After
-        `timeout_ms` (the sandbox's, if not given) the program gets a KeyboardInterrupt, as by
-        Ctrl-C; the interpreter and its state stay. Only a program that resists takes the
-        interpreter with it, some six seconds later: then, or when a program ends it, `closed` is
-        true and the next `run` raises `CommandError` (ESRCH).
-
-        Standard input is empty. One call runs at a time; other threads wait.
-        """
-        return await call(
-            self._blocking.run,
-            code,
-            timeout_ms=timeout_ms,
-            on_stdout=in_loop(on_stdout),
-            on_stderr=in_loop(on_stderr),
-        )
-
     async def close(self) -> None:
-        """End the interpreter and everything that it started. Calling it again does nothing."""
+        """End the session and everything that it started. Calling it again does nothing."""
         await call(self._blocking.close)
 
     async def __aenter__(self) -> AsyncPythonSession:
@@ -556,24 +532,49 @@ class AsyncPythonSession:
     def __repr__(self) -> str:
         return repr(self._blocking).replace("<", "<Async", 1)
 
+    async def run(
+        self,
+        code: str,
+        *,
+        timeout_ms: float | None = None,
+        on_stdout: AsyncTextSink | None = None,
+        on_stderr: AsyncTextSink | None = None,
+    ) -> PythonResult:
+        """Run statements in this interpreter. Return their output, and the value of the last
+        statement if it is an expression.
+
+        `on_stdout` and `on_stderr` get text as it is printed, on the calling thread. If the
+        program raises an exception, including `SystemExit`, the result contains it with its
+        traceback. After `timeout_ms` (by default the sandbox's) the program gets a
+        KeyboardInterrupt, as with Ctrl-C; the interpreter and its state remain. If the program
+        ignores the interrupt, the interpreter is ended about six seconds later. Then, or if the
+        program ends the interpreter itself, `closed` is true and the next `run` raises
+        `CommandError` (ESRCH).
+
+        Standard input is empty. One call runs at a time; other threads wait.
+        """
+        return await call(
+            self._blocking.run,
+            code,
+            timeout_ms=timeout_ms,
+            on_stdout=in_loop(on_stdout),
+            on_stderr=in_loop(on_stderr),
+        )
+
 
 class AsyncSandbox:
-    """A Linux-like computer of its own, for asynchronous programs.
+    """A private Linux-like computer.
 
     Example:
         async with AsyncSandbox() as sandbox:
             await sandbox.files.write("a.txt", "hello\\n")
             result = await sandbox.commands.run("wc -c < a.txt")
 
-    or, without a block:
-
-    Example:
-        sandbox = await AsyncSandbox.create()
-        ...
+        sandbox = await AsyncSandbox.create()  # without a block, `kill` ends it
         await sandbox.kill()
 
-    Everything is as with `Sandbox`, which explains the options; whatever may wait is a
-    coroutine, and callbacks may be coroutine functions.
+    The options are those of `Sandbox`. Every method that may wait is a coroutine, and callbacks may
+    be coroutine functions.
     """
 
     commands: AsyncCommands
@@ -667,9 +668,9 @@ class AsyncSandbox:
     async def connect(
         cls, url: str, *, token: str | None = None, options: SandboxOptions | None = None
     ) -> AsyncSandbox:
-        """A new sandbox of the server at `url` (see `wasmsand serve`), behind the same API.
+        """Create a sandbox on the server at `url` (see `wasmsand serve`), with the same API.
 
-        `token` is what the server was told to ask for; `options` are those of the constructor.
+        `token` is a token that the server accepts; `options` are those of the constructor.
         """
         return cls._around(
             await obtain(Sandbox.kill, Sandbox.connect, url, token=token, options=options)
@@ -679,42 +680,43 @@ class AsyncSandbox:
     async def from_backend(
         cls, backend: Backend, options: SandboxOptions | None = None
     ) -> AsyncSandbox:
-        """A sandbox on a `Backend` of your own (see `wasmsand.sdk.backend`)."""
+        """Create a sandbox on your own `Backend` (see `wasmsand.sdk.backend`)."""
         return cls._around(await obtain(Sandbox.kill, Sandbox.from_backend, backend, options))
 
     @property
     def options(self) -> SandboxOptions:
-        """What the sandbox was made from."""
+        """The options that the sandbox was created with."""
         return self._blocking.options
 
     async def shell(
         self, *, env: Mapping[str, str] | None = None, cwd: str | os.PathLike[str] | None = None
     ) -> AsyncShell:
-        """One bash that keeps its state from command to command.
+        """Open a bash session that keeps its state from command to command.
 
-        It starts with the sandbox's variables and working directory; `env` is added, `cwd`
-        replaces. Variables that are set by `sandbox.env` later do not reach it.
+        The shell starts with the sandbox's variables and working directory; `env` adds
+        variables, and `cwd` replaces the directory. Later changes of `sandbox.env` do not affect
+        the shell.
         """
         return AsyncShell(await obtain(Shell.close, self._blocking.shell, env=env, cwd=cwd))
 
     async def python(
         self, *, env: Mapping[str, str] | None = None, cwd: str | os.PathLike[str] | None = None
     ) -> AsyncPythonSession:
-        """One Python interpreter that keeps its state from call to call.
+        """Open a Python session that keeps its state from call to call.
 
-        It starts with the sandbox's variables and working directory; `env` is added, `cwd`
-        replaces. Several may live at a time.
+        The interpreter starts with the sandbox's variables and working directory; `env` adds
+        variables, and `cwd` replaces the directory. Several sessions can be open at a time.
         """
         return AsyncPythonSession(
             await obtain(PythonSession.close, self._blocking.python, env=env, cwd=cwd)
         )
 
     async def usage(self) -> Usage:
-        """What the sandbox uses now, each beside its limit."""
+        """Return what the sandbox uses now, each value beside its limit."""
         return await call(self._blocking.usage)
 
     async def kill(self) -> None:
-        """End every process and drop every file. Calling it again does nothing."""
+        """End every process and delete every file. Calling it again does nothing."""
         await call(self._blocking.kill)
 
     async def __aenter__(self) -> AsyncSandbox:
@@ -741,7 +743,7 @@ class AsyncSandboxPool:
             async with await pool.take() as sandbox:
                 await sandbox.commands.run("uname -a")
 
-    `make` and `setup` work on a `Sandbox`: they run ahead, on another thread.
+    `make` and `setup` work on a `Sandbox`: they run in advance, on another thread.
     """
 
     def __init__(
@@ -754,14 +756,14 @@ class AsyncSandboxPool:
         self._blocking = SandboxPool(size, make=make, setup=setup)
 
     async def take(self) -> AsyncSandbox:
-        """A fresh sandbox: one that is ready, or else one that is made now. It is yours to
-        `kill`. What `make` or `setup` raises is raised here.
+        """Take a sandbox that is ready, or create one now. The caller has to `kill` it. Raises
+        what `make` or `setup` raises.
         """
         return AsyncSandbox._around(await obtain(Sandbox.kill, self._blocking.take))
 
     @property
     def ready(self) -> int:
-        """How many sandboxes wait to be taken."""
+        """The number of sandboxes that are ready to be taken."""
         return self._blocking.ready
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What the parts of a sandbox share: its backend while it lives, and its options.
+"""The state that the parts of a sandbox share: its options, and its backend until it is killed.
 
 Rules: every use of the backend goes through `Attachment.backend`, so that use after
 `kill()` is the same clear error everywhere.
@@ -10,7 +10,7 @@ import os
 
 from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.errors import ForkedError, SandboxClosedError
-from wasmsand.sdk.options import SandboxOptions
+from wasmsand.sdk.options import HOME, SandboxOptions
 
 
 class Attachment:
@@ -22,7 +22,7 @@ class Attachment:
         self._backend: Backend | None = backend
         self._owner = None if getattr(backend, "survives_fork", False) else os.getpid()
         self.options = options
-        self.cwd = options.cwd
+        self.cwd = backend.cwd
 
     @property
     def closed(self) -> bool:
@@ -46,6 +46,16 @@ class Attachment:
     def check_open(self) -> None:
         """Raise as `backend` does."""
         _ = self.backend
+
+    def make_working_directory(self) -> None:
+        """Make the sandbox's `cwd`, unless it is the one that every sandbox has. If that fails,
+        so does the sandbox."""
+        if self.cwd != HOME:
+            try:
+                self.backend.make_directory(self.cwd)
+            except BaseException:
+                self.close()
+                raise
 
     def close(self) -> None:
         """End the sandbox; idempotent, from any thread. In a forked process nothing is ended."""

@@ -1,13 +1,14 @@
 """`Backend`: the one seam between the API and whatever runs the sandbox.
 
-Owns the small set of operations that `Sandbox` and its parts are written on, and the plain
-values that travel through it. A backend is a machine in this process (`local`), one in a
-process of its own, or one behind a server: another backend, never another API.
+Owns the small set of operations that `Sandbox` and its parts are written on. The plain values
+that travel through it are those of `machine/command.py` and `results`. A backend is a machine in
+this process (`local`), one in a process of its own, or one behind a server: another backend,
+never another API.
 
-What the API does above the seam, so that no backend need: checks of arguments, the defaults
-of a sandbox (variables, working directory, timeout), text and its decoding, globs, host
-directories. What a backend gets is complete and checked; what it returns is bytes and
-numbers.
+What the API does above the seam, so that no backend need: checks of arguments, defaults of
+commands, text and its decoding, globs, host directories. What a backend gets is complete and
+checked; what it returns is bytes and numbers. The sandbox's variables and working directory are
+the backend's: they are a part of the sandbox's state.
 
 Rules for who writes one:
 
@@ -17,6 +18,7 @@ Rules for who writes one:
 - Failures are the exceptions of `errors`: `file_error` makes the right one of a message, an
   errno and a path, `CommandError` is for commands, so that they are alike from every
   backend. A backend whose other side is gone raises `SandboxClosedError`.
+- An operation that a backend does not offer raises `UnsupportedError` (see `unsupported`).
 - A backend that a process forked from this one can use has `survives_fork = True`; others are
   refused there before they are asked.
 - `close` is idempotent, and ends what other threads wait for. A backend that nobody holds any
@@ -26,65 +28,37 @@ Rules for who writes one:
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Protocol
+from typing import IO, Protocol
 
+from wasmsand.machine.command import (
+    STDERR,
+    STDIN,
+    STDOUT,
+    CapturedOutput,
+    CommandRequest,
+    Completed,
+    Ended,
+    Output,
+)
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
-STDIN, STDOUT, STDERR = 0, 1, 2
-
-
-@dataclass(frozen=True, slots=True)
-class CommandRequest:
-    """A program to run: everything that it gets."""
-
-    argv: tuple[str, ...]
-    """The program, found by the PATH of `environ` unless it has a slash, and its arguments."""
-    environ: Mapping[str, str]
-    """The whole environment."""
-    cwd: str
-    timeout_seconds: float | None = None
-    """When every process of the command is killed."""
-    stdin: bytes | None = b""
-    """All of its standard input. None, for `Backend.start` only: the descriptor is a stream,
-    written by `BackendProcess.write`."""
-    extra_inputs: tuple[int, ...] = ()
-    """For `Backend.start`: further descriptors that the host writes to."""
-    extra_outputs: tuple[int, ...] = ()
-    """For `Backend.start`: further descriptors whose output is read, beside 1 and 2."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a command ended."""
-
-    exit_code: int
-    """0-255; 128 plus the signal's number if a signal ended it; 124 on a timeout."""
-    timed_out: bool
-    seconds: float
-    notices: tuple[str, ...] = ()
-    """What the sandbox did to the command, for its user: `out of memory (...); raise ...`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """What a command that ran to its end left behind."""
-
-    ended: Ended
-    stdout: bytes
-    stderr: bytes
-    truncated: bool
-    """Whether output reached max_output_bytes, which ended the command."""
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What a command wrote to one of its output descriptors."""
-
-    fd: int
-    data: bytes
+__all__ = [
+    "CANCELLATION",
+    "STDERR",
+    "STDIN",
+    "STDOUT",
+    "Backend",
+    "BackendProcess",
+    "BackendTerminal",
+    "Cancellation",
+    "CapturedOutput",
+    "CommandRequest",
+    "Completed",
+    "Ended",
+    "Output",
+]
 
 
 class Cancellation:
@@ -134,6 +108,10 @@ class BackendProcess(Protocol):
     def pid(self) -> int:
         """Of the process that was started."""
 
+    def now(self) -> float:
+        """The time in seconds by the clock that measures every `timeout_seconds` below. Whoever
+        waits in several steps reckons with it."""
+
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """Everything that was written since the last call; waits until there is something.
 
@@ -160,8 +138,34 @@ class BackendProcess(Protocol):
         """End every process of the command; idempotent."""
 
 
+class BackendTerminal(Protocol):
+    """A program on a pseudo-terminal: what a terminal emulator holds."""
+
+    def read(self, count: int = 65536) -> bytes:
+        """What the terminal shows next, at most `count` bytes; waits until there is something.
+        Empty when the program has ended, and all was read. One thread reads at a time."""
+
+    def write(self, data: bytes) -> None:
+        """Type at the keyboard."""
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Change the size of the window."""
+
+    def wait(self, timeout_seconds: float | None = None) -> int | None:
+        """The program's exit code; None if it still runs after `timeout_seconds`."""
+
+    def close(self) -> None:
+        """Hang up."""
+
+
 class Backend(Protocol):
     """One sandbox, as the API needs it."""
+
+    variables: dict[str, str]
+    """The environment variables that the sandbox's user has chosen: those of `SandboxOptions.env`
+    when it is new. `Environment` changes them, and puts them into every `CommandRequest`."""
+    cwd: str
+    """Where commands start unless they are told otherwise."""
 
     # Commands.
 
@@ -170,6 +174,10 @@ class Backend(Protocol):
 
     def start(self, request: CommandRequest) -> BackendProcess:
         """Start a command, and return while it runs."""
+
+    def open_terminal(self, request: CommandRequest, rows: int, columns: int) -> BackendTerminal:
+        """Start a command on a new terminal, which is its standard input and output. Of `request`
+        only `argv`, `environ` and `cwd` count."""
 
     def processes(self) -> list[ProcessInfo]:
         """The processes that there are, by pid."""
@@ -234,6 +242,16 @@ class Backend(Protocol):
     def import_tar(self, path: str, pieces: Iterable[bytes]) -> None:
         """Unpack a tar archive, plain or compressed by gzip, below the directory `path`, which
         is made. Nothing is written outside `path`, whatever names and links the archive has."""
+
+    # State at rest.
+
+    def save_disk(self, stream: IO[bytes]) -> None:
+        """Write a disk image: how the files differ from those of a new sandbox. Commands may run
+        meanwhile: the files are saved as they were at one moment. Works after `close`, too."""
+
+    def load_disk(self, stream: IO[bytes]) -> None:
+        """Make the files of a new sandbox those that `save_disk` has written. Raises
+        `DiskImageError` for anything else, and if they do not fit."""
 
     # Life.
 

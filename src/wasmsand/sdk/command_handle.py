@@ -1,7 +1,7 @@
-"""`CommandHandle`: a command that runs, from `commands.start`.
+"""`CommandHandle`: a started command, returned by `commands.start`.
 
-Rules: reading blocks the calling thread and nothing else; several threads may use one handle,
-as one that writes and one that reads; a handle that is dropped leaves its command running.
+Rules: reading blocks only the calling thread; several threads may use one handle, for example
+one that writes and one that reads; dropping a handle leaves its command running.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _NAMES: Final[dict[int, Literal["stdout", "stderr"]]] = {STDOUT: "stdout", STDER
 
 @dataclass(frozen=True, slots=True)
 class OutputChunk:
-    """A piece of what a command printed."""
+    """A piece of a command's output."""
 
     stream: Literal["stdout", "stderr"]
     text: str
-    """The characters that are complete now; may be empty."""
+    """The characters that are complete so far; may be empty."""
     data: bytes = field(repr=False)
     """The bytes as they were written."""
 
 
 class CommandHandle:
-    """One command that was started: talk to it, wait for it, end it.
+    """A started command: talk to it, wait for it, end it.
 
     Example:
         with sandbox.commands.start("bc") as command:
@@ -55,17 +55,18 @@ class CommandHandle:
 
     @property
     def pid(self) -> int:
-        """The process id in the sandbox; `kill PID` there works."""
+        """The process ID in the sandbox; `kill PID` works there."""
         return self._process.pid
 
     def __iter__(self) -> Iterator[OutputChunk]:
-        """Output as it is printed, on both streams, in the order in which it was written.
+        """Yield the output of both streams as it is printed, in the order in which it was written.
 
         Example:
             for chunk in sandbox.commands.start("ping-pong", stdin=""):
                 print(chunk.stream, chunk.text)
 
-        Ends when the command has ended. What was taken here is not in the result of `wait`.
+        The iteration ends when the command has ended. Output that you get here is not in the
+        result of `wait`.
         """
         while True:
             self._attachment.check_open()
@@ -76,20 +77,20 @@ class CommandHandle:
                 break
         self._attachment.check_open()
         for fd, name in _NAMES.items():
-            if rest := self._decoder.rest(fd):  # of a character that was never completed
+            if rest := self._decoder.rest(fd):  # an incomplete character
                 yield OutputChunk(name, rest, b"")
 
     def write_stdin(self, data: bytes | str, *, timeout_ms: float | None = None) -> None:
-        """Write to the command's input; text is encoded as UTF-8. Waits while the command does
-        not read.
+        """Write to the command's input; text is encoded as UTF-8. Waits until the command has read
+        enough.
 
         Example:
             command.write_stdin("yes\\n", timeout_ms=5_000)
 
-        Raises `InputTimeoutError` when the command has not taken all of it after `timeout_ms`:
-        `written` is how many bytes it has taken, and the rest may be written again. Raises
-        `CommandError`: EPIPE if it has ended or closed its input, EBADF after `close_stdin`, or
-        if `stdin` was given to `start`.
+        Raises `InputTimeoutError` if not all of `data` is written after `timeout_ms`: its
+        `written` is the number of bytes written, and the rest may be written again. Raises
+        `CommandError` with EPIPE if the command has ended or closed its input, and with EBADF
+        after `close_stdin` or if `stdin` was given to `start`.
         """
         self._attachment.check_open()
         content = arguments.content("data", data)
@@ -100,7 +101,7 @@ class CommandHandle:
             raise InputTimeoutError(written, len(content))
 
     def close_stdin(self) -> None:
-        """The end of the command's input. Calling it again does nothing.
+        """Close the command's input. Calling it again does nothing.
 
         Example:
             command.close_stdin()
@@ -115,14 +116,14 @@ class CommandHandle:
         on_stdout: TextSink | None = None,
         on_stderr: TextSink | None = None,
     ) -> CommandResult:
-        """Wait for the end, and return what was printed and not taken by iterating.
+        """Wait for the end of the command, and return the output that was not read by iterating.
 
         Example:
             command.wait(timeout_ms=5_000).stdout
 
-        Raises `TimeoutError` when the command still runs after `timeout_ms`; it goes on, and
-        may be waited for again. The input stays open: a command that reads to its end needs
-        `close_stdin` first.
+        Raises `TimeoutError` if the command is still running after `timeout_ms`; the command
+        keeps running, and you may wait again. `wait` does not close the input: if the command
+        reads until the end of its input, call `close_stdin` first.
         """
         self._attachment.check_open()
         timeout = arguments.timeout_seconds("timeout_ms", timeout_ms)
@@ -135,7 +136,7 @@ class CommandHandle:
         return self._result
 
     def poll(self) -> int | None:
-        """The exit code, or None while the command runs.
+        """Return the exit code, or None while the command is running.
 
         Example:
             command.poll() is None
@@ -147,18 +148,18 @@ class CommandHandle:
         return self._exit_code
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, as 2 (SIGINT) or 15 (SIGTERM), to the command's first process.
+        """Send a signal, such as 2 (SIGINT) or 15 (SIGTERM), to the command's first process.
 
         Example:
             command.send_signal(signal.SIGTERM)
 
-        Raises `CommandError` (ESRCH) if it has ended.
+        Raises `CommandError` (ESRCH) if the process has ended.
         """
         backend = self._attachment.backend
         backend.signal(self.pid, arguments.signal_number("number", number))
 
     def kill(self) -> None:
-        """End every process of the command, also those that it left in the background.
+        """End every process of the command, including those that it left in the background.
         Calling it again does nothing.
 
         Example:

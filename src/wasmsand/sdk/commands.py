@@ -1,8 +1,7 @@
 """Running commands in a sandbox: `sandbox.commands`.
 
-Rules: a command that fails is a result, not an exception; an exception means that it
-could not be started. Each command is a process tree of its own: files stay, shell
-variables do not.
+Rules: a command that fails returns a result; an exception means that it could not be started.
+Each command is a separate process tree: files persist, shell variables do not.
 """
 
 from __future__ import annotations
@@ -10,17 +9,14 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
-from wasmsand.sdk.backend import CANCELLATION, CommandRequest
+from wasmsand.sdk.backend import CANCELLATION
+from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder
 from wasmsand.sdk.command_handle import CommandHandle
-from wasmsand.sdk.environment import Environment, command_environment
 from wasmsand.sdk.output import Collector, TextSink, command_result
 from wasmsand.sdk.results import CommandResult, ProcessInfo
-
-SHELL: Final = ("/bin/bash", "-c")
 
 
 class Commands:
@@ -30,12 +26,9 @@ class Commands:
         sandbox.commands.run("echo hello | tr a-z A-Z").stdout
     """
 
-    def __init__(self, attachment: Attachment, environment: Environment) -> None:
+    def __init__(self, attachment: Attachment, builder: CommandBuilder) -> None:
         self._attachment = attachment
-        self._environment = environment
-        self._timeout_seconds = arguments.timeout_seconds(
-            "timeout_ms", attachment.options.timeout_ms
-        )
+        self._builder = builder
 
     def run(
         self,
@@ -48,30 +41,32 @@ class Commands:
         on_stdout: TextSink | None = None,
         on_stderr: TextSink | None = None,
     ) -> CommandResult:
-        """Run `command` to its end and return what it printed.
+        """Run `command`, wait for its end and return its result.
 
         Example:
             result = sandbox.commands.run("sort | uniq -c", stdin="b\\na\\nb\\n")
             result.stdout, result.exit_code
 
-        A str is a script for bash; a sequence is a program, found by PATH, and its
-        arguments, with no shell between. `env` is added to the sandbox's variables for
-        this command; `cwd` and `timeout_ms` replace the sandbox's own. `on_stdout` and
-        `on_stderr` get text as it is printed, on the calling thread; what they raise ends
-        the command, and leaves `run`.
+        A str is a script for bash. A sequence is a program, searched for in PATH, and its
+        arguments; no shell is involved. `env` adds variables for this command; `cwd` and
+        `timeout_ms` replace the sandbox's values. `on_stdout` and `on_stderr` get text as it is
+        printed, on the calling thread; if one of them raises an exception, the command is ended
+        and `run` raises that exception.
 
-        The result is there when the command has ended. A process that it left in the
-        background goes on; what that prints later is dropped.
+        `run` returns when the command has ended. A process that the command left in the
+        background keeps running; its later output is dropped.
 
-        After `timeout_ms` every process of the command is killed, and the result has
-        exit code 124, `command timed out` on stderr and what was printed until then.
-        The sandbox goes on working.
+        After `timeout_ms` every process of the command is killed. The result then has exit code
+        124, `command timed out` on stderr, and the output so far. The sandbox stays usable.
         """
         backend = self._attachment.backend
-        timeout = self._timeout_seconds
-        if timeout_ms is not None:
-            timeout = arguments.timeout_seconds("timeout_ms", timeout_ms)
-        request = self._request(command, b"" if stdin is None else stdin, env, cwd, timeout)
+        request = self._builder.request(
+            command,
+            stdin=b"" if stdin is None else stdin,
+            env=env,
+            cwd=cwd,
+            timeout_ms=SANDBOX_TIMEOUT if timeout_ms is None else timeout_ms,
+        )
         arguments.callback("on_stdout", on_stdout)
         arguments.callback("on_stderr", on_stderr)
         cancellation = CANCELLATION.get()
@@ -84,10 +79,10 @@ class Commands:
             collector = Collector(process, self._attachment.options.max_output_bytes)
             try:
                 result = collector.collect(on_stdout, on_stderr)
-            except BaseException:  # the caller gave up: so does its command
+            except BaseException:  # the caller gave up: end its command
                 process.kill()
                 raise
-        # Killed meanwhile: what the command printed until then is not a result.
+        # If the sandbox was killed meanwhile, the output so far is not a result.
         self._attachment.check_open()
         return result
 
@@ -100,7 +95,7 @@ class Commands:
         cwd: str | os.PathLike[str] | None = None,
         timeout_ms: float | None = None,
     ) -> CommandHandle:
-        """Start `command` and return while it runs.
+        """Start `command` and return while it is running.
 
         Example:
             with sandbox.commands.start("cat -n") as cat:
@@ -108,38 +103,28 @@ class Commands:
                 cat.close_stdin()
                 print(cat.wait().stdout)
 
-        Arguments are those of `run`, with two differences. Without `stdin` the command's
-        input is open until `close_stdin`. Without `timeout_ms` there is no time limit: the
-        sandbox's own is for commands that somebody waits for.
+        The arguments are those of `run`, with two differences. Without `stdin`, the command's
+        input stays open until `close_stdin`. Without `timeout_ms`, there is no time limit: the
+        sandbox's `timeout_ms` does not apply.
 
-        A command whose output nobody reads waits when a buffer (256 KiB) is full, as at a
-        pipe.
+        If you do not read the output, the command waits when a buffer of 256 KiB is full, as at
+        a pipe.
         """
         backend = self._attachment.backend
-        timeout = arguments.timeout_seconds("timeout_ms", timeout_ms)
-        process = backend.start(self._request(command, stdin, env, cwd, timeout))
+        request = self._builder.request(
+            command, stdin=stdin, env=env, cwd=cwd, timeout_ms=timeout_ms
+        )
+        process = backend.start(request)
         return CommandHandle(self._attachment, process, command)
 
     def list(self) -> builtins.list[ProcessInfo]:
-        """Every process that there is in the sandbox, by pid: those of commands, and those
-        that commands left in the background.
+        """List every process in the sandbox, by pid: those of commands, and those that commands
+        left in the background.
 
         Example:
             [process.argv for process in sandbox.commands.list()]
         """
         return self._attachment.backend.processes()
-
-    def _request(
-        self, command: object, stdin: object, env: object, cwd: object, timeout: float | None
-    ) -> CommandRequest:
-        argv = arguments.command_line(command, SHELL)
-        payload = None if stdin is None else arguments.content("stdin", stdin)
-        extra = arguments.variables("env", env)
-        directory = self._attachment.cwd
-        if cwd is not None:
-            directory = arguments.guest_path("cwd", cwd, directory)
-        environ = command_environment(self._environment.chosen(), extra, cwd=directory)
-        return CommandRequest(argv, environ, directory, timeout, payload)
 
     def __repr__(self) -> str:
         return f"<Commands of {self._attachment!r}>"

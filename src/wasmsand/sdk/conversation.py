@@ -1,13 +1,13 @@
-"""A talk with an interpreter that goes on living: one request at a time, each with its end.
+"""A conversation with an interpreter that keeps running: one request at a time.
 
-Owns what `Shell` and `PythonSession` have in common. An interpreter gets requests by one of its
-descriptors and tells on another one, its own, when it is done with each. Output of all
-descriptors comes in one order, so what stands before that is the request's. Rules: what an
-interpreter tells is data of a stranger: lines are bounded, and whoever reads one believes
-nothing of it; a time limit, or a caller who gives up, interrupts the request, and only if it
-resists ends the interpreter. Sending has the same time limit: an interpreter that does not read
-(a program can stop it) is continued and interrupted; one that was sent half a request is never
-interrupted before it has the rest, which it would take for another request.
+Owns what `Shell` and `PythonSession` have in common. The interpreter reads requests from one
+descriptor and reports the end of each on another. Output of all descriptors arrives in the order
+in which it was written, so everything before the report belongs to the request. Rules: reports are
+untrusted: lines are bounded, and every field is checked; a time limit, or a caller who gives up,
+interrupts the request; the interpreter itself is ended only if it does not answer the interrupt.
+Sending has the same time limit: an interpreter that does not read (a program can stop it) is
+continued and interrupted; one that has half a request is not interrupted before it has the rest,
+which it would otherwise take for another request.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from wasmsand.machine.command import TIMEOUT_EXIT_CODE
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import (
     CANCELLATION,
@@ -27,11 +28,14 @@ from wasmsand.sdk.backend import (
     STDIN,
     STDOUT,
     BackendProcess,
+    CapturedOutput,
     CommandRequest,
+    Completed,
+    Ended,
     Output,
 )
 from wasmsand.sdk.errors import CommandError, ForkedError
-from wasmsand.sdk.output import TextDecoder, TextSink, output_limit_notice
+from wasmsand.sdk.output import TextDecoder, TextSink
 
 _SIGINT, _SIGKILL, _SIGCONT = 2, 9, 18
 _STOPPED: Final = "T"
@@ -50,8 +54,8 @@ class _GivenUp(CommandError):
         super().__init__("ECANCELED: the call was cancelled", "ECANCELED")
 
 
-class Exchange:
-    """One request, and what has come of it so far."""
+class SessionRequest:
+    """One request to an interpreter, and its outcome so far."""
 
     def __init__(
         self, limit: int, on_stdout: TextSink | None = None, on_stderr: TextSink | None = None
@@ -60,7 +64,6 @@ class Exchange:
         """What the interpreter's answer has to hold."""
         self.answered = False
         self.timed_out = False
-        self.truncated = False
         self.begun = False
         """Whether the interpreter was sent anything of it."""
         self.sent = False
@@ -70,18 +73,18 @@ class Exchange:
         """What became of the interpreter, for the user."""
         self.is_over = threading.Event()
         self.seconds = 0.0
-        self._limit = limit
-        self._kept = {STDOUT: bytearray(), STDERR: bytearray()}
+        self._captured = CapturedOutput(limit)
         self._sinks: dict[int, TextSink | None] = {STDOUT: on_stdout, STDERR: on_stderr}
         self._decoder = TextDecoder()
 
+    @property
+    def truncated(self) -> bool:
+        """Whether more than the limit was printed."""
+        return self._captured.truncated
+
     def receive(self, output: Output) -> None:
         """Keep what fits, and hand it on."""
-        kept = self._kept[output.fd]
-        data = output.data[: self._limit - len(kept)]
-        if len(data) < len(output.data):
-            self.truncated = True
-        kept += data
+        data = self._captured.keep(output.fd, output.data)
         sink = self._sinks[output.fd]
         text = self._decoder.decode(Output(output.fd, data))
         if sink is not None and text:
@@ -91,46 +94,46 @@ class Exchange:
         """Call no callback any more."""
         self._sinks = {STDOUT: None, STDERR: None}
 
-    def finish(self) -> tuple[bytes, bytes]:
-        """Give callbacks what is left; all of standard output and standard error."""
+    def completed(self, exit_code: int = 0) -> Completed:
+        """Give callbacks what is left; all that the request has left behind."""
         for fd, sink in self._sinks.items():
             if sink is not None and (text := self._decoder.rest(fd)):
                 sink(text)
-        stderr = bytes(self._kept[STDERR])
-        notices = [output_limit_notice(self._limit)] if self.truncated else []
-        for notice in (*notices, *self.notices):
-            stderr += f"wasmsand: {notice}\n".encode()
-        return bytes(self._kept[STDOUT]), stderr
+        if self.timed_out:
+            exit_code = TIMEOUT_EXIT_CODE
+        ended = Ended(exit_code, self.timed_out, self.seconds, tuple(self.notices))
+        return self._captured.completed(ended)
 
 
-_Request = TypeVar("_Request", bound=Exchange)
+_Request = TypeVar("_Request", bound=SessionRequest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect(Generic[_Request]):
+    """How to talk to one kind of interpreter."""
+
+    asked_on: int = STDIN
+    """The descriptor from which the interpreter reads requests."""
+    told_on: int
+    """The descriptor to which it reports their end."""
+    line_max: int
+    """Bytes of a report that are kept: its last ones."""
+    hear: Callable[[bytes, _Request], None]
+    """Called with each line of `told_on`."""
+    reminder: Callable[[_Request], bytes] | None = None
+    """What to ask again after an interrupt, which may have dropped the first question."""
+    ended: str
+    """The message for a caller whose interpreter has ended."""
 
 
 class Conversation(Generic[_Request]):
-    """The host's side of the talk with one interpreter."""
+    """The host's side of the conversation with one interpreter."""
 
     def __init__(
-        self,
-        attachment: Attachment,
-        request: CommandRequest,
-        *,
-        told_on: int,
-        asked_on: int = STDIN,
-        line_max: int,
-        hear: Callable[[bytes, _Request], None],
-        reminder: Callable[[_Request], bytes] | None = None,
-        ended: str,
+        self, attachment: Attachment, request: CommandRequest, dialect: Dialect[_Request]
     ) -> None:
-        """`hear` gets each line of the descriptor `told_on`, cut to its last `line_max` bytes;
-        `reminder` is what to ask again after an interruption, which may have dropped it;
-        `ended` is the message for who asks an interpreter that has ended."""
         self._attachment = attachment
-        self._told_on = told_on
-        self._asked_on = asked_on
-        self._line_max = line_max
-        self._hear = hear
-        self._reminder = reminder
-        self._ended = ended
+        self._dialect = dialect
         self.process: BackendProcess = attachment.backend.start(request)
         self._signalling = threading.Lock()
         """Held while a request is interrupted: what follows it must not be."""
@@ -149,7 +152,7 @@ class Conversation(Generic[_Request]):
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Within this no other thread makes a request. Raises `ForkedError` in a process that
-        was forked from the one that began the talk."""
+        was forked from the one that began the conversation."""
         if os.getpid() != self._owner:
             raise ForkedError.here("session")
         with self._lock:
@@ -168,7 +171,7 @@ class Conversation(Generic[_Request]):
 
     def ask(self, text: bytes, request: _Request, timeout_seconds: float | None) -> None:
         """Make the request, and take what is printed until its answer. Needs the turn."""
-        began = time.monotonic()
+        began = self.process.now()
         deadline = None if timeout_seconds is None else began + timeout_seconds
         cancellation = CANCELLATION.get()
         if cancellation is not None:
@@ -176,7 +179,7 @@ class Conversation(Generic[_Request]):
         try:
             self._send(text, request, deadline)
             while not request.answered and not request.truncated:
-                self._take(request, None if deadline is None else deadline - time.monotonic())
+                self._take(request, None if deadline is None else deadline - self.process.now())
             if not request.answered:
                 self._end(request)
         except TimeoutError:
@@ -190,22 +193,22 @@ class Conversation(Generic[_Request]):
         finally:
             with self._signalling:
                 request.is_over.set()
-        request.seconds = time.monotonic() - began
+        request.seconds = self.process.now() - began
 
     def _send(self, text: bytes, request: _Request, deadline: float | None) -> None:
         """Send all of the request. Raises `TimeoutError` if the interpreter does not read."""
         if self._has_ended:
-            raise CommandError(self._ended, "ESRCH")
+            raise CommandError(self._dialect.ended, "ESRCH")
         self._outgoing = memoryview(text)
         while not request.given_up:
             seconds = _SEND_SECONDS
             if deadline is not None:
-                seconds = max(0.0, min(seconds, deadline - time.monotonic()))
+                seconds = max(0.0, min(seconds, deadline - self.process.now()))
             self._flush(request, seconds)
             if request.sent or request.truncated or request.answered:
                 break
             self._take_what_there_is(request)
-            if deadline is not None and time.monotonic() >= deadline:
+            if deadline is not None and self.process.now() >= deadline:
                 raise TimeoutError
         with self._signalling:
             if request.given_up:
@@ -216,10 +219,10 @@ class Conversation(Generic[_Request]):
         while self._outgoing:
             piece = bytes(self._outgoing[:_SEND_BYTES])
             try:
-                taken = self.process.write(piece, self._asked_on, seconds)
+                taken = self.process.write(piece, self._dialect.asked_on, seconds)
             except CommandError as error:
                 self._has_ended = True
-                raise CommandError(self._ended, "ESRCH") from error
+                raise CommandError(self._dialect.ended, "ESRCH") from error
             request.begun = request.begun or bool(taken)
             self._outgoing = self._outgoing[taken:]
             if taken < len(piece):
@@ -243,7 +246,7 @@ class Conversation(Generic[_Request]):
             self.exit_code = ended.exit_code
             self._has_ended = request.answered = True
         for output in outputs:
-            if output.fd == self._told_on:
+            if output.fd == self._dialect.told_on:
                 self._listen(output.data, request)
             else:
                 request.receive(output)
@@ -255,10 +258,10 @@ class Conversation(Generic[_Request]):
         *lines, rest = data.split(b"\n")
         for line in lines:
             told += line
-            self._hear(bytes(told[-self._line_max :]), request)
+            self._dialect.hear(bytes(told[-self._dialect.line_max :]), request)
             told.clear()
         told += rest
-        del told[: -self._line_max]
+        del told[: -self._dialect.line_max]
 
     def _end(self, request: _Request) -> None:
         """End the request, on the thread that waits for it."""
@@ -267,9 +270,9 @@ class Conversation(Generic[_Request]):
             return
 
         def has_ended() -> bool:
-            deadline = time.monotonic() + _PATIENCE_SECONDS
+            deadline = self.process.now() + _PATIENCE_SECONDS
             while not request.answered:
-                seconds = deadline - time.monotonic()
+                seconds = deadline - self.process.now()
                 if seconds <= 0:
                     return False
                 if not request.sent:
@@ -319,12 +322,12 @@ class Conversation(Generic[_Request]):
 
     def _remind(self, request: _Request) -> bool:
         """Ask again for the answer, if that is needed; whether anybody is there to be asked."""
-        if self._reminder is None:
+        if self._dialect.reminder is None:
             return True
-        reminder = self._reminder(request)
+        reminder = self._dialect.reminder(request)
         try:
             # A pipe takes a short line whole or, while nobody reads, not at all.
-            self.process.write(reminder, self._asked_on, 0.0)
+            self.process.write(reminder, self._dialect.asked_on, 0.0)
         except CommandError:
             self._has_ended = True
             return False

@@ -1,8 +1,8 @@
 """Environment variables of a sandbox.
 
-Owns the variables that every command starts with and those a user has set. Rules: a
-variable that the user sets wins over the built-in one; nothing of the host's own
-environment ever enters a sandbox.
+Owns the variables that every command starts with and those that a user has set. Rules: a variable
+that the user sets overrides the built-in one; no variable of the host's own environment enters a
+sandbox.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ def command_environment(*layers: Mapping[str, str], cwd: str) -> dict[str, str]:
 class Environment:
     """The variables that commands of one sandbox see: `sandbox.env`.
 
-    Those that a command exports itself end with the command.
+    Variables that a command exports itself are lost when the command ends.
 
     Example:
         sandbox.env.set("TOKEN", "abc")
         sandbox.commands.run("echo $TOKEN")
     """
 
-    def __init__(self, attachment: Attachment, initial: Mapping[str, str]) -> None:
+    def __init__(self, attachment: Attachment) -> None:
         self._attachment = attachment
-        self._variables = dict(initial)
+        self._variables = attachment.backend.variables
 
     def set(self, name: str, value: str) -> None:
-        """Give every later command the variable `name`.
+        """Set the variable `name` for every later command.
 
         Example:
             sandbox.env.set("LANG", "C")
@@ -57,7 +57,7 @@ class Environment:
         self._variables[arguments.variable_name(name)] = arguments.text("value", value)
 
     def get(self, name: str) -> str | None:
-        """The value that was set for `name`, or the built-in one, or None.
+        """Return the value that was set for `name`, or the built-in value, or None.
 
         Example:
             sandbox.env.get("HOME")
@@ -66,8 +66,8 @@ class Environment:
         return self.all().get(arguments.variable_name(name))
 
     def unset(self, name: str) -> None:
-        """Forget what was set for `name`; a built-in variable gets its built-in value
-        back. It is no error if nothing was set.
+        """Remove the value that was set for `name`; a built-in variable gets its built-in value
+        back. If no value was set, nothing happens.
 
         Example:
             sandbox.env.unset("LANG")
@@ -76,7 +76,7 @@ class Environment:
         self._variables.pop(arguments.variable_name(name), None)
 
     def all(self) -> dict[str, str]:
-        """A copy of every variable that a command would see.
+        """Return a copy of all variables that a command would see.
 
         Example:
             sorted(sandbox.env.all())

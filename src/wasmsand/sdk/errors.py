@@ -1,16 +1,18 @@
-"""Every exception that this package raises on purpose, and the one place that makes
-a public exception of a kernel error.
+"""Every exception that this package raises on purpose, and the one place that turns a kernel error
+into a public exception.
 
     SandboxError
     ├── SandboxClosedError              used after kill()
-    │   ├── ForkedError                 used in a process forked from the one that made it
-    │   ├── ConnectionLostError         the server of a sandbox does not answer any more
-    │   └── SandboxCrashedError         .exit_status: the process of a sandbox is gone
-    ├── ServerError                     .code, .status: a server refuses a request
+    │   ├── ForkedError                 used in a child process after fork
+    │   ├── ConnectionLostError         the server of the sandbox does not answer
+    │   └── SandboxCrashedError         .exit_status: the process of the sandbox has ended
+    ├── ServerError                     .code, .status: a server refused a request
+    ├── UnsupportedError                the backend of a sandbox does not offer an operation
+    ├── DiskImageError                  not a valid disk image, or it does not fit
     ├── ImageMissingError               the user space is not built or not installed
-    ├── ToolError                       .path: a file of wasm_dir that cannot be a tool
+    ├── WasmDirError                    .path: a file in wasm_dir is not a valid program
     ├── CommandError                    .errno_name: a command cannot be started or written to
-    ├── InputTimeoutError               .written: a command does not read; also a TimeoutError
+    ├── InputTimeoutError               .written: a command does not read its input
     └── FileError                       .errno_name, .path, .errno
         ├── NotFoundError               ENOENT
         ├── AlreadyExistsError          EEXIST
@@ -20,14 +22,14 @@ a public exception of a kernel error.
         ├── PermissionDeniedError       EACCES, EPERM, EROFS
         ├── NoSpaceError                ENOSPC
         └── InvalidPathError            EINVAL, ENAMETOOLONG, ELOOP
-            └── ArchiveError            what was given is no tar archive, or leads outside
+            └── ArchiveError            not a valid tar archive, or it leads outside
 
 A wrong argument (type, NUL byte, negative limit) is a `TypeError` or a `ValueError`,
 as everywhere in Python.
 
 Rules: a message starts with the name of the errno and says which option to change where
-there is one; nobody matches message text; an error that is not listed here is a bug in
-wasmsand and passes through as it is.
+there is one; no code matches message text; an error that is not listed here is a bug in wasmsand
+and passes through unchanged.
 """
 
 from __future__ import annotations
@@ -39,18 +41,18 @@ from wasmsand.kernel.errno import Errno, KernelError
 
 
 class SandboxError(Exception):
-    """Base of everything a sandbox raises."""
+    """The base class of all exceptions of a sandbox."""
 
 
 class _Errno:
-    """A failure that has one of Linux's errors as its cause."""
+    """A failure with a Linux errno as its cause."""
 
     errno_name: str
     args: tuple[object, ...]
 
     @property
     def errno(self) -> int:
-        """The number that Linux has for `errno_name`, as 2 for ENOENT. 0 if it has none."""
+        """The Linux number of `errno_name`, for example 2 for ENOENT; 0 if there is none."""
         return int(Errno.__members__.get(self.errno_name, 0))
 
     def __str__(self) -> str:
@@ -62,12 +64,12 @@ class SandboxClosedError(SandboxError):
 
 
 class ForkedError(SandboxClosedError):
-    """The sandbox belongs to the process that created it, and this process was forked from
-    that one. Create a new sandbox here; the one of the parent goes on there."""
+    """The sandbox belongs to the process that created it, and this process was forked from that
+    one. Create a new sandbox here; the parent's sandbox keeps running there."""
 
     @classmethod
     def here(cls, what: str) -> ForkedError:
-        """For a use of `what`, as "sandbox", in this process."""
+        """The exception for the use of `what`, for example "sandbox", in this process."""
         return cls(
             f"this {what} belongs to the process that created it, from which this one was "
             f"forked; create a new {what} here"
@@ -75,14 +77,13 @@ class ForkedError(SandboxClosedError):
 
 
 class ConnectionLostError(SandboxClosedError):
-    """The server that has the sandbox is gone or cannot be reached. One that was started again
-    has lost its sandboxes; after a failure of the network the sandbox may still be there."""
+    """The server of the sandbox has ended or cannot be reached. A restarted server has lost its
+    sandboxes; after a network failure the sandbox may still exist."""
 
 
 class SandboxCrashedError(SandboxClosedError):
-    """The process that had the sandbox (`isolation="process"`) has ended without being asked
-    to: a crash, or somebody has killed it. `exit_status` is as `subprocess` has it, so minus a
-    signal's number."""
+    """The process of the sandbox (`isolation="process"`) has ended unexpectedly: it crashed or was
+    killed. `exit_status` has the form of `subprocess`: negative if a signal ended the process."""
 
     def __init__(self, message: str, exit_status: int) -> None:
         super().__init__(message, exit_status)
@@ -93,8 +94,8 @@ class SandboxCrashedError(SandboxClosedError):
 
 
 class ServerError(SandboxError):
-    """A server refuses a request: no or another token, a quota, too much to do. `code` says
-    which, as `"quota_exceeded"`, and `status` is that of HTTP."""
+    """A server refused a request: a missing or wrong token, a quota, too much load. `code` names
+    the reason, for example `"quota_exceeded"`, and `status` is the HTTP status."""
 
     def __init__(self, message: str, code: str, status: int) -> None:
         super().__init__(message, code, status)
@@ -105,14 +106,23 @@ class ServerError(SandboxError):
         return str(self.args[0])
 
 
+class UnsupportedError(SandboxError):
+    """The sandbox does not offer this operation because of where it runs. The message says what
+    to use instead."""
+
+
+class DiskImageError(SandboxError):
+    """The data is not a valid disk image, or does not fit into the sandbox."""
+
+
 class ImageMissingError(SandboxError):
-    """The programs of the user space are not there: build them, or install a wheel."""
+    """The programs of the user space are missing: build them, or install a wheel."""
 
 
-class ToolError(SandboxError):
-    """A file of `wasm_dir` cannot be a tool, or the directory cannot be read. `path` is it; the
-    message says why, and names the imports that there are not. `errno_name` is the cause:
-    `"ENOEXEC"` for a file that is no program, else what reading it met."""
+class WasmDirError(SandboxError):
+    """A file in `wasm_dir` is not a valid program, or the directory cannot be read. `path` names
+    the file or the directory; the message gives the reason, with all unknown imports.
+    `errno_name` is `"ENOEXEC"` for a file that is not a program, else the errno of reading it."""
 
     def __init__(self, message: str, path: str, errno_name: str = "ENOEXEC") -> None:
         super().__init__(message, path, errno_name)
@@ -124,8 +134,8 @@ class ToolError(SandboxError):
 
 
 class CommandError(_Errno, SandboxError):
-    """A command could not be started, or is not there to be written to. `errno_name` is the
-    cause, as `"ENOEXEC"`, and `errno` its number."""
+    """A command could not be started, or its input could not be written. `errno_name` is the cause,
+    for example `"ENOEXEC"`, and `errno` its number."""
 
     def __init__(self, message: str, errno_name: str) -> None:
         super().__init__(message, errno_name)
@@ -133,16 +143,16 @@ class CommandError(_Errno, SandboxError):
 
 
 class InputTimeoutError(SandboxError, TimeoutError):
-    """A command did not read its input in time. `written` is how many bytes it has taken; the
-    rest may be written again."""
+    """A command did not read its input in time. `written` is the number of bytes written; the rest
+    may be written again."""
 
     def __init__(self, written: int, size: int) -> None:
-        super().__init__(f"the command has taken {written} of {size} bytes of its input in time")
+        super().__init__(f"the command read only {written} of {size} bytes of its input in time")
         self.written = written
 
 
 class FileError(_Errno, SandboxError):
-    """An operation on a file failed. `errno_name` is Linux's name for the cause, as
+    """An operation on a file failed. `errno_name` is the Linux name of the cause, for example
     `"ENOENT"`, and `errno` its number; `path` is the path that was given."""
 
     def __init__(self, message: str, errno_name: str, path: str) -> None:
@@ -152,7 +162,7 @@ class FileError(_Errno, SandboxError):
 
 
 class NotFoundError(FileError):
-    """There is no such file or directory."""
+    """The file or directory does not exist."""
 
 
 class AlreadyExistsError(FileError):
@@ -160,11 +170,11 @@ class AlreadyExistsError(FileError):
 
 
 class NotDirectoryError(FileError):
-    """A directory was needed and the path is something else."""
+    """The path is not a directory."""
 
 
 class IsDirectoryError(FileError):
-    """A file was needed and the path is a directory."""
+    """The path is a directory, but a file is needed."""
 
 
 class DirectoryNotEmptyError(FileError):
@@ -172,7 +182,7 @@ class DirectoryNotEmptyError(FileError):
 
 
 class PermissionDeniedError(FileError):
-    """The permissions of the file or of a directory above it forbid this."""
+    """The permissions of the file, or of a directory above it, do not allow the operation."""
 
 
 class NoSpaceError(FileError):
@@ -180,12 +190,12 @@ class NoSpaceError(FileError):
 
 
 class InvalidPathError(FileError):
-    """The path cannot be used: too long, or symbolic links that never end."""
+    """The path is invalid: it is too long, or has too many symbolic links."""
 
 
 class ArchiveError(InvalidPathError):
-    """A tar archive cannot be unpacked: it is none, is cut short, contradicts itself, asks for
-    too much, or a name in it leads outside."""
+    """A tar archive cannot be unpacked: it is invalid, truncated, contradictory or too large, or a
+    name in it leads outside."""
 
 
 _FILE_ERRORS: dict[str, type[FileError]] = {
@@ -222,13 +232,13 @@ _DESCRIPTIONS: dict[Errno, str] = {
     Errno.ENOEXEC: "not a program this sandbox can run",
     Errno.ENOMEM: "out of memory; raise memory_limit_bytes",
     Errno.EAGAIN: "too many processes; raise max_processes",
-    Errno.EPIPE: "nobody reads this input any more",
+    Errno.EPIPE: "the command has ended or closed this input",
     Errno.ESRCH: "no such process",
 }
 
 
 def _message(error: KernelError, subject: str) -> str:
-    """`ENOENT: no such file or directory: /x`, or what the kernel says of the cause."""
+    """`ENOENT: no such file or directory: /x`, or the kernel's own description of the cause."""
     detail = error.detail
     if error.errno is Errno.E2BIG:
         detail = f"{detail or 'command too long'}; write it with files.write and run `bash FILE`"
@@ -248,24 +258,29 @@ def file_error(message: str, errno_name: str, path: str) -> FileError:
 
 
 def no_space(path: str, limit: int) -> FileError:
-    """What does not fit a sandbox's file system."""
+    """The exception for data that does not fit into a sandbox's file system."""
     message = f"ENOSPC: file system full ({limit} bytes); raise fs_limit_bytes ({path})"
     return file_error(message, "ENOSPC", path)
 
 
 @contextmanager
 def file_errors(path: str) -> Iterator[None]:
-    """Make public exceptions of what the kernel raises about `path`."""
+    """Turn the kernel's errors about `path` into public exceptions."""
     try:
         yield
     except KernelError as error:
         raise file_error(_message(error, path), error.errno.name, path) from None
 
 
+def command_error(error: KernelError, program: str) -> CommandError:
+    """The public exception for a kernel error when `program` is started or used."""
+    return CommandError(_message(error, program), error.errno.name)
+
+
 @contextmanager
 def command_errors(program: str) -> Iterator[None]:
-    """Make public exceptions of what the kernel raises when `program` is started."""
+    """Turn the kernel's errors about `program` into public exceptions."""
     try:
         yield
     except KernelError as error:
-        raise CommandError(_message(error, program), error.errno.name) from None
+        raise command_error(error, program) from None

@@ -1,8 +1,8 @@
-"""Files of a sandbox, from outside: `sandbox.files`.
+"""Host-side access to a sandbox's files: `sandbox.files`.
 
-Rules: paths are the guest's, unless an argument is called `host_...`; permissions do not bind
-the host, and what it makes belongs to the sandbox's user; every failure is a `FileError` with
-its errno and path.
+Rules: paths are paths in the sandbox, unless an argument is called `host_...`; permissions do not
+restrict the host, and files that it creates belong to the sandbox's user; every failure is a
+`FileError` with its errno and path.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ class Files:
     # Content.
 
     def read(self, path: GuestPath) -> bytes:
-        """The whole content of a file, as it is at one moment.
+        """Return the whole content of a file, as it is at one moment.
 
         Example:
             sandbox.files.read("/etc/hostname")
 
-        Raises `FileError` (EFBIG) for a file of holes that is larger than the sandbox's file
+        Raises `FileError` (EFBIG) for a sparse file that is larger than the sandbox's file
         system: read it with `read_stream`.
         """
         return self._attachment.backend.read_file(self._path(path))
 
     def read_text(self, path: GuestPath, *, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """The whole content of a file as text, decoded as `bytes.decode` does.
+        """Return the whole content of a file as text, decoded as with `bytes.decode`.
 
         Example:
             sandbox.files.read_text("notes.md")
@@ -62,17 +62,17 @@ class Files:
         return self.read(path).decode(encoding, errors)
 
     def read_stream(self, path: GuestPath, *, chunk_size: int = CHUNK) -> Iterator[bytes]:
-        """The content of a file in pieces of `chunk_size` bytes, for one that is large.
+        """Yield the content of a large file in pieces of `chunk_size` bytes.
 
         Example:
             with open("copy.bin", "wb") as copy:
                 copy.writelines(sandbox.files.read_stream("large.bin"))
 
-        A file that is written meanwhile may be seen half old and half new.
+        If the file changes meanwhile, old and new content may be mixed.
         """
         guest = self._path(path)
         size = arguments.positive_integer("chunk_size", chunk_size)
-        # Here, not in the generator: a file that is not there is an error of this call.
+        # Not in the generator, so that this call raises the error for a missing file.
         first = self._attachment.backend.read_file(guest, 0, size)
         return self._pieces(guest, first, size)
 
@@ -84,18 +84,18 @@ class Files:
             piece = self._attachment.backend.read_file(guest, offset, size)
 
     def write(self, path: GuestPath, data: bytes | str | BinaryIO) -> None:
-        """Make or replace a file; missing directories are made.
+        """Create or replace a file, and create missing directories.
 
         Example:
             sandbox.files.write("src/main.c", "int main(void) { return 0; }\\n")
             with open("photo.jpg", "rb") as photo:
                 sandbox.files.write("photo.jpg", photo)
 
-        Text is encoded as UTF-8; a binary file object is read to its end. A file that is
-        there keeps its mode and owner. It is replaced in one step: whoever has it open goes
-        on with the old content, and a failure leaves what was there.
+        Text is encoded as UTF-8; a binary file object is read to its end. An existing file keeps
+        its mode and owner. It is replaced atomically: programs that have it open keep the old
+        content, and after a failure the old file remains.
 
-        Raises `NoSpaceError`, and changes nothing, if it would not fit `fs_limit_bytes`.
+        Raises `NoSpaceError`, and changes nothing, if the file does not fit into `fs_limit_bytes`.
         """
         guest = self._path(path)
         limit = self._attachment.options.fs_limit_bytes
@@ -103,8 +103,8 @@ class Files:
         self._attachment.backend.write_file(guest, payload)
 
     def append(self, path: GuestPath, data: bytes | str) -> None:
-        """Add to the end of a file, which is made if it is missing; all of `data` or nothing,
-        unless a program writes to the same file meanwhile.
+        """Append to a file, which is created if it does not exist. Either all of `data` is
+        appended or nothing, unless a program writes to the same file meanwhile.
 
         Example:
             sandbox.files.append("log.txt", "one more line\\n")
@@ -117,14 +117,15 @@ class Files:
     def list(
         self, path: GuestPath = ".", *, recursive: bool = False, glob: str | None = None
     ) -> builtins.list[FileInfo]:
-        """The entries of a directory, sorted by name, without `.` and `..`.
+        """List the entries of a directory, sorted by name, without `.` and `..`.
 
         Example:
             sandbox.files.list("src", recursive=True, glob="*.py")
 
-        With `recursive` also all that is below; links to directories are not followed. `glob`
-        chooses: a pattern without a slash is matched with names, one with a slash with paths
-        below `path`; `*` and `?` stand for anything but a slash, `**` for any directories.
+        With `recursive`, the list contains everything below the directory; links to directories
+        are not followed. `glob` selects entries: a pattern without a slash is compared with names,
+        one with a slash with paths below `path`. `*` and `?` match anything except a slash, `**`
+        matches any number of directories.
         """
         guest = self._path(path)
         wanted = None if glob is None else matcher(arguments.text("glob", glob))
@@ -135,12 +136,13 @@ class Files:
         return [entry for entry in entries if wanted(entry.path[start:])]
 
     def mkdir(self, path: GuestPath, *, parents: bool = True, exist_ok: bool = False) -> None:
-        """Make a directory, and with `parents` those above it.
+        """Create a directory, and with `parents` also the missing directories above it.
 
         Example:
             sandbox.files.mkdir("a/b/c")
 
-        Raises `AlreadyExistsError` if the path exists; with `exist_ok` a directory may.
+        Raises `AlreadyExistsError` if the path exists; with `exist_ok`, an existing directory is
+        not an error.
         """
         guest = self._path(path)
         backend = self._attachment.backend
@@ -156,8 +158,8 @@ class Files:
                 raise
 
     def rm(self, path: GuestPath, *, recursive: bool = False, missing_ok: bool = False) -> None:
-        """Remove a file or an empty directory; with `recursive`, a directory with all it
-        holds. With `missing_ok` it is no error if there is nothing.
+        """Remove a file or an empty directory; with `recursive`, a directory with everything
+        below it. With `missing_ok`, a path that does not exist is not an error.
 
         Example:
             sandbox.files.rm("build", recursive=True)
@@ -172,8 +174,8 @@ class Files:
     # Names.
 
     def rename(self, source: GuestPath, target: GuestPath) -> None:
-        """Give a file or directory another path. A file, or an empty directory, that is at
-        `target` is replaced.
+        """Rename or move a file or directory. A file or an empty directory at `target` is
+        replaced.
 
         Example:
             sandbox.files.rename("draft.txt", "final.txt")
@@ -182,19 +184,20 @@ class Files:
         self._attachment.backend.rename(guest, self._path(target, "target"))
 
     def copy(self, source: GuestPath, target: GuestPath) -> None:
-        """Copy a file, or a directory with all it holds, to the path `target`.
+        """Copy a file, or a directory with everything below it, to the path `target`.
 
         Example:
             sandbox.files.copy("project", "backup/project")
 
-        Modes are kept, links are copied as links, missing directories are made. A file at
-        `target` is replaced; a directory there gets the entries of a directory `source`.
+        Modes are kept, links are copied as links, and missing directories are created. A file at
+        `target` is replaced. If `source` and `target` are directories, the entries of `source` are
+        copied into `target`.
         """
         guest = self._path(source, "source")
         self._attachment.backend.copy(guest, self._path(target, "target"))
 
     def symlink(self, target: str, path: GuestPath) -> None:
-        """Make `path` a symbolic link that holds `target`, which need not exist.
+        """Create the symbolic link `path` to `target`, which need not exist.
 
         Example:
             sandbox.files.symlink("releases/2", "current")
@@ -203,7 +206,7 @@ class Files:
         self._attachment.backend.symlink(arguments.non_empty_text("target", target), guest)
 
     def readlink(self, path: GuestPath) -> str:
-        """What a symbolic link holds. Raises `InvalidPathError` for anything else.
+        """Return the target of a symbolic link. Raises `InvalidPathError` for any other file.
 
         Example:
             sandbox.files.readlink("current")
@@ -213,7 +216,7 @@ class Files:
     # Metadata.
 
     def stat(self, path: GuestPath, *, follow: bool = True) -> FileInfo:
-        """What is at a path; symbolic links are followed, unless `follow` is false.
+        """Describe the file at a path. Symbolic links are followed unless `follow` is false.
 
         Example:
             sandbox.files.stat("data.csv").size
@@ -221,7 +224,7 @@ class Files:
         return self._attachment.backend.stat(self._path(path), follow=bool(follow))
 
     def exists(self, path: GuestPath) -> bool:
-        """Whether `stat` would find something.
+        """Return whether `stat` would succeed.
 
         Example:
             sandbox.files.exists("data.csv")
@@ -246,13 +249,13 @@ class Files:
     # Trees.
 
     def upload(self, host_path: str | os.PathLike[str], path: GuestPath) -> None:
-        """Copy a file, or a directory with all it holds, of this machine to `path`.
+        """Copy a file, or a directory with everything below it, from this machine to `path`.
 
         Example:
             sandbox.files.upload("../project", "project")
 
-        Modes and times are kept, links are copied as links; what is there already is replaced
-        file by file. Raises `OSError` for what cannot be read.
+        Modes and times are kept, and links are copied as links. Existing files are replaced one
+        by one. Raises `OSError` for a file that cannot be read.
         """
         source = Path(arguments.host_path("host_path", host_path))
         guest = self._path(path)
@@ -265,14 +268,14 @@ class Files:
         backend.chmod(guest, source.stat().st_mode & 0o777)
 
     def download(self, path: GuestPath, host_path: str | os.PathLike[str]) -> builtins.list[str]:
-        """Copy a file, or a directory with all it holds, to `host_path` of this machine.
+        """Copy a file, or a directory with everything below it, to `host_path` on this machine.
 
         Example:
             sandbox.files.download("dist", "build/dist")
 
-        Nothing is written outside `host_path`, whatever the sandbox holds. Returns what was
-        left out: links that may lead outside, FIFOs, sockets and devices. Hard links and holes
-        stay what they are. Raises `OSError` for what cannot be written.
+        Nothing is written outside `host_path`, whatever the sandbox contains. Returns the names
+        that were left out: links that may lead outside, FIFOs, sockets and devices. Hard links and
+        holes are kept. Raises `OSError` for a file that cannot be written.
         """
         target = Path(arguments.host_path("host_path", host_path))
         guest = self._path(path)
@@ -280,38 +283,39 @@ class Files:
         if info.type == "dir":
             return unpack_directory(self._attachment.backend.export_tar(guest), target)
         if info.type == "file" and info.size:
-            # As an archive: that leaves holes out.
+            # As an archive, which leaves holes out.
             unpack_file(self._attachment.backend.export_tar(guest), target)
             return []
-        pieces = self.read_stream(guest)  # of /proc, where files say that they are empty
+        pieces = self.read_stream(guest)  # a file of /proc reports the size 0
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("wb") as file:
             file.writelines(pieces)
         return []
 
     def export_tar(self, path: GuestPath = ".") -> Iterator[bytes]:
-        """A directory with all it holds, or one file, as pieces of a tar archive.
+        """Yield a directory with everything below it, or one file, as pieces of a tar archive.
 
         Example:
             with open("home.tar", "wb") as archive:
                 archive.writelines(sandbox.files.export_tar())
 
-        Names in it are relative to `path`. It is not compressed. A file with several names is
-        in it once, and large holes are not; nor is what is mounted below `path`, as `/proc`.
+        Names in the archive are relative to `path`. The archive is not compressed. The content of
+        a file with several names is stored once; large holes are not stored. File systems mounted
+        below `path`, such as `/proc`, are left out.
         """
         return self._attachment.backend.export_tar(self._path(path))
 
     def import_tar(
         self, archive: bytes | BinaryIO | Iterable[bytes], path: GuestPath = "."
     ) -> None:
-        """Unpack a tar archive, plain or compressed by gzip, below a directory, which is made.
+        """Unpack a tar archive, plain or gzip-compressed, into a directory, which is created.
 
         Example:
             with open("home.tar.gz", "rb") as archive:
                 sandbox.files.import_tar(archive, "restored")
 
-        Nothing is written outside `path`. Files that are there are replaced. Raises
-        `ArchiveError` for what is no archive; what was unpacked before stays.
+        Nothing is written outside `path`. Existing files are replaced. Raises `ArchiveError` if
+        the archive is invalid; members that were already unpacked stay.
         """
         guest = self._path(path)
         pieces = arguments.byte_pieces("archive", archive)
@@ -320,14 +324,14 @@ class Files:
     def watch(
         self, path: GuestPath = ".", *, recursive: bool = True, interval_ms: float = 100
     ) -> FileWatch:
-        """Changes to a file, or below a directory, from now on.
+        """Watch a file, or everything below a directory, for changes from now on.
 
         Example:
             with sandbox.files.watch("src") as watch:
                 sandbox.commands.run("touch src/new.py")
                 watch.poll()  # the event that src/new.py was created
 
-        `poll` does not wait; iterating does, and looks every `interval_ms`.
+        `poll` does not wait. Iterating waits, and checks for changes every `interval_ms`.
         """
         interval = arguments.timeout_seconds("interval_ms", interval_ms)
         if interval is None:

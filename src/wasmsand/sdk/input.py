@@ -7,7 +7,6 @@ the caller can go on with the rest.
 
 from __future__ import annotations
 
-import time
 from typing import Final
 
 from wasmsand.sdk.backend import CANCELLATION, STDIN, BackendProcess
@@ -24,14 +23,14 @@ def write_all(
     cancellation = CANCELLATION.get()
     if cancellation is None:
         return process.write(data, fd, timeout_seconds)
-    deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+    deadline = None if timeout_seconds is None else process.now() + timeout_seconds
     done = 0
     while True:
         step = _STEP_SECONDS
         if deadline is not None:
-            step = max(0.0, min(step, deadline - time.monotonic()))
+            step = max(0.0, min(step, deadline - process.now()))
         done += process.write(data[done:] if done else data, fd, step)
         if done == len(data) or cancellation.cancelled:
             return done
-        if deadline is not None and time.monotonic() >= deadline:
+        if deadline is not None and process.now() >= deadline:
             return done

@@ -1,26 +1,30 @@
 """`LocalBackend`: a sandbox that is a machine of this process.
 
-Rules: nothing but this module of the SDK knows the machine; whatever the kernel raises
-becomes a public exception here.
+Rules: nothing but this module of the SDK knows the machine, but for the plain values of a command
+(`machine/command.py`); whatever the kernel raises becomes a public exception here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO
 
+from wasmsand.kernel.clock import Clock
+from wasmsand.kernel.errno import KernelError
 from wasmsand.machine import (
     ArchiveRejected,
     DiskImageRejected,
     FileEntry,
-    HostProcess,
     ImageMissing,
     Machine,
     MachineOptions,
+    MachineState,
     ProcessEntry,
-    ToolRejected,
+    StreamedProcess,
+    WasmProgramRejected,
     export_tar,
     import_tar,
     list_processes,
@@ -31,6 +35,7 @@ from wasmsand.machine import (
 from wasmsand.sdk.backend import (
     STDIN,
     BackendProcess,
+    BackendTerminal,
     Cancellation,
     CommandRequest,
     Completed,
@@ -39,24 +44,24 @@ from wasmsand.sdk.backend import (
 )
 from wasmsand.sdk.errors import (
     ArchiveError,
-    CommandError,
+    DiskImageError,
     FileError,
     ImageMissingError,
     SandboxClosedError,
-    ToolError,
+    SandboxError,
+    WasmDirError,
+    command_error,
     command_errors,
     file_errors,
 )
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
-__all__ = ["DiskImageRejected", "LocalBackend", "LocalProcess"]
-
 
 class LocalProcess:
     """A program of the machine, as a `BackendProcess`."""
 
-    def __init__(self, process: HostProcess, program: str) -> None:
+    def __init__(self, process: StreamedProcess, program: str) -> None:
         self._process = process
         self._program = program
 
@@ -65,9 +70,13 @@ class LocalProcess:
         """See `BackendProcess`."""
         return self._process.pid
 
+    def now(self) -> float:
+        """See `BackendProcess`."""
+        return self._process.now()
+
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """See `BackendProcess`."""
-        return tuple(Output(fd, data) for fd, data in self._process.read(timeout_seconds))
+        return self._process.read(timeout_seconds)
 
     def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
         """See `BackendProcess`."""
@@ -80,10 +89,7 @@ class LocalProcess:
 
     def wait(self, timeout_seconds: float | None = None) -> Ended | None:
         """See `BackendProcess`."""
-        end = self._process.wait(timeout_seconds)
-        if end is None:
-            return None
-        return Ended(end.exit_code, end.timed_out, end.seconds, end.notices)
+        return self._process.wait(timeout_seconds)
 
     def kill(self) -> None:
         """See `BackendProcess`."""
@@ -93,68 +99,67 @@ class LocalProcess:
 class LocalBackend:
     """A machine, as a `Backend`."""
 
-    def __init__(self, options: SandboxOptions) -> None:
-        """Raises `ImageMissingError`, and `ToolError` for what is in `wasm_dir`."""
-        tools = None if options.wasm_dir is None else Path(options.wasm_dir)
+    def __init__(
+        self,
+        options: SandboxOptions,
+        state: MachineState | None = None,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        """A new sandbox, or one that goes on from `state`; `clock` is the host's without one.
+        Raises `ImageMissingError`; `WasmDirError` if `wasm_dir` holds a bad program."""
         try:
-            self._machine = Machine(MachineOptions(limits=options.limits(), wasm_dir=tools))
+            if state is not None:
+                self._machine = Machine.from_state(state, clock=clock)
+            else:
+                self._machine = _new_machine(options, clock)
         except ImageMissing as missing:
             raise ImageMissingError(str(missing)) from None
-        except ToolRejected as rejected:
-            raise ToolError(str(rejected), str(rejected.path), rejected.errno_name) from None
+        except WasmProgramRejected as rejected:
+            raise WasmDirError(str(rejected), str(rejected.path), rejected.errno_name) from None
         self._files = self._machine.files
+        self.variables = self._machine.variables
+        self.cwd = self._machine.cwd
 
-    @property
-    def machine(self) -> Machine:
-        """For what a `Backend` has not: terminals."""
-        return self._machine
+    def state(self) -> MachineState:
+        """What the sandbox is now, as one value (see `machine.at_rest`)."""
+        return self._machine.state()
 
     # Commands.
 
     def run(self, request: CommandRequest, cancellation: Cancellation | None = None) -> Completed:
         """See `Backend`."""
-        machine = self._machine
+        machine, on_started = self._machine, None
+        if cancellation is not None:
 
-        def started(job: int) -> None:
-            if cancellation is not None:
-                cancellation.on_cancel(lambda: machine.end_job(job))
+            def on_started(job: int) -> None:
+                cancellation.on_cancel(partial(machine.end_job, job))
 
-        with self._starting(request.argv[0]):
-            completed = machine.run(
-                [_bytes(word) for word in request.argv],
-                environ=request.environ,
-                cwd=request.cwd,
-                stdin=request.stdin or b"",
-                timeout_seconds=request.timeout_seconds,
-                on_started=started,
-            )
-        ended = Ended(completed.exit_code, completed.timed_out, completed.seconds)
-        return Completed(ended, completed.stdout, completed.stderr, completed.truncated)
+        try:
+            return machine.run(request, on_started)
+        except KernelError as error:
+            raise self._start_failure(error, request) from None
 
     def start(self, request: CommandRequest) -> BackendProcess:
         """See `Backend`."""
-        program = request.argv[0]
-        with self._starting(program):
-            process = self._machine.start(
-                [_bytes(word) for word in request.argv],
-                environ=request.environ,
-                cwd=request.cwd,
-                stdin=request.stdin,
-                extra_inputs=request.extra_inputs,
-                extra_outputs=request.extra_outputs,
-                timeout_seconds=request.timeout_seconds,
-            )
-        return LocalProcess(process, program)
-
-    @contextmanager
-    def _starting(self, program: str) -> Iterator[None]:
         try:
-            with command_errors(program):
-                yield
-        except CommandError:
-            if self._machine.closed:  # meanwhile, by another thread
-                raise SandboxClosedError("the sandbox was killed; create a new Sandbox") from None
-            raise
+            process = self._machine.start(request)
+        except KernelError as error:
+            raise self._start_failure(error, request) from None
+        return LocalProcess(process, request.argv[0])
+
+    def open_terminal(self, request: CommandRequest, rows: int, columns: int) -> BackendTerminal:
+        """See `Backend`."""
+        try:
+            return self._machine.open_terminal(request, rows, columns)
+        except KernelError as error:
+            raise self._start_failure(error, request) from None
+
+    def _start_failure(self, error: KernelError, request: CommandRequest) -> SandboxError:
+        """The public exception for a command that could not be started."""
+        if self._machine.closed:  # meanwhile, by another thread
+            return SandboxClosedError("the sandbox was killed; create a new Sandbox")
+        return command_error(error, request.argv[0])
 
     def processes(self) -> list[ProcessInfo]:
         """See `Backend`."""
@@ -202,6 +207,11 @@ class LocalBackend:
         with self._file_errors(path):
             yield from pieces
 
+    def _change(self, path: str, action: Callable[[], object]) -> None:
+        """Change files; an error names `path`."""
+        with self._file_errors(path):
+            self._machine.change(action)
+
     def read_file(self, path: str, offset: int = 0, count: int | None = None) -> bytes:
         """See `Backend`."""
         with self._file_errors(path):
@@ -209,13 +219,11 @@ class LocalBackend:
 
     def write_file(self, path: str, data: bytes, *, mode: int | None = None) -> None:
         """See `Backend`."""
-        with self._file_errors(path):
-            self._machine.change(lambda: self._files.write(path, data, mode=mode))
+        self._change(path, lambda: self._files.write(path, data, mode=mode))
 
     def append_file(self, path: str, data: bytes) -> None:
         """See `Backend`."""
-        with self._file_errors(path):
-            self._machine.change(lambda: self._files.append(path, data))
+        self._change(path, lambda: self._files.append(path, data))
 
     def list_directory(self, path: str, *, recursive: bool = False) -> list[FileInfo]:
         """See `Backend`."""
@@ -225,23 +233,19 @@ class LocalBackend:
 
     def make_directory(self, path: str, *, parents: bool = True) -> None:
         """See `Backend`."""
-        with self._file_errors(path):
-            self._machine.change(lambda: self._files.mkdir(path, parents=parents))
+        self._change(path, lambda: self._files.mkdir(path, parents=parents))
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
         """See `Backend`."""
-        with self._file_errors(path):
-            self._machine.change(lambda: self._files.remove(path, recursive=recursive))
+        self._change(path, lambda: self._files.remove(path, recursive=recursive))
 
     def rename(self, source: str, target: str) -> None:
         """See `Backend`."""
-        with self._file_errors(source):
-            self._machine.change(lambda: self._files.rename(source, target))
+        self._change(source, lambda: self._files.rename(source, target))
 
     def copy(self, source: str, target: str) -> None:
         """See `Backend`."""
-        with self._file_errors(source):
-            self._machine.change(lambda: self._files.copy(source, target))
+        self._change(source, lambda: self._files.copy(source, target))
 
     def stat(self, path: str, *, follow: bool = True) -> FileInfo:
         """See `Backend`."""
@@ -250,13 +254,11 @@ class LocalBackend:
 
     def chmod(self, path: str, mode: int) -> None:
         """See `Backend`."""
-        with self._file_errors(path):
-            self._machine.change(lambda: self._files.chmod(path, mode))
+        self._change(path, lambda: self._files.chmod(path, mode))
 
     def symlink(self, target: str, path: str) -> None:
         """See `Backend`."""
-        with self._file_errors(path):
-            self._machine.change(lambda: self._files.symlink(target, path))
+        self._change(path, lambda: self._files.symlink(target, path))
 
     def read_link(self, path: str) -> str:
         """See `Backend`."""
@@ -278,24 +280,34 @@ class LocalBackend:
                 message = f"EINVAL: {rejected.detail} ({path})"
                 raise ArchiveError(message, "EINVAL", path) from None
 
-    # Files at rest; only a machine of this process has them.
+    # State at rest.
 
     def save_disk(self, stream: IO[bytes]) -> None:
-        """Write all that differs from a fresh sandbox, also after `close`."""
+        """See `Backend`."""
         write_disk_image(self._machine, stream)
 
     def load_disk(self, stream: IO[bytes]) -> None:
-        """Make a fresh sandbox's files those that `save_disk` has written.
-
-        Raises `DiskImageRejected` for anything else, and if it does not fit.
-        """
-        read_disk_image(self._machine, stream)
+        """See `Backend`."""
+        try:
+            read_disk_image(self._machine, stream)
+        except DiskImageRejected as rejected:
+            raise DiskImageError(str(rejected)) from None
 
     # Life.
 
     def close(self) -> None:
         """See `Backend`."""
         self._machine.close()
+
+
+def _new_machine(options: SandboxOptions, clock: Clock | None) -> Machine:
+    wasm_dir = None if options.wasm_dir is None else Path(options.wasm_dir)
+    return Machine(
+        MachineOptions(limits=options.limits(), wasm_dir=wasm_dir),
+        variables=options.env,
+        cwd=options.cwd,
+        clock=clock,
+    )
 
 
 def _info(entry: FileEntry) -> FileInfo:
@@ -312,7 +324,3 @@ def _process_info(entry: ProcessEntry) -> ProcessInfo:
         memory_bytes=entry.memory_bytes,
         cpu_time_ms=entry.cpu_ns / 1e6,
     )
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")

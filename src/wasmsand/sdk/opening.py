@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Final, Literal, cast
+from typing import Final, cast
 
 from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.local import LocalBackend
-from wasmsand.sdk.options import SandboxOptions
-
-Isolation = Literal["none", "process"]
+from wasmsand.sdk.options import Isolation, SandboxOptions
 
 _PROCESS_BACKEND: Final = ("wasmsand.rpc.backend", "open_process_backend")
 """`(options: SandboxOptions) -> Backend`: a sandbox in a process of its own."""

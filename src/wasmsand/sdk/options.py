@@ -1,21 +1,59 @@
 """`SandboxOptions`: everything that a sandbox is made from, as one value.
 
-Owns the options and their defaults (the numbers are those of `wasmsand.kernel.limits`).
-Rules: frozen and checked: an options object that exists is valid; plain values only, so that
-it can be sent to another process.
+Owns the options: a field here is a row of the table `OPTIONS`, from which JSON-RPC, HTTP, the
+command line and docs/reference/options.md are made, and against which a test checks the
+constructor of `Sandbox`. Rules: an option's default, bounds, help and interfaces are said here and
+nowhere else (numbers of limits are those of `wasmsand.kernel.limits`); frozen and checked: an
+options object that exists is valid; plain values only, so that it can be sent to another process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Literal, TypeVar, cast
 
 from wasmsand.kernel.limits import Limits
-from wasmsand.sdk import arguments
+from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface
 
 HOME: Final = "/home/user"
+Isolation = Literal["none", "process"]
+_Value = TypeVar("_Value")
 _DEFAULT: Final = Limits()
+_RPC, _HTTP = SandboxInterface.JSON_RPC, SandboxInterface.HTTP
+_LINE, _COMMAND_LINE = SandboxInterface.LINE, SandboxInterface.COMMAND_LINE
+
+
+def _option(
+    kind: OptionKind,
+    default: _Value,
+    help_text: str,
+    *interfaces: SandboxInterface,
+    flag: str = "",
+    is_below_seam: bool = False,
+    is_limit: bool = False,
+) -> _Value:
+    """A field of `SandboxOptions`, with the rest of its row."""
+    row = {
+        "kind": kind,
+        "default": default,
+        "help": help_text,
+        "interfaces": frozenset(interfaces),
+        "flag": flag,
+        "is_below_seam": is_below_seam or is_limit,
+        "is_limit": is_limit,
+    }
+    if isinstance(default, dict):
+        # Not in the repr: values are often secrets, and reprs end up in logs.
+        return cast("_Value", field(default_factory=dict, repr=False, metadata=row))
+    return field(default=default, metadata=row)
+
+
+def _limit(default: int, help_text: str, *interfaces: SandboxInterface, flag: str = "") -> int:
+    """A field that is one of `Limits` too."""
+    return _option(
+        OptionKind.COUNT, default, help_text, _RPC, _HTTP, *interfaces, flag=flag, is_limit=True
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,47 +64,90 @@ class SandboxOptions:
         sandbox.options.timeout_ms
     """
 
-    timeout_ms: float | None = 30_000
-    fs_limit_bytes: int = _DEFAULT.fs_limit_bytes
-    max_inodes: int = _DEFAULT.max_inodes
-    memory_limit_bytes: int = _DEFAULT.memory_limit_bytes
-    max_processes: int = _DEFAULT.max_processes
-    max_open_files: int = _DEFAULT.max_open_files
-    max_output_bytes: int = _DEFAULT.max_output_bytes
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Not in the repr: values are often secrets, and reprs end up in logs."""
-    cwd: str = HOME
-    wasm_dir: str | None = None
+    timeout_ms: float | None = _option(
+        OptionKind.MILLISECONDS,
+        30_000,
+        "maximum wall-clock time of one command; None for no limit",
+        _RPC,
+        _HTTP,
+    )
+    fs_limit_bytes: int = _limit(
+        _DEFAULT.fs_limit_bytes,
+        "maximum total size of the files that the sandbox writes",
+        _COMMAND_LINE,
+        flag="--fs-limit",
+    )
+    max_inodes: int = _limit(_DEFAULT.max_inodes, "maximum number of files, directories and links")
+    memory_limit_bytes: int = _limit(
+        _DEFAULT.memory_limit_bytes,
+        "maximum memory of all processes together, with the objects that the host keeps for them",
+        _COMMAND_LINE,
+        _LINE,
+        flag="--memory-limit",
+    )
+    max_processes: int = _limit(_DEFAULT.max_processes, "maximum number of processes")
+    max_open_files: int = _limit(
+        _DEFAULT.max_open_files, "maximum number of open files per process"
+    )
+    max_output_bytes: int = _limit(
+        _DEFAULT.max_output_bytes,
+        "maximum captured output of one command, for stdout and stderr each",
+    )
+    env: Mapping[str, str] = _option(
+        OptionKind.VARIABLES,
+        {},
+        "environment variables, added to the built-in ones",
+        _RPC,
+        _HTTP,
+        _COMMAND_LINE,
+        flag="--env",
+    )
+    cwd: str = _option(
+        OptionKind.GUEST_DIRECTORY,
+        HOME,
+        "directory in which commands and relative paths start; created if it does not exist",
+        _RPC,
+        _HTTP,
+        _COMMAND_LINE,
+        flag="--cwd",
+    )
+    wasm_dir: str | None = _option(
+        OptionKind.HOST_DIRECTORY,
+        None,
+        "directory of this machine whose `*.wasm` files, programs for WASI preview 1, become "
+        "commands of the sandbox, named after the files (`true-cmd.wasm` is `true`)",
+        _RPC,
+        _COMMAND_LINE,
+        flag="--wasm-dir",
+        is_below_seam=True,
+    )
 
     def __post_init__(self) -> None:
-        arguments.timeout_seconds("timeout_ms", self.timeout_ms)
-        for name in LIMIT_NAMES:
-            arguments.positive_integer(name, getattr(self, name))
         put = object.__setattr__
-        put(self, "env", arguments.variables("env", self.env))
-        if self.cwd != HOME:
-            put(self, "cwd", arguments.absolute_path("cwd", self.cwd))
-        if self.wasm_dir is not None:
-            put(self, "wasm_dir", arguments.host_path("wasm_dir", self.wasm_dir))
+        for option in SETTINGS:
+            put(self, option.name, option.check(getattr(self, option.name)))
 
     def limits(self) -> Limits:
         """The kernel's part of the options."""
         return Limits(
-            fs_limit_bytes=self.fs_limit_bytes,
-            max_inodes=self.max_inodes,
-            memory_limit_bytes=self.memory_limit_bytes,
-            max_processes=self.max_processes,
-            max_open_files=self.max_open_files,
-            max_output_bytes=self.max_output_bytes,
+            **{option.name: getattr(self, option.name) for option in SETTINGS if option.is_limit}
         )
 
 
-LIMIT_NAMES: Final = (
-    "fs_limit_bytes",
-    "max_inodes",
-    "memory_limit_bytes",
-    "max_processes",
-    "max_open_files",
-    "max_output_bytes",
+def _rows() -> tuple[Option, ...]:
+    return tuple(
+        Option(name=row.name, **cast("Mapping[str, Any]", row.metadata))
+        for row in fields(SandboxOptions)
+    )
+
+
+SETTINGS: Final = _rows()
+"""The options that are fields of `SandboxOptions`."""
+ISOLATION: Final = Option(
+    "isolation",
+    OptionKind.ISOLATION,
+    "none",
+    '`"none"` runs the sandbox in this process, `"process"` in a separate one, with the same API',
 )
-"""Options that are limits: positive integers, and names of `Limits`' fields."""
+OPTIONS: Final = (*SETTINGS, ISOLATION)
+"""The table: every option of a sandbox."""

@@ -1,22 +1,25 @@
-"""Output of a command on its way to the caller: decoding, collecting, the limit.
+"""Output of a command on its way to the caller: collecting and decoding.
 
-Rules: characters are never cut, however the command writes its bytes; a callback runs on the
-thread that waits for the command and while no lock is held, so it may use the sandbox.
+Rules: a character is never split, however the command writes its bytes; a callback runs on the
+thread that waits for the command, without locks, so it may use the sandbox.
 """
 
 from __future__ import annotations
 
 import codecs
-import time
 from collections.abc import Callable
 
-from wasmsand.sdk.backend import STDERR, STDOUT, BackendProcess, Completed, Ended, Output
+from wasmsand.sdk.backend import (
+    STDERR,
+    STDOUT,
+    BackendProcess,
+    CapturedOutput,
+    Completed,
+    Output,
+)
 from wasmsand.sdk.results import CommandResult
 
 TextSink = Callable[[str], None]
-TIMEOUT_EXIT_CODE = 124
-"""What GNU `timeout` returns when the time is over."""
-_KILLED_EXIT_CODE = 137
 
 
 class TextDecoder:
@@ -40,10 +43,8 @@ class Collector:
 
     def __init__(self, process: BackendProcess, limit: int) -> None:
         self._process = process
-        self._limit = limit
-        self._kept = {STDOUT: bytearray(), STDERR: bytearray()}
+        self._captured = CapturedOutput(limit)
         self._decoder = TextDecoder()
-        self._truncated = False
 
     def collect(
         self,
@@ -53,9 +54,9 @@ class Collector:
     ) -> CommandResult:
         """Read to the end. Raises `TimeoutError` when that has not come after
         `timeout_seconds`; what came is kept for the next call."""
-        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        deadline = None if timeout_seconds is None else self._process.now() + timeout_seconds
         sinks = {STDOUT: on_stdout, STDERR: on_stderr}
-        while outputs := self._process.read(_seconds_until(deadline)):
+        while outputs := self._process.read(self._seconds_until(deadline)):
             for output in outputs:
                 text = self._decoder.decode(self._keep(output))
                 sink = sinks[output.fd]
@@ -66,56 +67,38 @@ class Collector:
                 sink(text)
         return self.result()
 
+    def _seconds_until(self, deadline: float | None) -> float | None:
+        return None if deadline is None else max(0.0, deadline - self._process.now())
+
     def _keep(self, output: Output) -> Output:
         """The part of `output` that is within the limit; past it the command is ended."""
-        kept = self._kept[output.fd]
-        room = self._limit - len(kept)
-        if len(output.data) > room:
-            output = Output(output.fd, output.data[:room])
-            if not self._truncated:
-                self._truncated = True
-                self._process.kill()
-        kept += output.data
-        return output
+        was_within = not self._captured.truncated
+        kept = self._captured.keep(output.fd, output.data)
+        if was_within and self._captured.truncated:
+            self._process.kill()
+        return Output(output.fd, kept)
 
     def result(self) -> CommandResult:
         """What the command did; its output has ended."""
         ended = self._process.wait()
         assert ended is not None, "wait() without a time limit waits"
-        notices = list(ended.notices)
-        if self._truncated:
-            notices.append(output_limit_notice(self._limit))
-            ended = Ended(_KILLED_EXIT_CODE, False, ended.seconds)
-        stderr = bytes(self._kept[STDERR]) + b"".join(
-            f"wasmsand: {notice}\n".encode() for notice in notices
-        )
-        completed = Completed(ended, bytes(self._kept[STDOUT]), stderr, self._truncated)
-        return command_result(completed)
-
-
-def output_limit_notice(limit: int) -> str:
-    """What the user of a command learns that printed too much."""
-    return f"output limit of {limit} bytes reached, command ended; raise max_output_bytes"
-
-
-def _seconds_until(deadline: float | None) -> float | None:
-    return None if deadline is None else max(0.0, deadline - time.monotonic())
+        return command_result(self._captured.completed(ended))
 
 
 def command_result(completed: Completed) -> CommandResult:
     """The public result of a command."""
-    ended, stderr = completed.ended, completed.stderr
-    if ended.timed_out:
+    stderr = completed.stderr
+    if completed.timed_out:
         if stderr and not stderr.endswith(b"\n"):
             stderr += b"\n"
         stderr += b"command timed out\n"
     return CommandResult(
         stdout=completed.stdout.decode("utf-8", "replace"),
         stderr=stderr.decode("utf-8", "replace"),
-        exit_code=TIMEOUT_EXIT_CODE if ended.timed_out else ended.exit_code,
-        execution_time_ms=ended.seconds * 1000,
+        exit_code=completed.exit_code,
+        execution_time_ms=completed.seconds * 1000,
         stdout_bytes=completed.stdout,
         stderr_bytes=stderr,
-        timed_out=ended.timed_out,
+        timed_out=completed.timed_out,
         truncated=completed.truncated,
     )

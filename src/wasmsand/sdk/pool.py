@@ -1,7 +1,7 @@
-"""`SandboxPool`: sandboxes that are ready before they are wanted.
+"""`SandboxPool`: sandboxes that are created before they are needed.
 
-Rules: a sandbox is given out once and never comes back, so nothing passes from one user to the
-next; the pool makes them on a thread that lives only while there is something to make.
+Rules: a sandbox is handed out once and never returned, so no data passes from one user to the
+next; the pool creates sandboxes on a thread that runs only while sandboxes are missing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wasmsand.sdk.sandbox import Sandbox
 
 
 def _warm(sandbox: Sandbox) -> None:
-    """Load what the first command needs."""
+    """Load the modules that the first command needs."""
     sandbox.commands.run(["true"])
     sandbox.commands.run(":")
 
@@ -30,9 +30,10 @@ class SandboxPool:
             with pool.take() as sandbox:
                 sandbox.commands.run("ls data")
 
-    `make` makes a sandbox (by default `Sandbox()`, as `lambda: Sandbox(timeout_ms=1000)`),
-    `setup` prepares it: both run ahead, on another thread. Leaving the block of a sandbox ends
-    it; the pool has another one by then.
+    `make` creates a sandbox (default: `Sandbox()`; for example
+    `lambda: Sandbox(timeout_ms=1000)`), and `setup` prepares it; both run in advance, on another
+    thread. When a sandbox is taken, the pool starts to create another one. A sandbox ends with
+    its `with` block.
     """
 
     def __init__(
@@ -56,8 +57,8 @@ class SandboxPool:
         self._fill_soon()
 
     def take(self) -> Sandbox:
-        """A fresh sandbox: one that is ready, or else one that is made now. It is yours to
-        `kill`. What `make` or `setup` raises is raised here.
+        """Take a sandbox that is ready, or create one now. The caller has to `kill` it. Raises
+        what `make` or `setup` raises.
 
         Example:
             with pool.take() as sandbox:
@@ -74,7 +75,7 @@ class SandboxPool:
 
     @property
     def ready(self) -> int:
-        """How many sandboxes wait to be taken."""
+        """The number of sandboxes that are ready to be taken."""
         return len(self._ready)
 
     def close(self) -> None:
@@ -124,7 +125,7 @@ class SandboxPool:
         while self._wants_more():
             try:
                 sandbox = self._new()
-            except Exception:  # `take` will meet the same, and tell its caller
+            except Exception:  # `take` will fail too, and raise it to its caller
                 with self._lock:
                     self._is_filling = False
                 return
@@ -135,7 +136,7 @@ class SandboxPool:
             sandbox.kill()
 
     def _wants_more(self) -> bool:
-        """Whether to go on; if not, filling has ended."""
+        """Whether more sandboxes are needed; if not, filling has ended."""
         with self._lock:
             self._is_filling = not self._closed and len(self._ready) < self.size
             return self._is_filling

@@ -1,10 +1,10 @@
 """`PythonSession`: one interpreter that keeps its state between calls, from `sandbox.python()`.
 
-How it works: the sandbox's `python3` runs `python_driver`, which gets code by one descriptor of
-its own and answers by another (`conversation`). Rules: the program shares its process with the
-driver and can write whatever it likes to any descriptor, so an answer is checked field by
-field, and no value is made of it but numbers, texts, lists and dicts; what does not fit is no
-answer. The most a hostile program gets by that is a wrong result of its own run.
+How it works: the sandbox's `python3` runs `python_driver`, which reads code from one separate
+descriptor and writes answers to another (`conversation`). Rules: the program shares its process
+with the driver and can write anything to any descriptor. So an answer is checked field by field,
+and only numbers, strings, lists and dicts are created from it; anything else is ignored. A hostile
+program can at most falsify the result of its own run.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any, Final
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
-from wasmsand.sdk.backend import CommandRequest
-from wasmsand.sdk.conversation import Conversation, Exchange
-from wasmsand.sdk.environment import Environment, command_environment
+from wasmsand.sdk.command_builder import CommandBuilder
+from wasmsand.sdk.conversation import Dialect, SessionRequest
 from wasmsand.sdk.output import TextSink
 from wasmsand.sdk.results import PythonError, PythonResult
+from wasmsand.sdk.session import Session
 
 _PROGRAM: Final = "python3"
 _REQUESTS, _ANSWERS = 103, 104
@@ -31,8 +31,8 @@ _ANSWER_MAX: Final = 8 << 20
 _ENDED: Final = "ESRCH: the interpreter has ended; open another one with sandbox.python()"
 
 
-class PythonSession:
-    """A Python interpreter that goes on living: variables, functions and imports stay.
+class PythonSession(Session["_Run"]):
+    """A Python session: variables, functions and imports persist.
 
     Example:
         with sandbox.python() as session:
@@ -43,43 +43,20 @@ class PythonSession:
     def __init__(
         self,
         attachment: Attachment,
-        environment: Environment,
+        builder: CommandBuilder,
         *,
         env: Mapping[str, str] | None,
         cwd: str | os.PathLike[str] | None,
     ) -> None:
-        self._attachment = attachment
-        extra = arguments.variables("env", env)
-        directory = attachment.cwd
-        if cwd is not None:
-            directory = arguments.guest_path("cwd", cwd, directory)
-        request = CommandRequest(
+        request = builder.request(
             (_PROGRAM, "-c", _driver()),
-            command_environment(environment.chosen(), extra, cwd=directory),
-            directory,
-            extra_inputs=(_REQUESTS,),
-            extra_outputs=(_ANSWERS,),
+            env=env,
+            cwd=cwd,
+            timeout_ms=None,
+            inputs=(_REQUESTS,),
+            outputs=(_ANSWERS,),
         )
-        self._conversation: Conversation[_Run] = Conversation(
-            attachment,
-            request,
-            asked_on=_REQUESTS,
-            told_on=_ANSWERS,
-            line_max=_ANSWER_MAX,
-            hear=_hear_answer,
-            ended=_ENDED,
-        )
-
-    @property
-    def pid(self) -> int:
-        """The process id of the interpreter in the sandbox."""
-        return self._conversation.process.pid
-
-    @property
-    def closed(self) -> bool:
-        """Whether the interpreter is known to have ended: by `close`, by the program
-        (`os._exit`), or with the sandbox."""
-        return self._conversation.closed
+        super().__init__(attachment, request, _DIALECT)
 
     def run(
         self,
@@ -89,57 +66,36 @@ class PythonSession:
         on_stdout: TextSink | None = None,
         on_stderr: TextSink | None = None,
     ) -> PythonResult:
-        """Run statements in this interpreter, and return what they printed, and the value of
-        the expression that they end with.
+        """Run statements in this interpreter. Return their output, and the value of the last
+        statement if it is an expression.
 
         Example:
             result = session.run("print('hello'); 1 + 1")
             result.stdout, result.value, result.error
 
-        `on_stdout` and `on_stderr` get text as it is printed, on the calling thread. An
-        exception of the program, `SystemExit` too, is a result, with its traceback. After
-        `timeout_ms` (the sandbox's, if not given) the program gets a KeyboardInterrupt, as by
-        Ctrl-C; the interpreter and its state stay. Only a program that resists takes the
-        interpreter with it, some six seconds later: then, or when a program ends it, `closed` is
-        true and the next `run` raises `CommandError` (ESRCH).
+        `on_stdout` and `on_stderr` get text as it is printed, on the calling thread. If the
+        program raises an exception, including `SystemExit`, the result contains it with its
+        traceback. After `timeout_ms` (by default the sandbox's) the program gets a
+        KeyboardInterrupt, as with Ctrl-C; the interpreter and its state remain. If the program
+        ignores the interrupt, the interpreter is ended about six seconds later. Then, or if the
+        program ends the interpreter itself, `closed` is true and the next `run` raises
+        `CommandError` (ESRCH).
 
         Standard input is empty. One call runs at a time; other threads wait.
         """
         self._attachment.check_open()
         text = arguments.text("code", code)
-        options = self._attachment.options
-        timeout = arguments.timeout_seconds(
-            "timeout_ms", options.timeout_ms if timeout_ms is None else timeout_ms
-        )
-        arguments.callback("on_stdout", on_stdout)
-        arguments.callback("on_stderr", on_stderr)
+        timeout = self._check_run(timeout_ms, on_stdout, on_stderr)
         with self._conversation.turn():
-            run = _Run(options.max_output_bytes, on_stdout, on_stderr)
+            run = _Run(self._attachment.options.max_output_bytes, on_stdout, on_stderr)
             request = json.dumps({"token": run.token, "code": text}).encode()
             self._conversation.ask(request + b"\n", run, timeout)
             self._attachment.check_open()
             return run.result(self._conversation.exit_code)
 
-    def close(self) -> None:
-        """End the interpreter and everything that it started. Calling it again does nothing.
 
-        Example:
-            session.close()
-        """
-        self._conversation.close()
-
-    def __enter__(self) -> PythonSession:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<PythonSession pid={self.pid}{' ended' if self.closed else ''}>"
-
-
-class _Run(Exchange):
-    """What one call has done so far."""
+class _Run(SessionRequest):
+    """The state of one call."""
 
     repr: str | None = None
     value: Any = None
@@ -148,7 +104,7 @@ class _Run(Exchange):
 
     def result(self, exit_code: int | None) -> PythonResult:
         """What `run` returns."""
-        stdout, stderr = self.finish()
+        completed = self.completed()
         error = self.error
         if not self.has_answer:
             message = "the interpreter was ended"
@@ -156,19 +112,19 @@ class _Run(Exchange):
                 message = f"the interpreter ended with exit code {exit_code}"
             error = PythonError("InterpreterEnded", message, "")
         return PythonResult(
-            stdout=stdout.decode("utf-8", "replace"),
-            stderr=stderr.decode("utf-8", "replace"),
+            stdout=completed.stdout.decode("utf-8", "replace"),
+            stderr=completed.stderr.decode("utf-8", "replace"),
             value=self.value,
             repr=self.repr,
             error=error,
-            execution_time_ms=self.seconds * 1000,
-            timed_out=self.timed_out and not self.truncated,
-            truncated=self.truncated,
+            execution_time_ms=completed.seconds * 1000,
+            timed_out=completed.timed_out,
+            truncated=completed.truncated,
         )
 
 
 def _hear_answer(line: bytes, run: _Run) -> None:
-    """Take the answer, if this is it."""
+    """Store the answer, if the line is one."""
     try:
         answer = json.loads(line.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
@@ -206,3 +162,12 @@ def _statements(source: str) -> list[str]:
         for node in ast.parse(source).body[1:]
         if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")
     ]
+
+
+_DIALECT: Final[Dialect[_Run]] = Dialect(
+    asked_on=_REQUESTS,
+    told_on=_ANSWERS,
+    line_max=_ANSWER_MAX,
+    hear=_hear_answer,
+    ended=_ENDED,
+)

@@ -11,13 +11,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What one command did."""
+    """The result of one command."""
 
     stdout: str
     """Standard output as text; invalid UTF-8 is replaced (see `stdout_bytes`)."""
     stderr: str
     exit_code: int
-    """0-255; 128 plus the signal's number when a signal ended it; 124 on a timeout."""
+    """0 to 255; 128 plus the signal's number if a signal ended the command; 124 on a timeout."""
     execution_time_ms: float
     stdout_bytes: bytes = field(default=b"", repr=False)
     stderr_bytes: bytes = field(default=b"", repr=False)
@@ -31,28 +31,28 @@ class PythonError:
     """An exception that ended a program."""
 
     type: str
-    """Its class, with the module unless that is `builtins` or `__main__`: `ValueError`,
-    `json.decoder.JSONDecodeError`; `InterpreterEnded` when there was no exception, because the
+    """The name of its class, with the module unless that is `builtins` or `__main__`: `ValueError`,
+    `json.decoder.JSONDecodeError`. `InterpreterEnded` if there was no exception because the
     interpreter itself ended."""
     message: str
     traceback: str
-    """As Python prints it, without the frames that are not the program's."""
+    """As Python prints it, with only the frames of the program."""
 
 
 @dataclass(frozen=True, slots=True)
 class PythonResult:
-    """What one call of `PythonSession.run` did."""
+    """The result of one call of `PythonSession.run`."""
 
     stdout: str
     """Standard output as text; invalid UTF-8 is replaced."""
     stderr: str
     value: Any
-    """The value of the expression at the end, if it is made of None, bool, int, float, str, list
-    and dict with str as keys; otherwise None, and `repr` tells what it was."""
+    """The value of the last expression, if it consists of None, bool, int, float, str, list, and
+    dict with str keys; otherwise None, and `repr` describes the value."""
     repr: str | None
-    """`repr()` of that value; None if there is none, as in an interactive interpreter."""
+    """`repr()` of the value; None if there is no value, as in an interactive interpreter."""
     error: PythonError | None
-    """What ended the program; None if nothing did."""
+    """The exception that ended the program, or None."""
     execution_time_ms: float
     timed_out: bool = False
     truncated: bool = False
@@ -69,11 +69,11 @@ class FileInfo:
     size: int
     """Bytes; 0 for a directory."""
     mode: int = 0
-    """Permission bits, as 0o644."""
+    """Permission bits, for example 0o644."""
     mtime_ns: int = 0
     """When the content last changed, in nanoseconds since 1970."""
     path: str = ""
-    """The absolute path that it was found by."""
+    """The absolute path under which it was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class ProcessInfo:
     pid: int
     parent_pid: int
     command_pid: int
-    """The process that the host started, and that this one descends from (or is)."""
+    """The process that the host started: this one or its ancestor."""
     argv: tuple[str, ...]
     state: str
     """One letter, as `ps` shows it: R running, S sleeping, T stopped, Z ended."""
@@ -93,7 +93,7 @@ class ProcessInfo:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a sandbox uses, each beside its limit."""
+    """What a sandbox uses, each value beside its limit."""
 
     fs_bytes: int
     fs_limit_bytes: int
@@ -102,9 +102,10 @@ class Usage:
     processes: int
     max_processes: int
     memory_bytes: int
-    """Of the host's memory: programs, what the engine needs for them, and `kernel_bytes`."""
+    """Host memory of the programs, of the engine's data for them, and `kernel_bytes`."""
     memory_limit_bytes: int
     cpu_time_ms: float
-    """Of all processes since the sandbox was created."""
+    """CPU time of all processes since the sandbox was created."""
     kernel_bytes: int
-    """Open files, sockets and other kernel objects, and data that waits in pipes and sockets."""
+    """Memory of open files, sockets and other kernel objects, and of data queued in pipes and
+    sockets."""

@@ -1,7 +1,8 @@
-"""`Sandbox`: one computer, from creation to `kill()`.
+"""`Sandbox`: one sandbox, from creation to `kill()`.
 
-Owns the constructor as users see it. Rules: everything is keyword-only; nothing of the host is
-reachable unless an option gives it; whatever a sandbox does goes through its `Backend`.
+Owns the constructor as users see it; a test checks its signature and the list of options below
+against the table in `options`. Rules: everything is keyword-only; nothing of the host is
+reachable unless an option grants it; all operations go through the sandbox's `Backend`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import Final
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import Backend
+from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.files import Files
-from wasmsand.sdk.opening import Isolation, connect_backend, open_backend
-from wasmsand.sdk.options import HOME, SandboxOptions
+from wasmsand.sdk.opening import connect_backend, open_backend
+from wasmsand.sdk.options import HOME, SETTINGS, Isolation, SandboxOptions
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import Usage
 from wasmsand.sdk.shell import Shell
@@ -26,7 +28,7 @@ DEFAULTS: Final = SandboxOptions()
 
 
 class Sandbox:
-    """A Linux-like computer of its own.
+    """A private Linux-like computer.
 
     Example:
         with Sandbox() as sandbox:
@@ -35,20 +37,22 @@ class Sandbox:
 
     Options:
 
-    - `timeout_ms`: wall-clock time of one command; None for no limit
-    - `fs_limit_bytes`, `max_inodes`: content and number of files that may be written
-    - `memory_limit_bytes`: memory of all its processes together, and of what the host keeps
-      for them
-    - `max_processes`, `max_open_files`: processes at once; open files of each
-    - `max_output_bytes`: captured stdout and stderr of one command, each
+    - `timeout_ms`: maximum wall-clock time of one command; None for no limit
+    - `fs_limit_bytes`: maximum total size of the files that the sandbox writes
+    - `max_inodes`: maximum number of files, directories and links
+    - `memory_limit_bytes`: maximum memory of all processes together, with the objects that the
+      host keeps for them
+    - `max_processes`: maximum number of processes
+    - `max_open_files`: maximum number of open files per process
+    - `max_output_bytes`: maximum captured output of one command, for stdout and stderr each
     - `env`: environment variables, added to the built-in ones
-    - `cwd`: where commands and relative paths start; made if it is missing
-    - `wasm_dir`: a directory of this machine whose `*.wasm` files are commands of the sandbox,
-      named by their files (`true-cmd.wasm` is `true`): programs for WASI preview 1
-    - `isolation`: `"none"` runs it in this process, `"process"` in one of its own, behind the
-      same API
+    - `cwd`: directory in which commands and relative paths start; created if it does not exist
+    - `wasm_dir`: directory of this machine whose `*.wasm` files, programs for WASI preview 1,
+      become commands of the sandbox, named after the files (`true-cmd.wasm` is `true`)
+    - `isolation`: `"none"` runs the sandbox in this process, `"process"` in a separate one, with
+      the same API
 
-    A sandbox may be used from several threads. One that nobody holds any more is ended.
+    A sandbox may be used from several threads. It ends when the last reference to it is gone.
     """
 
     commands: Commands
@@ -73,31 +77,22 @@ class Sandbox:
         wasm_dir: str | os.PathLike[str] | None = None,
         isolation: Isolation = "none",
     ) -> None:
-        options = SandboxOptions(
-            timeout_ms=timeout_ms,
-            fs_limit_bytes=fs_limit_bytes,
-            max_inodes=max_inodes,
-            memory_limit_bytes=memory_limit_bytes,
-            max_processes=max_processes,
-            max_open_files=max_open_files,
-            max_output_bytes=max_output_bytes,
-            env={} if env is None else env,
-            cwd=cwd,
-            wasm_dir=None if wasm_dir is None else arguments.host_path("wasm_dir", wasm_dir),
-        )
+        # The signature is for readers and editors; the table of options has the rest.
+        given = locals()
+        options = SandboxOptions(**{option.name: given[option.name] for option in SETTINGS})
         self._attach(open_backend(options, isolation), options)
 
     @classmethod
     def connect(
         cls, url: str, *, token: str | None = None, options: SandboxOptions | None = None
     ) -> Sandbox:
-        """A new sandbox of the server at `url` (see `wasmsand serve`), behind the same API.
+        """Create a sandbox on the server at `url` (see `wasmsand serve`), with the same API.
 
         Example:
             with Sandbox.connect("http://127.0.0.1:8000", token="...") as sandbox:
                 sandbox.commands.run("uname -a")
 
-        `token` is what the server was told to ask for; `options` are those of the constructor.
+        `token` is a token that the server accepts; `options` are those of the constructor.
         """
         options = DEFAULTS if options is None else options
         backend = connect_backend(arguments.text("url", url), token, options)
@@ -105,7 +100,7 @@ class Sandbox:
 
     @classmethod
     def from_backend(cls, backend: Backend, options: SandboxOptions | None = None) -> Sandbox:
-        """A sandbox on a `Backend` of your own (see `wasmsand.sdk.backend`).
+        """Create a sandbox on your own `Backend` (see `wasmsand.sdk.backend`).
 
         Example:
             Sandbox.from_backend(LocalBackend(SandboxOptions()))
@@ -117,19 +112,15 @@ class Sandbox:
     def _attach(self, backend: Backend, options: SandboxOptions) -> None:
         attachment = Attachment(backend, options)
         self._attachment = attachment
-        self.env = Environment(attachment, options.env)
+        self.env = Environment(attachment)
         self.files = Files(attachment)
-        self.commands = Commands(attachment, self.env)
-        if options.cwd != HOME:
-            try:
-                backend.make_directory(options.cwd)
-            except BaseException:
-                backend.close()
-                raise
+        self._builder = CommandBuilder(options, self.env.chosen)
+        self.commands = Commands(attachment, self._builder)
+        attachment.make_working_directory()
 
     @property
     def options(self) -> SandboxOptions:
-        """What the sandbox was made from."""
+        """The options that the sandbox was created with."""
         return self._attachment.options
 
     def shell(
@@ -138,17 +129,18 @@ class Sandbox:
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
     ) -> Shell:
-        """One bash that keeps its state from command to command.
+        """Open a bash session that keeps its state from command to command.
 
         Example:
             with sandbox.shell() as shell:
                 shell.run("cd project && export DEBUG=1")
                 shell.run("make test").exit_code
 
-        It starts with the sandbox's variables and working directory; `env` is added, `cwd`
-        replaces. Variables that are set by `sandbox.env` later do not reach it.
+        The shell starts with the sandbox's variables and working directory; `env` adds
+        variables, and `cwd` replaces the directory. Later changes of `sandbox.env` do not affect
+        the shell.
         """
-        return Shell(self._attachment, self.env, env=env, cwd=cwd)
+        return Shell(self._attachment, self._builder, env=env, cwd=cwd)
 
     def python(
         self,
@@ -156,20 +148,20 @@ class Sandbox:
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
     ) -> PythonSession:
-        """One Python interpreter that keeps its state from call to call.
+        """Open a Python session that keeps its state from call to call.
 
         Example:
             with sandbox.python() as session:
                 session.run("rows = [3, 1, 2]")
                 session.run("sorted(rows)").value
 
-        It starts with the sandbox's variables and working directory; `env` is added, `cwd`
-        replaces. Several may live at a time.
+        The interpreter starts with the sandbox's variables and working directory; `env` adds
+        variables, and `cwd` replaces the directory. Several sessions can be open at a time.
         """
-        return PythonSession(self._attachment, self.env, env=env, cwd=cwd)
+        return PythonSession(self._attachment, self._builder, env=env, cwd=cwd)
 
     def usage(self) -> Usage:
-        """What the sandbox uses now, each beside its limit.
+        """Return what the sandbox uses now, each value beside its limit.
 
         Example:
             usage = sandbox.usage()
@@ -178,7 +170,7 @@ class Sandbox:
         return self._attachment.backend.usage()
 
     def kill(self) -> None:
-        """End every process and drop every file. Calling it again does nothing.
+        """End every process and delete every file. Calling it again does nothing.
 
         Example:
             sandbox.kill()

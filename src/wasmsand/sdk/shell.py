@@ -1,12 +1,12 @@
 """`Shell`: one bash that keeps its state between commands, from `sandbox.shell()`.
 
 How it works: an interactive bash (without a terminal, so without prompts, history and job
-control) reads lines from a pipe. For each command it gets two: one that runs the script with
-the command's own standard files, one that tells the exit status on a descriptor of its own
-(`conversation`). A long script goes by a file, so that the line is short: a pipe takes it whole
-or not at all, and no part of a script is ever taken for a line of its own. Interactive, because
-SIGINT then ends the command and not the shell: that is how a time limit leaves the shell usable.
-Background jobs ignore SIGINT: bash without job control starts them so.
+control) reads lines from a pipe. For each command it gets two lines: one runs the script with the
+command's own standard files, the other prints the exit status on a separate descriptor
+(`conversation`). A long script is passed in a file, so that the line is short: a pipe accepts a
+short line completely or not at all, and bash never takes a part of a script for a separate line.
+Bash is interactive because SIGINT then ends the command and not the shell, so the shell stays
+usable after a timeout. Bash without job control starts background jobs so that they ignore SIGINT.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Final
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
-from wasmsand.sdk.backend import CommandRequest, Completed, Ended
-from wasmsand.sdk.conversation import Conversation, Exchange
-from wasmsand.sdk.environment import Environment, command_environment
+from wasmsand.sdk.command_builder import CommandBuilder
+from wasmsand.sdk.conversation import Dialect, SessionRequest
 from wasmsand.sdk.errors import CommandError, FileError
 from wasmsand.sdk.output import TextSink, command_result
 from wasmsand.sdk.results import CommandResult
+from wasmsand.sdk.session import Session
 
 _ARGV: Final = ("/bin/bash", "--norc", "--noprofile", "--noediting", "-i")
 _OUT, _ERR, _STATUS, _SCRIPT = 101, 102, 103, 104
@@ -37,12 +38,11 @@ _INLINE_MAX: Final = 2048
 """Bytes of a script that are part of the line."""
 _STATUS_LINE: Final = re.compile(rb"([0-9a-f]{16}) (\d{1,3})")
 _STATUS_LINE_MAX: Final = 20
-_KILLED_EXIT_CODE: Final = 137
 _ENDED: Final = "ESRCH: the shell has ended; open another one with sandbox.shell()"
 
 
-class Shell:
-    """A bash that goes on living: directory, variables, functions and background jobs stay.
+class Shell(Session["_Command"]):
+    """A bash session: working directory, variables, functions and background jobs persist.
 
     Example:
         with sandbox.shell() as shell:
@@ -53,54 +53,25 @@ class Shell:
     def __init__(
         self,
         attachment: Attachment,
-        environment: Environment,
+        builder: CommandBuilder,
         *,
         env: Mapping[str, str] | None,
         cwd: object,
     ) -> None:
-        self._attachment = attachment
-        extra = arguments.variables("env", env)
-        directory = attachment.cwd
-        if cwd is not None:
-            directory = arguments.guest_path("cwd", cwd, directory)
-        environ = command_environment(environment.chosen(), extra, cwd=directory)
-        request = CommandRequest(
-            _ARGV,
-            # Prompts would be part of the output.
-            {**environ, "PS1": "", "PS2": ""},
-            directory,
-            stdin=None,
-            extra_outputs=(_STATUS,),
+        request = builder.request(
+            _ARGV, stdin=None, env=env, cwd=cwd, timeout_ms=None, outputs=(_STATUS,)
         )
-        self._conversation: Conversation[_Command] = Conversation(
-            attachment,
-            request,
-            told_on=_STATUS,
-            line_max=_STATUS_LINE_MAX,
-            hear=_hear_status,
-            # Bash may drop lines that were sent before the signal.
-            reminder=lambda command: _tell_status(command.token).encode(),
-            ended=_ENDED,
-        )
+        # Prompts would be part of the output.
+        request = replace(request, environ={**request.environ, "PS1": "", "PS2": ""})
+        super().__init__(attachment, request, _DIALECT)
         with self._conversation.turn():
-            # What bash says of having no terminal comes before the first status.
+            # Bash complains about the missing terminal before it prints the first status.
             greeting = _Command(_GREETING_MAX)
             limit = arguments.timeout_seconds("timeout_ms", attachment.options.timeout_ms)
             self._run(_PREPARE, greeting, limit)
             if greeting.timed_out:
                 self.close()
                 raise CommandError("ETIMEDOUT: the shell did not start in time", "ETIMEDOUT")
-
-    @property
-    def pid(self) -> int:
-        """The process id of the shell in the sandbox."""
-        return self._conversation.process.pid
-
-    @property
-    def closed(self) -> bool:
-        """Whether the shell is known to have ended: by `close`, by a command (`exit`), or with
-        the sandbox."""
-        return self._conversation.closed
 
     def run(
         self,
@@ -111,33 +82,29 @@ class Shell:
         on_stdout: TextSink | None = None,
         on_stderr: TextSink | None = None,
     ) -> CommandResult:
-        """Run a script in this shell and return what it printed.
+        """Run a script in this shell, wait for its end and return its result.
 
         Example:
             shell.run("cd project && make", timeout_ms=60_000).exit_code
 
         Arguments and result are those of `sandbox.commands.run`. After `timeout_ms` the script
-        is interrupted, as by Ctrl-C, and the result has exit code 124; the shell, its state and
-        its background jobs stay. Only a script that resists (`trap '' INT`) takes the shell with
-        it, some six seconds later: standard error says so, and `closed` is true.
+        is interrupted, as with Ctrl-C, and the result has exit code 124; the shell, its state and
+        its background jobs remain. If the script ignores the interrupt (`trap '' INT`), the shell
+        is ended about six seconds later: then standard error says so, and `closed` is true.
 
-        Output of background jobs is part of the result of the command during which it is read.
-        Redirections of standard files by `exec` last until the end of `command`. A script that
-        ends the shell (`exit 3`) is a result too; the next `run` raises `CommandError` (ESRCH).
+        Output of background jobs belongs to the result of the command during which it is read.
+        Redirections of standard files with `exec` last until the end of `command`. A script that
+        ends the shell (`exit 3`) returns a result too; the next `run` raises `CommandError`
+        (ESRCH).
 
         One command runs at a time; other threads wait.
         """
         self._attachment.check_open()
         script = arguments.text("command", command)
         payload = None if stdin is None else arguments.content("stdin", stdin)
-        options = self._attachment.options
-        timeout = arguments.timeout_seconds(
-            "timeout_ms", options.timeout_ms if timeout_ms is None else timeout_ms
-        )
-        arguments.callback("on_stdout", on_stdout)
-        arguments.callback("on_stderr", on_stderr)
+        timeout = self._check_run(timeout_ms, on_stdout, on_stderr)
         with self._conversation.turn():
-            run = _Command(options.max_output_bytes, on_stdout, on_stderr)
+            run = _Command(self._attachment.options.max_output_bytes, on_stdout, on_stderr)
             with ExitStack() as files:
                 stdin_path = "/dev/null"
                 if payload is not None:
@@ -147,25 +114,8 @@ class Shell:
             self._attachment.check_open()
             return run.result()
 
-    def close(self) -> None:
-        """End the shell and everything that it started. Calling it again does nothing.
-
-        Example:
-            shell.close()
-        """
-        self._conversation.close()
-
-    def __enter__(self) -> Shell:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<Shell pid={self.pid}{' ended' if self.closed else ''}>"
-
     def _source(self, script: str, run: _Command, files: ExitStack) -> str:
-        """The redirection by which bash gets the script."""
+        """The redirection with which bash reads the script."""
         content = script.encode("utf-8", "surrogateescape")
         if len(content) > _INLINE_MAX:
             path = f"/tmp/.wasmsand-script-{run.token}"
@@ -178,7 +128,7 @@ class Shell:
         return f"<<<'{quoted}'"
 
     def _put(self, path: str, content: bytes, files: ExitStack) -> None:
-        """Make a file that lasts as long as `files`."""
+        """Create a file that is removed when `files` closes."""
         self._attachment.backend.write_file(path, content, mode=0o600)
         files.callback(self._remove, path)
 
@@ -190,24 +140,21 @@ class Shell:
                 pass  # the script has removed it
 
     def _run(self, line: str, command: _Command, timeout_seconds: float | None) -> None:
-        """Have bash execute a line, and then tell its status. Needs the turn."""
+        """Let bash execute a line and then print its status. The caller must have the turn."""
         text = f"{line}\n{_tell_status(command.token)}"
         self._conversation.ask(text.encode("utf-8", "surrogateescape"), command, timeout_seconds)
         if command.exit_code is None:
             command.exit_code = self._conversation.exit_code
 
 
-class _Command(Exchange):
-    """What one command of a shell has done so far."""
+class _Command(SessionRequest):
+    """The state of one command of a shell."""
 
     exit_code: int | None = None
 
     def result(self) -> CommandResult:
         """What `run` returns."""
-        stdout, stderr = self.finish()
-        exit_code = _KILLED_EXIT_CODE if self.truncated else self.exit_code or 0
-        ended = Ended(exit_code, self.timed_out and not self.truncated, self.seconds)
-        return command_result(Completed(ended, stdout, stderr, self.truncated))
+        return command_result(self.completed(self.exit_code or 0))
 
 
 def _hear_status(line: bytes, command: _Command) -> None:
@@ -224,3 +171,13 @@ def _line(stdin: str, source: str) -> str:
 
 def _tell_status(token: str) -> str:
     return f"\\builtin echo {token} $? >&{_STATUS}\n"
+
+
+_DIALECT: Final[Dialect[_Command]] = Dialect(
+    told_on=_STATUS,
+    line_max=_STATUS_LINE_MAX,
+    hear=_hear_status,
+    # Bash may drop lines that were sent before the signal.
+    reminder=lambda command: _tell_status(command.token).encode(),
+    ended=_ENDED,
+)

@@ -1,8 +1,8 @@
 """Watching files for changes: `sandbox.files.watch`.
 
-Rules: a watch looks at the tree every so often and compares, so it works the same on every
-backend and costs the sandbox's programs nothing; what happened between two looks is one event,
-and a file that came and went is none.
+Rules: a watch polls the tree and compares, so it works the same on every backend and does not slow
+down the sandbox's programs; several changes of a file between two polls are one event, and a file
+that was created and deleted between two polls causes none.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from wasmsand.sdk.results import FileInfo
 
 @dataclass(frozen=True, slots=True)
 class FileEvent:
-    """Something that happened to a file."""
+    """A change of a file."""
 
     type: Literal["created", "modified", "deleted"]
     path: str
-    """Absolute, in the sandbox."""
+    """Absolute path in the sandbox."""
     info: FileInfo | None
-    """What is there now; None for a file that was deleted."""
+    """The file as it is now; None if it was deleted."""
 
 
 class FileWatch:
-    """Changes below a path since the watch began.
+    """The changes below a path since the watch began.
 
     Example:
         with sandbox.files.watch("src") as watch:
@@ -50,7 +50,7 @@ class FileWatch:
         self._seen = self._look()
 
     def poll(self) -> list[FileEvent]:
-        """What has changed since the last look, without waiting: removals first, then by path.
+        """Return the changes since the last poll without waiting: deletions first, then by path.
 
         Example:
             [event.path for event in watch.poll()]
@@ -71,7 +71,7 @@ class FileWatch:
         return self
 
     def __next__(self) -> FileEvent:
-        """The next change; waits for it. Ends when the watch is closed."""
+        """Wait for the next change and return it. The iteration ends when the watch is closed."""
         while not self._waiting:
             if self._closed.is_set():
                 raise StopIteration
@@ -81,7 +81,7 @@ class FileWatch:
         return self._waiting.popleft()
 
     def close(self) -> None:
-        """End the watch, and whoever iterates over it. Calling it again does nothing.
+        """End the watch and every iteration over it. Calling it again does nothing.
 
         Example:
             watch.close()

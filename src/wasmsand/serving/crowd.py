@@ -56,10 +56,10 @@ _FEW = 16
 ACCEPTED_AT_ONCE = 64
 """Connections that are made before those made so far are looked at again."""
 _UNSETTLED = 4 * ACCEPTED_AT_ONCE
-"""Connections beyond the bound, until what they sent has been read: see `Member.is_settled`."""
+"""Connections beyond the bound, until what they sent was read: see `CrowdMember.is_settled`."""
 
 
-class Member(Protocol):
+class CrowdMember(Protocol):
     """One connection, as the crowd needs it."""
 
     address: str
@@ -84,10 +84,10 @@ class Crowd:
         self._limits = limits
         reserved = limits.max_connections // 8  # for strangers, who may become tenants'
         self._shares = Shares(limits.max_connections - reserved, limits.tenants)
-        self._members: dict[Member, None] = {}
+        self._members: dict[CrowdMember, None] = {}
         # The longest there come first:
-        self._strangers: dict[Member, None] = {}
-        self._by_address: dict[str, dict[Member, None]] = {}
+        self._strangers: dict[CrowdMember, None] = {}
+        self._by_address: dict[str, dict[CrowdMember, None]] = {}
 
     def __len__(self) -> int:
         return len(self._members)
@@ -96,7 +96,7 @@ class Crowd:
         """Connections of one tenant."""
         return self._shares.held(tenant)
 
-    def arrive(self, member: Member) -> bool:
+    def arrive(self, member: CrowdMember) -> bool:
         """A connection was made; whether there is room for it."""
         limits, here = self._limits, self._by_address.get(member.address, {})
         has_room = (
@@ -115,7 +115,7 @@ class Crowd:
         self._by_address.setdefault(member.address, {})[member] = None
         return True
 
-    def _make_room(self, members: dict[Member, None], most: int) -> bool:
+    def _make_room(self, members: dict[CrowdMember, None], most: int) -> bool:
         while len(members) >= most:
             if not self._drop_one(members):
                 # Whoever has just come is not cut off for the next one: it may be honest.
@@ -123,7 +123,7 @@ class Crowd:
                 return unsettled and len(self._members) < self._limits.max_connections + _UNSETTLED
         return True
 
-    def _drop_one(self, members: dict[Member, None]) -> bool:
+    def _drop_one(self, members: dict[CrowdMember, None]) -> bool:
         for member in members:
             if member.is_idle and member.is_settled:
                 self.leave(member)
@@ -131,7 +131,7 @@ class Crowd:
                 return True
         return False
 
-    def adopt(self, member: Member, tenant: str) -> bool:
+    def adopt(self, member: CrowdMember, tenant: str) -> bool:
         """A request of `tenant` has come; whether it may have this connection."""
         if member not in self._members or member.tenant == tenant:
             return True
@@ -144,7 +144,7 @@ class Crowd:
         member.tenant = tenant
         return True
 
-    def leave(self, member: Member) -> None:
+    def leave(self, member: CrowdMember) -> None:
         """A connection ends; idempotent."""
         if member not in self._members:
             return
@@ -154,19 +154,19 @@ class Crowd:
         else:
             self._shares.give(member.tenant)
 
-    def used(self, member: Member) -> None:
+    def used(self, member: CrowdMember) -> None:
         """A request of it has been answered: it is the last that will be dropped."""
         if member in self._members:
             self._members[member] = self._members.pop(member)
 
-    def _forget_stranger(self, member: Member) -> None:
+    def _forget_stranger(self, member: CrowdMember) -> None:
         self._strangers.pop(member, None)
         here = self._by_address.get(member.address, {})
         here.pop(member, None)
         if not here:
             self._by_address.pop(member.address, None)
 
-    def __iter__(self) -> Iterator[Member]:
+    def __iter__(self) -> Iterator[CrowdMember]:
         return iter(list(self._members))
 
 

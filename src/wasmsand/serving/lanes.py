@@ -48,23 +48,14 @@ class LaneLimits:
     queue_seconds: float = QUEUE_SECONDS
 
 
+@dataclass(slots=True, eq=False)
 class _Job(Generic[Result]):
-    __slots__ = ("call", "future", "sandbox", "started", "tenant", "then")
-
-    def __init__(
-        self,
-        tenant: str,
-        sandbox: str,
-        call: Callable[[], Result],
-        then: Callable[[], object] | None,
-        future: asyncio.Future[Result],
-    ) -> None:
-        self.tenant = tenant
-        self.sandbox = sandbox
-        self.call = call
-        self.then = then
-        self.future = future
-        self.started = False
+    tenant: str
+    sandbox: str
+    call: Callable[[], Result]
+    then: Callable[[], object] | None
+    future: asyncio.Future[Result]
+    started: bool = False
 
 
 class Lane:

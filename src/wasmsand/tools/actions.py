@@ -25,17 +25,17 @@ from wasmsand.tools.parameters import InvalidToolInput
 
 
 class CommandObserver(Protocol):
-    """Watches a command while a tool waits for it; called on the tool's thread."""
+    """Watches a command while a tool waits for it. Its methods are called on the tool's thread."""
 
     def started(self, command: CommandHandle) -> None:
-        """It runs now, and can be killed."""
+        """The command has started; it can be killed."""
 
     def printed(self, text: str) -> None:
-        """It printed this, on either stream."""
+        """The command has printed `text`, on either stream."""
 
 
 class ProgramMissing(SandboxError):
-    """The sandbox has not the program that a tool needs."""
+    """The sandbox does not have the program that a tool needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ def _output(bench: Workbench, text: str, content: bytes, kind: str) -> str:
     if len(text) <= bench.output_limit:
         return text
     path = bench.outputs.save(content, kind)
-    where = f"all of it is in {path}" if path else "it was not saved: the file system is full"
+    where = f"the whole output is in {path}" if path else "not saved: the file system is full"
     return head_and_tail(text, bench.output_limit, where)
 
 

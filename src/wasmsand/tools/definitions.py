@@ -1,8 +1,8 @@
-"""Every tool that a model can be given, in one place: name, words, parameters.
+"""All tools for models in one place: name, description, parameters.
 
-Rules: schemas for model APIs, the MCP server and the framework adapters are all made from
-this list; what a tool does is in `actions.py`, under the same name. Descriptions are
-written for a model: what the tool is for, what comes back, what to do when it is too much.
+Rules: the schemas for model APIs, the MCP server and the framework adapters all come from this
+list; `actions.py` implements each tool under the same name. Descriptions are written for a model:
+what the tool is for, what it returns, what to do if the output is too long.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wasmsand.tools.parameters import Parameter, checked_input, object_schema
 MAX_TIMEOUT_MS = 600_000
 MAX_LISTED_FILES = 1_000
 MAX_FILE_BYTES = 16 * 1024 * 1024
-"""Of a file that is read, or read to be edited, as a whole."""
+"""Largest file that a tool reads or edits as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,62 +28,59 @@ class ToolDefinition:
     description: str
     parameters: tuple[Parameter, ...]
     read_only: bool = False
-    """Whether it leaves the sandbox as it was."""
+    """Whether the tool never changes the sandbox."""
     program: str | None = None
-    """A program of the image without which the tool cannot work."""
+    """A program of the image that the tool needs."""
 
     def input_schema(self) -> dict[str, Any]:
         """JSON Schema of the input, as a new object."""
         return object_schema(self.parameters)
 
     def checked(self, sent: object) -> dict[str, Any]:
-        """`sent` as a value for every parameter. Raises `InvalidToolInput`."""
+        """Check `sent` and return a value for every parameter. Raises `InvalidToolInput`."""
         return checked_input(self.parameters, sent)
 
 
 _PATH = Parameter(
     "path",
     "string",
-    "Path of the file; a relative one starts at /home/user.",
+    "Path of the file; a relative path starts at /home/user.",
     required=True,
     may_be_empty=False,
 )
-_STDIN = Parameter("stdin", "string", "Text for standard input; empty if left out.")
-_CWD = Parameter(
-    "cwd", "string", "Directory to run in; /home/user if left out.", may_be_empty=False
-)
+_STDIN = Parameter("stdin", "string", "Text for standard input; empty by default.")
+_CWD = Parameter("cwd", "string", "Directory to run in; /home/user by default.", may_be_empty=False)
 _ENV = Parameter("env", "variables", "Environment variables for this call only.")
 _TIMEOUT = Parameter(
     "timeout_ms",
     "integer",
-    "Kill it after this many milliseconds (exit code 124).",
+    "Kill the command after this many milliseconds (exit code 124).",
     minimum=1,
     maximum=MAX_TIMEOUT_MS,
 )
 _ENCODING = Parameter(
     "encoding",
     "string",
-    "How content is written here: utf-8 for text, base64 for any bytes.",
+    "Encoding of content: utf-8 for text, base64 for any bytes.",
     default="utf-8",
     choices=("utf-8", "base64"),
 )
+_OF_COMMANDS = (_STDIN, _CWD, _ENV, _TIMEOUT)
+"""Parameters of every tool that runs a command."""
 
 RUN = ToolDefinition(
     name="sandbox_run",
     title="Run a command",
     description=(
         "Run a bash command in a private Linux sandbox with GNU coreutils, grep, sed, gawk, "
-        "find, tar, git, jq, sqlite3 and more. There is no network. Files stay from one call "
+        "find, tar, git, jq, sqlite3 and more. There is no network. Files persist from one call "
         "to the next; shell variables and the current directory do not. Returns exit_code, "
         "stdout, stderr and execution_time_ms; a command that fails is a normal result. Long "
-        "output is cut in the middle and saved whole to the file that the cut names."
+        "output is cut in the middle; the text at the cut names the file with the whole output."
     ),
     parameters=(
         Parameter("command", "string", "A script for bash.", required=True, may_be_empty=False),
-        _STDIN,
-        _CWD,
-        _ENV,
-        _TIMEOUT,
+        *_OF_COMMANDS,
     ),
 )
 
@@ -97,10 +94,7 @@ PYTHON = ToolDefinition(
     ),
     parameters=(
         Parameter("code", "string", "Python source code.", required=True, may_be_empty=False),
-        _STDIN,
-        _CWD,
-        _ENV,
-        _TIMEOUT,
+        *_OF_COMMANDS,
     ),
     program="python3",
 )
@@ -109,15 +103,15 @@ READ_FILE = ToolDefinition(
     name="sandbox_read_file",
     title="Read a file",
     description=(
-        "Read a file of the sandbox. Returns content and size; of a text also its total_lines. "
-        "Content that is not UTF-8 comes back as base64, and encoding says so. Of a file that "
-        "is too long only the beginning comes back, with truncated: true; use offset and limit "
-        "to read the rest."
+        "Read a file of the sandbox. Returns content and size, and for a text file total_lines. "
+        "Content that is not UTF-8 is returned as base64, and encoding says so. If a file is too "
+        "long, only its beginning is returned, with truncated: true; use offset and limit to "
+        "read the rest."
     ),
     parameters=(
         _PATH,
         Parameter("offset", "integer", "First line to read, counted from 1.", minimum=1),
-        Parameter("limit", "integer", "How many lines to read.", minimum=1),
+        Parameter("limit", "integer", "Number of lines to read.", minimum=1),
     ),
     read_only=True,
 )
@@ -126,12 +120,12 @@ WRITE_FILE = ToolDefinition(
     name="sandbox_write_file",
     title="Write a file",
     description=(
-        "Make a file of the sandbox or replace all it holds; missing directories are made. To "
-        "change a part of a file use sandbox_edit_file. Returns path and size."
+        "Create a file of the sandbox or replace its whole content; missing directories are "
+        "created. To change a part of a file, use sandbox_edit_file. Returns path and size."
     ),
     parameters=(
         _PATH,
-        Parameter("content", "string", "What the file shall hold.", required=True),
+        Parameter("content", "string", "The new content of the file.", required=True),
         _ENCODING,
     ),
 )
@@ -140,24 +134,26 @@ LIST_FILES = ToolDefinition(
     name="sandbox_list_files",
     title="List a directory",
     description=(
-        "List a directory of the sandbox, sorted by name: name, type, size in bytes and mode "
-        "of each entry; with recursive all below it too, by their paths. At most "
-        f"{MAX_LISTED_FILES} come back; truncated says if there are more."
+        "List a directory of the sandbox, sorted by name. Returns name, type, size in bytes and "
+        "mode of each entry; with recursive also the entries below it, with their paths. Returns "
+        f"at most {MAX_LISTED_FILES} entries; truncated says whether there are more."
     ),
     parameters=(
         Parameter(
             "path",
             "string",
-            "Path of the directory; a relative one starts at /home/user.",
+            "Path of the directory; a relative path starts at /home/user.",
             default=".",
             may_be_empty=False,
         ),
-        Parameter("recursive", "boolean", "List what is in directories, too.", default=False),
+        Parameter(
+            "recursive", "boolean", "Also list the entries of all directories below.", default=False
+        ),
         Parameter(
             "glob",
             "string",
-            "Only names that match this pattern, as *.py; with a slash it is matched with paths "
-            "below the directory, and ** stands for any directories.",
+            "List only names that match this pattern, for example *.py. A pattern with a slash is "
+            "compared with paths below the directory; ** matches any number of directories.",
             may_be_empty=False,
         ),
     ),
@@ -168,20 +164,20 @@ EDIT_FILE = ToolDefinition(
     name="sandbox_edit_file",
     title="Edit a file",
     description=(
-        "Replace text in a file of the sandbox. old_string must stand in the file exactly as "
-        "given, white space included, and only once, unless replace_all is true. Returns path "
-        "and the number of replacements. If it fails, the file is as it was."
+        "Replace text in a file of the sandbox. old_string must occur in the file exactly as "
+        "given, including white space, and only once, unless replace_all is true. Returns path "
+        "and the number of replacements. If the edit fails, the file is unchanged."
     ),
     parameters=(
         _PATH,
         Parameter(
             "old_string",
             "string",
-            "The text to replace, with enough around it to be unique.",
+            "The text to replace, with enough of the surrounding text to be unique.",
             required=True,
             may_be_empty=False,
         ),
-        Parameter("new_string", "string", "What to put in its place.", required=True),
+        Parameter("new_string", "string", "The text to insert instead.", required=True),
         Parameter("replace_all", "boolean", "Replace every occurrence.", default=False),
     ),
 )

@@ -1,8 +1,8 @@
 """`SandboxTools`: a sandbox as a set of tools for a model.
 
-Owns the way from a tool's name and input to a JSON result, and the one place that makes an
-error that a model can read of an exception. Rules: `handle` never raises for anything that
-a model sent or the sandbox said; a bug of ours passes through.
+Owns the path from a tool's name and input to a JSON result, and the one place that turns an
+exception into an error for the model. Rules: `handle` never raises because of what a model sent or
+a failure of the sandbox; a bug in wasmsand passes through.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from wasmsand.tools import schemas
 from wasmsand.tools.actions import ACTIONS, CommandObserver, ProgramMissing, Workbench, has_program
 from wasmsand.tools.definitions import BY_NAME, TOOLS, ToolDefinition
 from wasmsand.tools.output import SavedOutputs
-from wasmsand.tools.parameters import kind_of
+from wasmsand.wire.strict_json import kind_of
 
 DEFAULT_OUTPUT_LIMIT = 30_000
 _SMALLEST_OUTPUT_LIMIT = 100
 
 
 class UnknownTool(ValueError):
-    """There is no tool of this name, or this set of tools leaves it out."""
+    """There is no tool of this name, or it is not in this set of tools."""
 
 
 TOOL_ERRORS = (ValueError, SandboxError)
-"""What a call of a tool may raise: a value that it cannot take (`InvalidToolInput`,
-`UnknownTool`, a path with a NUL character), and what the sandbox says."""
+"""What a call of a tool may raise: an error for invalid input (`InvalidToolInput`, `UnknownTool`,
+`ValueError` for a path with a NUL character), and errors of the sandbox."""
 
 
 class SandboxTools:
@@ -38,10 +38,10 @@ class SandboxTools:
         model_api.create(..., tools=tools.anthropic())
         tools.handle("sandbox_run", {"command": "ls | wc -l"})
 
-    - `sandbox`: stays the caller's to kill
-    - `only`: names of the tools to offer; all of them if left out. A tool whose program
-      the image lacks is never offered.
-    - `output_limit`: characters of one output or file that a model is given at once
+    - `sandbox`: the caller has to kill it
+    - `only`: names of the tools to offer (default: all). A tool whose program is not in the image
+      is never offered.
+    - `output_limit`: maximum number of characters of one output or file that a model gets at once
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class SandboxTools:
         if only is not None:
             for name in only:
                 if name not in BY_NAME:
-                    raise UnknownTool(f"only: no tool {name!r}; there are: {', '.join(BY_NAME)}")
+                    raise UnknownTool(f"only: no tool {name!r}; use one of: {', '.join(BY_NAME)}")
         self._sandbox = sandbox
         self._offered = tuple(tool for tool in TOOLS if only is None or tool.name in only)
         self._outputs = SavedOutputs(sandbox)
@@ -76,19 +76,19 @@ class SandboxTools:
         )
 
     def openai(self, *, api: schemas.OpenAIApi = "chat") -> list[dict[str, Any]]:
-        """The tools as OpenAI's APIs want them: `"chat"` completions or `"responses"`."""
+        """The tools in the format of OpenAI's APIs: `"chat"` completions or `"responses"`."""
         return schemas.openai(self.definitions, api=api)
 
     def anthropic(self) -> list[dict[str, Any]]:
-        """The tools as Anthropic's Messages API wants them."""
+        """The tools in the format of Anthropic's Messages API."""
         return schemas.anthropic(self.definitions)
 
     def handle(self, tool_name: str, input: object) -> dict[str, Any]:
-        """Do what a model asked for, and return what to tell it, as plain JSON.
+        """Execute a tool call and return the answer for the model as plain JSON.
 
-        What went wrong is `{"error": {"code": ..., "message": ...}}`: the code is an errno's
-        name as `ENOENT`, or `UNKNOWN_TOOL`, `INVALID_INPUT`, `PROGRAM_MISSING`,
-        `SANDBOX_CLOSED`, `SANDBOX_ERROR`.
+        The answer to a call that failed is `{"error": {"code": ..., "message": ...}}`: the code is
+        the name of an errno, for example `ENOENT`, or `UNKNOWN_TOOL`, `INVALID_INPUT`,
+        `PROGRAM_MISSING`, `SANDBOX_CLOSED`, `SANDBOX_ERROR`.
         """
         try:
             return self.call(tool_name, input)
@@ -98,18 +98,18 @@ class SandboxTools:
     def call(
         self, tool_name: str, input: object, *, observer: CommandObserver | None = None
     ) -> dict[str, Any]:
-        """As `handle`, but what went wrong is raised (see `TOOL_ERRORS`), and `observer` can
-        watch a command while it runs, and end it."""
+        """Like `handle`, but raise an exception if the call fails (see `TOOL_ERRORS`). `observer`
+        can watch a command while it runs, and end it."""
         tool = next((tool for tool in self._offered if tool.name == tool_name), None)
         if tool is None:
             names = ", ".join(tool.name for tool in self._offered)
-            raise UnknownTool(f"there is no tool {tool_name!r:.80}; there are: {names}")
+            raise UnknownTool(f"unknown tool {tool_name!r:.80}; use one of: {names}")
         bench = Workbench(self._sandbox, self._outputs, self._output_limit, observer)
         return ACTIONS[tool.name](bench, tool.checked(input))
 
 
 def error_code(error: Exception) -> str:
-    """A short name for what went wrong, for programs."""
+    """A short name of the error, for programs."""
     if isinstance(error, FileError | CommandError):
         return error.errno_name
     if isinstance(error, SandboxClosedError):

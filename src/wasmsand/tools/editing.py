@@ -38,21 +38,21 @@ def replace(
     """`content` with `old` replaced by `new`, and how often. Raises `InvalidToolInput`, also if
     that would be more than `most` bytes."""
     if old == new:
-        raise InvalidToolInput("old_string and new_string are the same: there is nothing to change")
+        raise InvalidToolInput("old_string and new_string are the same: nothing to change")
     wanted = old.encode("utf-8")
     count = content.count(wanted)
     if count == 0:
-        raise InvalidToolInput(f"old_string does not stand in {path}{_near_miss(content, old)}")
+        raise InvalidToolInput(f"old_string does not occur in {path}{_near_miss(content, old)}")
     if count > 1 and not replace_all:
         raise InvalidToolInput(
-            f"old_string stands {count} times in {path} (lines {_lines(content, wanted)}): add "
-            "text around it until it is unique, or set replace_all to true"
+            f"old_string occurs {count} times in {path} (lines {_lines(content, wanted)}): add "
+            "surrounding text until it is unique, or set replace_all to true"
         )
     replacement = new.encode("utf-8")
     size = len(content) + count * (len(replacement) - len(wanted))
     if size > most:
         raise InvalidToolInput(
-            f"{path} would have {size} bytes, and the file system holds {most} (fs_limit_bytes)"
+            f"{path} would have {size} bytes, but the file system has only {most} (fs_limit_bytes)"
         )
     return content.replace(wanted, replacement), count
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from wasmsand.wire.strict_json import kind_of
+
 Kind = Literal["string", "integer", "boolean", "variables"]
 
 _KIND_WORDS: Mapping[Kind, str] = {
@@ -23,7 +25,7 @@ _KIND_WORDS: Mapping[Kind, str] = {
 
 
 class InvalidToolInput(ValueError):
-    """What was sent to a tool is not what its schema describes."""
+    """The input of a tool does not match its schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,8 @@ class Parameter:
     description: str
     required: bool = False
     default: str | int | bool | None = None
-    """What the tool takes if it is left out; None if leaving it out has a meaning of its own."""
+    """The value that the tool uses if the parameter is missing; None if a missing parameter has a
+    special meaning."""
     minimum: int | None = None
     maximum: int | None = None
     choices: tuple[str, ...] = ()
@@ -62,7 +65,7 @@ class Parameter:
         return schema
 
     def check(self, value: object) -> Any:
-        """`value` as the tool takes it. Raises `InvalidToolInput`."""
+        """Check `value` and return it in the tool's form. Raises `InvalidToolInput`."""
         if self.kind == "string":
             return self._text(value)
         if self.kind == "integer":
@@ -137,7 +140,7 @@ def checked_input(parameters: Iterable[Parameter], sent: object) -> dict[str, An
     unknown = [_shown(name) for name in sent if name not in names]
     if unknown:
         raise InvalidToolInput(
-            f"there is no parameter {', '.join(unknown[:5])}; there are: {', '.join(names)}"
+            f"unknown parameter {', '.join(unknown[:5])}; use one of: {', '.join(names)}"
         )
     values: dict[str, Any] = {}
     for parameter in parameters:
@@ -149,23 +152,6 @@ def checked_input(parameters: Iterable[Parameter], sent: object) -> dict[str, An
         else:
             values[parameter.name] = parameter.default
     return values
-
-
-def kind_of(value: object) -> str:
-    """What `value` is, in the words of JSON."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true or false"
-    if isinstance(value, int | float):
-        return "a number"
-    if isinstance(value, str):
-        return "a string"
-    if isinstance(value, Mapping):
-        return "an object"
-    if isinstance(value, list | tuple):
-        return "an array"
-    return type(value).__name__
 
 
 def _shown(value: object) -> str:

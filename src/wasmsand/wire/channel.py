@@ -1,9 +1,10 @@
 """Standard input and output of this process, taken for a protocol.
 
-Owns `Channel` and `claim_stdio`. Rules: once claimed, nothing but `Channel.send` can write to
-the peer: file descriptor 1 leads to standard error from then on, so that a stray print, here or
-in a library, cannot break the protocol, and 0 reads nothing; a line is written whole, whichever
-threads send at once; a peer that is gone is noticed even while nothing is written.
+Owns `LineChannel` and `claim_stdio`. Rules: once standard output is claimed, only
+`LineChannel.send` can write to the peer: file descriptor 1 leads to standard error from then on, so
+that a stray print, here or in a library, cannot break the protocol, and 0 reads nothing; a line is
+written whole, whichever threads send at once; a peer that is gone is noticed even while nothing is
+written.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Terminated(BaseException):
         self.exit_status = 128 + number
 
 
-class Channel:
+class LineChannel:
     """A peer that sends and gets one JSON value per line.
 
     `gone` is whether `watch` found that nobody reads any more.
@@ -97,14 +98,14 @@ class Channel:
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
 
-def claim_stdio(max_line_bytes: int = MAX_LINE_BYTES) -> Channel:
+def claim_stdio(max_line_bytes: int = MAX_LINE_BYTES) -> LineChannel:
     """Take standard input and output of this process. To be called once, early."""
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    return Channel(
+    return LineChannel(
         open(source, "rb", buffering=_BUFFER_BYTES), open(sink, "wb", buffering=0), max_line_bytes
     )
 

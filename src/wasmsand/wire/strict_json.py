@@ -11,13 +11,31 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from json.decoder import JSONArray, JSONDecoder, JSONObject  # type: ignore[attr-defined]
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
+from types import NoneType
 from typing import Any, Final, NoReturn
 
 _LONG_LINE: Final = 256 * 1024
 """From so many bytes on it matters that other threads can run."""
+
+_KINDS: Final[tuple[tuple[type | tuple[type, ...], str], ...]] = (
+    (NoneType, "null"),
+    (bool, "a boolean"),  # which is also an int
+    ((int, float), "a number"),
+    (str, "a string"),
+    ((list, tuple), "an array"),
+    (Mapping, "an object"),
+)
+
+
+def kind_of(value: object) -> str:
+    """JSON's word for the type of `value`, for messages."""
+    for types, word in _KINDS:
+        if isinstance(value, types):
+            return word
+    return type(value).__name__
 
 
 class BadJson(ValueError):
@@ -78,7 +96,7 @@ def _patient_decoder(most_values: int | None) -> JSONDecoder:
 
 
 def _refuse_constant(word: str) -> NoReturn:
-    raise BadJson(f"not JSON: {word} is no number of JSON")
+    raise BadJson(f"not JSON: {word} is not a JSON number")
 
 
 def _finite(digits: str) -> float:

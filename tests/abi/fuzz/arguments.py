@@ -18,7 +18,7 @@ PROGRAM: Final = b"/usr/bin/fuzz"
 
 
 class Data:
-    """What the guest's pointers point to, and where."""
+    """What the guest's pointers point to, and the addresses."""
 
     def __init__(self) -> None:
         self.content = bytearray()
@@ -60,7 +60,7 @@ class Data:
             (1, 1, 1, 1),
         ):
             add("itimer", pack("<4i", *timer))
-        # A mask that blocks SIGALRM (bit 13) is left to chance: it can end a sequence.
+        # A mask that blocks SIGALRM (bit 13) comes only by chance: it can end a sequence.
         for mask in (0, 1, ~(1 << 13) & ((1 << 64) - 1), 0xFFFF_0000, 0x1FFF):
             add("mask", pack("<QQ", mask, mask))
         for handler in (0, 1, 16, 0xFFFF_FFFF):
@@ -185,7 +185,7 @@ _KINDS: Final[dict[str, Callable[[Random], int]]] = {
     "0": lambda random: 0,
     "z": _from((0, 1, 10, 0o644, 0o755, 0o7777)),
 }  # fmt: skip
-"""How to make an argument that fits, by a letter."""
+"""What makes a suitable argument, by a letter."""
 
 _SHAPES: Final = {
     "getcwd": "bn", "dup": "f", "dup3": "ffO", "fcntl64": "fCk", "ioctl": "fIT", "flock": "fs",
@@ -263,7 +263,7 @@ def _child(random: Random) -> list[Record]:
 
 
 def _some_call(random: Random) -> Record:
-    if random.randrange(25) == 0:  # a number that may be no call
+    if random.randrange(25) == 0:  # a number that need not be a call
         number = random.choice((random.randrange(460), 1000 + random.randrange(8), _any(random)))
         words = [_any(random) for _ in range(6)]
         return (number, *words, 0)  # type: ignore[return-value]
@@ -286,14 +286,14 @@ def _with_arguments(random: Random, call: SystemCall) -> Record:
 
 
 def _sweep(seed: int) -> list[SystemCall]:
-    """A part of all calls, such that `SWEEP_SEEDS` seeds in a row make every call."""
+    """A part of all calls; `SWEEP_SEEDS` consecutive seeds together make every call."""
     turns = -(-len(_HANDLED) // SWEEP_SEEDS)
     calls = [_HANDLED[(seed + turn * SWEEP_SEEDS) % len(_HANDLED)] for turn in range(turns)]
     return sorted(calls, key=lambda call: call.name in _RARE)
 
 
 def sequence(seed: int, length: int) -> list[Record]:
-    """The calls of one seed. It begins with files that later calls may find."""
+    """The calls of one seed, beginning with files that later calls may find."""
     random = Random(seed)
     places = DATA_OF_GUEST.places["path"]
     calls: list[Record] = [

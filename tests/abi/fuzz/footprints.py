@@ -1,7 +1,7 @@
 """Where each system call may write in its caller's memory.
 
-`footprint` says it from the arguments, the memory before the call and the result. A call
-that is not listed writes nothing. All may write the signal flag.
+`footprint` tells it from the arguments, the memory before the call and the result. A call that is
+not listed writes nothing. Every call may write the signal flag.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Rule = Callable[[Words, bytes, int], Ranges]
 
 
 def _fixed(*places: tuple[int, int]) -> Rule:
-    """(argument that is a pointer, bytes written there)."""
+    """Each place is (index of a pointer argument, bytes written there)."""
     return lambda words, before, result: [(words[i], size) for i, size in places]
 
 
@@ -66,7 +66,7 @@ def _startup(words: Words, before: bytes, result: int) -> Ranges:
 
 
 def _lengthed(address: int, length: int, most: int = 128) -> Rule:
-    """A buffer whose size stands in memory, where its true length is then written."""
+    """A buffer whose size is in memory; the call writes its true length there."""
 
     def rule(words: Words, before: bytes, result: int) -> Ranges:
         place = words[length]
@@ -79,7 +79,7 @@ def _lengthed(address: int, length: int, most: int = 128) -> Rule:
 
 
 def _recvfrom(words: Words, before: bytes, result: int) -> Ranges:
-    # With MSG_TRUNC the result is the message's length, not that of what was stored.
+    # With MSG_TRUNC the result is the length of the message, not of the stored part.
     data = (words[1], min(max(0, result), words[2]))
     return [data, *_lengthed(4, 5)(words, before, result)]
 
@@ -165,7 +165,9 @@ _RULES: Final[dict[str, Rule]] = {
     "recvmsg": _recvmsg,
     "signal_take": _fixed((0, 152)),
 }
-_BY_NUMBER: Final = {call.number: _RULES[call.name] for call in SYSTEM_CALLS if call.name in _RULES}
+_BY_NUMBER: Final = {
+    int(call.number): _RULES[call.name] for call in SYSTEM_CALLS if call.name in _RULES
+}
 
 
 def footprint(number: int, words: Words, before: bytes, result: int) -> Ranges:
@@ -178,14 +180,14 @@ def footprint(number: int, words: Words, before: bytes, result: int) -> Ranges:
 def unexplained_changes(
     number: int, words: Words, before: bytes, after: bytes, result: int
 ) -> list[int]:
-    """Addresses that changed and should not have (the first few)."""
+    """The first few addresses that changed and should not have."""
     if after == before:
         return []
     return changes_outside(footprint(number, words, before, result), before, after)
 
 
 def changes_outside(ranges: Ranges, before: bytes, after: bytes) -> list[int]:
-    """Addresses outside of the ranges that changed (the first few)."""
+    """The first few addresses outside the ranges that changed."""
     expected = bytearray(before)
     for start, length in ranges:
         end = min(start + length, len(expected))

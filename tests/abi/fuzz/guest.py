@@ -20,7 +20,7 @@ SIGNAL_FLAG = CONTROL
 OPS = 0x10000
 OPS_SIZE = 0x10000
 HEAP = 0x20000
-"""Nothing is here: buffers for what calls write."""
+"""Free memory, for buffers that calls write."""
 
 _MASK = CONTROL + 16
 _ACTION = CONTROL + 32
@@ -108,4 +108,4 @@ ALIVE = """(module
   (func (export "_start")
     (drop (call $syscall (i32.const 64) (i32.const 1) (i32.const 100) (i32.const 5)
       (i32.const 0) (i32.const 0) (i32.const 0)))))"""
-"""A program that writes one word: is the sandbox usable?"""
+"""A program that writes one word, to check that the sandbox is usable."""

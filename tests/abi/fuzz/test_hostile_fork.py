@@ -1,29 +1,27 @@
-"""A guest whose Asyncify functions and signal entry do what they should not.
+"""A guest whose Asyncify functions and signal entry misbehave.
 
-The functions that a forking guest exports are called by the host in the middle of a fork,
-and `__signal_run` at any time: they may trap, fork again, exit, grow the memory, or lie
-about where the saved frames are.
+The host calls the functions that a forking guest exports in the middle of a fork, and
+`__signal_run` at any time. They may trap, fork again, exit, grow the memory, or lie about where
+the saved frames are.
 """
 
 from __future__ import annotations
 
-import logging
-import os
-import time
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 
 import pytest
 
+from tests.abi.fuzz.guest import ALIVE
+from tests.abi.fuzz.hostile_runs import host_bugs, image_with, seed_count
+from tests.waiting import eventually
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 from wasmsand.engine.wasmtime.hostcalls import any_running
 from wasmsand.kernel.limits import Limits
-from wasmsand.kernel.vfs import ImageBuilder, standard_tree
-from wasmsand.machine import Machine, MachineOptions
+from wasmsand.machine import CommandRequest, Machine, MachineOptions
 
-SEEDS = int(os.environ.get("WASMSAND_FUZZ_SEEDS", "32"))
+SEEDS = 32
 BUFFER = 4096
 MEMORY = 0x20000
 SECONDS = 0.3
@@ -82,7 +80,7 @@ def _some(random: Random, most: int) -> str:
 
 
 def hostile_guest(random: Random) -> str:
-    """A module of random acts."""
+    """A module whose functions do random acts."""
     depth = random.choice((1, 100, 1_000_000))
     return f"""(module
       (import "linux" "syscall"
@@ -108,53 +106,35 @@ def hostile_guest(random: Random) -> str:
         {ACTS["good buffer"]} {_some(random, 2)} {_fork(BUFFER)} {_some(random, 4)}))"""
 
 
-OTHER = """(module
-  (import "linux" "syscall" (func $syscall (param i32 i32 i32 i32 i32 i32 i32) (result i32)))
-  (memory (export "memory") 1)
-  (global (export "__stack_pointer") (mut i32) (i32.const 65536))
-  (data (i32.const 100) "alive")
-  (func (export "_start")
-    (drop (call $syscall (i32.const 64) (i32.const 1) (i32.const 100) (i32.const 5)
-      (i32.const 0) (i32.const 0) (i32.const 0)))))"""
-
-
 @pytest.fixture
-def new_machine(tmp_path: Path) -> Callable[[bytes], Machine]:
+def new_machine(engine: WasmtimeEngine) -> Callable[[bytes], Machine]:
     """Makes machines with the given program."""
-    engine = WasmtimeEngine(cache_directory=tmp_path)
-    other = wat_to_wasm(OTHER)
+    other = wat_to_wasm(ALIVE)
     limits = Limits(max_processes=8, memory_limit_bytes=16 << 20)
 
     def make(program: bytes) -> Machine:
-        builder = ImageBuilder()
-        standard_tree(builder)
-        builder.add_file(b"/usr/bin/hostile", program, 0o755)
-        builder.add_file(b"/usr/bin/other", other, 0o755)
-        return Machine(MachineOptions(limits=limits), image=builder.build(), engine=engine)
+        image = image_with({b"/usr/bin/hostile": program, b"/usr/bin/other": other})
+        return Machine(MachineOptions(limits=limits), image=image, engine=engine)
 
     return make
 
 
 def threads_end() -> bool:
-    """Whether the threads of ended processes leave their guests."""
-    deadline = time.monotonic() + 10
-    while any_running() and time.monotonic() < deadline:
-        time.sleep(0.001)
-    return not any_running()
+    """Wait until no thread of an ended process runs a guest; False if one still does."""
+    return eventually(lambda: not any_running(), pause=0.001)
 
 
 def test_hostile_forks_harm_neither_host_nor_sandbox(
     new_machine: Callable[[bytes], Machine], caplog: pytest.LogCaptureFixture
 ) -> None:
-    for seed in range(SEEDS):
+    for seed in range(seed_count(SEEDS)):
         machine = new_machine(wat_to_wasm(hostile_guest(Random(seed))))
-        machine.run([b"hostile"], environ={}, cwd="/tmp", timeout_seconds=SECONDS)
+        machine.run(CommandRequest(("hostile",), {}, "/tmp", timeout_seconds=SECONDS))
         with machine.lock:
             machine.kernel.kill_all()
             assert [p.pid for p in machine.kernel.processes] == [1], f"seed {seed}"
-        result = machine.run([b"other"], environ={}, cwd="/tmp", timeout_seconds=30)
+        result = machine.run(CommandRequest(("other",), {}, "/tmp", timeout_seconds=30))
         assert (result.exit_code, result.stdout) == (0, b"alive"), f"seed {seed}"
         machine.close()
-        bugs = [r.getMessage() for r in caplog.records if r.levelno >= logging.ERROR]
-        assert not bugs, f"seed {seed}"
+        assert not host_bugs(caplog), f"seed {seed}"
         assert threads_end(), f"seed {seed}"

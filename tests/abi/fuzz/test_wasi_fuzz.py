@@ -1,105 +1,69 @@
 """A guest that makes every WASI call with hostile arguments cannot harm its host.
 
-WASMSAND_FUZZ_SEEDS and WASMSAND_FUZZ_FIRST are those of the fuzzing of the Linux ABI.
+`hostile_runs.py` names the variables that set the seeds. A failure names its seed.
 """
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.abi.fuzz import hostile_runs as runs
 from tests.abi.fuzz.wasi_calls import SWEEP_SEEDS, WASI_DATA, wasi_sequence
 from tests.abi.fuzz.wasi_guest import OPS_NAME, encode, wasi_fuzz_guest
 from tests.abi.fuzz.watching import WasiWatch
 from wasmsand.abi.wasi.table import FUNCTIONS
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
-from wasmsand.engine.wasmtime.engine import WasmtimeEngine
-from wasmsand.kernel.limits import Limits
-from wasmsand.kernel.process.identity import Identity
-from wasmsand.kernel.vfs import ImageBuilder, Snapshot, standard_tree
-from wasmsand.machine import Machine, MachineOptions
-from wasmsand.machine.guest import Guest
+from wasmsand.kernel.vfs import FrozenTree
+from wasmsand.machine import Machine
+from wasmsand.machine.thread_driver import ThreadDriver
 
-SEEDS = int(os.environ.get("WASMSAND_FUZZ_SEEDS", SWEEP_SEEDS))
-FIRST = int(os.environ.get("WASMSAND_FUZZ_FIRST", "0"))
 CALLS_PER_SEED = 300
 SECONDS_PER_SEED = 1.0
 PROGRAM = b"/usr/bin/fuzz"
+NEED_NOT_SUCCEED = {"proc_exit", "sock_accept", "sock_recv", "sock_send", "sock_shutdown"}
+"""proc_exit never returns; the guest has no socket."""
 
 
 @pytest.fixture
 def record(monkeypatch: pytest.MonkeyPatch) -> WasiWatch:
     """Watches every WASI call of every guest."""
     seen = WasiWatch()
-    original = Guest.invoke
+    original = ThreadDriver.invoke
 
-    def invoke(self: Guest, handler: Callable[..., Any], *arguments: int) -> int:
+    def invoke(self: ThreadDriver, handler: Callable[..., Any], *arguments: int) -> int:
         return seen.check(self, handler, arguments, original)
 
-    monkeypatch.setattr(Guest, "invoke", invoke)
+    monkeypatch.setattr(ThreadDriver, "invoke", invoke)
     return seen
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> WasmtimeEngine:
-    cache: Path = tmp_path_factory.mktemp("modules")
-    return WasmtimeEngine(cache_directory=cache)
+def image() -> FrozenTree:
+    return runs.image_with({PROGRAM: wat_to_wasm(wasi_fuzz_guest(bytes(WASI_DATA.content)))})
 
 
-@pytest.fixture(scope="module")
-def image() -> Snapshot:
-    builder = ImageBuilder()
-    standard_tree(builder)
-    builder.add_file(PROGRAM, wat_to_wasm(wasi_fuzz_guest(bytes(WASI_DATA.content))), 0o755)
-    return builder.build()
-
-
-def run_with_pipes(machine: Machine) -> None:
-    machine.run([PROGRAM], environ={"A": "1"}, cwd="/tmp", timeout_seconds=SECONDS_PER_SEED,
-                stdin=b"some input\n" * 100)  # fmt: skip
-
-
-def run_on_a_terminal(machine: Machine) -> None:
-    terminal = machine.open_terminal([PROGRAM, b"x"], environ={}, cwd="/tmp")
-    terminal.write(b"some input\nhalf a line")
-    terminal.wait(SECONDS_PER_SEED)
-    terminal.close()
-    with machine.lock:
-        machine.kernel.kill_all()
-
-
-@pytest.mark.parametrize("uid", [1000, 0], ids=["user", "root"])
-@pytest.mark.parametrize("run", [run_with_pipes, run_on_a_terminal], ids=["pipes", "terminal"])
+@runs.both_users
+@runs.both_runs
 def test_hostile_calls_harm_neither_host_nor_sandbox(
-    image: Snapshot,
-    engine: WasmtimeEngine,
+    new_machine: Callable[[int], Machine],
     record: WasiWatch,
     caplog: pytest.LogCaptureFixture,
-    run: Callable[[Machine], None],
+    run: runs.Run,
     uid: int,
 ) -> None:
-    limits = Limits(fs_limit_bytes=8 << 20, max_inodes=2000, max_processes=24, max_open_files=64)
-    for record.seed in range(FIRST, FIRST + SEEDS):
-        machine = Machine(MachineOptions(limits=limits), image=image, engine=engine)
-        machine.identity = Identity.of(uid, uid)
+    for record.seed in runs.seeds(SWEEP_SEEDS):
+        machine = new_machine(uid)
         calls = encode(wasi_sequence(record.seed, CALLS_PER_SEED))
         machine.files.write("/" + OPS_NAME.decode(), calls)
-        run(machine)
-        with machine.lock:
-            machine.kernel.kill_all()
-            assert [process.pid for process in machine.kernel.processes] == [1]
-            assert not machine.kernel.pending_fifo_opens
+        run(machine, PROGRAM, SECONDS_PER_SEED)
+        runs.check_nothing_is_left(machine)
         machine.close()
         assert not record.wrong
-        bugs = [entry.getMessage() for entry in caplog.records if entry.levelno >= logging.ERROR]
-        assert not bugs, f"seed {record.seed}"
-    if SEEDS >= SWEEP_SEEDS:
+        assert not runs.host_bugs(caplog), f"seed {record.seed}"
+    if runs.seed_count(SWEEP_SEEDS) >= SWEEP_SEEDS:
         names = {row.name for row in FUNCTIONS}
         assert names - set(record.calls) == set()
-        never = {"proc_exit", "sock_accept", "sock_recv", "sock_send", "sock_shutdown"}
-        assert names - set(record.succeeded) - never == set()
+        assert names - set(record.succeeded) - NEED_NOT_SUCCEED == set()

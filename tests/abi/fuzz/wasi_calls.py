@@ -1,5 +1,5 @@
-"""Seeded sequences of WASI calls with plausible, boundary and random arguments; and where
-each function may write in its caller's memory.
+"""Seeded sequences of WASI calls with plausible, boundary and random arguments, and the places
+in the caller's memory that each function may write.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ U32, U64 = (1 << 32) - 1, (1 << 64) - 1
 
 
 class Data:
-    """What the guest's pointers point to, and where."""
+    """What the guest's pointers point to, and the addresses."""
 
     def __init__(self) -> None:
         self.content = bytearray()
@@ -82,7 +82,7 @@ _KINDS: Final[dict[str, Callable[[Random], int]]] = {
     "o": lambda random: random.choice((0, 0, 1, 3, 10, 4096, 1 << 20)),
     "R": lambda random: random.choice((U64, (1 << 30) - 1, 2, 64, 66, 1 << 13, 0)),
 }
-"""How to make an argument that fits, by a letter; `p` and `l` are a path and its length."""
+"""What makes a suitable argument, by a letter; `p` and `l` are a path and its length."""
 
 _SHAPES: Final = {
     "args_get": "bb", "args_sizes_get": "bb", "clock_res_get": "xb", "clock_time_get": "xob",
@@ -105,7 +105,7 @@ SWEEP_SEEDS: Final = 16
 _DIRECTORY: Final = 2
 _WRITING: Final = 1 << 6 | 1 << 8 | 1 << 22
 _OPENED: Final = ((0, 1), (2, _DIRECTORY), (4, 0))
-"""(path, open flags) of files that a sequence begins with."""
+"""(path, open flags) of the files with which a sequence begins."""
 
 
 def _any(random: Random) -> int:
@@ -139,8 +139,10 @@ def _with_arguments(random: Random, number: int, row: WasiFunction) -> Record:
 
 
 def wasi_sequence(seed: int, length: int) -> list[Record]:
-    """The calls of one seed. It begins with files that later calls may find, and makes a part
-    of all functions, such that `SWEEP_SEEDS` seeds in a row make every one."""
+    """The calls of one seed, beginning with files that later calls may find.
+
+    It calls a part of all functions; `SWEEP_SEEDS` consecutive seeds together call every one.
+    """
     random = Random(seed)
     numbers = {row.name: number for number, row in enumerate(FUNCTIONS)}
     paths = WASI_DATA.places["path"]
@@ -167,12 +169,12 @@ Rule = Callable[[tuple[int, ...], bytes, int], Ranges]
 
 
 def _fixed(*places: tuple[int, int]) -> Rule:
-    """(argument that is a pointer, bytes written there)."""
+    """Each place is (index of a pointer argument, bytes written there)."""
     return lambda words, before, result: [(words[i], size) for i, size in places]
 
 
 def _sized(pointer: int, size: int, *more: tuple[int, int]) -> Rule:
-    """A buffer of the size that another argument says."""
+    """A buffer whose size is another argument."""
     return lambda words, before, result: [
         (words[pointer], words[size]),
         *((words[i], length) for i, length in more),
@@ -191,7 +193,7 @@ def _vectors(pointer: int, count: int, result_pointer: int) -> Rule:
 
 
 _RULES: Final[dict[str, Rule]] = {
-    # How much of the strings there is does not depend on the guest: it is little.
+    # The size of the strings does not depend on the guest, and is small.
     "args_get": _fixed((0, 64), (1, 256)), "args_sizes_get": _fixed((0, 4), (1, 4)),
     "environ_get": _fixed((0, 64), (1, 256)), "environ_sizes_get": _fixed((0, 4), (1, 4)),
     "clock_res_get": _fixed((1, 8)), "clock_time_get": _fixed((2, 8)),

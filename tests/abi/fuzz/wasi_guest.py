@@ -1,7 +1,7 @@
-"""The hostile guest of WASI, in WebAssembly text: it makes the calls that a file lists.
+"""The hostile WASI guest, in WebAssembly text: it makes the calls that a file lists.
 
 Each record of the file is ten 64-bit words: the place of a function in the table, and its
-arguments. Before each call the guest restores its data, as the one of the Linux ABI does.
+arguments. Before each call the guest restores its data, like the guest of the Linux ABI.
 """
 
 from __future__ import annotations

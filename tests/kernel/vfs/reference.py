@@ -1,9 +1,9 @@
 """Runs file operations on the host's own Linux, as the reference for the kernel's.
 
-Run as a program: reads a JSON list of operations, acts in the directory given, writes the
-JSON list of results. An operation is [who, name, arguments...]; a result is ["ok", value]
-or ["error", errno name]. `who` is an index into the identities, which only root can
-assume; identity -1 is whoever runs this.
+As a program, it reads a JSON list of operations, runs them in the given directory, and writes a
+JSON list of results. An operation is [who, name, arguments...]; a result is ["ok", value] or
+["error", errno name]. `who` is an index into the identities, which only root can assume; identity
+-1 is the user who runs the program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class LinuxRunner:
-    """One working directory, a few open files, one umask: as a process has them."""
+    """The state of a process: a working directory, a few open files, a umask."""
 
     def __init__(self, top: str) -> None:
         self.top = top
@@ -148,13 +148,13 @@ class LinuxRunner:
 
 
 def summary(status: os.stat_result) -> list[int]:
-    """What must be equal; the size of a directory is each file system's own affair."""
+    """The fields that must be equal; the size of a directory depends on the file system."""
     size = 0 if stat.S_ISDIR(status.st_mode) else status.st_size
     return [status.st_mode, status.st_nlink, status.st_uid, status.st_gid, size]
 
 
 def pattern(offset: int, size: int) -> bytes:
-    """Bytes that tell where they were written."""
+    """Bytes that depend on the offset at which they are written."""
     return bytes((offset + i) * 31 % 251 + 1 for i in range(size))
 
 

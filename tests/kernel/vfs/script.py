@@ -1,4 +1,4 @@
-"""Random sequences of file operations, and what runs them on a Namespace.
+"""Random sequences of file operations, and a runner for a Namespace.
 
 `Script` makes operations for `reference.LinuxRunner` and `TreeRunner` alike.
 """
@@ -17,7 +17,7 @@ from wasmsand.kernel.vfs import NOW, ROOT, Credentials, ImageBuilder, Namespace,
 from wasmsand.kernel.vfs import model as m
 
 DEPTH = 12
-"""Directories above the one where things happen, so that '..' stays inside."""
+"""Directories above the working directory, so that '..' stays inside."""
 TOP = "/".join(f"above{i}" for i in range(DEPTH))
 PRIVILEGED = os.name == "posix" and os.geteuid() == 0
 
@@ -34,7 +34,7 @@ STICKY_PROTECTED = any(sysctl(f"protected_{what}") for what in ("symlinks", "reg
 
 
 class TreeRunner:
-    """The same operations on a Namespace."""
+    """Runs the same operations on a Namespace."""
 
     def __init__(self) -> None:
         self.namespace = Namespace(TreeFs(ImageBuilder().build()))
@@ -76,7 +76,7 @@ class TreeRunner:
             and flags & numbers.O_ACCMODE == numbers.O_WRONLY
             and node not in readers
         ):
-            raise KernelError(Errno.ENXIO)  # what the kernel's FIFO says without a reader
+            raise KernelError(Errno.ENXIO)  # the error of the kernel's FIFO without a reader
         self.namespace.retain(node)
         self.close(slot)
         self.files[slot] = (node, flags)
@@ -85,29 +85,26 @@ class TreeRunner:
         if slot in self.files:
             self.namespace.release(self.files.pop(slot)[0])
 
-    def _open_file(self, slot: int) -> tuple[Node, int] | None:
+    def _open_file(self, slot: int, refused: int = -1) -> tuple[Node, int] | None:
+        """The regular file of a slot, and its access mode; EBADF if that is the refused one."""
         if slot not in self.files:
             return None
         node, flags = self.files[slot]
         if self.namespace.stat(node).mode & numbers.S_IFMT != numbers.S_IFREG:
             return None
+        if flags & numbers.O_ACCMODE == refused:
+            raise KernelError(Errno.EBADF)
         return node, flags & numbers.O_ACCMODE
 
     def fwrite(self, slot: int, offset: int, size: int) -> int | None:
-        file = self._open_file(slot)
+        file = self._open_file(slot, refused=numbers.O_RDONLY)
         if file is None:
             return None
-        if file[1] == numbers.O_RDONLY:
-            raise KernelError(Errno.EBADF)
         return self.namespace.write(self.cred, file[0], offset, pattern(offset, size))
 
     def fread(self, slot: int, offset: int, size: int) -> str | None:
-        file = self._open_file(slot)
-        if file is None:
-            return None
-        if file[1] == numbers.O_WRONLY:
-            raise KernelError(Errno.EBADF)
-        return self.namespace.read(file[0], offset, size).hex()
+        file = self._open_file(slot, refused=numbers.O_WRONLY)
+        return None if file is None else self.namespace.read(file[0], offset, size).hex()
 
     def ftruncate(self, slot: int, size: int) -> None:
         file = self._open_file(slot)
@@ -211,7 +208,7 @@ def summary(status: Stat) -> list[int]:
 
 
 class Script:
-    """Makes a random sequence of operations over few names, so that they meet."""
+    """Makes random operations on a few names, so that they affect each other."""
 
     NAMES = ("a", "b", "c", "dir", "sub", "ln")
     SIZES = (0, 1, 5, 4095, 4096, 65535, 65536, 70000, 131072, 200001)
@@ -255,7 +252,7 @@ class Script:
             if choose.random() < chance:
                 flags |= flag
         if flags & os.O_CREAT:
-            flags &= ~os.O_DIRECTORY  # what this means differs between versions of Linux
+            flags &= ~os.O_DIRECTORY  # the meaning differs between versions of Linux
         else:
             flags &= ~os.O_EXCL  # undefined
         return [choose.randrange(4), self.path(), flags, choose.choice(self.modes)]

@@ -1,5 +1,4 @@
-"""Random sequences of operations on our tree and on the host's Linux give the same
-results, errno for errno."""
+"""Random operations give the same results and errors on our tree and on the host's Linux."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ LENGTH = 400
 
 @pytest.fixture
 def real_directory() -> Iterator[Path]:
-    """A directory that other users can enter, unlike pytest's own."""
+    """A directory that other users can enter, unlike pytest's."""
     made = Path(tempfile.mkdtemp(prefix="vfs-reference-"))
     made.chmod(0o755)
     top = made / TOP
@@ -39,7 +38,7 @@ def real_directory() -> Iterator[Path]:
 
 
 def open_up(directory: Path) -> None:
-    """Let whoever runs the test look into every directory that the operations closed."""
+    """Give the user of the test access to every directory that the operations closed."""
     directory.chmod(0o700)
     for entry in os.scandir(directory):
         if entry.is_dir(follow_symlinks=False):
@@ -63,13 +62,13 @@ def test_random_operations_give_the_results_of_linux(seed: int, real_directory: 
     for operation, wanted in zip(operations, expected, strict=True):
         got = runner.run(operation)
         history.append(f"{operation} -> {wanted}"[:200])
-        assert same(operation, got, wanted), "\n".join([*history[-40:], f"but we: {got}"])
+        assert same(operation, got, wanted), "\n".join([*history[-40:], f"but our tree: {got}"])
     assert_no_leak(runner)
 
 
 def same(operation: Operation, got: Result, wanted: Result) -> bool:
     if got == ["error", "ELOOP"] and wanted == ["error", "EACCES"]:
-        # New Linux refuses a link in a sticky directory before it says that it is one.
+        # New Linux refuses a link in a sticky directory before it reports that it is a link.
         flags = os.O_CREAT | os.O_NOFOLLOW
         return bool(operation[1] == "open" and operation[4] & flags == flags)
     return got == wanted

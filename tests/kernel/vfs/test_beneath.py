@@ -1,4 +1,4 @@
-"""Paths that must stay beneath a directory: nothing leads out of it."""
+"""Paths that must stay beneath a directory: none leads out of it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def base(world: World) -> Beneath:
         (b"dir/deep/../back", b"/base/file"),
     ],
 )
-def test_what_stays_inside_is_found(world: World, path: bytes, same_as: bytes) -> None:
+def test_a_path_that_stays_inside_is_found(world: World, path: bytes, same_as: bytes) -> None:
     assert world.ns.resolve(ROOT, base(world), path) == world.find(same_as)
 
 
@@ -63,7 +63,7 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
-def test_what_leads_out_is_refused_by_every_way_in(world: World, path: bytes) -> None:
+def test_a_path_that_leads_out_is_refused_by_every_operation(world: World, path: bytes) -> None:
     ns, start, inside = world.ns, base(world), world.find(b"/base/file")
     for attempt in (
         lambda: ns.resolve(ROOT, start, path),
@@ -141,7 +141,7 @@ def test_random_paths_over_random_links_end_inside_or_are_refused() -> None:
             except PathEscapes:
                 refused += 1
             except KernelError as error:
-                # The walk without a fence fails the same way, or it is outside by then.
+                # The unrestricted walk fails with the same error, or is outside by then.
                 with fails(error.errno):
                     world.ns.resolve(ROOT, world.find(b"/base"), path)
             else:

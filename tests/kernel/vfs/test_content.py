@@ -8,7 +8,9 @@ import pytest
 
 from tests.kernel.vfs.world import fails
 from wasmsand.kernel.errno import Errno
-from wasmsand.kernel.vfs.content import CHUNK_SIZE, FileContent, ImageData
+from wasmsand.kernel.vfs.chunks import CHUNK_SIZE
+from wasmsand.kernel.vfs.content import FileContent
+from wasmsand.kernel.vfs.image_data import ImageData
 from wasmsand.kernel.vfs.model import BLOCK_SIZE
 from wasmsand.kernel.vfs.space import Space, blocks_of
 
@@ -24,7 +26,7 @@ def whole(content: FileContent) -> bytes:
 
 
 class Model:
-    """A file as one bytearray, beside the content under test."""
+    """A file as one bytearray, together with the content under test."""
 
     def __init__(self, content: FileContent, data: bytes) -> None:
         self.content = content
@@ -65,12 +67,12 @@ class Model:
         assert all(len(chunk) <= CHUNK_SIZE for chunk in written.values())
         assert content.order == sorted(content.chunks.keys() | reserved.keys())
         empty = FileContent()
-        # Shared by all that have no chunks.
+        # All contents without chunks share this one.
         assert (empty.chunks, empty.order, empty.private) == ({}, [], set())
         self.check_extents()
 
     def check_extents(self) -> None:
-        """Data and holes alternate up to the end, and no byte outside of data is set."""
+        """Data and holes alternate up to the end, and every byte outside of data is zero."""
         position = 0
         while position < self.content.size:
             try:
@@ -110,13 +112,13 @@ def test_random_changes_read_back_as_from_one_bytearray(seed: int) -> None:
                 offset, size = place(), place()
                 assert model.content.read(offset, size) == model.data[offset : offset + size]
             case 8:
-                # As a tree does: the old content is frozen, both go on as forks of it.
+                # As a tree does: the old content is frozen, and both continue as forks of it.
                 frozen = model.fork()
                 models[index] = frozen.fork()
                 models.append(frozen.fork())
                 spaces.append(Space(PLENTY, 0, space.used_blocks))
             case 9:
-                # As a copy of a file does: both go on, and the copy is charged.
+                # As a copy of a file does: both continue, and the copy is charged.
                 twin = model.content.share()
                 models.append(Model(twin, bytes(model.data)))
                 spaces.append(Space(PLENTY, 0, twin.blocks))

@@ -1,4 +1,4 @@
-"""Files and directories laid out to be expensive: what they cost stays what they hold.
+"""Files and directories laid out to be expensive: the cost is proportional to the content.
 
 Times are compared with each other, or have a bound that only a quadratic algorithm misses.
 """
@@ -16,7 +16,9 @@ from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.flags import O_CREAT, O_WRONLY
 from wasmsand.kernel.limits import FREED_PER_CALL, MIB, PATH_MAX, Limits
 from wasmsand.kernel.vfs import ROOT, ImageBuilder, Node
-from wasmsand.kernel.vfs.content import CHUNK_SIZE, FileContent, ImageData
+from wasmsand.kernel.vfs.chunks import CHUNK_SIZE
+from wasmsand.kernel.vfs.content import FileContent
+from wasmsand.kernel.vfs.image_data import ImageData
 from wasmsand.kernel.vfs.model import BLOCK_SIZE
 from wasmsand.kernel.vfs.space import Space
 
@@ -65,7 +67,7 @@ def test_chunks_written_in_any_order_are_found_in_order(order: str) -> None:
     assert [offset for offset, _ in content.extents()] == [n * STRIDE for n in range(4_000)]
 
 
-def test_cutting_and_punching_cost_what_goes_away() -> None:
+def test_truncating_and_punching_cost_what_they_remove() -> None:
     space = Space(1 << 40, 0)
     content = interleaved(space=space)
 
@@ -81,7 +83,7 @@ def test_cutting_and_punching_cost_what_goes_away() -> None:
     assert (content.chunks, space.used_blocks) == ({}, 0)
 
 
-def test_the_memory_of_a_large_file_is_freed_step_by_step_and_counts_till_then() -> None:
+def test_the_memory_of_a_large_file_is_freed_in_steps_and_counts_until_then() -> None:
     world = World(limits=Limits(fs_limit_bytes=8_000 * BLOCK_SIZE))
     space = world.tree.space
     tracemalloc.start()
@@ -183,7 +185,7 @@ def test_a_chain_of_removed_directories_is_freed_without_recursion() -> None:
         world.ns.rmdir(ROOT, above, b"d")
     assert world.tree.space.used_inodes == 5_000
     world.ns.release(chain[-1])
-    # A call frees a part of them; later calls go on.
+    # A call frees a part of them; later calls free the rest.
     assert world.tree.space.used_inodes == 5_000 - FREED_PER_CALL
     for number in range(5):
         world.write(b"/%d" % number, b"")
@@ -203,7 +205,7 @@ def test_an_emptied_directory_gives_its_table_back() -> None:
         world.ns.rename(ROOT, there, name, here, name)
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    # One table, and a pair of numbers for each name.
+    # One table, with a pair of numbers for each name.
     assert held < 10_000 * 260
     attributes = world.tree.attributes(there.ino)
     assert attributes.entries == {}  # type: ignore[attr-defined]
@@ -211,7 +213,7 @@ def test_an_emptied_directory_gives_its_table_back() -> None:
 
 
 def test_removed_names_are_not_kept_by_old_listings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wasmsand.kernel.vfs.tree._SCANNED_NAMES_KEPT", 2_000)
+    monkeypatch.setattr("wasmsand.kernel.vfs.tree.SCANNED_NAMES_KEPT", 2_000)
     world = World()
     tracemalloc.start()
     for number in range(12):

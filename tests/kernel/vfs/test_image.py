@@ -1,4 +1,4 @@
-"""The image builder, and the tree every sandbox starts with."""
+"""The image builder, and the tree with which every sandbox starts."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_the_standard_devices_have_linux_numbers(standard: World) -> None:
         assert stat.mode & flags.S_IFMT == flags.S_IFCHR
 
 
-def test_the_standard_tree_has_the_owners_and_modes_of_a_linux(standard: World) -> None:
+def test_the_standard_tree_has_the_owners_and_modes_of_linux(standard: World) -> None:
     for path, mode, owner in (
         (b"/tmp", 0o1777, 0),
         (b"/var/tmp", 0o1777, 0),
@@ -118,7 +118,7 @@ def test_the_user_writes_at_home_and_not_elsewhere(standard: World) -> None:
     world.ns.access(ROOT, world.find(b"/root"), flags.W_OK)
 
 
-def test_directory_is_read_once_and_not_before_it_is_looked_into() -> None:
+def test_a_directory_is_read_once_when_first_looked_into() -> None:
     calls: list[str] = []
 
     def zones(part: ImageBuilder) -> None:
@@ -130,8 +130,8 @@ def test_directory_is_read_once_and_not_before_it_is_looked_into() -> None:
         builder.add_dir_later(b"/share/zones", zones, inodes=3, subdirs=1)
         builder.add_file(b"/after", b"2")
 
-    snapshot = image(fill)
-    first, second = World(snapshot), World(snapshot)
+    tree = image(fill)
+    first, second = World(tree), World(tree)
     assert first.ns.stat(first.find(b"/share/zones")).nlink == 3
     assert first.ns.stat(first.find(b"/share")).nlink == 3
     after = first.ns.stat(first.find(b"/after")).ino
@@ -139,13 +139,13 @@ def test_directory_is_read_once_and_not_before_it_is_looked_into() -> None:
     city = first.ns.stat(first.find(b"/share/zones/Area/City")).ino
     assert second.ns.stat(second.find(b"/share/zones/Town")).ino == city
     assert calls == ["read"]
-    # The numbers were set aside, so what was added afterwards has a greater one.
+    # The numbers were reserved, so entries that were added later have greater ones.
     assert city < after
     first.unlink(b"/share/zones/Town")
     assert second.ns.path_of(second.find(b"/share/zones/Area/City")) == b"/share/zones/Area/City"
 
 
-def test_directory_must_hold_what_was_said_of_it() -> None:
+def test_a_directory_must_hold_what_was_declared() -> None:
     def fill(builder: ImageBuilder) -> None:
         builder.add_dir_later(b"/d", lambda part: part.add_file(b"/d/f", b""), inodes=2, subdirs=0)
 

@@ -49,7 +49,7 @@ def test_removing_while_listing_skips_nothing(limit: int) -> None:
     world.rmdir(b"/d")
 
 
-def test_what_exists_throughout_is_listed_once_even_if_the_position_is_forgotten() -> None:
+def test_entries_that_exist_throughout_are_listed_once_even_without_a_position() -> None:
     world = full(50)
     others = [b"/other%d" % number for number in range(20)]
     for other in others:

@@ -1,5 +1,5 @@
-"""Operations on paths that a comparison with a plain directory does not reach: mounts,
-flags of open, devices, limits of names."""
+"""Path operations that the comparison with Linux does not cover: mounts, flags of open, devices,
+limits of names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/proc over a small kernel of the test's own: names, links, formats."""
+"""/proc of a small kernel made by the test: names, links, formats."""
 
 from __future__ import annotations
 
@@ -152,7 +152,9 @@ def test_self_is_the_caller(world: World, machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("name", [b"7", b"042", b"-1", b"1x", b"9" * 30, b"self2"])
-def test_what_is_no_process_is_not_there(world: World, machine: Machine, name: bytes) -> None:
+def test_a_name_that_is_not_a_process_does_not_exist(
+    world: World, machine: Machine, name: bytes
+) -> None:
     with fails(Errno.ENOENT):
         world.find(b"/proc/" + name)
 

@@ -214,15 +214,15 @@ def test_mounts_are_listed_with_their_flags(world: World) -> None:
     )
 
 
-# A tree remembers directories of earlier paths. Whatever makes a path mean something else
-# must make it forget.
+# A tree caches the directories of earlier paths. Every change to the meaning of a path must
+# invalidate the cache.
 
 DEEP = b"/dir/sub/leaf/file"
 
 
 @pytest.fixture
 def deep(world: World) -> World:
-    """A path of four names that has been walked by everybody."""
+    """A path of four names that every user has walked."""
     world.mkdir(b"/dir/sub/leaf")
     world.write(DEEP, b"old")
     world.mkdir(b"/other")
@@ -268,7 +268,7 @@ def test_a_directory_that_was_closed_to_others_stays_closed(deep: World) -> None
     assert deep.find(DEEP) == deep.find(b"/dir/sub/leaf/file")
 
 
-def test_what_is_mounted_on_the_way_covers_what_was_there(deep: World) -> None:
+def test_a_mount_along_a_path_covers_what_was_there(deep: World) -> None:
     mounted = World()
     mounted.mkdir(b"/leaf")
     mounted.write(b"/leaf/file", b"mounted")

@@ -1,4 +1,4 @@
-"""The tree: forks, snapshots, limits, lifetime of inodes."""
+"""The tree: forks, frozen trees, limits, lifetime of inodes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from wasmsand.kernel.vfs.store import target_blocks
 
 
 def dump(namespace: Namespace) -> dict[bytes, object]:
-    """Everything that can be seen: paths to attributes and content."""
+    """Everything visible: attributes and content, by path."""
     seen: dict[bytes, object] = {}
 
     def visit(node: Node, path: bytes) -> None:
-        stat = namespace.stat(node)._replace(dev=0, atime_ns=0)  # looking counts as access
+        stat = namespace.stat(node)._replace(dev=0, atime_ns=0)  # reading changes the access time
         kind = stat.mode & flags.S_IFMT
         if kind == flags.S_IFDIR:
             seen[path] = stat
@@ -41,7 +41,7 @@ def dump(namespace: Namespace) -> dict[bytes, object]:
 
 
 def recount(tree: TreeFs) -> tuple[int, int]:
-    """(blocks, inodes) as a walk over all names finds them."""
+    """(blocks, inodes) counted by a walk over all names."""
     blocks = inodes = 0
     seen: dict[int, int] = {}
 
@@ -74,7 +74,7 @@ def test_forks_at_random_moments_never_see_each_other(seed: int) -> None:
         if choose.random() < 0.05:
             tree = runner.namespace.root.fs
             assert isinstance(tree, TreeFs)
-            twin = Namespace(tree.fork())
+            twin = Namespace(TreeFs(tree.freeze(), tree.limits))
             assert dump(twin) == dump(runner.namespace)
             assert recount(twin.root.fs) == (  # type: ignore[arg-type]  # always a tree
                 twin.root.fs.space.used_blocks,  # type: ignore[attr-defined]
@@ -107,12 +107,37 @@ def test_many_freezes_keep_the_chain_short_and_the_files_right() -> None:
         world.write(b"/f%d" % number, b"x")
         if number:
             world.unlink(b"/f%d" % (number - 1))
-        snapshot = world.tree.freeze()
-        assert len(snapshot.layers) <= LAYERS_MAX
+        frozen = world.tree.freeze()
+        if frozen.is_long:
+            merged = frozen.merged()
+            world.tree.stand_on(merged, instead_of=frozen)
+            frozen = merged
+        assert len(world.tree.freeze().layers) <= LAYERS_MAX
     last = 5 * LAYERS_MAX - 1
     assert world.names(b"/") == [b"count", b"f%d" % last]
-    assert World(snapshot).read(b"/count") == b"%d" % last
+    assert World(frozen).read(b"/count") == b"%d" % last
     assert world.used() == (2 * m.BLOCK_SIZE, 2)
+
+
+def test_layers_are_merged_while_the_tree_changes_and_is_frozen_again() -> None:
+    world = World(image(lambda builder: builder.add_file(b"/gone", b"x")))
+    for number in range(LAYERS_MAX + 1):
+        world.write(b"/f", b"%d" % number)
+        frozen = world.tree.freeze()
+    merged = frozen.merged()
+    world.unlink(b"/gone")
+    world.write(b"/f", b"changed")
+    later = world.tree.freeze()
+    world.write(b"/new", b"x")
+    world.tree.stand_on(merged, instead_of=frozen)
+    assert len(world.tree.freeze().layers) == 4
+    assert (world.names(b"/"), world.read(b"/f")) == ([b"f", b"new"], b"changed")
+    assert World(later).names(b"/") == [b"f"]
+    assert World(merged).read(b"/f") == b"%d" % LAYERS_MAX
+    assert World(merged).names(b"/") == World(frozen).names(b"/") == [b"gone", b"f"]
+    before = world.tree.freeze().layers
+    world.tree.stand_on(merged, instead_of=frozen)  # it has other layers below it by now
+    assert world.tree.freeze().layers == before
 
 
 def test_freezing_an_unchanged_tree_adds_no_layer() -> None:

@@ -1,4 +1,4 @@
-"""What the file system tests share: a small namespace, a clock by hand, short names."""
+"""What the file system tests share: a small namespace, a clock that tests move, shortcuts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from wasmsand.kernel import flags as numbers
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import Limits
-from wasmsand.kernel.vfs import ROOT, Credentials, ImageBuilder, Namespace, Node, Snapshot, TreeFs
+from wasmsand.kernel.vfs import ROOT, Credentials, FrozenTree, ImageBuilder, Namespace, Node, TreeFs
 
 USER = Credentials(1000, 1000, frozenset({2000}))
 OTHER = Credentials(1001, 1001)
 
 
 class Clock:
-    """Nanoseconds that only a test moves."""
+    """A clock in nanoseconds that only a test moves."""
 
     def __init__(self) -> None:
         self.ns = 1_000
@@ -33,7 +33,7 @@ class World:
 
     def __init__(
         self,
-        base: Snapshot | None = None,
+        base: FrozenTree | None = None,
         limits: Limits | None = None,
         clock: Clock | None = None,
         tree: TreeFs | None = None,
@@ -44,7 +44,7 @@ class World:
         self.root = self.ns.root
 
     def fork(self) -> World:
-        return World(tree=self.tree.fork(), clock=self.clock)
+        return World(self.tree.freeze(), self.tree.limits, self.clock)
 
     def find(self, path: bytes, cred: Credentials = ROOT, *, follow: bool = True) -> Node:
         return self.ns.resolve(cred, self.root, path, follow=follow)
@@ -85,11 +85,11 @@ class World:
         return [entry.name for entry in self.ns.readdir(self.find(path), 0, 100_000)][2:]
 
     def used(self) -> tuple[int, int]:
-        """(bytes, inodes) charged."""
+        """The charged (bytes, inodes)."""
         return self.tree.space.used_bytes, self.tree.space.used_inodes
 
 
-def image(fill: Callable[[ImageBuilder], None]) -> Snapshot:
+def image(fill: Callable[[ImageBuilder], None]) -> FrozenTree:
     builder = ImageBuilder()
     fill(builder)
     return builder.build()
@@ -102,6 +102,6 @@ def fails(errno: Errno) -> Iterator[None]:
         yield
     except KernelError as error:
         if error.errno is not errno:
-            raise AssertionError(f"{error.errno.name}, not {errno.name}") from error
+            raise AssertionError(f"failed with {error.errno.name}, not {errno.name}") from error
     else:
-        raise AssertionError(f"no error, not {errno.name}")
+        raise AssertionError(f"did not fail with {errno.name}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import bz2
 
-import pytest
-
+from userland.recipes.compressors import check_agreement, run_on_full_disk
+from userland.recipes.script_tables import prints
 from wasmsand import Sandbox
 
 
@@ -23,28 +23,17 @@ def test_a_file_is_replaced_and_comes_back_as_it_was(sandbox: Sandbox) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("script", "stdout"),
-    [
-        ("seq 3 | bzip2 | bzcat", "1\n2\n3\n"),
-        ("seq 9 | bzip2 -1 > a.bz2; seq 9 | bzip2 -9 > b.bz2; bzcat a.bz2 b.bz2 | wc -l", "18\n"),
-        ("seq 3 > f; bzip2 -k f; bzip2 -c f > g.bz2; ls; cmp f.bz2 g.bz2", "f\nf.bz2\ng.bz2\n"),
-        ("printf 'a\\nbb\\n' | bzip2 > f.bz2; bzgrep -n b f.bz2", "2:bb\n"),
-        ("seq 3 | bzip2 > a.bz2; seq 4 | bzip2 > b.bz2; bzdiff a.bz2 b.bz2", "3a4\n> 4\n"),
-    ],
+test_what_agents_write = prints(
+    ("seq 3 | bzip2 | bzcat", "1\n2\n3\n"),
+    ("seq 9 | bzip2 -1 > a.bz2; seq 9 | bzip2 -9 > b.bz2; bzcat a.bz2 b.bz2 | wc -l", "18\n"),
+    ("seq 3 > f; bzip2 -k f; bzip2 -c f > g.bz2; ls; cmp f.bz2 g.bz2", "f\nf.bz2\ng.bz2\n"),
+    ("printf 'a\\nbb\\n' | bzip2 > f.bz2; bzgrep -n b f.bz2", "2:bb\n"),
+    ("seq 3 | bzip2 > a.bz2; seq 4 | bzip2 > b.bz2; bzdiff a.bz2 b.bz2", "3a4\n> 4\n"),
 )
-def test_what_agents_write(sandbox: Sandbox, script: str, stdout: str) -> None:
-    result = sandbox.commands.run(script)
-    assert (result.stdout, result.stderr) == (stdout, "")
 
 
 def test_the_host_reads_what_it_writes_and_the_reverse(sandbox: Sandbox) -> None:
-    text = b"".join(b"line %d of some text\n" % i for i in range(100_000))
-    sandbox.files.write("f", text)
-    sandbox.files.write("g.bz2", bz2.compress(text))
-    result = sandbox.commands.run("bzip2 -k f && bunzip2 g.bz2 && cmp f g")
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert bz2.decompress(sandbox.files.read("f.bz2")) == text
+    check_agreement(sandbox, "bzip2 -k f && bunzip2 g.bz2", ".bz2", bz2)
 
 
 def test_damage_is_told_and_what_is_whole_can_be_recovered(sandbox: Sandbox) -> None:
@@ -62,9 +51,7 @@ def test_damage_is_told_and_what_is_whole_can_be_recovered(sandbox: Sandbox) -> 
 
 
 def test_a_full_disk_leaves_the_original_and_no_half() -> None:
-    with Sandbox(fs_limit_bytes=1_500_000) as small:
-        small.commands.run("head -c 1000000 /dev/urandom > f")
-        result = small.commands.run("bzip2 f; echo $?; ls; wc -c < f")
+    result = run_on_full_disk("bzip2 f; echo $?; ls; wc -c < f")
     assert result.stdout == "1\nf\n1000000\n"
     assert "No space left on device" in result.stderr
 

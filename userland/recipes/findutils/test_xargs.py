@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
-
+from userland.recipes.script_tables import prints
 from wasmsand import Sandbox
 
-
-@pytest.mark.parametrize(
-    ("script", "stdout"),
-    [
-        ("seq 5 | xargs -n2 echo", "1 2\n3 4\n5\n"),
-        ("printf 'a b\\0c\\0' | xargs -0 -n1 echo", "a b\nc\n"),
-        ("seq 2 | xargs -I{} echo x{}y", "x1y\nx2y\n"),
-        ("seq 20 | xargs -P4 -n1 echo | sort -n | tail -n 1", "20\n"),
-        ("xargs -r echo never < /dev/null", ""),
-        ("seq 100000 | xargs echo | wc -w", "100000\n"),
-    ],
+test_command_lines = prints(
+    ("seq 5 | xargs -n2 echo", "1 2\n3 4\n5\n"),
+    ("printf 'a b\\0c\\0' | xargs -0 -n1 echo", "a b\nc\n"),
+    ("seq 2 | xargs -I{} echo x{}y", "x1y\nx2y\n"),
+    ("seq 20 | xargs -P4 -n1 echo | sort -n | tail -n 1", "20\n"),
+    ("xargs -r echo never < /dev/null", ""),
+    ("seq 100000 | xargs echo | wc -w", "100000\n"),
 )
-def test_command_lines(sandbox: Sandbox, script: str, stdout: str) -> None:
-    result = sandbox.commands.run(script)
-    assert (result.stdout, result.stderr) == (stdout, "")
 
 
 def test_a_failure_is_remembered_while_others_run(sandbox: Sandbox) -> None:

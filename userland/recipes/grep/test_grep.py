@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import pytest
 
+from userland.recipes.script_tables import prints
 from wasmsand import Sandbox
 
-
-@pytest.mark.parametrize(
-    ("script", "stdout"),
-    [
-        ("printf 'ab\\naab\\nb\\n' | grep -n '^a*b$'", "1:ab\n2:aab\n3:b\n"),
-        ("printf 'abab\\nabba\\n' | grep -E '^(ab)+$'", "abab\n"),
-        ("printf 'a.c\\nabc\\n' | grep -F a.c", "a.c\n"),
-        ("printf 'xyx\\nxyz\\n' | grep '\\(x\\)y\\1'", "xyx\n"),
-        ("printf 'one two\\n' | grep -ow '[a-z]*'", "one\ntwo\n"),
-        ("printf 'Ärger\\n' | LC_ALL=C.UTF-8 grep -i 'ÄRGER'", "Ärger\n"),
-        ("printf 'v1.2\\nv1.x\\n' | grep -P '^v\\d+\\.\\d+$'", "v1.2\n"),
-        ("echo 'price: 42 EUR' | grep -oP '(?<=price: )\\d+(?= EUR)'", "42\n"),
-        ("echo 'key=value' | grep -oP 'key=\\K.*'", "value\n"),
-        ("printf 'aXb\\na\\nb\\n' | grep -cP 'a.*?b'", "1\n"),
-        ("printf 'a\\nb\\n' | grep -Pzo 'a\\nb' | tr '\\0' '!'", "a\nb!"),
-        ("printf 'größe\\n' | LC_ALL=C.UTF-8 grep -oP '\\w+'", "größe\n"),
-        ("printf 'größe\\n' | LC_ALL=C.UTF-8 grep -P '^\\p{L}{5}$'", "größe\n"),
-        ("mkdir -p d/e; echo x > d/e/f; grep -r x d", "d/e/f:x\n"),
-        ("printf '\\0x\\n' | grep x 2>&1", "grep: (standard input): binary file matches\n"),
-    ],
+test_matches = prints(
+    ("printf 'ab\\naab\\nb\\n' | grep -n '^a*b$'", "1:ab\n2:aab\n3:b\n"),
+    ("printf 'abab\\nabba\\n' | grep -E '^(ab)+$'", "abab\n"),
+    ("printf 'a.c\\nabc\\n' | grep -F a.c", "a.c\n"),
+    ("printf 'xyx\\nxyz\\n' | grep '\\(x\\)y\\1'", "xyx\n"),
+    ("printf 'one two\\n' | grep -ow '[a-z]*'", "one\ntwo\n"),
+    ("printf 'Ärger\\n' | LC_ALL=C.UTF-8 grep -i 'ÄRGER'", "Ärger\n"),
+    ("printf 'v1.2\\nv1.x\\n' | grep -P '^v\\d+\\.\\d+$'", "v1.2\n"),
+    ("echo 'price: 42 EUR' | grep -oP '(?<=price: )\\d+(?= EUR)'", "42\n"),
+    ("echo 'key=value' | grep -oP 'key=\\K.*'", "value\n"),
+    ("printf 'aXb\\na\\nb\\n' | grep -cP 'a.*?b'", "1\n"),
+    ("printf 'a\\nb\\n' | grep -Pzo 'a\\nb' | tr '\\0' '!'", "a\nb!"),
+    ("printf 'größe\\n' | LC_ALL=C.UTF-8 grep -oP '\\w+'", "größe\n"),
+    ("printf 'größe\\n' | LC_ALL=C.UTF-8 grep -P '^\\p{L}{5}$'", "größe\n"),
+    ("mkdir -p d/e; echo x > d/e/f; grep -r x d", "d/e/f:x\n"),
+    ("printf '\\0x\\n' | grep x 2>&1", "grep: (standard input): binary file matches\n"),
 )
-def test_matches(sandbox: Sandbox, script: str, stdout: str) -> None:
-    result = sandbox.commands.run(script)
-    assert (result.stdout, result.stderr) == (stdout, "")
 
 
 def test_a_search_for_its_status_alone_reads_a_pipe_to_its_end(sandbox: Sandbox) -> None:

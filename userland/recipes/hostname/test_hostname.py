@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
-
+from userland.recipes.script_tables import prints
 from wasmsand import Sandbox
 
-
-@pytest.mark.parametrize(
-    ("script", "stdout"),
-    [
-        ("hostname", "sandbox\n"),
-        ("hostname -s", "sandbox\n"),
-        ("hostname -f", "sandbox\n"),
-        ("hostname -i", "127.0.1.1\n"),
-        ("hostname -I", "\n"),  # all addresses but those of loopback
-        ("domainname", "(none)\n"),
-        ("hostname -d; dnsdomainname; echo $?", "0\n"),
-        ("[ $(hostname) = $(uname -n) ] && echo same", "same\n"),
-    ],
+test_names = prints(
+    ("hostname", "sandbox\n"),
+    ("hostname -s", "sandbox\n"),
+    ("hostname -f", "sandbox\n"),
+    ("hostname -i", "127.0.1.1\n"),
+    ("hostname -I", "\n"),  # all addresses but those of loopback
+    ("domainname", "(none)\n"),
+    ("hostname -d; dnsdomainname; echo $?", "0\n"),
+    ("[ $(hostname) = $(uname -n) ] && echo same", "same\n"),
 )
-def test_names(sandbox: Sandbox, script: str, stdout: str) -> None:
-    result = sandbox.commands.run(script)
-    assert (result.stdout, result.stderr) == (stdout, "")
 
 
 def test_only_root_may_set_it(sandbox: Sandbox) -> None:

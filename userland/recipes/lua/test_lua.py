@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from userland.recipes.script_tables import run_file
 from wasmsand import Sandbox
 
 
@@ -63,8 +64,7 @@ def test_a_script_with_a_first_line_is_a_program(sandbox: Sandbox) -> None:
 
 
 def test_programs_that_a_script_starts(sandbox: Sandbox) -> None:
-    sandbox.files.write(
-        "run.lua",
+    script = (
         'local p = io.popen("seq 3")\n'
         'print(p:read("a"):gsub("\\n", " "), p:close())\n'
         'print(os.execute("exit 3"))\n'
@@ -72,18 +72,15 @@ def test_programs_that_a_script_starts(sandbox: Sandbox) -> None:
         'print(io.popen("exit 4"):close())\n'
         'local w = io.popen("tr a-z A-Z", "w")\n'
         'w:write("upper\\n") w:close()\n'
-        "print(os.execute())\n",
+        "print(os.execute())\n"
     )
-    result = sandbox.commands.run("lua run.lua")
-    assert result.stderr == ""
-    assert result.stdout == (
+    assert run_file(sandbox, "run.lua", script, "lua run.lua") == (
         "1 2 3 \ttrue\texit\t0\nnil\texit\t3\nnil\tsignal\t15\nnil\texit\t4\nUPPER\ntrue\n"
     )
 
 
 def test_files(sandbox: Sandbox) -> None:
-    sandbox.files.write(
-        "files.lua",
+    script = (
         'local f = assert(io.open("numbers", "w"))\n'
         "for i = 1, 1000 do f:write(i, '\\n') end\n"
         'print(f:seek("cur")) f:close()\n'
@@ -91,11 +88,9 @@ def test_files(sandbox: Sandbox) -> None:
         'print(f:read("n", "n")) f:close()\n'
         'print(io.open("missing"))\n'
         'print(os.rename("numbers", "n2"), os.remove("n2"), os.remove("n2"))\n'
-        "local t = os.tmpname() print(io.open(t) ~= nil, os.remove(t))\n",
+        "local t = os.tmpname() print(io.open(t) ~= nil, os.remove(t))\n"
     )
-    result = sandbox.commands.run("lua files.lua")
-    assert result.stderr == ""
-    assert result.stdout == (
+    assert run_file(sandbox, "files.lua", script, "lua files.lua") == (
         "3893\n6\t7\nnil\tmissing: No such file or directory\t2\n"
         "true\ttrue\tnil\tn2: No such file or directory\t2\ntrue\ttrue\n"
     )

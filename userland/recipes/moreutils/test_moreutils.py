@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from userland.recipes.script_tables import ends
 from wasmsand import Sandbox
 
 
@@ -26,21 +25,15 @@ def test_sponge_says_why_it_cannot(sandbox: Sandbox) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("script", "stdout", "status"),
-    [
-        ("printf 'in\\n' | ifne cat", "in\n", 0),
-        ("printf '' | ifne echo never", "", 0),
-        ("printf '' | ifne -n echo empty", "empty\n", 0),
-        ("printf 'kept\\n' | ifne -n echo never", "kept\n", 0),
-        ("seq 100000 | ifne tail -n 1", "100000\n", 0),
-        ("echo x | ifne sh -c 'cat; exit 3'", "x\n", 3),
-        ("printf '' | ifne -n no-such-command 2>/dev/null", "", 1),
-    ],
+test_ifne = ends(
+    ("printf 'in\\n' | ifne cat", "in\n", 0),
+    ("printf '' | ifne echo never", "", 0),
+    ("printf '' | ifne -n echo empty", "empty\n", 0),
+    ("printf 'kept\\n' | ifne -n echo never", "kept\n", 0),
+    ("seq 100000 | ifne tail -n 1", "100000\n", 0),
+    ("echo x | ifne sh -c 'cat; exit 3'", "x\n", 3),
+    ("printf '' | ifne -n no-such-command 2>/dev/null", "", 1),
 )
-def test_ifne(sandbox: Sandbox, script: str, stdout: str, status: int) -> None:
-    result = sandbox.commands.run(script)
-    assert (result.stdout, result.exit_code) == (stdout, status)
 
 
 def test_pee_feeds_several_commands(sandbox: Sandbox) -> None:

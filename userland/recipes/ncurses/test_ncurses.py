@@ -5,26 +5,21 @@ from __future__ import annotations
 import pytest
 
 from userland.recipes.screen import Screen
+from userland.recipes.script_tables import prints
 from wasmsand import Sandbox
 from wasmsand.machine import Machine
 
-
-@pytest.mark.parametrize(
-    ("script", "stdout"),
-    [
-        ("tput -T xterm-256color colors", "256\n"),
-        ("tput -T xterm setaf 1 bold; tput -T xterm sgr0", "\x1b[31m\x1b[1m\x1b(B\x1b[m"),
-        ("tput -T vt100 cup 4 9", "\x1b[5;10H"),
-        ("TERM=xterm tput -S <<< $'bold\\nsmul'", "\x1b[1m\x1b[4m"),
-        ("TERM=linux clear", "\x1b[H\x1b[J\x1b[3J"),
-        ("TERM=dumb tput cols; TERM=dumb tput setaf 1; echo $?", "80\n1\n"),
-        ("tput -T nonesuch cols 2>&1; echo $?", 'tput: unknown terminal "nonesuch"\n3\n'),
-        ("infocmp -1 -x tmux-256color | grep -c smcup", "1\n"),
-        ("infocmp -d xterm xterm-256color | grep -o 'colors: 8, 256'", "colors: 8, 256\n"),
-    ],
+test_capabilities = prints(
+    ("tput -T xterm-256color colors", "256\n"),
+    ("tput -T xterm setaf 1 bold; tput -T xterm sgr0", "\x1b[31m\x1b[1m\x1b(B\x1b[m"),
+    ("tput -T vt100 cup 4 9", "\x1b[5;10H"),
+    ("TERM=xterm tput -S <<< $'bold\\nsmul'", "\x1b[1m\x1b[4m"),
+    ("TERM=linux clear", "\x1b[H\x1b[J\x1b[3J"),
+    ("TERM=dumb tput cols; TERM=dumb tput setaf 1; echo $?", "80\n1\n"),
+    ("tput -T nonesuch cols 2>&1; echo $?", 'tput: unknown terminal "nonesuch"\n3\n'),
+    ("infocmp -1 -x tmux-256color | grep -c smcup", "1\n"),
+    ("infocmp -d xterm xterm-256color | grep -o 'colors: 8, 256'", "colors: 8, 256\n"),
 )
-def test_capabilities(sandbox: Sandbox, script: str, stdout: str) -> None:
-    assert sandbox.commands.run(script).stdout == stdout
 
 
 TERMINALS = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from userland.recipes.script_tables import run_file
 from wasmsand import Sandbox
 
 
@@ -73,8 +74,7 @@ def test_modules(sandbox: Sandbox) -> None:
 
 
 def test_programs_that_a_script_starts(sandbox: Sandbox) -> None:
-    sandbox.files.write(
-        "run.js",
+    script = (
         "import * as os from 'os';\n"
         "import * as std from 'std';\n"
         "const wait = code => { std.out.puts(`${code}\\n`); std.out.flush(); };\n"
@@ -90,16 +90,15 @@ def test_programs_that_a_script_starts(sandbox: Sandbox) -> None:
         "std.out.puts(std.fdopen(r, 'r').readAsString());\n"
         "const [ended, status] = os.waitpid(pid, 0);\n"
         "wait(ended === pid && status === 0);\n"
-        "wait(std.popen('seq 3', 'r').readAsString().split('\\n'));\n",
+        "wait(std.popen('seq 3', 'r').readAsString().split('\\n'));\n"
     )
-    result = sandbox.commands.run("qjs run.js")
-    assert result.stderr == ""
-    assert result.stdout == "3\n-9\nA=b\n0\n/usr\n0\n127\nargv0\n0\npiped\ntrue\n1,2,3,\n"
+    assert run_file(sandbox, "run.js", script, "qjs run.js") == (
+        "3\n-9\nA=b\n0\n/usr\n0\n127\nargv0\n0\npiped\ntrue\n1,2,3,\n"
+    )
 
 
 def test_files(sandbox: Sandbox) -> None:
-    sandbox.files.write(
-        "files.js",
+    script = (
         "import * as os from 'os';\n"
         "import * as std from 'std';\n"
         "os.mkdir('d');\n"
@@ -109,26 +108,22 @@ def test_files(sandbox: Sandbox) -> None:
         "console.log(err, st.size, (st.mode & os.S_IFMT) === os.S_IFREG);\n"
         "console.log(os.stat('missing')[1] === std.Error.ENOENT, std.open('missing', 'r'));\n"
         "os.symlink('d/f', 'l'); console.log(os.readlink('l')[0], os.realpath('l')[0]);\n"
-        "console.log(os.rename('d/f', 'g'), os.remove('g'), os.remove('g') < 0);\n",
+        "console.log(os.rename('d/f', 'g'), os.remove('g'), os.remove('g') < 0);\n"
     )
-    result = sandbox.commands.run("qjs files.js")
-    assert result.stderr == ""
-    assert result.stdout == (
+    assert run_file(sandbox, "files.js", script, "qjs files.js") == (
         "00042|x\n .,..,f\n0 8 true\ntrue null\nd/f /home/user/d/f\n0 0 true\n"
     )
 
 
 def test_timers_and_signals(sandbox: Sandbox) -> None:
-    sandbox.files.write(
-        "wait.js",
+    script = (
         "import * as os from 'os';\n"
         "os.signal(os.SIGUSR1, () => { console.log('signal'); os.signal(os.SIGUSR1, null); });\n"
         "const raise = () => os.exec(['sh', '-c', 'echo second; kill -USR1 $PPID']);\n"
         "os.setTimeout(raise, 20);\n"
-        "os.setTimeout(() => console.log('first'), 1);\n",
+        "os.setTimeout(() => console.log('first'), 1);\n"
     )
-    result = sandbox.commands.run("qjs wait.js")
-    assert (result.stdout, result.stderr) == ("first\nsecond\nsignal\n", "")
+    assert run_file(sandbox, "wait.js", script, "qjs wait.js") == "first\nsecond\nsignal\n"
 
 
 def test_errors_have_a_trace_and_a_status(sandbox: Sandbox) -> None:

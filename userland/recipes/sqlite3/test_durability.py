@@ -16,6 +16,21 @@ def query(sandbox: Sandbox, sql: str) -> str:
     return result.stdout
 
 
+def kill_a_writer(sandbox: Sandbox, sql: str) -> None:
+    """Kill sqlite3 when it has run these statements, before it ends by itself."""
+    script = f"""
+    mkfifo commands
+    sqlite3 t.db < commands > started & writer=$!
+    exec 5> commands
+    echo "{sql} SELECT 'written';" >&5
+    until grep -qs written started; do sleep 0.01; done
+    kill -KILL $writer
+    wait $writer
+    echo $?
+    """
+    assert sandbox.commands.run(script).stdout == "137\n"
+
+
 @pytest.fixture(params=JOURNAL_MODES)
 def mode(sandbox: Sandbox, request: pytest.FixtureRequest) -> str:
     mode: str = request.param
@@ -26,33 +41,13 @@ def mode(sandbox: Sandbox, request: pytest.FixtureRequest) -> str:
 
 def test_a_transaction_killed_midway_leaves_no_trace(sandbox: Sandbox, mode: str) -> None:
     # A small cache, so that half of the transaction is in the file when the end comes.
-    script = f"""
-    mkfifo commands
-    sqlite3 t.db < commands > started & writer=$!
-    exec 5> commands
-    echo "PRAGMA cache_size=10; PRAGMA cache_spill=1; BEGIN; {MANY_ROWS} SELECT 'written';" >&5
-    until grep -qs written started; do sleep 0.01; done
-    kill -KILL $writer
-    wait $writer
-    echo $?
-    """
-    assert sandbox.commands.run(script).stdout == "137\n"
+    kill_a_writer(sandbox, f"PRAGMA cache_size=10; PRAGMA cache_spill=1; BEGIN; {MANY_ROWS}")
     assert sandbox.files.exists("t.db-wal" if mode == "wal" else "t.db-journal")
     assert query(sandbox, "SELECT * FROM t; PRAGMA integrity_check;") == "0|kept\nok\n"
 
 
 def test_what_was_committed_before_a_kill_is_there(sandbox: Sandbox, mode: str) -> None:
-    script = """
-    mkfifo commands
-    sqlite3 t.db < commands > started & writer=$!
-    exec 5> commands
-    echo "INSERT INTO t VALUES (1, 'committed'); SELECT 'written';" >&5
-    until grep -qs written started; do sleep 0.01; done
-    kill -KILL $writer
-    wait $writer
-    echo $?
-    """
-    assert sandbox.commands.run(script).stdout == "137\n"
+    kill_a_writer(sandbox, "INSERT INTO t VALUES (1, 'committed');")
     assert query(sandbox, "SELECT * FROM t; PRAGMA integrity_check;") == "0|kept\n1|committed\nok\n"
 
 

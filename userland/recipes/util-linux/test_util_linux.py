@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from userland.recipes.script_tables import prints
 from wasmsand import Sandbox
 
 CALENDAR = """\
@@ -20,53 +21,47 @@ Su Mo Tu We Th Fr Sa
 """  # noqa: W291, W293
 
 
-@pytest.mark.parametrize(
-    ("script", "stdout"),
-    [
-        (
-            "printf 'hello\\n' | hexdump -C",
-            "00000000  68 65 6c 6c 6f 0a                                 |hello.|\n00000006\n",
-        ),
-        ("printf AB | hd | head -n 1 | cut -c-15", "00000000  41 42\n"),
-        ("printf '\\1\\2' | hexdump -v -e '1/1 \"%02x.\"'", "01.02."),
-        (
-            "head -c 64 /dev/zero | hexdump",
-            "0000000 0000 0000 0000 0000 0000 0000 0000 0000\n*\n0000040\n",
-        ),
-        ("printf 'a b c\\nlong d e\\n' | column -t", "a     b  c\nlong  d  e\n"),
-        ("printf 'n,v\\nx,1\\n' | column -t -s, -o' | '", "n | v\nx | 1\n"),
-        (
-            "printf 'a:1\\nb:2\\n' | column -t -s: -N name,value -J | tr -d ' \\n\\t'",
-            '{"table":[{"name":"a","value":"1"},{"name":"b","value":"2"}]}',
-        ),
-        ("seq 6 | column -c 20 -x", "1\t2\n3\t4\n5\t6\n"),
-        ("printf 'abc\\näöü\\n' | LC_ALL=C.UTF-8 rev", "cba\nüöä\n"),
-        ("cal 2 2024", CALENDAR),
-        ("cal -m 2 2024 | sed -n 2p", "Mo Tu We Th Fr Sa Su\n"),
-        ("cal 13 2024 2>&1; echo $?", "cal: illegal month value: use 1-12\n1\n"),
-        ("printf 'abcdef\\n' | colrm 2 4", "aef\n"),
-        ("printf 'a\\bab\\n' | col -b", "ab\n"),
-        (
-            "printf 'apple\\nbanana\\nberry\\n' > w; look b w; look x w; echo $?",
-            "banana\nberry\n1\n",
-        ),
-        ("printf 'a_\\bb\\n' | ul -t dumb", "ab\n"),
-        (
-            "getopt -o ab: -l long,arg: -- -a -b 'x y' --arg=z rest",
-            " -a -b 'x y' --arg 'z' -- 'rest'\n",
-        ),
-        ("getopt -o a -- -q 2> /dev/null; echo $?", " --\n1\n"),
-        ("getopt -T; echo $?", "4\n"),
-        ("touch a.txt b.txt; rename .txt .md *.txt; ls", "a.md\nb.md\n"),
-        ("whereis -b bash", "bash: /usr/bin/bash\n"),
-        ("uuidgen --sha1 -n @dns -N example.org", "aad03681-8b63-5304-89e0-8ca8f49461b5\n"),
-        ("fallocate -l 1M f; stat -c %s f", "1048576\n"),
-        ("prlimit --nofile=64 sh -c 'ulimit -n'", "64\n"),
-    ],
+test_output = prints(
+    (
+        "printf 'hello\\n' | hexdump -C",
+        "00000000  68 65 6c 6c 6f 0a                                 |hello.|\n00000006\n",
+    ),
+    ("printf AB | hd | head -n 1 | cut -c-15", "00000000  41 42\n"),
+    ("printf '\\1\\2' | hexdump -v -e '1/1 \"%02x.\"'", "01.02."),
+    (
+        "head -c 64 /dev/zero | hexdump",
+        "0000000 0000 0000 0000 0000 0000 0000 0000 0000\n*\n0000040\n",
+    ),
+    ("printf 'a b c\\nlong d e\\n' | column -t", "a     b  c\nlong  d  e\n"),
+    ("printf 'n,v\\nx,1\\n' | column -t -s, -o' | '", "n | v\nx | 1\n"),
+    (
+        "printf 'a:1\\nb:2\\n' | column -t -s: -N name,value -J | tr -d ' \\n\\t'",
+        '{"table":[{"name":"a","value":"1"},{"name":"b","value":"2"}]}',
+    ),
+    ("seq 6 | column -c 20 -x", "1\t2\n3\t4\n5\t6\n"),
+    ("printf 'abc\\näöü\\n' | LC_ALL=C.UTF-8 rev", "cba\nüöä\n"),
+    ("cal 2 2024", CALENDAR),
+    ("cal -m 2 2024 | sed -n 2p", "Mo Tu We Th Fr Sa Su\n"),
+    ("cal 13 2024 2>&1; echo $?", "cal: illegal month value: use 1-12\n1\n"),
+    ("printf 'abcdef\\n' | colrm 2 4", "aef\n"),
+    ("printf 'a\\bab\\n' | col -b", "ab\n"),
+    (
+        "printf 'apple\\nbanana\\nberry\\n' > w; look b w; look x w; echo $?",
+        "banana\nberry\n1\n",
+    ),
+    ("printf 'a_\\bb\\n' | ul -t dumb", "ab\n"),
+    (
+        "getopt -o ab: -l long,arg: -- -a -b 'x y' --arg=z rest",
+        " -a -b 'x y' --arg 'z' -- 'rest'\n",
+    ),
+    ("getopt -o a -- -q 2> /dev/null; echo $?", " --\n1\n"),
+    ("getopt -T; echo $?", "4\n"),
+    ("touch a.txt b.txt; rename .txt .md *.txt; ls", "a.md\nb.md\n"),
+    ("whereis -b bash", "bash: /usr/bin/bash\n"),
+    ("uuidgen --sha1 -n @dns -N example.org", "aad03681-8b63-5304-89e0-8ca8f49461b5\n"),
+    ("fallocate -l 1M f; stat -c %s f", "1048576\n"),
+    ("prlimit --nofile=64 sh -c 'ulimit -n'", "64\n"),
 )
-def test_output(sandbox: Sandbox, script: str, stdout: str) -> None:
-    result = sandbox.commands.run(script)
-    assert (result.stdout, result.stderr) == (stdout, "")
 
 
 @pytest.mark.parametrize(

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
-
 from userland.recipes.screen import Screen
-from wasmsand import Sandbox
+from userland.recipes.script_tables import prints
 from wasmsand.machine import Machine
 
-
-@pytest.mark.parametrize(
-    ("script", "stdout"),
-    [
-        ("printf 'a\\nb\\n' > f; vim -es -c '%s/a/x/' -c wq f; cat f", "x\nb\n"),
-        ("seq 5 > f; ex -s f <<< $'2,3d\\n$a\\nend\\n.\\nwq'; cat f", "1\n4\n5\nend\n"),
-        ("seq 3 > f; vi -es -c 'g/2/normal Aö' -c x f; cat f", "1\n2ö\n3\n"),
-        ("seq 9 > f; vim -es -c '%!sort -r' -c wq f; head -n 2 f", "9\n8\n"),
-        ("seq 200000 > f; vim -es -c '%s/$/x/' -c wq f; tail -n 1 f", "200000x\n"),
-        ("echo a > f; view -es -c 's/a/b/' -c 'wq' f; cat f", "a\n"),
-        ("vim --version | head -n 1 | cut -c-21", "VIM - Vi IMproved 9.1\n"),
-        ("vim --version | grep -c 'Tiny version'", "1\n"),
-        ("vim --version | grep -A 9 ^Compilation", "Compilation: wasm-cc\nLinking: wasm-cc\n"),
-    ],
+test_scripts = prints(
+    ("printf 'a\\nb\\n' > f; vim -es -c '%s/a/x/' -c wq f; cat f", "x\nb\n"),
+    ("seq 5 > f; ex -s f <<< $'2,3d\\n$a\\nend\\n.\\nwq'; cat f", "1\n4\n5\nend\n"),
+    ("seq 3 > f; vi -es -c 'g/2/normal Aö' -c x f; cat f", "1\n2ö\n3\n"),
+    ("seq 9 > f; vim -es -c '%!sort -r' -c wq f; head -n 2 f", "9\n8\n"),
+    ("seq 200000 > f; vim -es -c '%s/$/x/' -c wq f; tail -n 1 f", "200000x\n"),
+    ("echo a > f; view -es -c 's/a/b/' -c 'wq' f; cat f", "a\n"),
+    ("vim --version | head -n 1 | cut -c-21", "VIM - Vi IMproved 9.1\n"),
+    ("vim --version | grep -c 'Tiny version'", "1\n"),
+    ("vim --version | grep -A 9 ^Compilation", "Compilation: wasm-cc\nLinking: wasm-cc\n"),
 )
-def test_scripts(sandbox: Sandbox, script: str, stdout: str) -> None:
-    assert sandbox.commands.run(script).stdout == stdout
 
 
 def test_a_file_is_opened_changed_saved_and_left(machine: Machine) -> None:
@@ -78,22 +70,16 @@ def test_windows_and_commands_of_the_shell(machine: Machine) -> None:
         assert screen.wait_for_exit() == 0
 
 
-@pytest.mark.parametrize(
-    ("script", "stdout"),
-    [
-        ("printf 'hello\\n' | xxd", "00000000: 6865 6c6c 6f0a                           hello.\n"),
-        ("printf abc | xxd -p", "616263\n"),
-        ("echo 616263 | xxd -r -p", "abc"),
-        ("printf AB | xxd -b | cut -c-27", "00000000: 01000001 01000010\n"),
-        (
-            "printf hi > f; xxd -i f",
-            "unsigned char f[] = {\n  0x68, 0x69\n};\nunsigned int f_len = 2;\n",
-        ),
-        ("seq 99 > f; xxd f | xxd -r | cmp - f && echo same", "same\n"),
-        ("seq 9 | xxd -s 4 -l 4 -g 1 | cut -c-21", "00000004: 33 0a 34 0a\n"),
-        ("head -c 3000000 /dev/urandom > r; xxd -p r | xxd -r -p | cmp - r && echo same", "same\n"),
-    ],
+test_xxd = prints(
+    ("printf 'hello\\n' | xxd", "00000000: 6865 6c6c 6f0a                           hello.\n"),
+    ("printf abc | xxd -p", "616263\n"),
+    ("echo 616263 | xxd -r -p", "abc"),
+    ("printf AB | xxd -b | cut -c-27", "00000000: 01000001 01000010\n"),
+    (
+        "printf hi > f; xxd -i f",
+        "unsigned char f[] = {\n  0x68, 0x69\n};\nunsigned int f_len = 2;\n",
+    ),
+    ("seq 99 > f; xxd f | xxd -r | cmp - f && echo same", "same\n"),
+    ("seq 9 | xxd -s 4 -l 4 -g 1 | cut -c-21", "00000004: 33 0a 34 0a\n"),
+    ("head -c 3000000 /dev/urandom > r; xxd -p r | xxd -r -p | cmp - r && echo same", "same\n"),
 )
-def test_xxd(sandbox: Sandbox, script: str, stdout: str) -> None:
-    result = sandbox.commands.run(script)
-    assert (result.stdout, result.stderr) == (stdout, "")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
+from userland.recipes.compressors import run_on_full_disk
+from userland.recipes.script_tables import complains, prints
 from wasmsand import Sandbox
 
 
@@ -22,23 +22,17 @@ def test_a_file_is_kept_and_comes_back_as_it_was(sandbox: Sandbox) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("script", "stdout"),
-    [
-        ("seq 3 | zstd | zstdcat", "1\n2\n3\n"),
-        ("seq 3 | zstd -19 -T0 | zstd -dc | tail -n1", "3\n"),
-        ("seq 100000 | zstd --ultra -22 --long=24 | zstd -d --long=24 | wc -l", "100000\n"),
-        ("seq 9 | zstd --fast=5 | zstdmt -d | wc -l", "9\n"),
-        ("seq 3 > f; zstd -q f; cat f.zst f.zst | zstdcat | wc -l", "6\n"),
-        ("seq 3 | zstd --format=gzip | gzip -dc; seq 3 | gzip | zstd -dc", "1\n2\n3\n1\n2\n3\n"),
-        ("seq 3 | zstd --format=xz | xz -dc; seq 3 | lzma | zstd -dc", "1\n2\n3\n1\n2\n3\n"),
-        ("printf 'a\\nbb\\n' | zstd > f.zst; zstdgrep b f.zst", "bb\n"),
-        ("seq 4 > f; zstd -q f; zstd -q -l f.zst | awk 'NR==2{print $1, $NF}'", "1 f.zst\n"),
-    ],
+test_what_agents_write = prints(
+    ("seq 3 | zstd | zstdcat", "1\n2\n3\n"),
+    ("seq 3 | zstd -19 -T0 | zstd -dc | tail -n1", "3\n"),
+    ("seq 100000 | zstd --ultra -22 --long=24 | zstd -d --long=24 | wc -l", "100000\n"),
+    ("seq 9 | zstd --fast=5 | zstdmt -d | wc -l", "9\n"),
+    ("seq 3 > f; zstd -q f; cat f.zst f.zst | zstdcat | wc -l", "6\n"),
+    ("seq 3 | zstd --format=gzip | gzip -dc; seq 3 | gzip | zstd -dc", "1\n2\n3\n1\n2\n3\n"),
+    ("seq 3 | zstd --format=xz | xz -dc; seq 3 | lzma | zstd -dc", "1\n2\n3\n1\n2\n3\n"),
+    ("printf 'a\\nbb\\n' | zstd > f.zst; zstdgrep b f.zst", "bb\n"),
+    ("seq 4 > f; zstd -q f; zstd -q -l f.zst | awk 'NR==2{print $1, $NF}'", "1 f.zst\n"),
 )
-def test_what_agents_write(sandbox: Sandbox, script: str, stdout: str) -> None:
-    result = sandbox.commands.run(script)
-    assert (result.stdout, result.stderr) == (stdout, "")
 
 
 def test_a_dictionary_helps_small_files(sandbox: Sandbox) -> None:
@@ -56,35 +50,24 @@ def test_a_dictionary_helps_small_files(sandbox: Sandbox) -> None:
     assert (result.stdout, result.stderr) == ("smaller\nsame\n", "")
 
 
-@pytest.mark.parametrize(
-    ("script", "exit_code", "stderr"),
-    [
-        ("unzstd t.zst -o x; ls x", 2, "premature end"),
-        ("zstd -t bad.zst", 1, "Restored data doesn't match checksum"),
-        ("unzstd plain.zst", 1, "unsupported format"),
-        ("zstd nosuch", 1, "No such file or directory"),
-        ("zstdcat f.zst | head -c1 >/dev/null; exit ${PIPESTATUS[0]}", 141, ""),
-    ],
-)
-def test_errors_are_told(sandbox: Sandbox, script: str, exit_code: int, stderr: str) -> None:
-    sandbox.commands.run(
-        """
+test_errors_are_told = complains(
+    ("unzstd t.zst -o x; ls x", 2, "premature end"),
+    ("zstd -t bad.zst", 1, "Restored data doesn't match checksum"),
+    ("unzstd plain.zst", 1, "unsupported format"),
+    ("zstd nosuch", 1, "No such file or directory"),
+    ("zstdcat f.zst | head -c1 >/dev/null; exit ${PIPESTATUS[0]}", 141, ""),
+    setup="""
         head -c 1000000 /dev/urandom > f; zstd -q f; head -c 5000 f.zst > t.zst
         seq 1000 | zstd -q > bad.zst
         at=$(($(stat -c %s bad.zst) - 4))
         printf XXXX | dd of=bad.zst bs=1 seek=$at conv=notrunc status=none
         echo hello > plain.zst
-        """
-    )
-    result = sandbox.commands.run(script)
-    assert result.exit_code == exit_code
-    assert stderr in result.stderr
+        """,
+)
 
 
 def test_a_full_disk_is_told_and_the_original_stays() -> None:
-    with Sandbox(fs_limit_bytes=1_500_000) as small:
-        small.commands.run("head -c 1000000 /dev/urandom > f")
-        result = small.commands.run("zstd -q --rm f; echo $?; wc -c < f")
+    result = run_on_full_disk("zstd -q --rm f; echo $?; wc -c < f")
     assert result.stdout == "70\n1000000\n"
     assert "No space left on device" in result.stderr
 

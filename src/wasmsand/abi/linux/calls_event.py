@@ -6,7 +6,7 @@ Owns the calls that make and use them.
 from __future__ import annotations
 
 from struct import Struct
-from typing import Final
+from typing import Final, TypeVar
 
 from wasmsand.abi.linux.calls_signal import (
     replace_mask_while_waiting,
@@ -29,11 +29,13 @@ from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.signals import UNBLOCKABLE
 from wasmsand.kernel.vfs import ProcFs
 
+_File = TypeVar("_File", bound=OpenFile)
+
 _EVENT: Final = Struct("<I4xQ")
 _ADD, _DELETE, _MODIFY = 1, 2, 3
 _EFD_SEMAPHORE: Final = 1
 _PRIVATE: Final = 0o600
-"""The mode of what these calls make."""
+"""The mode that fstat shows for these files."""
 _MILLISECOND: Final = SECOND // 1000
 _REALTIME, _MONOTONIC, _BOOTTIME = 0, 1, 7
 _TIMER_ABSTIME: Final = 1
@@ -56,9 +58,10 @@ def epoll_create1(context: CallContext, flags: int) -> int:
     return _install(context, EpollFile(kernel.anonymous.new(_PRIVATE), kernel.watches), flags)
 
 
-def _epoll(context: CallContext, fd: int) -> EpollFile:
+def _file(context: CallContext, fd: int, kind: type[_File]) -> _File:
+    """The open file of a descriptor; EINVAL if it is of another kind."""
     file = context.file(fd)
-    if not isinstance(file, EpollFile):
+    if not isinstance(file, kind):
         raise KernelError(Errno.EINVAL)
     return file
 
@@ -69,7 +72,7 @@ def epoll_ctl(context: CallContext, epoll_fd: int, operation: int, fd: int, even
     if operation != _DELETE:
         events, data = context.memory.unpack(_EVENT, event)
     file = context.file(fd)
-    epoll = _epoll(context, epoll_fd)
+    epoll = _file(context, epoll_fd, EpollFile)
     if file is epoll:
         raise KernelError(Errno.EINVAL)
     if operation == _ADD:
@@ -87,22 +90,21 @@ def epoll_pwait(
     context: CallContext, fd: int, address: int, most: int, timeout: int, mask: int, size: int
 ) -> int:
     """epoll_pwait(2)."""
-    epoll = _epoll(context, fd)
+    epoll = _file(context, fd, EpollFile)
     most = signed(most)
     if most <= 0:
         raise KernelError(Errno.EINVAL)
     most = min(most, POLL_FDS_MAX)
     context.memory.require(address, most * _EVENT.size)
-    process = context.process
     now = context.kernel.clock.monotonic()
     milliseconds = signed(timeout)
-    if milliseconds >= 0 and process.call_deadline is None:
-        process.call_deadline = now + milliseconds * _MILLISECOND
+    deadline = context.thread.call.deadline
+    if milliseconds >= 0 and deadline is None:
+        deadline = now + milliseconds * _MILLISECOND
     if mask:
         replace_mask_while_waiting(context, mask, size)
-    found = epoll.wait(most, now=now, deadline=process.call_deadline)
+    found = epoll.wait(most, now=now, deadline=deadline)
     context.memory.write(address, b"".join(_EVENT.pack(*event) for event in found))
-    process.call_deadline = None
     if mask:
         restore_mask_after_waiting(context)
     return len(found)
@@ -138,18 +140,11 @@ def timerfd_create(context: CallContext, clock: int, flags: int) -> int:
     return _install(context, file, flags)
 
 
-def _timer(context: CallContext, fd: int) -> TimerFile:
-    file = context.file(fd)
-    if not isinstance(file, TimerFile):
-        raise KernelError(Errno.EINVAL)
-    return file
-
-
 def timerfd_settime(context: CallContext, fd: int, flags: int, new: int, old: int) -> int:
     """timerfd_settime64(2)."""
     if flags & ~(_TIMER_ABSTIME | _TIMER_CANCEL_ON_SET):
         raise KernelError(Errno.EINVAL)
-    timer = _timer(context, fd)
+    timer = _file(context, fd, TimerFile)
     interval = context.timespec(new)
     value = context.timespec(new + ITIMERSPEC.size // 2)
     if old:
@@ -171,7 +166,7 @@ def timerfd_settime(context: CallContext, fd: int, flags: int, new: int, old: in
 
 def timerfd_gettime(context: CallContext, fd: int, address: int) -> int:
     """timerfd_gettime64(2)."""
-    _write_setting(context, _timer(context, fd), address)
+    _write_setting(context, _file(context, fd, TimerFile), address)
     return 0
 
 
@@ -186,14 +181,14 @@ def _write_setting(context: CallContext, timer: TimerFile, address: int) -> None
 
 
 def signalfd4(context: CallContext, fd: int, mask: int, size: int, flags: int) -> int:
-    """signalfd4(2); with an fd, another set for the file that it is."""
+    """signalfd4(2). If an fd is given, replace that signalfd's mask."""
     if size != _MASK_BYTES or flags & ~(O_CLOEXEC | O_NONBLOCK):
         raise KernelError(Errno.EINVAL)
     wanted = context.memory.read_u64(mask) & ~UNBLOCKABLE
     if signed(fd) == -1:
         stat = context.kernel.anonymous.new(_PRIVATE)
         return _install(
-            context, SignalFile(context.process, wanted, flags & O_NONBLOCK, stat), flags
+            context, SignalFile(context.thread, wanted, flags & O_NONBLOCK, stat), flags
         )
     file = context.file(fd)
     if not isinstance(file, SignalFile):

@@ -33,7 +33,7 @@ from wasmsand.kernel.flags import (
     O_STATUS_SETTABLE,
     S_IFIFO,
 )
-from wasmsand.kernel.limits import DIRENT_BYTES_PER_HOLD
+from wasmsand.kernel.limits import DIRENT_BYTES_PER_HOLD, MEMFD_NAME_MAX
 
 _O_DIRECT = 0o40000
 _DIRENT_MIN = 24
@@ -41,7 +41,6 @@ _MFD_CLOEXEC = 1
 _MFD_ALLOW_SEALING = 2
 _MFD_NOEXEC_SEAL = 8
 _MFD_EXEC = 16
-_MFD_NAME_MAX = 250
 _CLOSE_RANGE_UNSHARE = 2
 _CLOSE_RANGE_CLOEXEC = 4
 
@@ -52,7 +51,9 @@ def openat(context: CallContext, directory: int, path: int, flags: int, mode: in
     process = context.process
     process.fds.require_room()  # before anything is made or truncated
     base = process.cwd if name.startswith(b"/") else context.directory(directory)
-    file = open_path(context.kernel, process, base, name, flags & ~O_LARGEFILE, mode & 0o7777)
+    file = open_path(
+        context.kernel, context.thread, base, name, flags & ~O_LARGEFILE, mode & 0o7777
+    )
     return process.fds.install(file, close_on_exec=bool(flags & O_CLOEXEC))
 
 
@@ -60,7 +61,7 @@ def memfd_create(context: CallContext, name: int, flags: int) -> int:
     """memfd_create(2): seals are accepted and cannot be set."""
     if flags & ~(_MFD_CLOEXEC | _MFD_ALLOW_SEALING | _MFD_NOEXEC_SEAL | _MFD_EXEC):
         raise KernelError(Errno.EINVAL)
-    context.memory.read_string(name, _MFD_NAME_MAX, Errno.EINVAL)
+    context.memory.read_string(name, MEMFD_NAME_MAX, Errno.EINVAL)
     context.process.fds.require_room()
     file = open_memory(context.kernel)
     return context.process.fds.install(file, close_on_exec=bool(flags & _MFD_CLOEXEC))

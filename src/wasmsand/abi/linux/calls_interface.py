@@ -1,7 +1,7 @@
 """ioctl on sockets: questions about network interfaces.
 
-Owns struct ifreq and struct ifconf. Rules: what is told is that of
-`kernel.sockets.interfaces`; nothing can be changed, and what is not known is ENOTTY.
+Owns struct ifreq and struct ifconf. Rules: answers come from `kernel.sockets.interfaces`; nothing
+can be changed; an unknown request is ENOTTY.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _named(field: bytes) -> Interface:
 
 
 def _list(context: CallContext, address: int) -> int:
-    """As many interfaces as there is room for; without a place, how much room all want."""
+    """As many interfaces as there is room for. If the buffer is NULL, return the size needed."""
     room, at = context.memory.unpack(_CONFIGURATION, address)
     requests = [_REQUEST.pack(known.name, _internet_address(known)) for known in INTERFACES]
     if at:

@@ -53,7 +53,7 @@ def write(context: CallContext, fd: int, address: int, count: int) -> int:
     """write(2)."""
     file = context.process.fds.get(fd)
     file.require_writable()
-    if count > IO_CHUNK or context.process.call_done:
+    if count > IO_CHUNK or context.thread.call.done:
         return write_all(context, file, [(address, min(count, IO_MAX))])
     written = write_some(context, file, context.memory.read(address, count))
     if written == count or not file.writes_all:
@@ -73,7 +73,7 @@ def writev(context: CallContext, fd: int, address: int, count: int) -> int:
     process = context.process
     file = process.fds.get(fd)
     file.require_writable()
-    if count != 2 or process.call_done:
+    if count != 2 or context.thread.call.done:
         return write_all(context, file, vectors_at(context, address, count))
     # How stdio writes: what it had buffered and what came now.
     memory = context.memory

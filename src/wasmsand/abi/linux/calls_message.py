@@ -11,10 +11,9 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final, NamedTuple
 
-from wasmsand.abi.linux.calls_socket import find_unix, is_connected, socket_at, timed, with_deadline
+from wasmsand.abi.linux.calls_socket import socket_at, timed
 from wasmsand.abi.linux.context import CallContext
 from wasmsand.abi.linux.control_messages import (
-    CONTROL_MAX,
     NOTHING,
     Control,
     give_header,
@@ -30,9 +29,10 @@ from wasmsand.abi.linux.socket_address import (
 from wasmsand.abi.transfers import gather, parts_of, scatter, vectors_at
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
-from wasmsand.kernel.limits import IO_CHUNK, PIPE_CAPACITY, SOCKET_QUEUE_BYTES
-from wasmsand.kernel.process.delivery import SI_KERNEL, post
+from wasmsand.kernel.limits import CONTROL_BYTES_MAX, IO_CHUNK, PIPE_CAPACITY, SOCKET_QUEUE_BYTES
+from wasmsand.kernel.process.delivery import SI_KERNEL, post_to_thread
 from wasmsand.kernel.process.signals import Signal, SignalInfo
+from wasmsand.kernel.sockets import naming
 from wasmsand.kernel.sockets.address import Address, UnixAddress
 from wasmsand.kernel.sockets.base import Socket
 from wasmsand.kernel.sockets.datagram import DatagramSocket, Header
@@ -101,35 +101,34 @@ def _send(
         raise KernelError(Errno.EOPNOTSUPP)
     for start, length in vectors:
         context.memory.require(start, length)
-    with_deadline(context, found.send_timeout_ns)
     try:
         if isinstance(found, StreamSocket):
             if to is not None and found.is_unix:
-                raise KernelError(Errno.EISCONN if is_connected(found) else Errno.EOPNOTSUPP)
+                raise KernelError(Errno.EISCONN if found.is_connected else Errno.EOPNOTSUPP)
             sent = _send_stream(context, found, vectors, flags, control.files)
         else:
             assert isinstance(found, DatagramSocket)
             sent = _send_datagram(context, found, vectors, flags, to, control)
     except KernelError as error:
         if error.errno is Errno.EPIPE and not flags & _MSG_NOSIGNAL:
-            post(context.kernel, context.process, SignalInfo(Signal.SIGPIPE, SI_KERNEL))
+            post_to_thread(context.kernel, context.thread, SignalInfo(Signal.SIGPIPE, SI_KERNEL))
         raise
-    context.process.call_deadline = None
     return sent
 
 
 def _send_stream(
     context: CallContext, found: StreamSocket, vectors: Vectors, flags: int, files: list[OpenFile]
 ) -> int:
-    process = context.process
+    call = context.thread.call
     total = sum(length for _, length in vectors)
-    done = process.call_done
+    done = call.done
     while True:
         data = gather(context, vectors, done, PIPE_CAPACITY)
         rights = _rights(context, files) if not done and data else None
         try:
             sent = timed(
                 context,
+                found.send_timeout_ns,
                 lambda data=data, rights=rights, done=done: found.send(  # type: ignore[misc]
                     data,
                     rights,
@@ -144,7 +143,7 @@ def _send_stream(
             raise
         except WouldBlock:
             _drop(rights)
-            process.call_done = done
+            call.done = done
             raise
         done += sent
         if done >= total:
@@ -161,13 +160,14 @@ def _send_datagram(
 ) -> int:
     if sum(length for _, length in vectors) > SOCKET_QUEUE_BYTES:
         raise KernelError(Errno.EMSGSIZE)
-    target = find_unix(context, to) if isinstance(to, UnixAddress) else None
+    target = naming.find(context.process, found, to) if to is not None else None
     data = gather(context, vectors)
     rights = _rights(context, control.files)
     nonblocking = bool(flags & _MSG_DONTWAIT)
     try:
         return timed(
             context,
+            found.send_timeout_ns,
             lambda: found.send(data, to, target, rights, control.header, nonblocking=nonblocking),
         )
     except (KernelError, WouldBlock):
@@ -212,7 +212,7 @@ def recvmsg(context: CallContext, fd: int, header: int, flags: int) -> int:
     if name:
         memory.require(name, min(name_room, 128))
     if control:
-        memory.require(control, min(control_room, CONTROL_MAX))
+        memory.require(control, min(control_room, CONTROL_BYTES_MAX))
     got = _receive(context, found, vectors_at(context, vectors, count), flags)
     raw = pack_address(got.source) if _is_named(got.source) and got.source is not None else b""
     if name:
@@ -244,14 +244,10 @@ def _receive(context: CallContext, found: Socket, vectors: Vectors, flags: int) 
         context.memory.require(start, length)
     if flags & _MSG_OOB and isinstance(found, StreamSocket):
         return _receive_urgent(context, found, vectors, flags)
-    with_deadline(context, found.receive_timeout_ns)
     if isinstance(found, StreamSocket):
-        got = _receive_stream(context, found, vectors, flags)
-    else:
-        assert isinstance(found, DatagramSocket)
-        got = _receive_datagram(context, found, vectors, flags)
-    context.process.call_deadline = None
-    return got
+        return _receive_stream(context, found, vectors, flags)
+    assert isinstance(found, DatagramSocket)
+    return _receive_datagram(context, found, vectors, flags)
 
 
 def _receive_urgent(
@@ -266,16 +262,17 @@ def _receive_urgent(
 def _receive_stream(
     context: CallContext, found: StreamSocket, vectors: Vectors, flags: int
 ) -> Received:
-    process = context.process
+    call = context.thread.call
     total = sum(length for _, length in vectors)
     peek = bool(flags & _MSG_PEEK)
     wants_all = flags & _MSG_WAITALL and not peek
-    done = process.call_done
+    done = call.done
     while True:
         size = min(total - done, IO_CHUNK)
         try:
             data, rights = timed(
                 context,
+                found.receive_timeout_ns,
                 lambda size=size: found.receive(  # type: ignore[misc]
                     size, peek=peek, nonblocking=bool(flags & _MSG_DONTWAIT)
                 ),
@@ -285,7 +282,7 @@ def _receive_stream(
                 return Received(done)
             raise
         except WouldBlock:
-            process.call_done = done
+            call.done = done
             raise
         scatter(context, parts_of(vectors, done, size), data)
         done += len(data)
@@ -298,6 +295,7 @@ def _receive_datagram(
 ) -> Received:
     message = timed(
         context,
+        found.receive_timeout_ns,
         lambda: found.receive(
             peek=bool(flags & _MSG_PEEK), nonblocking=bool(flags & _MSG_DONTWAIT)
         ),

@@ -35,7 +35,7 @@ from wasmsand.kernel.limits import (
 )
 from wasmsand.kernel.process import groups
 from wasmsand.kernel.process.life import exit_code_and_value, wait
-from wasmsand.kernel.process.program import find_program
+from wasmsand.kernel.process.program import find_program, require_arguments
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.wait import WouldBlock, Yield
 
@@ -106,7 +106,7 @@ class _ExecArguments:
                     break
                 if not share:
                     self._places[index] = address
-                    context.process.call_progress = self
+                    context.thread.call.progress = self
                     raise Yield
                 string = memory.read_string(pointer, ARGUMENT_STRING_MAX, Errno.E2BIG)
                 self._left -= len(string) + 5
@@ -131,14 +131,15 @@ def execveat(
     if flags & ~(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW):
         raise KernelError(Errno.EINVAL)
     name = context.memory.read_path(path)
-    process, kernel = context.process, context.kernel
-    reading = process.call_progress
+    process, kernel, call = context.process, context.kernel, context.thread.call
+    reading = call.progress
     if not isinstance(reading, _ExecArguments):
         reading = _ExecArguments(argv, envp)
     arguments, environment = reading.read(context)
     if not name and flags & AT_EMPTY_PATH:
         name = b"/proc/self/fd/%d" % directory
     base = process.cwd if name.startswith(b"/") else context.directory(directory)
+    require_arguments(kernel, arguments, environment)
     program = find_program(
         kernel,
         process,
@@ -151,7 +152,7 @@ def execveat(
     try:
         return context.execute(program)
     except WouldBlock:  # it is being compiled
-        process.call_progress = reading
+        call.progress = reading
         raise
 
 
@@ -276,9 +277,11 @@ def prctl(context: CallContext, option: int, argument: int) -> int:
         return int(process.dumpable)
     if option == _PR_SET_NAME:
         name = context.memory.read(argument, _NAME_BYTES).split(b"\0", 1)[0]
-        process.name = name[: _NAME_BYTES - 1]
+        context.thread.name = name[: _NAME_BYTES - 1]
+        if context.thread.tid == process.pid:
+            process.name = context.thread.name
         return 0
     if option == _PR_GET_NAME:
-        context.memory.write(argument, process.name.ljust(_NAME_BYTES, b"\0"))
+        context.memory.write(argument, context.thread.name.ljust(_NAME_BYTES, b"\0"))
         return 0
     raise KernelError(Errno.EINVAL, f"prctl {option}")

@@ -12,8 +12,8 @@ from typing import Final
 from wasmsand.abi.linux.context import CallContext, signed
 from wasmsand.abi.linux.structs import TIMESPEC
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.process.process import ALL_PROCESSORS, Process
-from wasmsand.kernel.process.thread import thread_of
+from wasmsand.kernel.process.thread import ALL_PROCESSORS, Thread
+from wasmsand.kernel.process.thread_life import thread_of
 
 _OTHER, _FIFO, _ROUND_ROBIN, _BATCH, _IDLE = 0, 1, 2, 3, 5
 _REAL_TIME: Final = (_FIFO, _ROUND_ROBIN)
@@ -48,7 +48,7 @@ def sched_getaffinity(context: CallContext, pid: int, size: int, address: int) -
     """sched_getaffinity(2): the processors that a thread may run on."""
     if size < 4 or size % 4:
         raise KernelError(Errno.EINVAL)
-    target = thread_of(context.kernel, signed(pid)) if pid else context.process
+    target = thread_of(context.kernel, signed(pid)) if pid else context.thread
     context.memory.write_u32(address, target.processors)
     return 4
 
@@ -61,9 +61,10 @@ def sched_yield(context: CallContext) -> int:
 
 def sched_setaffinity(context: CallContext, pid: int, size: int, address: int) -> int:
     """sched_setaffinity(2): EINVAL unless one of the processors there are is asked for."""
-    target = thread_of(context.kernel, signed(pid)) if pid else context.process
+    target = thread_of(context.kernel, signed(pid)) if pid else context.thread
     wanted = int.from_bytes(context.memory.read(address, min(size, 128)), "little")
-    if context.process.identity.euid not in (0, target.identity.uid, target.identity.euid):
+    owner = target.process.identity
+    if context.process.identity.euid not in (0, owner.uid, owner.euid):
         raise KernelError(Errno.EPERM)
     if not wanted & ALL_PROCESSORS:
         raise KernelError(Errno.EINVAL)
@@ -71,21 +72,21 @@ def sched_setaffinity(context: CallContext, pid: int, size: int, address: int) -
     return 0
 
 
-def _process(context: CallContext, pid: int) -> Process:
+def _thread(context: CallContext, pid: int) -> Thread:
     if signed(pid) < 0:
         raise KernelError(Errno.EINVAL)
-    return thread_of(context.kernel, pid) if pid else context.process
+    return thread_of(context.kernel, pid) if pid else context.thread
 
 
 def sched_getscheduler(context: CallContext, pid: int) -> int:
     """sched_getscheduler(2)."""
-    _process(context, pid)
+    _thread(context, pid)
     return _OTHER
 
 
 def sched_setscheduler(context: CallContext, pid: int, policy: int, parameters: int) -> int:
     """sched_setscheduler(2)."""
-    _process(context, pid)
+    _thread(context, pid)
     priority = signed(context.memory.read_u32(parameters))
     policy &= ~_RESET_ON_FORK
     low, high = _range(policy)
@@ -98,7 +99,7 @@ def sched_setscheduler(context: CallContext, pid: int, policy: int, parameters: 
 
 def sched_getparam(context: CallContext, pid: int, parameters: int) -> int:
     """sched_getparam(2)."""
-    _process(context, pid)
+    _thread(context, pid)
     context.memory.write_u32(parameters, 0)
     return 0
 
@@ -126,6 +127,6 @@ def sched_get_priority_min(context: CallContext, policy: int) -> int:
 
 def sched_rr_get_interval(context: CallContext, pid: int, address: int) -> int:
     """sched_rr_get_interval_time64(2)."""
-    _process(context, pid)
+    _thread(context, pid)
     context.memory.pack(TIMESPEC, address, 0, _SLICE_NS)
     return 0

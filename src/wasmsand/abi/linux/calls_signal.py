@@ -17,14 +17,14 @@ from wasmsand.kernel.process.delivery import (
     act_on_pending,
     deliverable_handler,
     may_signal,
-    post,
+    post_to_thread,
     take_for_handler,
 )
 from wasmsand.kernel.process.delivery import (
     kill as send,
 )
 from wasmsand.kernel.process.signals import SignalAction, SignalInfo, require_signal
-from wasmsand.kernel.process.thread import thread_of
+from wasmsand.kernel.process.thread_life import thread_of
 from wasmsand.kernel.wait import WouldBlock
 
 _SIG_BLOCK, _SIG_UNBLOCK, _SIG_SETMASK = range(3)
@@ -40,7 +40,7 @@ def rt_sigaction(context: CallContext, signo: int, new: int, old: int, size: int
     """rt_sigaction(2)."""
     _require_mask_size(size)
     require_signal(signo)
-    signals = context.process.signals
+    signals = context.thread.signals
     previous = signals.action(signo)
     if new:
         handler, flags, _, mask = context.memory.unpack(SIGACTION, new)
@@ -48,7 +48,7 @@ def rt_sigaction(context: CallContext, signo: int, new: int, old: int, size: int
             context.memory.require(old, SIGACTION.size)
         signals.set_action(signo, SignalAction(handler, flags, mask))
         if signals.pending:
-            act_on_pending(context.kernel, context.process)
+            act_on_pending(context.kernel, context.thread)
     if old:
         context.memory.pack(SIGACTION, old, previous.handler, previous.flags, 0, previous.mask)
     return 0
@@ -57,7 +57,7 @@ def rt_sigaction(context: CallContext, signo: int, new: int, old: int, size: int
 def rt_sigprocmask(context: CallContext, how: int, new: int, old: int, size: int) -> int:
     """rt_sigprocmask(2)."""
     _require_mask_size(size)
-    signals = context.process.signals
+    signals = context.thread.signals
     previous = signals.mask
     if new:
         mask = context.memory.read_u64(new)
@@ -72,14 +72,14 @@ def rt_sigprocmask(context: CallContext, how: int, new: int, old: int, size: int
     if old:
         context.memory.write_u64(old, previous)
     if new and signals.pending:
-        act_on_pending(context.kernel, context.process)
+        act_on_pending(context.kernel, context.thread)
     return 0
 
 
 def rt_sigpending(context: CallContext, address: int, size: int) -> int:
     """rt_sigpending(2)."""
     _require_mask_size(size)
-    signals = context.process.signals
+    signals = context.thread.signals
     context.memory.write_u64(address, signals.pending & signals.mask)
     return 0
 
@@ -87,17 +87,17 @@ def rt_sigpending(context: CallContext, address: int, size: int) -> int:
 def replace_mask_while_waiting(context: CallContext, address: int, size: int) -> None:
     """Use another mask until the call ends (sigsuspend, ppoll, pselect)."""
     _require_mask_size(size)
-    signals = context.process.signals
+    signals = context.thread.signals
     if signals.saved_mask is None:
         signals.saved_mask = signals.mask
         signals.set_mask(context.memory.read_u64(address))
-        act_on_pending(context.kernel, context.process)
+        act_on_pending(context.kernel, context.thread)
 
 
 def restore_mask_after_waiting(context: CallContext) -> None:
     """Undo it when no handler is about to run (a handler's return would undo it)."""
-    signals = context.process.signals
-    if signals.saved_mask is not None and not deliverable_handler(context.process):
+    signals = context.thread.signals
+    if signals.saved_mask is not None and not deliverable_handler(context.thread):
         signals.set_mask(signals.saved_mask)
         signals.saved_mask = None
 
@@ -105,26 +105,27 @@ def restore_mask_after_waiting(context: CallContext) -> None:
 def rt_sigsuspend(context: CallContext, address: int, size: int) -> int:
     """rt_sigsuspend(2): always ends by a signal."""
     replace_mask_while_waiting(context, address, size)
-    raise WouldBlock((context.process.signal_queue,))
+    raise WouldBlock((context.thread.signal_queue,))
 
 
 def rt_sigtimedwait(context: CallContext, wanted: int, info: int, timeout: int, size: int) -> int:
     """rt_sigtimedwait_time64(2)."""
     _require_mask_size(size)
-    process = context.process
+    thread = context.thread
     within = context.memory.read_u64(wanted)
-    signo = process.signals.next_deliverable(within)
+    signo = thread.signals.next_deliverable(within)
     if signo:
-        taken = process.signals.take(signo)
+        taken = thread.signals.take(signo)
         if info:
             context.memory.write(info, pack_siginfo(taken))
         return signo
     now = context.kernel.clock.monotonic()
-    if timeout and process.call_deadline is None:
-        process.call_deadline = now + context.timespec(timeout)
-    if process.call_deadline is not None and now >= process.call_deadline:
+    deadline = thread.call.deadline
+    if timeout and deadline is None:
+        deadline = now + context.timespec(timeout)
+    if deadline is not None and now >= deadline:
         raise KernelError(Errno.EAGAIN)
-    raise WouldBlock((process.signal_queue,), process.call_deadline)
+    raise WouldBlock((thread.signal_queue,), deadline)
 
 
 def kill(context: CallContext, pid: int, signo: int) -> int:
@@ -152,11 +153,11 @@ def _send_to_thread(context: CallContext, group: int | None, tid: int, signo: in
     if signo:
         require_signal(signo)
     sender = context.process
-    if not may_signal(sender, target, signo):
+    if not may_signal(sender, target.process, signo):
         raise KernelError(Errno.EPERM)
     if signo:
         info = SignalInfo(signo, SI_TKILL, sender.pid, sender.identity.uid)
-        post(context.kernel, target, info)
+        post_to_thread(context.kernel, target, info)
     return 0
 
 
@@ -171,7 +172,7 @@ def signal_take(context: CallContext, address: int) -> int:
     """Our own: the next signal for the guest to handle."""
     context.memory.require(address, 152)
     context.lower_signal_flag()  # raised again on return if another is left
-    taken = take_for_handler(context.process)
+    taken = take_for_handler(context.thread)
     if taken is None:
         return 0
     context.memory.write(address, pack_taken_signal(taken))
@@ -180,6 +181,6 @@ def signal_take(context: CallContext, address: int) -> int:
 
 def signal_return(context: CallContext, address: int) -> int:
     """Our own: a handler has returned; its mask ends."""
-    context.process.signals.set_mask(context.memory.read_u64(address))
-    act_on_pending(context.kernel, context.process)
+    context.thread.signals.set_mask(context.memory.read_u64(address))
+    act_on_pending(context.kernel, context.thread)
     return 0

@@ -1,4 +1,4 @@
-"""splice: bytes from or to a pipe without a stop in the guest's memory.
+"""splice: bytes from or to a pipe that do not pass through the guest's memory.
 
 Owns splice(2). Rules: one side at least is a pipe; what the target does not take stays
 in the pipe it came from; regular files and the simple devices can be the other side,

@@ -11,7 +11,7 @@ from wasmsand.abi.linux.context import CallContext, signed
 from wasmsand.abi.linux.structs import RLIMIT, UTSNAME_FIELD, pack_rusage, pack_sysinfo
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.limits import IO_CHUNK
+from wasmsand.kernel.limits import HOSTNAME_MAX, IO_CHUNK
 from wasmsand.kernel.proc_source import OS_RELEASE, OS_VERSION
 from wasmsand.kernel.process.process import Usage
 from wasmsand.kernel.process.rlimits import NOFILE, Limit
@@ -19,7 +19,6 @@ from wasmsand.kernel.process.rlimits import NOFILE, Limit
 _RUSAGE_SELF: Final = 0
 _RUSAGE_CHILDREN: Final = -1
 _RUSAGE_THREAD: Final = 1
-_HOSTNAME_MAX: Final = 64
 _GETRANDOM_FLAGS: Final = 7
 
 
@@ -36,7 +35,7 @@ def sethostname(context: CallContext, address: int, length: int) -> int:
     """sethostname(2)."""
     if context.process.identity.euid != 0:
         raise KernelError(Errno.EPERM)
-    if length > _HOSTNAME_MAX:
+    if length > HOSTNAME_MAX:
         raise KernelError(Errno.EINVAL)
     context.kernel.hostname = context.memory.read(address, length)
     return 0

@@ -50,13 +50,13 @@ def exit_thread(context: CallContext, code: int) -> int:
 
 def gettid(context: CallContext) -> int:
     """gettid(2)."""
-    return context.process.tid
+    return context.thread.tid
 
 
 def set_tid_address(context: CallContext, address: int) -> int:
     """set_tid_address(2): what is cleared, and woken, when the thread ends."""
-    context.process.clear_tid = address
-    return context.process.tid
+    context.thread.clear_tid = address
+    return context.thread.tid
 
 
 def futex(
@@ -102,22 +102,21 @@ def _wait(
     *,
     absolute: bool | None,
 ) -> int:
-    """`absolute` says whether the time limit is of the real-time clock, or (False) of the
-    monotonic one; None: it is a length of time."""
-    process, clock = context.process, context.kernel.clock
+    """`absolute` says what the time limit is: True a time of the real-time clock, False a time
+    of the monotonic clock, None a length of time."""
+    thread, clock = context.thread, context.kernel.clock
     now = clock.monotonic()
-    if process.futex_wait is None:
+    deadline = thread.call.deadline
+    if thread.call.progress is None:  # the first try
         if not bits:
             raise KernelError(Errno.EINVAL)
         if timeout:
-            limit = context.timespec(timeout)
+            deadline = context.timespec(timeout)
             if absolute is None:
-                limit += now
+                deadline += now
             elif absolute:
-                limit += now - clock.realtime()
-            process.call_deadline = limit
+                deadline += now - clock.realtime()
         if context.memory.read_u32(address) != expected:
-            process.call_deadline = None
             raise KernelError(Errno.EAGAIN)
-    futexes.wait(process, address, bits, now, process.call_deadline)
+    futexes.wait(thread, address, bits, now, deadline)
     return 0

@@ -48,7 +48,7 @@ _REALTIME_COARSE, _MONOTONIC_COARSE, _BOOTTIME = 5, 6, 7
 _TIMER_ABSTIME: Final = 1
 _ITIMER_REAL: Final = 0
 _ITIMER_SIGNALS: Final = (Signal.SIGALRM, Signal.SIGVTALRM, Signal.SIGPROF)
-"""By which timer; the second and third count CPU time, all of which is the user's."""
+"""The signal of each timer. The second and third count CPU time, all of which is user time."""
 _TICKS_PER_SECOND: Final = 100
 _TICK: Final = SECOND // _TICKS_PER_SECOND
 _READ_BITS: Final = POLLIN | POLLRDNORM | POLLHUP | POLLERR
@@ -90,24 +90,23 @@ def clock_nanosleep(
     context: CallContext, clock: int, flags: int, request: int, remaining: int
 ) -> int:
     """clock_nanosleep_time64(2)."""
-    process = context.process
     monotonic = context.kernel.clock.monotonic()
-    if process.call_deadline is None:
+    deadline = context.thread.call.deadline
+    if deadline is None:
         now = _now(context, clock)
         duration = context.timespec(request)
         if flags & _TIMER_ABSTIME:
             duration -= now
         elif clock in (_THREAD_CPU, _PROCESS_CPU):
             raise KernelError(Errno.EOPNOTSUPP)
-        process.call_deadline = monotonic + max(0, duration)
-    left = process.call_deadline - monotonic
+        deadline = monotonic + max(0, duration)
+    left = deadline - monotonic
     if left <= 0:
-        process.call_deadline = None
         return 0
     if remaining and not flags & _TIMER_ABSTIME:
         # Written now because an interrupted call does not come back here.
         context.memory.pack(TIMESPEC, remaining, *divmod(left, SECOND))
-    raise WouldBlock((), process.call_deadline)
+    raise WouldBlock((), deadline)
 
 
 def setitimer(context: CallContext, which: int, new: int, old: int) -> int:
@@ -166,10 +165,10 @@ def times(context: CallContext, address: int) -> int:
 
 
 def _deadline(context: CallContext, timeout: int) -> int | None:
-    process = context.process
-    if timeout and process.call_deadline is None:
-        process.call_deadline = context.kernel.clock.monotonic() + context.timespec(timeout)
-    return process.call_deadline
+    deadline = context.thread.call.deadline
+    if timeout and deadline is None:
+        deadline = context.kernel.clock.monotonic() + context.timespec(timeout)
+    return deadline
 
 
 def ppoll(
@@ -210,7 +209,6 @@ def _file_or_none(context: CallContext, fd: int) -> OpenFile | None:
 
 
 def _finish_wait(context: CallContext, mask: int) -> None:
-    context.process.call_deadline = None
     if mask:
         restore_mask_after_waiting(context)
 

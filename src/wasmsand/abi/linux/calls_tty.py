@@ -82,7 +82,7 @@ def _set_settings_and_flush(context: CallContext, terminal: Terminal, address: i
 
 def _change_settings(context: CallContext, terminal: Terminal, address: int, *, flush: bool) -> int:
     wanted = context.memory.read(address, Termios.SIZE)
-    groups.require_foreground_to_change(context.kernel, context.process, terminal)
+    groups.require_foreground_to_change(context.kernel, context.thread, terminal)
     if flush:
         terminal.discipline.flush_input()
     terminal.discipline.change(wanted)
@@ -103,22 +103,24 @@ def _set_size(context: CallContext, terminal: Terminal, address: int) -> int:
 
 
 def _get_foreground(context: CallContext, terminal: Terminal, address: int) -> int:
-    if terminal.session != context.process.session:
-        raise KernelError(Errno.ENOTTY)
-    context.memory.write_u32(address, terminal.foreground_group)
-    return 0
+    return _tell_session(context, terminal, address, terminal.foreground_group)
 
 
 def _set_foreground(context: CallContext, terminal: Terminal, address: int) -> int:
     group = signed(context.memory.read_u32(address))
-    groups.set_foreground(context.kernel, context.process, terminal, group)
+    groups.set_foreground(context.kernel, context.thread, terminal, group)
     return 0
 
 
 def _get_session(context: CallContext, terminal: Terminal, address: int) -> int:
+    return _tell_session(context, terminal, address, terminal.session)
+
+
+def _tell_session(context: CallContext, terminal: Terminal, address: int, number: int) -> int:
+    """Write a number that only the terminal's own session may ask for."""
     if terminal.session != context.process.session:
         raise KernelError(Errno.ENOTTY)
-    context.memory.write_u32(address, terminal.session)
+    context.memory.write_u32(address, number)
     return 0
 
 
@@ -150,14 +152,14 @@ def _flush_by_master(context: CallContext, terminal: Terminal, which: int) -> in
 
 
 def _flushes_input(which: int) -> bool:
-    """Of a pseudo-terminal there is no output to flush: it is the other side's input at once."""
+    """Output of a pseudo-terminal is never flushed: it is the other side's input at once."""
     if which not in (_TCIFLUSH, _TCOFLUSH, _TCIOFLUSH):
         raise KernelError(Errno.EINVAL)
     return which != _TCOFLUSH
 
 
 def _output_waiting(context: CallContext, terminal: Terminal, address: int) -> int:
-    """Never any, as in `_flushes_input`."""
+    """Output that waits to be sent: always 0 (see `_flushes_input`)."""
     context.memory.write_u32(address, 0)
     return 0
 
@@ -173,7 +175,7 @@ def _flow(context: CallContext, terminal: Terminal, action: int) -> int:
 
 
 def _accept(context: CallContext, terminal: Terminal, argument: int) -> int:
-    """Draining and breaks have nothing to do on a pseudo-terminal."""
+    """tcdrain and tcsendbreak: a pseudo-terminal has nothing to do."""
     return 0
 
 

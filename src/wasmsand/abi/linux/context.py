@@ -11,8 +11,8 @@ from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import O_PATH
-from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.program import Program
+from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.vfs import Node
 
 RESTART = -512
@@ -41,7 +41,7 @@ class CallContext(ProcessContext):
         return file
 
     def file_or_path(self, fd: int) -> OpenFile:
-        """What an fd refers to, for the few calls that take O_PATH fds."""
+        """The open file behind an fd, for the few calls that take O_PATH fds."""
         return self.process.fds.get(fd)
 
     def timespec(self, address: int) -> int:
@@ -64,7 +64,7 @@ class CallContext(ProcessContext):
         """Hand the caller's memory to whoever makes an image of it, and end; or ENOSYS."""
         raise NotImplementedError
 
-    def start_thread(self, stack: int) -> Process:
+    def start_thread(self, stack: int) -> Thread:
         """A further thread of the caller's program, which begins with this stack pointer."""
         raise NotImplementedError
 

@@ -1,8 +1,8 @@
 """Control messages: what sendmsg and recvmsg carry beside the data.
 
 Owns their format: descriptors between Unix sockets, and fields of the IPv6 header of UDP's
-messages. Rules: one of a wrong size, or that is not known, is EINVAL; what does not fit is cut or
-left out, and the receiver is told; descriptors that do not fit are closed.
+messages. Rules: a message of a wrong size or an unknown type is EINVAL; what does not fit is cut
+or left out, and the receiver is told; descriptors that do not fit are closed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from wasmsand.abi.linux.context import CallContext
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
-from wasmsand.kernel.limits import RIGHTS_PER_MESSAGE_MAX
+from wasmsand.kernel.limits import CONTROL_BYTES_MAX, RIGHTS_PER_MESSAGE_MAX
 from wasmsand.kernel.sockets.address import AF_INET6
 from wasmsand.kernel.sockets.base import Socket
 from wasmsand.kernel.sockets.datagram import DatagramSocket, Header
@@ -26,7 +26,6 @@ from wasmsand.kernel.sockets.options import (
 )
 from wasmsand.kernel.sockets.rights import Rights
 
-CONTROL_MAX: Final = 8192
 _CONTROL: Final = Struct("<Iii")
 """struct cmsghdr: length, level, type."""
 _RIGHTS: Final = (SOL_SOCKET, 1)
@@ -46,7 +45,7 @@ NOTHING: Final = Control([], None)
 
 def read_control(context: CallContext, found: Socket, address: int, length: int) -> Control:
     """The control messages of a sendmsg."""
-    if length > CONTROL_MAX:
+    if length > CONTROL_BYTES_MAX:
         raise KernelError(Errno.ENOBUFS)
     raw = context.memory.read(address, length)
     files: list[OpenFile] = []
@@ -110,7 +109,8 @@ def give_rights(
 def give_header(
     context: CallContext, found: Socket, header: Header, address: int, room: int
 ) -> tuple[int, bool]:
-    """Tell what of a message's header the receiver has asked for; (bytes, whether all fitted)."""
+    """Write the fields of a message's header that the receiver has asked for; (bytes, whether
+    all fitted)."""
     wanted = [
         (kind, value)
         for option, kind, value in (

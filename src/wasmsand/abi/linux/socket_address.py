@@ -1,6 +1,6 @@
-"""struct sockaddr, both ways.
+"""struct sockaddr: reading and writing addresses.
 
-Owns how addresses lie in guest memory. Rules: a length is checked before anything is read;
+Owns the layout of addresses in guest memory. Rules: a length is checked before anything is read;
 the kernel gives the whole length of an address even if the guest's buffer is too small.
 """
 

@@ -37,7 +37,7 @@ _PACK_DIRENT: Final = {
     length: Struct(f"<QqHB{length - _DIRENT_HEAD}s").pack
     for length in range(24, _DIRENT_HEAD + NAME_MAX + 9, 8)
 }
-"""By the length of the record, of which the name has the rest, filled up with NULs."""
+"""By the length of the record. The name takes what is left of it, padded with NULs."""
 _STATFS: Final = Struct("<II5Q2iIII4I4x")
 _RUSAGE: Final = Struct("<4i14i")
 _SYSINFO: Final = Struct("<i9IHHIII8x")

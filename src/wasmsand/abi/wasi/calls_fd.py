@@ -104,7 +104,7 @@ def fd_filestat_set_size(context: WasiContext, fd: int, size: int) -> int:
     file.require_writable()
     if size > FILE_SIZE_MAX:
         raise KernelError(Errno.EFBIG)
-    assert file.node is not None  # a regular file, or it had not the right
+    assert file.node is not None  # only regular files have the right
     require_file_size(context, file.node, size)
     file.truncate(size)
     return 0
@@ -121,7 +121,7 @@ def fd_filestat_set_times(
 
 
 def set_times(context: WasiContext, node: Node, access: int, modified: int, flags: int) -> None:
-    """Set those times of a file that the flags say, to the given ones or the present."""
+    """Set the times of a file that the flags name, each to the given time or to now."""
     chosen: list[FileTime | None] = []
     for given, present, value in (
         (_TIMES_ACCESS, _TIMES_ACCESS_NOW, access),
@@ -150,7 +150,7 @@ def fd_allocate(context: WasiContext, fd: int, offset: int, size: int) -> int:
     inapplicable = Errno.ENODEV if descriptor.start is None else Errno.EISDIR
     descriptor.require(Right.FD_ALLOCATE, inapplicable)
     file = descriptor.file
-    assert isinstance(file, RegularFile)  # or it had not the right
+    assert isinstance(file, RegularFile)  # only regular files have the right
     assert file.node is not None
     file.require_writable()
     if offset + size > FILE_SIZE_MAX:

@@ -69,7 +69,7 @@ def fd_write(context: WasiContext, fd: int, vectors: int, count: int, result: in
     file = descriptor.file
     file.require_writable()
     done = 0
-    if count == 1 and not context.process.call_done:  # how most programs write
+    if count == 1 and not context.thread.call.done:  # how most programs write
         address, size = memory.unpack(_VECTOR, vectors)
         if size <= IO_CHUNK:
             done = write_some(context, file, memory.read(address, size))
@@ -159,11 +159,11 @@ def fd_readdir(
     memory.require(result, 4)
     memory.require(buffer, size)
     file = context.descriptor(fd, _READDIR, Errno.ENOTDIR).file
-    assert isinstance(file, DirectoryFile)  # or it had not the right
-    process = context.process
-    done = process.call_done
-    if isinstance(process.call_progress, int):  # the cookie of the last entry that was given
-        cookie = process.call_progress
+    assert isinstance(file, DirectoryFile)  # only directories have the right
+    call = context.thread.call
+    done = call.done
+    if isinstance(call.progress, int):  # the cookie of the last entry that was given
+        cookie = call.progress
     room = min(size - done, DIRENT_BYTES_PER_HOLD)
     ends_here = done + room == size
     wanted = 1 + room // DIRENT_BYTES
@@ -183,7 +183,7 @@ def fd_readdir(
     memory.write(buffer + done, records[:room])
     done += min(len(records), room)
     if not are_last and done < size:
-        process.call_done, process.call_progress = done, cookie
+        call.done, call.progress = done, cookie
         raise Yield
     memory.write_u32(result, done)
     return 0

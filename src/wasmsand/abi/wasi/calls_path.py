@@ -80,7 +80,7 @@ def path_open(
             wanted |= kernel_flag
             needed |= right
     directory.require(needed, Errno.ENOTDIR)
-    # Rights that there are not are asked for by programs that want all there are.
+    # Programs that want all rights ask for some that do not exist.
     base &= right_sets.ALL
     inheriting &= right_sets.ALL
     if (base | inheriting | _rights_of_flags(fd_flags)) & ~directory.inheriting:
@@ -90,7 +90,7 @@ def path_open(
     start = directory.start
     assert start is not None
     context.process.fds.require_room()  # before anything is made or truncated
-    file = open_path(context.kernel, context.process, start, name, wanted, _FILE_MODE)
+    file = open_path(context.kernel, context.thread, start, name, wanted, _FILE_MODE)
     number = context.descriptors.install(file, base, inheriting)
     context.descriptors.get(number).sync_flags = fd_flags & SYNC_FLAGS
     context.memory.write_u32(result, number)

@@ -21,6 +21,7 @@ from wasmsand.kernel.files.pipe import PipeEnd
 from wasmsand.kernel.files.polling import poll
 from wasmsand.kernel.flags import POLLERR, POLLHUP, POLLIN, POLLOUT
 from wasmsand.kernel.limits import PIPE_CAPACITY, POLL_FDS_MAX
+from wasmsand.kernel.wait import WouldBlock
 
 _CLOCK, _FD_READ, _FD_WRITE = range(3)
 _ABSOLUTE_TIME: Final = 1
@@ -69,9 +70,8 @@ def _poll(
     memory.require(result, 4)
     raw = memory.read(subscriptions, layout.size * count)
     now = context.kernel.clock.monotonic()
-    process = context.process
-    if process.call_started is None:
-        process.call_started = now
+    call = context.thread.call
+    started = now if call.started is None else call.started
     clocks: list[_Clock] = []
     files: list[_File] = []
     found: list[bytes] = []
@@ -79,7 +79,7 @@ def _poll(
         userdata, kind, *rest = layout.unpack_from(raw, place)
         try:
             if kind == _CLOCK:
-                clocks.append(_clock(context, now, userdata, rest))
+                clocks.append(_clock(context, started, now, userdata, rest))
             else:
                 files.append(_file(context, userdata, kind, rest[0] & 0xFFFF_FFFF))
         except KernelError as error:
@@ -88,24 +88,25 @@ def _poll(
     if found:
         deadline = now  # look at the rest, but do not wait for it
     wanted = [(entry.file, POLLIN if entry.kind == _FD_READ else POLLOUT) for entry in files]
-    bits = poll(wanted, now=now, deadline=deadline)
+    try:
+        bits = poll(wanted, now=now, deadline=deadline)
+    except WouldBlock:
+        call.started = started
+        raise
     found += [_event(entry, bit) for entry, bit in zip(files, bits, strict=True) if bit]
     found += [
         EVENT.pack(clock.userdata, 0, _CLOCK, 0, 0) for clock in clocks if clock.deadline <= now
     ]
-    process.call_started = None
     memory.write(events, b"".join(found))
     memory.write_u32(result, len(found))
     return 0
 
 
-def _clock(context: WasiContext, now: int, userdata: int, rest: list[int]) -> _Clock:
+def _clock(context: WasiContext, started: int, now: int, userdata: int, rest: list[int]) -> _Clock:
     clock, timeout, _, flags = rest[-4:]
     if flags & ~_ABSOLUTE_TIME or clock not in (REALTIME, MONOTONIC):
         raise KernelError(Errno.EINVAL)
     if not flags:
-        started = context.process.call_started
-        assert started is not None
         return _Clock(userdata, started + timeout)
     if clock == REALTIME:
         timeout += now - context.kernel.clock.realtime()
@@ -125,7 +126,7 @@ def _event(entry: _File, bits: int) -> bytes:
     if entry.kind == _FD_READ:
         try:
             size = readable_bytes(file)
-        except KernelError:  # a device: as many as anybody wants
+        except KernelError:  # a device, which has as many as are asked for
             size = PIPE_CAPACITY
     else:
         size = file.pipe.room() if isinstance(file, PipeEnd) else PIPE_CAPACITY

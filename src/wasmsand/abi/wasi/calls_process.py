@@ -1,8 +1,7 @@
 """The process itself: proc_exit, proc_raise, sched_yield, random_get.
 
-Rules: exit codes are those of a Unix process, the low eight bits; a program cannot handle
-signals, so that raising one is its default action, or nothing where that is inherited as
-ignored.
+Rules: exit codes are those of a Unix process, the low eight bits; a program cannot handle signals,
+so raising one takes its default action, or none if the process inherited it as ignored.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def proc_exit(context: WasiContext, code: int) -> int:
 
 
 def proc_raise(context: WasiContext, signal: int) -> int:
-    """Send a signal to the own process; 0 is none."""
+    """Send a signal to the calling process; 0 sends none."""
     if signal > len(SIGNALS):
         raise KernelError(Errno.EINVAL)
     if signal:
@@ -49,11 +48,11 @@ def random_get(context: WasiContext, address: int, size: int) -> int:
     """Fill a buffer with random bytes. A long one is filled in steps, between which other
     processes get their turn and this one can be ended."""
     context.memory.require(address, size)
-    process = context.process
-    done = process.call_done
+    call = context.thread.call
+    done = call.done
     step = min(size - done, IO_CHUNK)
     context.memory.write(address + done, context.kernel.random(step))
     if done + step < size:
-        process.call_done = done + step
+        call.done = done + step
         raise Yield
     return 0

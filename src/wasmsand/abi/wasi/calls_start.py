@@ -1,7 +1,7 @@
 """What a program is given at its start: arguments, environment, directories.
 
-Owns args_*, environ_* and fd_prestat_*. Rules: a program cannot ask for its working
-directory, so that PWD, if the environment has it, is made to say the truth.
+Owns args_*, environ_* and fd_prestat_*. Rules: a program cannot ask for its working directory, so
+PWD, if it is in the environment, is set to that directory.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def environ_get(context: WasiContext, pointers: int, buffer: int) -> int:
 
 
 def _preopen_name(context: WasiContext, fd: int) -> bytes:
-    # EBADF also for an open one that is none: libcs count up until they get that.
+    # EBADF for an open descriptor that is no preopen too: libcs count up until they get it.
     name = context.descriptors.get(fd).preopen
     if name is None:
         raise KernelError(Errno.EBADF)

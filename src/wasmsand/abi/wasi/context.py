@@ -20,6 +20,7 @@ class WasiContext(ProcessContext):
         """`owner` is the process as every ABI knows it."""
         self.kernel = owner.kernel
         self.process = owner.process
+        self.thread = owner.thread
         self.memory = owner.memory
         self.descriptors = start_descriptors(self.kernel, self.process)
         self._owner = owner
@@ -52,7 +53,7 @@ class WasiContext(ProcessContext):
         return path
 
     def path_text(self, address: int, length: int) -> bytes:
-        """A string that may be what a symbolic link says. Any bytes but NUL: a program that
+        """A string that may be the target of a symbolic link. Any bytes but NUL: a program that
         is given the name of a file must be able to open it."""
         if length >= PATH_MAX:
             raise KernelError(Errno.ENAMETOOLONG)
@@ -62,5 +63,5 @@ class WasiContext(ProcessContext):
         return text
 
     def credentials(self) -> Credentials:
-        """Who asks."""
+        """The credentials of the caller."""
         return self.process.identity.credentials()

@@ -35,11 +35,11 @@ class Descriptor:
     ) -> None:
         self.file = file
         self.fd = fd
-        """Of the process."""
+        """The number of the process's fd."""
         self.base = base
         self.inheriting = inheriting
         self.preopen = preopen
-        """The name by which the program knows it from its start."""
+        """The name of a directory that the program starts with; None for all others."""
         self.sync_flags = 0
         """Flags that change nothing here, where every write is in place at once."""
         self.start = start or _start_of(file)
@@ -73,7 +73,7 @@ class DescriptorTable:
     __slots__ = ("_descriptors", "_fds", "_lowest_free")
 
     def __init__(self, fds: FdTable) -> None:
-        """With the standard files, as far as the process has them."""
+        """A table with those of the standard files that the process has."""
         self._fds = fds
         self._descriptors: dict[int, Descriptor] = {}
         self._lowest_free = 0

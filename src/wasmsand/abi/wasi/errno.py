@@ -27,7 +27,8 @@ WasiErrno = IntEnum(
 
 
 class NotCapable(KernelError):
-    """The descriptor lacks a right that the call needs (ENOTCAPABLE, which Linux has not)."""
+    """The descriptor lacks a right that the call needs (ENOTCAPABLE, which Linux does not
+    have)."""
 
     def __init__(self, detail: str = "") -> None:
         super().__init__(Errno.EPERM, detail)

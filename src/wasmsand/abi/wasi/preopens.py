@@ -29,12 +29,11 @@ from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.files.regular import DirectoryFile
 from wasmsand.kernel.flags import O_RDONLY, R_OK, S_IFDIR, S_IFLNK, S_IFMT
 from wasmsand.kernel.kernel import Kernel
+from wasmsand.kernel.limits import PREOPENED_LEVELS_MAX, PREOPENED_NAMES_MAX
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.vfs import Credentials, Namespace, Node
 
 FIRST_PREOPEN = 3
-_NAMED_DIRECTORIES_MAX = 40
-_LEVELS_UP_MAX = 8
 
 
 class _Preopen(NamedTuple):
@@ -74,7 +73,7 @@ def _preopens(namespace: Namespace, credentials: Credentials, cwd: Node) -> Iter
 
 
 def _directories_of_root(namespace: Namespace, credentials: Credentials) -> Iterator[_Preopen]:
-    for entry in namespace.readdir(namespace.root, 2, _NAMED_DIRECTORIES_MAX):
+    for entry in namespace.readdir(namespace.root, 2, PREOPENED_NAMES_MAX):
         if entry.type in (S_IFDIR, S_IFLNK):
             node = _directory(namespace, credentials, namespace.root, entry.name)
             if node is not None:
@@ -85,7 +84,7 @@ def _directories_above(
     namespace: Namespace, credentials: Credentials, cwd: Node
 ) -> Iterator[_Preopen]:
     node, name = cwd, b""
-    while node != namespace.root and len(name) < 3 * _LEVELS_UP_MAX:
+    while node != namespace.root and len(name) < 3 * PREOPENED_LEVELS_MAX:
         above = _directory(namespace, credentials, node, b"..")
         if above is None:
             return

@@ -1,8 +1,8 @@
 """Rights of descriptors.
 
 Owns the bits of `rights`, and which of them mean something for which kind of file. Rules: a
-descriptor never has a right that does not apply to its kind; rights are only ever taken
-away. What this fences is a program from itself: the sandbox does not depend on it.
+descriptor never has a right that does not apply to its kind; rights are only ever taken away.
+Rights only protect a program from its own mistakes: the sandbox does not depend on them.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ U64_MAX: Final = (1 << 64) - 1
 
 
 class FileType(IntEnum):
-    """What a descriptor refers to. There is none for a pipe."""
+    """What a descriptor refers to. Preview 1 has no type for pipes."""
 
     UNKNOWN = 0
     BLOCK_DEVICE = 1

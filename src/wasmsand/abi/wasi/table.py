@@ -1,7 +1,7 @@
 """The one table of preview 1's functions.
 
 Owns the name, type, handler and status in words of each. What guests can import is made
-from it, and `docs/wasi.md` (`python tools/syscall_table.py`). Rules: every function of
+from it, and `docs/wasi.md` (`python scripts/syscall_table.py`). Rules: every function of
 `wasi_snapshot_preview1` is here; a program that imports another one cannot start.
 """
 
@@ -50,7 +50,7 @@ class WasiFunction:
         return "" if self.name == "proc_exit" else "i"
 
 
-_NO_SOCKETS: Final = "there are no sockets: ENOTSOCK"
+_NO_SOCKETS: Final = "not supported: ENOTSOCK"
 
 FUNCTIONS: Final[tuple[WasiFunction, ...]] = (
     WasiFunction("args_get", "ii", calls_start.args_get),
@@ -58,16 +58,19 @@ FUNCTIONS: Final[tuple[WasiFunction, ...]] = (
     WasiFunction("clock_res_get", "ii", calls_clock.clock_res_get),
     WasiFunction("clock_time_get", "iIi", calls_clock.clock_time_get),
     WasiFunction(
-        "environ_get", "ii", calls_start.environ_get, "PWD, if set, is the working directory"
+        "environ_get",
+        "ii",
+        calls_start.environ_get,
+        "if PWD is set, its value is the working directory",
     ),
     WasiFunction("environ_sizes_get", "ii", calls_start.environ_sizes_get),
-    WasiFunction("fd_advise", "iIIi", calls_fd.fd_advise, "accepted; nothing to advise"),
+    WasiFunction("fd_advise", "iIIi", calls_fd.fd_advise, "accepted, without effect"),
     WasiFunction("fd_allocate", "iII", calls_fd.fd_allocate),
     WasiFunction("fd_close", "i", calls_fd.fd_close),
-    WasiFunction("fd_datasync", "i", calls_fd.fd_datasync, "files are always in sync"),
+    WasiFunction("fd_datasync", "i", calls_fd.fd_datasync, "no effect: files are in memory"),
     WasiFunction("fd_fdstat_get", "ii", calls_fd.fd_fdstat_get),
     WasiFunction(
-        "fd_fdstat_set_flags", "ii", calls_fd.fd_fdstat_set_flags, "sync flags change nothing"
+        "fd_fdstat_set_flags", "ii", calls_fd.fd_fdstat_set_flags, "sync flags have no effect"
     ),
     WasiFunction("fd_fdstat_set_rights", "iII", calls_fd.fd_fdstat_set_rights),
     WasiFunction(
@@ -86,9 +89,9 @@ FUNCTIONS: Final[tuple[WasiFunction, ...]] = (
     WasiFunction("fd_readdir", "iiiIi", calls_io.fd_readdir),
     WasiFunction("fd_renumber", "ii", calls_fd.fd_renumber),
     WasiFunction("fd_seek", "iIii", calls_io.fd_seek, unstable=calls_io.fd_seek_unstable),
-    WasiFunction("fd_sync", "i", calls_fd.fd_sync, "files are always in sync"),
+    WasiFunction("fd_sync", "i", calls_fd.fd_sync, "no effect: files are in memory"),
     WasiFunction("fd_tell", "ii", calls_io.fd_tell),
-    WasiFunction("fd_write", "iiii", calls_io.fd_write, "EPIPE comes with SIGPIPE"),
+    WasiFunction("fd_write", "iiii", calls_io.fd_write, "EPIPE also raises SIGPIPE"),
     WasiFunction("path_create_directory", "iii", calls_path.path_create_directory),
     WasiFunction(
         "path_filestat_get",
@@ -108,10 +111,12 @@ FUNCTIONS: Final[tuple[WasiFunction, ...]] = (
         "poll_oneoff",
         "iiii",
         calls_poll.poll_oneoff,
-        "no waiting for CPU time",
+        "CPU-time clocks are not supported",
         unstable=calls_poll.poll_oneoff_unstable,
     ),
-    WasiFunction("proc_exit", "i", calls_process.proc_exit, "the low eight bits, as on Unix"),
+    WasiFunction(
+        "proc_exit", "i", calls_process.proc_exit, "only the low eight bits of the status are kept"
+    ),
     WasiFunction("proc_raise", "i", calls_process.proc_raise),
     WasiFunction("random_get", "ii", calls_process.random_get),
     WasiFunction("sched_yield", "", calls_process.sched_yield),

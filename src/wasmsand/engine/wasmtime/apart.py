@@ -2,8 +2,8 @@
 
 Owns the way from an order to a module. Rules: no such module is compiled in this process,
 unless the host's user says so; the cache gets only modules that passed every check, and those
-that did not are remembered, so that a guest that starts one again and again costs nothing; the
-host's memory holds neither the module nor the result, but pieces of them.
+that failed one are remembered, so that a guest that starts such a module again costs nothing; the
+host never holds a whole module or a whole result in memory, only pieces of them.
 """
 
 from __future__ import annotations
@@ -18,22 +18,11 @@ from contextlib import nullcontext
 from signal import Signals
 from typing import Final
 
-from wasmsand.engine.protocol import (
-    CompileOrder,
-    CompileTooCostly,
-    CompileUnavailable,
-    ModuleRejected,
-)
+from wasmsand.engine.compile_orders import CompileOrder, CompileTooCostly, CompileUnavailable
+from wasmsand.engine.protocol import ModuleRejected
 from wasmsand.engine.wasmtime.bindings import LIBRARY, CData, WasmtimeError
 from wasmsand.engine.wasmtime.compile_cache import NewEntry
-from wasmsand.engine.wasmtime.compile_pool import (
-    MODE_VARIABLE,
-    CompilePool,
-    Outcome,
-    OutputTooLarge,
-    WorkerSetup,
-    shared_pool,
-)
+from wasmsand.engine.wasmtime.compile_pool import CompilePool, shared_pool
 from wasmsand.engine.wasmtime.compiler import (
     compile_module,
     load_compiled,
@@ -44,6 +33,12 @@ from wasmsand.engine.wasmtime.config import PARALLEL_COMPILATION, configuration
 from wasmsand.engine.wasmtime.module import WasmtimeModule
 from wasmsand.engine.wasmtime.module_shape import Refused, Unreadable, check_shape
 from wasmsand.engine.wasmtime.runtime import Runtime
+from wasmsand.engine.wasmtime.worker_process import (
+    MODE_VARIABLE,
+    Outcome,
+    OutputTooLarge,
+    WorkerSetup,
+)
 
 logger = logging.getLogger("wasmsand.engine")
 
@@ -73,7 +68,7 @@ class ApartCompiler:
         self._rejections: OrderedDict[str, str] = OrderedDict()
 
     def compile(self, order: CompileOrder) -> WasmtimeModule:
-        """The module. Raises as `protocol.Engine.compile_apart` says."""
+        """The module. Raises as `abilities.CompileWorkers` says."""
         self._require_not_rejected(order.key)
         pool = shared_pool()
         try:

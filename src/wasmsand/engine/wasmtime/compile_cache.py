@@ -40,12 +40,12 @@ def default_directory() -> Path:
 
 
 class NewEntry:
-    """An entry that is being written. It is there once `commit` has been called; at the end of
-    its `with` block nothing is left of one that was not."""
+    """An entry that is being written. `commit` makes it visible to others; without it, nothing is
+    left at the end of the `with` block."""
 
     def __init__(self, cache: CompileCache, temporary: Path, descriptor: int, path: Path) -> None:
         self.temporary = temporary
-        """Where its content is until then."""
+        """Where its content is before `commit`."""
         self._cache = cache
         self._path = path
         self._file = os.fdopen(descriptor, "wb", buffering=0)
@@ -60,7 +60,7 @@ class NewEntry:
             self.temporary.unlink()
 
     def write(self, content: bytes) -> None:
-        """Add to its content. A failure is told by `finish` and `commit`."""
+        """Append to its content. `finish` and `commit` report a failure."""
         if self._failure is None:
             try:
                 view = memoryview(content)
@@ -70,7 +70,7 @@ class NewEntry:
                 self._failure = error
 
     def finish(self) -> bool:
-        """Whether its content is whole, and on disk; for who wants to look at `temporary`."""
+        """Flush it to disk; whether that worked, so that `temporary` has all of its content."""
         try:
             if self._failure is not None:
                 raise self._failure
@@ -105,7 +105,7 @@ class CompileCache:
         self._warned = False
 
     def find(self, key: str) -> Path | None:
-        """The file that should hold this module, if it is there."""
+        """The file of this compiled module, if it is in the cache."""
         path = self._path(key)
         if not path.is_file():
             path = self._transient_path(key)
@@ -146,7 +146,7 @@ class CompileCache:
         return NewEntry(self, Path(temporary), descriptor, path)
 
     def written(self, path: Path) -> None:
-        """An entry is there."""
+        """An entry was committed."""
         if path.parent != self._directory:
             self._drop_oldest(path)
 

@@ -1,6 +1,6 @@
 """The process that compiles modules which guests made.
 
-Owns `main`, what `compile_pool` starts: a process that waits for orders, and for each of them
+Owns `main`, which `worker_process` starts: a process that waits for orders, and for each of them
 forks one that compiles. So a compilation can be ended at any moment, has limits that the
 system enforces, and leaves nothing behind for the next. Rules: the first process never touches
 a module; the second one cannot open files, start processes or write anywhere but to its pipes;

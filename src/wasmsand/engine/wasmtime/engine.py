@@ -18,9 +18,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from wasmsand.engine.abilities import Abilities
+from wasmsand.engine.compile_orders import CompileOrder
 from wasmsand.engine.freed_memory import FreedMemory, have_few_arenas
-from wasmsand.engine.protocol import CompileOrder, GuestUnwind, HostFunction
+from wasmsand.engine.protocol import GuestUnwind, HostFunction
 from wasmsand.engine.wasmtime import hostcalls
+from wasmsand.engine.wasmtime.abilities import (
+    WasmtimeImages,
+    WasmtimeMemoryControl,
+    WasmtimeThreads,
+)
 from wasmsand.engine.wasmtime.apart import ApartCompiler
 from wasmsand.engine.wasmtime.bindings import CData, WasmtimeError, lib
 from wasmsand.engine.wasmtime.compile_cache import CompileCache, default_directory
@@ -70,7 +77,13 @@ class WasmtimeEngine:
             fault_handlers=FaultHandlers(),
             sharing=MemorySharing(settings, ticker, self._cache),
         )
-        self._freed_memory = FreedMemory(self.start_thread, lib)
+        self.abilities = Abilities(
+            compile_workers=self,
+            program_threads=WasmtimeThreads(),
+            memory_images=WasmtimeImages(),
+            memory_control=WasmtimeMemoryControl(),
+            give_memory_back=FreedMemory(self.start_thread, lib).give_back_soon,
+        )
         self._apart = ApartCompiler(self._runtime, probed, self.find, self._remember)
         self._lock = threading.Lock()
         # Guarded by the lock:
@@ -116,7 +129,7 @@ class WasmtimeEngine:
         return module
 
     def compile_apart(self, order: CompileOrder) -> WasmtimeModule:
-        """A module that a guest made: from memory, from the cache, or compiled by a worker."""
+        """See `abilities.CompileWorkers`."""
         if not _KEY.fullmatch(order.key):
             raise ValueError(f"not a content key: {order.key!r}")
         return self.find(order.key) or self._apart.compile(order)
@@ -129,21 +142,13 @@ class WasmtimeEngine:
         return self._cache.find(key) is not None
 
     def unload(self, key: str) -> None:
-        """Keep the module no longer in memory than somebody has it; it stays compiled."""
+        """Drop our reference to the module; callers that hold one keep it alive."""
         with self._lock:
             self._recent.pop(key, None)
-
-    def precompile(self, key: str, wasm: bytes) -> None:
-        """Put a module into the cache, if it is not there; raises `ModuleRejected`."""
-        self.load(key, lambda: wasm)
 
     def start_thread(self, target: Callable[[], None]) -> None:
         """Run `target` on a pooled thread whose stack is deep enough for a guest."""
         self._runtime.threads.start(target)
-
-    def give_memory_back(self) -> None:
-        """See `protocol.Engine`."""
-        self._freed_memory.give_back_soon()
 
     def interrupt(self) -> None:
         """Make every guest that computes call its `tick` at once."""

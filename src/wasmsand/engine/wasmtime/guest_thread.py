@@ -1,9 +1,9 @@
 """A further thread of a program: an instance that runs in another one's memory.
 
-Owns `WasmtimeThread`. Rules: it has its own stack, globals and function table, and the first
-instance's memory; who asks for the memory is answered by the first instance. Making one
-writes the program's data to nowhere, a millisecond for ten megabytes, so a few that ended by a
-host call are kept for the program's next threads; one that trapped is not.
+Owns `WasmtimeThread`. Rules: a thread has its own stack, globals and function table, and the first
+instance's memory, which the first instance answers for. Making one fills a scratch area with the
+program's data, which takes a millisecond for ten megabytes. So a few instances whose thread ended
+by a host call are kept for the program's next threads; those that trapped are not.
 """
 
 from __future__ import annotations
@@ -11,13 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wasmsand.engine.protocol import GuestUnwind
-from wasmsand.engine.wasmtime.bindings import ffi
 from wasmsand.engine.wasmtime.instance import WasmtimeInstance
-from wasmsand.engine.wasmtime.shared_memory import (
-    MemoryHandover,
-    ThreadModule,
-    read_again,
-)
+from wasmsand.engine.wasmtime.shared_memory import MemoryHandover, ThreadModule
 
 if TYPE_CHECKING:
     from wasmsand.engine.wasmtime.module import WasmtimeModule
@@ -27,11 +22,11 @@ _EAGAIN = 11
 _IDLE_MAX = 8
 """Instances of ended threads that a program keeps."""
 _IDLE_EXCEPTION_BYTES = 256 << 10
-"""Heap of exceptions that such an instance may keep."""
+"""The largest heap of exceptions that an idle instance may keep."""
 
 
 class WasmtimeThread(WasmtimeInstance):
-    """One thread of a program; see `protocol.Instance.new_thread`."""
+    """One thread of a program; see `abilities.ProgramThreads`."""
 
     def __init__(
         self,
@@ -85,13 +80,13 @@ class WasmtimeThread(WasmtimeInstance):
         return self._module.start_thread(self._first, stack_pointer, argument)
 
     def _leave_overflowed_stack(self) -> None:
-        """Where a thread's stack ends is not known here."""
+        """Do nothing: where a thread's stack ends is not known here."""
 
     def catch_up(self) -> None:
         """See the memory as large as the other threads left it."""
         size = self._first.memory_size()
         if size != self._seen_size:
-            read_again(self._context, ffi.addressof(self._memory_export.of, "memory"))
+            self._store.read_memory_again()
             self._seen_size = size
 
     def limit_memory(self, limit: int) -> None:
@@ -99,21 +94,21 @@ class WasmtimeThread(WasmtimeInstance):
         self._first.limit_memory(limit)
         super().limit_memory(limit)
 
-    def memory(self) -> memoryview:
+    def memory_view(self) -> memoryview:
         """The memory of the program."""
-        return self._first.memory()
+        return self._first.memory_view()
 
     def memory_size(self) -> int:
         """Bytes of linear memory."""
         return self._first.memory_size()
 
     def fork_called(self, buffer: int) -> int:
-        """fork would have to copy this thread's frames under the name of the first one's."""
+        """Refuse: the child would have to begin in the frames of this thread."""
         return -_EAGAIN
 
     def close(self) -> None:
         """Free all but the memory, which is the first instance's."""
-        if self._closed or self in self._first.idle_threads:
+        if self._store.closed or self in self._first.idle_threads:
             return
         small = self.held_bytes() - self._module.instance_bytes <= _IDLE_EXCEPTION_BYTES
         if self._usable_again and small and len(self._first.idle_threads) < _IDLE_MAX:

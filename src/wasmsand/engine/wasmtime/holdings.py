@@ -48,21 +48,17 @@ class LayoutUnknown(RuntimeError):
     """wasmtime keeps its records in another way than this package knows."""
 
 
-class StoreRecord:
-    """A store's record, for as long as the store lives."""
+def store_record(function: CData) -> CData:
+    """The `store_record_t *` of the store that a `wasmtime_func_t *` is in. It is valid for as
+    long as the store lives. The layout was checked with the module's first instance."""
+    return ffi.cast("function_record_t *", function.function).instance.store
 
-    __slots__ = ("_store", "instance_bytes")
 
-    def __init__(self, function: CData, deadline: int) -> None:
-        """By one of the store's functions; the store's deadline is `deadline` epochs or more."""
-        record = ffi.cast("function_record_t *", function.function)
-        instance = record.instance
-        if ffi.buffer(instance.magic)[:] != _MAGIC or instance.store.epoch_deadline < deadline:
-            raise LayoutUnknown(f"this package knows wasmtime {SUPPORTED_RELEASE}.*, not this one")
-        self._store: CData = instance.store
-        self.instance_bytes = int(ffi.cast("char *", record) - ffi.cast("char *", instance))
-        """Of the instance's own record, all but its references to functions."""
-
-    def exception_bytes(self) -> int:
-        """The size of the heap of exceptions."""
-        return int(self._store.exception_heap_bytes)
+def checked_instance_bytes(function: CData, deadline: int) -> int:
+    """Check the layout with a function of a store whose deadline is `deadline` epochs or more;
+    returns the bytes of the instance's own record, all but its references to functions."""
+    record = ffi.cast("function_record_t *", function.function)
+    instance = record.instance
+    if ffi.buffer(instance.magic)[:] != _MAGIC or instance.store.epoch_deadline < deadline:
+        raise LayoutUnknown(f"this package knows wasmtime {SUPPORTED_RELEASE}.*, not this one")
+    return int(ffi.cast("char *", record) - ffi.cast("char *", instance))

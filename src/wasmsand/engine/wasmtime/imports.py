@@ -1,8 +1,8 @@
 """What guests of one engine can import.
 
 Owns the C linker and the list of names in it. Rules: the two functions of the Linux ABI are
-always there; what else there is was offered, and stays; the linker is used under a lock,
-because C does not guard it.
+always defined; all others were offered, and stay; the linker is used under a lock, because C does
+not guard it.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class ImportTable:
         self._define(FORK_IMPORT, "i", "i", FORK_CALLBACK)
 
     def __contains__(self, name: tuple[str, str]) -> bool:
-        """Whether there is a function with this module and name."""
+        """Whether a function with this module and name is defined."""
         return name in self._names
 
     def offer(self, functions: Sequence[HostFunction]) -> bool:
-        """Add those functions that are not there; whether there were any."""
+        """Define those functions that are not yet; whether there were any."""
         if functions and (functions[-1].module, functions[-1].name) in self._names:
             return False  # the usual case: every machine offers the same
         with self._lock:

@@ -1,21 +1,21 @@
 """Memory as it was at some moment, laid under new instances.
 
-Owns `MemoryImage`: captured memory in a file that has no name, and the mapping of that file
+Owns `MappedImage`: captured memory in a file that has no name, and the mapping of that file
 over the memory of a fresh instance, in place of the module's own data. Rules: an image never
 changes (its file can only be read); instances map it privately, so a page is shared by all of
 them until one writes it; whoever refers to an image keeps its file open, and mappings keep the
-content. The code of the instance must be that of the program that was captured: its functions
-are numbers in that memory. Who has both knows; only names of variables are checked here.
+content. The instance must have the same code as the program that was captured, since the memory
+refers to functions by number. The caller guarantees that; only names of variables are checked.
 
 A mapping ends with its instance. It lies in the address space that wasmtime reserved for this
 one memory, and since memories are allocated on demand (see `config`), deleting the store unmaps
 all of it: no later instance can see a page of it. A pooling allocator would keep the mapping for
 the next guest; `tests/engine/test_memory_image.py` fails then.
 
-The file is on disk, beside the compiled modules, if that is possible. Its pages are then kept
-in larger pieces than those of a file in memory, and faults take two thirds of the time: a
-start of Python is as fast as from its module, and not a seventh slower. They can be reclaimed,
-too. Only what memory and exported i32 variables hold is captured, as by a fork.
+The file is on disk, beside the compiled modules, if that is possible: the system keeps its pages
+in larger pieces than those of a file in memory, and can reclaim them. Page faults then take two
+thirds of the time, and Python starts as fast as from its module; from a file in memory it starts
+a seventh slower. An image has the memory and the exported i32 variables, as a fork has.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _MAP_FAILED = ffi.cast("void *", -1)
 _ZEROS = bytes(mmap.PAGESIZE)
 
 
-class MemoryImage:
-    """Captured memory; see `protocol.MemoryImage`."""
+class MappedImage:
+    """Captured memory; see `abilities.MemoryImage`."""
 
     def __init__(
         self, memory: memoryview, first: int, variables: Mapping[str, int], cache: CompileCache

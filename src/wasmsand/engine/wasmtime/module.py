@@ -2,7 +2,7 @@
 
 Owns one C module and its prepared instantiation. Rules: a module is checked against the
 guest ABI once, when it is loaded, so that an instance can rely on the types of what it
-calls; checks that fail are `ModuleRejected` and name the culprit.
+calls; a check that fails raises `ModuleRejected`, which names the import or export.
 """
 
 from __future__ import annotations
@@ -10,29 +10,24 @@ from __future__ import annotations
 import threading
 from typing import NamedTuple
 
-from wasmsand.engine import protocol
+from wasmsand.engine.asyncify import ASYNCIFY_FUNCTIONS
 from wasmsand.engine.protocol import ModuleRejected, NeedsMemory
 from wasmsand.engine.wasmtime.bindings import CData, WasmtimeError, ffi, lib, name_of
-from wasmsand.engine.wasmtime.fork import ASYNCIFY_FUNCTIONS
 from wasmsand.engine.wasmtime.guest_thread import THREAD_START, WasmtimeThread
 from wasmsand.engine.wasmtime.holdings import TableRoom, table_rooms
 from wasmsand.engine.wasmtime.imports import FORK_IMPORT
-from wasmsand.engine.wasmtime.instance import (
-    STACK_POINTER,
-    WASM_PAGE,
-    InstantiationFailed,
-    WasmtimeInstance,
-)
-from wasmsand.engine.wasmtime.memory_image import MemoryImage
+from wasmsand.engine.wasmtime.instance import STACK_POINTER, WasmtimeInstance
+from wasmsand.engine.wasmtime.memory_image import MappedImage
 from wasmsand.engine.wasmtime.runtime import Runtime
 from wasmsand.engine.wasmtime.shared_memory import ThreadModule
+from wasmsand.engine.wasmtime.store import WASM_PAGE, InstantiationFailed
 
 _FUNCTION, _GLOBAL, _MEMORY = 0, 1, 3
 """Kinds of exports, as the C API numbers their types."""
 _NAMED_IMPORTS = 8
 """How many missing imports a refusal names; more would hide the message."""
 _NAME_CHARACTERS = 120
-"""How much of a name it shows: guests choose them."""
+"""How much of a name a refusal shows: guests choose names."""
 _I32 = ffi.gc(lib.wasm_valtype_new(0), lib.wasm_valtype_delete)
 
 
@@ -59,15 +54,15 @@ class WasmtimeModule:
         self.runtime = runtime
         self.forks = FORK_IMPORT in self.imports
         self.constant_values: dict[str, int] = {}
-        """Values of `exports.constants`, once an instance has looked them up."""
+        """Values of `exports.constants` that instances have looked up."""
         self.stack_reserve: int | None = None
-        """The C stack pointer that an instance begins with, once there was one."""
+        """The C stack pointer that an instance begins with; None before the first instance."""
         self.instance_bytes = 0
-        """What an instance holds besides its memory and exceptions, once there was one."""
+        """What an instance holds beside its memory and exceptions; 0 before the first one."""
         most = TableRoom(runtime.settings.tables, runtime.settings.table_elements)
         self._table_rooms = table_rooms(most)
         self.table_room = self._table_rooms[0]
-        """The least that its tables fit in, once there was an instance."""
+        """The smallest room that its tables fit in; a guess before the first instance."""
         self.compiled = module
         self._prepared: CData | None = None
         self._prepare_lock = threading.Lock()
@@ -75,10 +70,8 @@ class WasmtimeModule:
         self._instantiated = False
         self._for_threads: ThreadModule | None = None
 
-    def instantiate(
-        self, memory_limit: int, image: protocol.MemoryImage | None = None
-    ) -> WasmtimeInstance:
-        """See `protocol.Module`."""
+    def instantiate(self, memory_limit: int, image: MappedImage | None = None) -> WasmtimeInstance:
+        """See `protocol.Module`, and `abilities.MemoryImages` for the `image`."""
         prepared = self._prepared or self._prepare()
         needed = (self.exports.memory_pages or 0) * WASM_PAGE
         if image is not None and image.size > needed:
@@ -93,7 +86,7 @@ class WasmtimeModule:
         try:
             instance = WasmtimeInstance(self, prepared, memory_limit, self.runtime.engine)
         except InstantiationFailed as failure:
-            # It did work before: the host ran out of something.
+            # It worked before, so the host ran out of something.
             raise MemoryError(f"no room for another guest: {failure}") from None
         if image is not None:
             self._begin_with(image, instance)
@@ -106,7 +99,7 @@ class WasmtimeModule:
                 return
             instance = self._try_table_rooms(prepared, memory_limit)
             try:
-                used = instance.read_record().instance_bytes
+                used = instance.record_bytes()
                 self.stack_reserve = instance.stack_pointer() or 0
             finally:
                 instance.close()
@@ -131,8 +124,7 @@ class WasmtimeModule:
             f"{room.elements} elements)"
         )
 
-    def _begin_with(self, image: protocol.MemoryImage, instance: WasmtimeInstance) -> None:
-        assert isinstance(image, MemoryImage)  # each engine has its own
+    def _begin_with(self, image: MappedImage, instance: WasmtimeInstance) -> None:
         try:
             if not image.variables.keys() <= self.exports.variables:
                 raise ModuleRejected("the memory image is that of another program")
@@ -144,7 +136,7 @@ class WasmtimeModule:
     def start_thread(
         self, first: WasmtimeInstance, stack_pointer: int, argument: int
     ) -> WasmtimeThread:
-        """See `protocol.Instance.new_thread`."""
+        """See `abilities.ProgramThreads`."""
         if self.exports.functions.get(THREAD_START) != 1:
             raise ModuleRejected(f"exports no function `{THREAD_START}` of the right type")
         if STACK_POINTER not in self.exports.variables:
@@ -185,7 +177,7 @@ class WasmtimeModule:
             named = ", ".join(unknown[:_NAMED_IMPORTS])
             more = len(unknown) - _NAMED_IMPORTS
             raise ModuleRejected(
-                f"imports what there is not: {named}" + (f" and {more} more" if more > 0 else "")
+                f"unknown import: {named}" + (f" and {more} more" if more > 0 else "")
             )
 
     def _check_exports(self) -> None:

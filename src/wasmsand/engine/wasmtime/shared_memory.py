@@ -24,7 +24,7 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
-from wasmsand.engine.wasmtime.bindings import CData, WasmtimeError, check, ffi, lib
+from wasmsand.engine.wasmtime.bindings import CData, WasmtimeError, ffi, lib
 from wasmsand.engine.wasmtime.compile_cache import CompileCache
 from wasmsand.engine.wasmtime.compiler import load_compiled, open_compiled, serialise
 from wasmsand.engine.wasmtime.config import EngineSettings, new_engine
@@ -264,8 +264,3 @@ def _forget_memory(number: int) -> None:
 
 _CREATOR: CData = ffi.new("wasmtime_memory_creator_t *")
 _CREATOR.new_memory = _new_memory
-
-
-def read_again(context: CData, memory: CData) -> None:
-    """Make wasmtime ask for the address and size of a memory of the host."""
-    check(lib.wasmtime_memory_grow(context, memory, 0, ffi.new("uint64_t *")))

@@ -16,6 +16,8 @@ import re
 import threading
 from collections.abc import Iterator
 
+from wasmsand.engine.forking import in_child
+
 _ENTRY_BYTES = 8
 _PRESENT, _SWAPPED, _FILE = 0x80, 0x40, 0x20
 """Bits of an entry's highest byte. A private copy of a page is present or swapped, and
@@ -38,8 +40,7 @@ def _forget_page_map() -> None:
         _page_map = None
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_page_map)
+in_child(_forget_page_map)
 
 
 def _read_page_map(first_page: int, pages: int) -> bytes | None:

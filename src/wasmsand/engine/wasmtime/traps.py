@@ -50,7 +50,7 @@ def take_failure(context: CData, error: CData, trap: CData) -> GuestTrap:
 
 
 def discard_failure(error: CData, trap: CData) -> None:
-    """Free what a call returned when its cause is known already."""
+    """Free the C error and trap of a call whose exception is known already."""
     if error:
         lib.wasmtime_error_delete(error)
     if trap:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from wasmsand.http import long_answers
 from wasmsand.http.failures import ApiFailure, failure_of
 from wasmsand.http.messages import CommandEnd, RunCommand, piece
-from wasmsand.http.quotas import Place
+from wasmsand.http.quotas import CommandPlace
 from wasmsand.http.routing import Call
 from wasmsand.http.service import log
 from wasmsand.http.started import output_of
@@ -28,7 +28,7 @@ from wasmsand.sdk.backend import (
 
 async def run(call: Call[None, RunCommand]) -> Response:
     """`POST /v1/sandboxes/{sandbox}/run`"""
-    request = call.entry.computer.command_request(call.body)
+    request = call.entry.sandbox.command_request(call.body)
     with call.running_command() as place:
         if EVENT_STREAM in call.request.headers.get("accept", ""):
             return await _streamed(call, request, place)
@@ -39,15 +39,15 @@ async def run(call: Call[None, RunCommand]) -> Response:
 
 
 async def _completed(
-    call: Call[None, RunCommand], request: CommandRequest, place: Place
+    call: Call[None, RunCommand], request: CommandRequest, place: CommandPlace
 ) -> list[bytes]:
     """Run on a thread; a client that goes away takes its command with it."""
-    service, computer = call.service, call.entry.computer
+    service, sandbox = call.service, call.entry.sandbox
     cancellation = Cancellation()
 
     def work() -> tuple[Completed, list[bytes]]:
-        completed = computer.backend.run(request, cancellation)
-        computer.check_alive()
+        completed = sandbox.backend.run(request, cancellation)
+        sandbox.check_alive()
         return completed, _outcome(completed)
 
     seconds = request.timeout_seconds or service.settings.max_command_seconds
@@ -58,19 +58,18 @@ async def _completed(
         # Which takes the sandbox's lock: not here.
         service.endings.run(cancellation.cancel).add_done_callback(place.keep().release)
         raise
-    ended = completed.ended
-    service.metrics.count_command(ended.exit_code, ended.timed_out, ended.seconds)
+    service.metrics.count_command(completed.exit_code, completed.timed_out, completed.seconds)
     return pieces
 
 
 async def _streamed(
-    call: Call[None, RunCommand], request: CommandRequest, place: Place
+    call: Call[None, RunCommand], request: CommandRequest, place: CommandPlace
 ) -> Streaming:
-    service, computer = call.service, call.entry.computer
+    service, sandbox = call.service, call.entry.sandbox
     with ExitStack() as held:
         held.enter_context(service.registry.use(call.entry))
         process = await call.in_command_thread(
-            lambda: computer.backend.start(request), then=place.keep().release
+            lambda: sandbox.backend.start(request), then=place.keep().release
         )
         place.keep()
 
@@ -86,7 +85,7 @@ async def _streamed(
 
 async def _events(call: Call[None, RunCommand], process: BackendProcess, emit: Emit) -> None:
     """Send what a command prints, and how it ends."""
-    service, computer = call.service, call.entry.computer
+    service, sandbox = call.service, call.entry.sandbox
     seconds = service.settings.heartbeat_seconds
     try:
         while True:
@@ -99,7 +98,7 @@ async def _events(call: Call[None, RunCommand], process: BackendProcess, emit: E
                 break
         ended = await call.in_command_thread(process.wait, service.settings.max_command_seconds)
         assert ended is not None, "a wait without a timeout waits for the end"
-        computer.check_alive()
+        sandbox.check_alive()
         service.metrics.count_command(ended.exit_code, ended.timed_out, ended.seconds)
         await emit(event("end", command_end(ended)))
     except Exception as error:
@@ -112,7 +111,7 @@ async def _events(call: Call[None, RunCommand], process: BackendProcess, emit: E
 
 def _outcome(completed: Completed) -> list[bytes]:
     """The JSON of a `CommandOutcome`."""
-    plain = msgspec.to_builtins(command_end(completed.ended))
+    plain = msgspec.to_builtins(command_end(completed))
     plain["truncated"] = completed.truncated
     return long_answers.object_with_bytes(
         plain, {"stdout": completed.stdout, "stderr": completed.stderr}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from itertools import islice
+from threading import Lock
 from typing import Any
 
 from starlette.responses import Response
@@ -44,12 +45,12 @@ _TAR_PIECES = 16
 
 async def read(call: Call[ReadFile, None]) -> Response:
     """`GET /v1/sandboxes/{sandbox}/files`"""
-    computer, query = call.entry.computer, call.query
-    path = computer.path(query.path)
+    sandbox, query = call.entry.sandbox, call.query
+    path = sandbox.path(query.path)
 
     def begin() -> tuple[bytes, int]:
         """The beginning, and how much there is."""
-        backend = computer.backend
+        backend = sandbox.backend
         wanted = _WHOLE_BYTES if query.count is None else min(query.count, _WHOLE_BYTES)
         first = backend.read_file(path, query.offset, wanted)
         if len(first) < _WHOLE_BYTES:
@@ -57,7 +58,7 @@ async def read(call: Call[ReadFile, None]) -> Response:
         rest = backend.stat(path).size - query.offset
         if query.count is not None:
             rest = min(rest, query.count)
-        if rest > 2 * computer.options.fs_limit_bytes:
+        if rest > 2 * sandbox.options.fs_limit_bytes:
             backend.read_file(path, query.offset, query.count)  # refuses so many holes
         return first, max(rest, len(first))
 
@@ -76,7 +77,7 @@ async def read(call: Call[ReadFile, None]) -> Response:
             piece = b""
             if count:
                 piece = await call.in_file_thread(
-                    partial(computer.backend.read_file, path, at, count)
+                    partial(sandbox.backend.read_file, path, at, count)
                 )
         # If the file has become shorter, the answer has too: the connection breaks off.
 
@@ -89,41 +90,41 @@ async def read(call: Call[ReadFile, None]) -> Response:
 
 async def write(call: Call[WriteFile, bytes]) -> Done:
     """`PUT /v1/sandboxes/{sandbox}/files`"""
-    computer = call.entry.computer
-    path = computer.path(call.query.path)
+    sandbox = call.entry.sandbox
+    path = sandbox.path(call.query.path)
     return await _done(
-        call, lambda: computer.backend.write_file(path, call.body, mode=call.query.mode)
+        call, lambda: sandbox.backend.write_file(path, call.body, mode=call.query.mode)
     )
 
 
 async def append(call: Call[FilePath, bytes]) -> Done:
     """`POST /v1/sandboxes/{sandbox}/files/append`"""
-    computer = call.entry.computer
-    path = computer.path(call.query.path)
-    return await _done(call, lambda: computer.backend.append_file(path, call.body))
+    sandbox = call.entry.sandbox
+    path = sandbox.path(call.query.path)
+    return await _done(call, lambda: sandbox.backend.append_file(path, call.body))
 
 
 async def remove(call: Call[RemoveFile, None]) -> Done:
     """`DELETE /v1/sandboxes/{sandbox}/files`"""
-    computer = call.entry.computer
-    path = computer.path(call.query.path)
-    return await _done(call, lambda: computer.backend.remove(path, recursive=call.query.recursive))
+    sandbox = call.entry.sandbox
+    path = sandbox.path(call.query.path)
+    return await _done(call, lambda: sandbox.backend.remove(path, recursive=call.query.recursive))
 
 
 async def stat(call: Call[StatFile, None]) -> FileInfo:
     """`GET /v1/sandboxes/{sandbox}/files/stat`"""
-    computer = call.entry.computer
-    path = computer.path(call.query.path)
-    return await call.in_file_thread(lambda: computer.backend.stat(path, follow=call.query.follow))
+    sandbox = call.entry.sandbox
+    path = sandbox.path(call.query.path)
+    return await call.in_file_thread(lambda: sandbox.backend.stat(path, follow=call.query.follow))
 
 
 async def listing(call: Call[ListDirectory, None]) -> Response:
     """`GET /v1/sandboxes/{sandbox}/files/list`"""
-    computer = call.entry.computer
-    path = computer.path(call.query.path)
+    sandbox = call.entry.sandbox
+    path = sandbox.path(call.query.path)
 
     def listed() -> list[bytes]:
-        entries = computer.backend.list_directory(path, recursive=call.query.recursive)
+        entries = sandbox.backend.list_directory(path, recursive=call.query.recursive)
         return long_answers.object_with_list("entries", entries)
 
     pieces = await call.in_file_thread(listed)
@@ -134,74 +135,82 @@ async def listing(call: Call[ListDirectory, None]) -> Response:
 
 async def mkdir(call: Call[None, MakeDirectory]) -> Done:
     """`POST /v1/sandboxes/{sandbox}/files/mkdir`"""
-    computer = call.entry.computer
-    path = computer.path(call.body.path)
+    sandbox = call.entry.sandbox
+    path = sandbox.path(call.body.path)
     return await _done(
-        call, lambda: computer.backend.make_directory(path, parents=call.body.parents)
+        call, lambda: sandbox.backend.make_directory(path, parents=call.body.parents)
     )
 
 
 async def rename(call: Call[None, TwoPaths]) -> Done:
     """`POST /v1/sandboxes/{sandbox}/files/rename`"""
-    computer = call.entry.computer
+    sandbox = call.entry.sandbox
     source, target = _two_paths(call)
-    return await _done(call, lambda: computer.backend.rename(source, target))
+    return await _done(call, lambda: sandbox.backend.rename(source, target))
 
 
 async def copy(call: Call[None, TwoPaths]) -> Done:
     """`POST /v1/sandboxes/{sandbox}/files/copy`"""
-    computer = call.entry.computer
+    sandbox = call.entry.sandbox
     source, target = _two_paths(call)
-    return await _done(call, lambda: computer.backend.copy(source, target))
+    return await _done(call, lambda: sandbox.backend.copy(source, target))
 
 
 async def chmod(call: Call[None, ChangeMode]) -> Done:
     """`POST /v1/sandboxes/{sandbox}/files/chmod`"""
-    computer = call.entry.computer
-    path = computer.path(call.body.path)
-    return await _done(call, lambda: computer.backend.chmod(path, call.body.mode))
+    sandbox = call.entry.sandbox
+    path = sandbox.path(call.body.path)
+    return await _done(call, lambda: sandbox.backend.chmod(path, call.body.mode))
 
 
 async def symlink(call: Call[None, MakeLink]) -> Done:
     """`POST /v1/sandboxes/{sandbox}/files/symlink`"""
-    computer = call.entry.computer
-    path, target = computer.path(call.body.path), arguments.text("target", call.body.target)
-    return await _done(call, lambda: computer.backend.symlink(target, path))
+    sandbox = call.entry.sandbox
+    path, target = sandbox.path(call.body.path), arguments.text("target", call.body.target)
+    return await _done(call, lambda: sandbox.backend.symlink(target, path))
 
 
 async def read_link(call: Call[FilePath, None]) -> LinkTarget:
     """`GET /v1/sandboxes/{sandbox}/files/link`"""
-    computer = call.entry.computer
-    path = computer.path(call.query.path)
-    target = await call.in_file_thread(lambda: computer.backend.read_link(path))
+    sandbox = call.entry.sandbox
+    path = sandbox.path(call.query.path)
+    target = await call.in_file_thread(lambda: sandbox.backend.read_link(path))
     return LinkTarget(target=target)
 
 
 async def export_tar(call: Call[FilePath, None]) -> Streaming:
     """`GET /v1/sandboxes/{sandbox}/files/tar`"""
-    service, computer = call.service, call.entry.computer
-    path = computer.path(call.query.path)
+    service, sandbox = call.service, call.entry.sandbox
+    path = sandbox.path(call.query.path)
     pieces: Iterator[bytes] = iter(())
 
     def begin() -> bytes:
         # The first piece is made before the answer begins: a path that is not there is a 404.
         nonlocal pieces
-        pieces = iter(computer.backend.export_tar(path))
+        pieces = iter(sandbox.backend.export_tar(path))
         return b"".join(islice(pieces, 1))
 
     first = await call.in_file_thread(begin)
+
+    using = Lock()  # a client can leave while a thread makes the next pieces
+
+    def more() -> bytes:
+        with using:
+            return b"".join(islice(pieces, _TAR_PIECES))
+
+    def close() -> None:
+        with using:
+            getattr(pieces, "close", lambda: None)()
 
     async def send(emit: Emit) -> None:
         data = first
         while data:
             await emit(data)
-            data = await call.in_file_thread(lambda: b"".join(islice(pieces, _TAR_PIECES)))
+            data = await call.in_file_thread(more)
 
     def end() -> None:
         # To close it may have to tell the sandbox, so it is done on a thread.
-        close = getattr(pieces, "close", None)
-        if close is not None:
-            service.endings.run(close)
+        service.endings.run(close)
 
     with ExitStack() as held:
         held.enter_context(service.registry.use(call.entry))
@@ -211,15 +220,15 @@ async def export_tar(call: Call[FilePath, None]) -> Streaming:
 
 async def import_tar(call: Call[FilePath, bytes]) -> Done:
     """`PUT /v1/sandboxes/{sandbox}/files/tar`"""
-    computer = call.entry.computer
-    path = computer.path(call.query.path)
-    return await _done(call, lambda: computer.backend.import_tar(path, (call.body,)))
+    sandbox = call.entry.sandbox
+    path = sandbox.path(call.query.path)
+    return await _done(call, lambda: sandbox.backend.import_tar(path, (call.body,)))
 
 
 def _two_paths(call: Call[None, TwoPaths]) -> tuple[str, str]:
-    computer = call.entry.computer
-    source = computer.path(call.body.source, "source")
-    return source, computer.path(call.body.target, "target")
+    sandbox = call.entry.sandbox
+    source = sandbox.path(call.body.source, "source")
+    return source, sandbox.path(call.body.target, "target")
 
 
 async def _done(call: Call[Any, Any], work: Callable[[], None]) -> Done:

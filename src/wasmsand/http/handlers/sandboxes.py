@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
-from wasmsand.http.computer import Computer, check_variables
 from wasmsand.http.messages import (
     ChangeVariables,
     CreateSandbox,
@@ -14,9 +13,11 @@ from wasmsand.http.messages import (
     SandboxList,
     SandboxState,
     Variables,
+    option_fields,
 )
 from wasmsand.http.registry import Entry
 from wasmsand.http.routing import Call
+from wasmsand.http.served import ServedSandbox, check_variables
 from wasmsand.http.service import Service
 from wasmsand.http.settings import Settings
 from wasmsand.sdk import arguments
@@ -34,8 +35,8 @@ async def create(call: Call[None, CreateSandbox]) -> SandboxState:
     _check_limits(options, settings)
     isolation = settings.isolation_of(call.owner)
 
-    def make() -> Computer:
-        return Computer(options, settings.max_command_seconds, isolation)
+    def make() -> ServedSandbox:
+        return ServedSandbox(options, settings.max_command_seconds, isolation)
 
     entry = await service.registry.create(
         call.owner,
@@ -53,21 +54,17 @@ async def create(call: Call[None, CreateSandbox]) -> SandboxState:
 def _options(wanted: CreateSandbox) -> SandboxOptions:
     given = {
         name: value
-        for name in SandboxOptions.__dataclass_fields__
-        if not isinstance(value := getattr(wanted, name, UNSET), UnsetType)
+        for name, _, _ in option_fields()
+        if not isinstance(value := getattr(wanted, name), UnsetType)
     }
     return SandboxOptions(**given)
 
 
 def _check_limits(options: SandboxOptions, settings: Settings) -> None:
     """What no quota counts, but a server's memory does."""
-    for name, most in (
-        ("max_output_bytes", settings.most_output_bytes),
-        ("max_inodes", settings.most_inodes),
-        ("max_processes", settings.most_processes),
-        ("max_open_files", settings.most_open_files),
-    ):
-        if getattr(options, name) > most:
+    for name, _, _ in option_fields():
+        most = settings.most_of(name)
+        if most is not None and getattr(options, name) > most:
             raise ValueError(f"{name} must be at most {most} on this server")
 
 
@@ -83,7 +80,7 @@ async def state(call: Call[None, None]) -> SandboxState:
 
 
 def _state(service: Service, entry: Entry) -> SandboxState:
-    options = entry.computer.options
+    options = entry.sandbox.options
     return SandboxState(
         id=entry.id,
         created_at=entry.created,
@@ -106,17 +103,17 @@ async def kill(call: Call[None, None]) -> Killed:
 
 async def usage(call: Call[None, None]) -> Usage:
     """`GET /v1/sandboxes/{sandbox}/usage`"""
-    return await call.in_file_thread(call.entry.computer.backend.usage)
+    return await call.in_file_thread(call.entry.sandbox.backend.usage)
 
 
 async def variables(call: Call[None, None]) -> Variables:
     """`GET /v1/sandboxes/{sandbox}/env`"""
-    return Variables(env=call.entry.computer.env.all())
+    return Variables(env=call.entry.sandbox.env.all())
 
 
 async def change_variables(call: Call[None, ChangeVariables]) -> Variables:
     """`PATCH /v1/sandboxes/{sandbox}/env`"""
-    environment = call.entry.computer.env
+    environment = call.entry.sandbox.env
     # Checked first: all of it is done, or nothing.
     arguments.variables("set", call.body.set)
     check_variables({**environment.chosen(), **call.body.set})

@@ -30,21 +30,21 @@ LONGEST_WAIT_MS = 20_000
 
 async def start(call: Call[None, StartCommand]) -> CommandState:
     """`POST /v1/sandboxes/{sandbox}/commands`"""
-    computer = call.entry.computer
-    request = computer.command_request(call.body)
+    sandbox = call.entry.sandbox
+    request = sandbox.command_request(call.body)
 
     def begin() -> BackendProcess:
         # Asks the sandbox which commands have ended, so it is done here.
-        computer.make_room()
-        return computer.backend.start(request)
+        sandbox.make_room()
+        return sandbox.backend.start(request)
 
-    computer.starting += 1
+    sandbox.starting += 1
     try:
         with call.running_command():
             process = await call.in_command_thread(begin)
-        return _state(computer.remember(process), None)
+        return _state(sandbox.remember(process), None)
     finally:
-        computer.starting -= 1
+        sandbox.starting -= 1
 
 
 async def listing(call: Call[None, None]) -> StartedCommands:
@@ -52,8 +52,7 @@ async def listing(call: Call[None, None]) -> StartedCommands:
 
     def states() -> list[CommandState]:
         return [
-            _state(started, started.process.wait(0))
-            for started in call.entry.computer.all_started()
+            _state(started, started.process.wait(0)) for started in call.entry.sandbox.all_started()
         ]
 
     return StartedCommands(commands=await call.in_file_thread(states))
@@ -104,27 +103,27 @@ async def kill(call: Call[None, None]) -> Done:
 
 async def forget(call: Call[None, None]) -> Done:
     """`DELETE /v1/sandboxes/{sandbox}/commands/{command}`"""
-    call.entry.computer.forget(_named(call))
+    call.entry.sandbox.forget(_named(call))
     return Done()
 
 
 async def processes(call: Call[None, None]) -> ProcessList:
     """`GET /v1/sandboxes/{sandbox}/processes`"""
-    backend = call.entry.computer.backend
+    backend = call.entry.sandbox.backend
     return ProcessList(processes=await call.in_file_thread(backend.processes))
 
 
 async def signal(call: Call[None, SendSignal]) -> Done:
     """`POST /v1/sandboxes/{sandbox}/processes/{pid}/signal`"""
-    backend, word = call.entry.computer.backend, call.part("pid")
+    backend, word = call.entry.sandbox.backend, call.part("pid")
     if not word.isdecimal() or len(word) > 10:
-        raise ApiFailure(400, "invalid_value", f"a pid is a number, not {word[:64]!r}")
+        raise ApiFailure(400, "invalid_value", f"pid must be a number, not {word[:64]!r}")
     await call.in_file_thread(lambda: backend.signal(int(word), call.body.signal))
     return Done()
 
 
 def _named(call: Call[Any, Any]) -> Started:
-    return call.entry.computer.find_started(call.part("command"))
+    return call.entry.sandbox.find_started(call.part("command"))
 
 
 def _state(started: Started, ended: Ended | None) -> CommandState:

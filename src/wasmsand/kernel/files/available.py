@@ -6,8 +6,8 @@ Owns `readable_bytes`, which ioctl(FIONREAD) and WASI's poll_oneoff report.
 from __future__ import annotations
 
 from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.command_files import CommandInput
 from wasmsand.kernel.files.description import OpenFile
-from wasmsand.kernel.files.host import HostInput
 from wasmsand.kernel.files.pipe import PipeEnd
 from wasmsand.kernel.files.regular import RegularFile
 from wasmsand.kernel.files.terminal import TerminalFile, TerminalMaster
@@ -20,7 +20,7 @@ def readable_bytes(file: OpenFile) -> int:
         return file.pipe.size
     if isinstance(file, Socket):
         return file.readable_bytes()
-    if isinstance(file, HostInput):
+    if isinstance(file, CommandInput):
         return file.remaining()
     if isinstance(file, TerminalFile):
         return file.terminal.discipline.available()

@@ -1,10 +1,10 @@
 """Open file descriptions: what an fd refers to.
 
-Owns `OpenFile`, the base of everything that can be read, written or polled. Rules:
-an fd, a description and an inode are three things; dup and fork share a
-description and so its offset and status flags; `release` runs once, when the last
-fd is gone; a description is on the sandbox's ledger from its first fd to its last. A method
-raises `KernelError` or `WouldBlock`, never waits.
+Owns `OpenFile`, the base of everything that can be read, written or polled. Rules: an fd, a
+description and an inode are three things; dup and fork share a description and so its offset and
+status flags; `release` runs once, when the last fd is gone; a description is on the sandbox's
+ledger from its first fd, or before it (a connection that waits to be accepted), to its last. A
+method raises `KernelError` or `WouldBlock`, never waits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FOR_WRITING: Final = (O_WRONLY, O_RDWR)
 
 
 class Watcher(Protocol):
-    """What watches a description until that is closed (a watch of an epoll file)."""
+    """Something that watches a description until it is closed: a watch of an epoll file."""
 
     def file_closed(self) -> None:
         """The description is about to be released."""
@@ -50,16 +50,16 @@ class OpenFile:
         self.flags = flags
         self.references = 0
         self.on_last_close: Callable[[], None] | None = None
-        """What else ends with this description (a flock)."""
+        """Called when the description is closed, to end what belongs to it (a flock)."""
         self.watchers: dict[Watcher, None] | None = None
         self.ledger: Ledger | None = None
-        """Where it is entered; None: nowhere yet."""
+        """The ledger in which this description is entered; None: not yet."""
         self.charged = 0
-        """With how much."""
+        """Bytes entered there."""
 
     def enter(self, ledger: Ledger, errno: Errno = Errno.ENOMEM) -> None:
-        """Enter the description in a ledger that has room for it, or raise `errno`. Tables of
-        fds do so; who keeps a description that has no fd yet does it before."""
+        """Enter the description in `ledger`; `errno` if there is no room. `FdTable` does this
+        with the first fd; code that keeps a description without an fd does it itself."""
         cost = self.cost  # as `Ledger.add_object`, without the price of a call
         if ledger.objects + ledger.queued + cost > ledger.kernel_max:
             ledger.require(cost, errno)
@@ -74,7 +74,7 @@ class OpenFile:
             self.charged += cost
 
     def forget(self) -> None:
-        """One reference less; the last one releases the description."""
+        """Drop one reference; dropping the last one releases the description."""
         self.references -= 1
         if self.references == 0:
             self.dispose()

@@ -1,8 +1,8 @@
 """epoll: many files watched at once.
 
-Owns `EpollFile`. Rules: a watched file that may have become ready puts itself on a list, so
-that a wait looks at those and not at all; level-triggered files stay on the list while they
-are ready; a file whose last descriptor is closed is no longer watched.
+Owns `EpollFile`. Rules: a watched file that may have become ready puts itself on a list, so that a
+wait looks only at the files on the list; level-triggered files stay on the list while they are
+ready; a file whose last descriptor is closed is no longer watched.
 
 Epoll files can watch each other. As on Linux they do so neither in circles nor more than
 `EPOLL_NESTS_MAX` above each other, whichever side of a chain is extended (ELOOP), and the ways
@@ -51,14 +51,14 @@ class WatchAccount:
         self.ledger = ledger
 
     def add(self) -> None:
-        """One more; ENOSPC, ENOMEM."""
+        """Count one more watch; ENOSPC, ENOMEM."""
         if self.count >= EPOLL_WATCHES_MAX:
             raise KernelError(Errno.ENOSPC, f"{EPOLL_WATCHES_MAX} files are watched")
         self.ledger.add_object(WATCH_COST)
         self.count += 1
 
     def remove(self) -> None:
-        """One less."""
+        """Count one watch less."""
         self.count -= 1
         self.ledger.drop_object(WATCH_COST)
 
@@ -82,7 +82,7 @@ class Watch:
         epoll.changed.wake()
 
     def start(self) -> None:
-        """Be told of changes from now on."""
+        """Start to watch the file."""
         for queue in self.file.queues():
             queue.add(self.wake)
 
@@ -93,7 +93,7 @@ class Watch:
             self.wake()
 
     def stop(self) -> None:
-        """Be told no more."""
+        """Stop watching the file."""
         for queue in self.file.queues():
             queue.remove(self.wake)
         self.epoll.maybe_ready.pop(self, None)
@@ -103,10 +103,10 @@ class Watch:
         self.epoll.drop(self)
 
     def bits(self) -> int:
-        """What is ready of what is wanted."""
+        """Those of the wanted events that the file is ready for."""
         wanted = self.events
         if not wanted & ~(EPOLLET | EPOLLONESHOT):
-            return 0  # a one-shot that was shot
+            return 0  # EPOLLONESHOT, and it has fired
         return self.file.poll() & (wanted & 0xFFFF | _ALWAYS)
 
 
@@ -124,7 +124,7 @@ class EpollFile(OpenFile):
         self.maybe_ready: dict[Watch, None] = {}  # in the order of becoming ready
         self._watches: dict[tuple[int, OpenFile], Watch] = {}
         self._inner: dict[Watch, EpollFile] = {}
-        """Those of the watches that are of epoll files."""
+        """The watched epoll files, by watch."""
         self._account = account
         self._stat = stat
 
@@ -168,7 +168,7 @@ class EpollFile(OpenFile):
         return watch
 
     def drop(self, watch: Watch) -> None:
-        """Watch no more."""
+        """Remove a watch."""
         watch.stop()
         del self._watches[watch.fd, watch.file]
         self._inner.pop(watch, None)
@@ -182,7 +182,7 @@ class EpollFile(OpenFile):
         return self._inner.values()
 
     def outer(self) -> list[EpollFile]:
-        """The epoll files that watch this one, each as often as it does."""
+        """The epoll files that watch this one, once for each watch."""
         return [watch.epoll for watch in _watches_of(self)]
 
     def watched(self) -> Iterable[OpenFile]:

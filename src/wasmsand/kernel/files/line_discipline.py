@@ -12,9 +12,7 @@ import struct
 from collections import deque
 from typing import Final
 
-INPUT_MAX: Final = 4096
-_ECHO_MAX: Final = 16 * INPUT_MAX
-"""What a terminal can show at once: lines are not repeated (VREPRINT) beyond that."""
+from wasmsand.kernel.limits import TERMINAL_ECHO_MAX, TERMINAL_INPUT_MAX
 
 # c_iflag
 IGNCR: Final = 0o200
@@ -45,7 +43,6 @@ IEXTEN: Final = 0o100000
 # c_cc
 VINTR, VQUIT, VERASE, VKILL, VEOF, VTIME, VMIN, VSWTC, VSTART, VSTOP, VSUSP, VEOL = range(12)
 VREPRINT, VDISCARD, VWERASE, VLNEXT, VEOL2 = range(12, 17)
-CONTROL_CHARACTERS: Final = 19
 
 SIGINT: Final = 2
 SIGQUIT: Final = 3
@@ -116,7 +113,7 @@ class LineDiscipline:
 
     def _full(self) -> bool:
         used = len(self._line) + len(self._ready)
-        return used >= INPUT_MAX - 1 or len(self._ends) >= INPUT_MAX
+        return used >= TERMINAL_INPUT_MAX - 1 or len(self._ends) >= TERMINAL_INPUT_MAX
 
     def _receive_byte(
         self, byte: int, termios: Termios, echo: bytearray, signals: list[int]
@@ -202,7 +199,7 @@ class LineDiscipline:
             if termios.lflag & ECHO and termios.lflag & ECHOCTL:
                 echo += b"^\b"
         elif byte == cc[VREPRINT]:
-            if termios.lflag & ECHO and len(echo) < _ECHO_MAX:
+            if termios.lflag & ECHO and len(echo) < TERMINAL_ECHO_MAX:
                 self._echo(byte, termios, echo)
                 echo.append(10)
                 for typed in self._line:

@@ -90,7 +90,7 @@ class FileLocks:
             self.drop_description(file, node)
             return
         locks = self._of(node)
-        # One that is exclusive is the only one: any other holder tells of all.
+        # An exclusive lock is the only one, so looking at one other holder is enough.
         other = next((mode for holder, mode in locks.holders.items() if holder is not file), None)
         if other is not None and LOCK_EX in (other, wanted):
             self.drop_description(file, node)

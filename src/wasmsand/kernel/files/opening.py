@@ -33,22 +33,24 @@ from wasmsand.kernel.flags import (
     S_IFMT,
     S_IFREG,
 )
+from wasmsand.kernel.process.call_state import HeldByCall
 from wasmsand.kernel.vfs import ROOT, Namespace, Node
 from wasmsand.kernel.wait import WouldBlock
 
 if TYPE_CHECKING:
     from wasmsand.kernel.kernel import Kernel
     from wasmsand.kernel.process.process import Process
+    from wasmsand.kernel.process.thread import Thread
 
 
 def open_path(
-    kernel: Kernel, process: Process, base: Node, path: bytes, flags: int, mode: int
+    kernel: Kernel, thread: Thread, base: Node, path: bytes, flags: int, mode: int
 ) -> OpenFile:
     """open(2) up to, but not including, the fd."""
-    if kernel.pending_fifo_opens:
-        pending = kernel.pending_fifo_opens.pop(process.tid, None)
-        if pending is not None:
-            return _finish_fifo_open(kernel, process, pending)
+    waiting = thread.call.progress
+    if isinstance(waiting, FifoOpen):
+        return _finish_fifo_open(thread, waiting)
+    process = thread.process
     namespace = kernel.namespace
     credentials = process.identity.credentials()
     if flags & O_TMPFILE_BIT:
@@ -68,7 +70,7 @@ def open_path(
     if kind == S_IFDIR:
         return DirectoryFile(kept, namespace, node, credentials)
     if kind == S_IFIFO:
-        return _open_fifo(kernel, process, node, kept)
+        return _open_fifo(kernel, thread, node, kept)
     if kind == S_IFCHR:
         return _open_device(kernel, process, node, namespace.stat(node).rdev, flags)
     raise KernelError(Errno.ENXIO)  # block devices and sockets
@@ -159,7 +161,7 @@ def referenced_file(kernel: Kernel, pid: int, fd: int) -> OpenFile:
     raise KernelError(Errno.ENOENT)
 
 
-class FifoOpen:
+class FifoOpen(HeldByCall):
     """An open of a FIFO that waits for its other side."""
 
     __slots__ = ("end", "partners_seen")
@@ -168,8 +170,12 @@ class FifoOpen:
         self.end = end
         self.partners_seen = partners_seen
 
+    def abandon(self) -> None:
+        """The wait for the other side was ended by a signal or by death."""
+        self.end.dispose()
 
-def _open_fifo(kernel: Kernel, process: Process, node: Node, flags: int) -> OpenFile:
+
+def _open_fifo(kernel: Kernel, thread: Thread, node: Node, flags: int) -> OpenFile:
     pipe = kernel.fifos.get(node) or Pipe(kernel.pipes)
     mode = flags & O_ACCMODE
     if mode == O_WRONLY and flags & O_NONBLOCK and pipe.readers == 0:
@@ -188,24 +194,18 @@ def _open_fifo(kernel: Kernel, process: Process, node: Node, flags: int) -> Open
     if partners:
         return end
     seen = pipe.total_writers if mode == O_RDONLY else pipe.total_readers
-    return _finish_fifo_open(kernel, process, FifoOpen(end, seen))
+    return _finish_fifo_open(thread, FifoOpen(end, seen))
 
 
-def _finish_fifo_open(kernel: Kernel, process: Process, waiting: FifoOpen) -> OpenFile:
+def _finish_fifo_open(thread: Thread, waiting: FifoOpen) -> OpenFile:
     end = waiting.end
     pipe = end.pipe
     reading = end.flags & O_ACCMODE == O_RDONLY
     if (pipe.total_writers if reading else pipe.total_readers) != waiting.partners_seen:
+        thread.call.progress = None  # the end is the caller's now
         return end
-    kernel.pending_fifo_opens[process.tid] = waiting
+    thread.call.progress = waiting
     raise WouldBlock((pipe.opened,))
-
-
-def abandon_fifo_open(kernel: Kernel, process: Process) -> None:
-    """The wait for a FIFO's other side ended by a signal or by death."""
-    waiting = kernel.pending_fifo_opens.pop(process.tid, None)
-    if waiting is not None:
-        waiting.end.dispose()
 
 
 def _forget_idle_fifo(kernel: Kernel, node: Node, pipe: Pipe) -> None:

@@ -39,7 +39,7 @@ from wasmsand.kernel.wait import WaitQueue
 
 class PipeAccount:
     """How many pipes a sandbox has in use, and where their content is entered. As on Linux,
-    those beyond a number hold only one page."""
+    pipes beyond FULL_PIPES_MAX hold only one page."""
 
     __slots__ = ("in_use", "ledger")
 

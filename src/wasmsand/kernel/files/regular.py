@@ -26,7 +26,7 @@ from wasmsand.kernel.vfs import Credentials, DirEntry, Namespace, Node, Stat
 
 
 class NodeFile(OpenFile):
-    """A description with an inode (as such: what O_PATH opens)."""
+    """A description with an inode. O_PATH opens this class itself."""
 
     __slots__ = ("_fs", "_ino", "_namespace", "_node", "credentials", "position")
 
@@ -37,9 +37,9 @@ class NodeFile(OpenFile):
         self._namespace = namespace
         self._node = node
         self.credentials = credentials
-        """Of the opener: a write by anybody else clears set-id bits."""
+        """The opener's credentials: a write by anybody else clears set-id bits."""
         self.position = 0
-        """Where the next read or write begins; of a directory the cookie of the last entry."""
+        """Where the next read or write begins; for a directory, the cookie of the last entry."""
         self._fs = fs = node.fs
         self._ino = ino = node.ino
         fs.retain(ino)

@@ -1,7 +1,7 @@
 """signalfd: signals that are read from a file.
 
-Owns `SignalFile`. Rules: a read takes signals that are pending for the process (or thread) that
-made the file, as sigtimedwait does, whether or not they are blocked; so a child that inherited
+Owns `SignalFile`. Rules: a read takes signals that are pending for the thread that made
+the file, as sigtimedwait does, whether or not they are blocked; so a child that inherited
 the file reads its parent's signals, where Linux would give it its own.
 """
 
@@ -18,7 +18,7 @@ from wasmsand.kernel.vfs import Stat
 from wasmsand.kernel.wait import WaitQueue
 
 if TYPE_CHECKING:
-    from wasmsand.kernel.process.process import Process
+    from wasmsand.kernel.process.thread import Thread
 
 _RECORD: Final = Struct("<IiiII20xi84x")
 """struct signalfd_siginfo: signal, errno, code, pid, uid, five that do not apply, status."""
@@ -27,36 +27,36 @@ _RECORD: Final = Struct("<IiiII20xi84x")
 class SignalFile(OpenFile):
     """What signalfd makes."""
 
-    __slots__ = ("_process", "_stat", "wanted")
+    __slots__ = ("_stat", "_thread", "wanted")
 
     kind: ClassVar[str] = "anon_inode:[signalfd]"
     cost: ClassVar[int] = EVENT_FILE_COST
 
-    def __init__(self, process: Process, wanted: int, flags: int, stat: Stat) -> None:
+    def __init__(self, thread: Thread, wanted: int, flags: int, stat: Stat) -> None:
         super().__init__(O_RDWR | flags)
-        self._process = process
+        self._thread = thread
         self.wanted = wanted
-        """The set of signals, as a mask has it."""
+        """The signals that a read takes, as a bit mask."""
         self._stat = stat
 
     def read(self, count: int) -> bytes:
         most = count // _RECORD.size
         if not most:
             raise KernelError(Errno.EINVAL)
-        signals = self._process.signals
+        signals = self._thread.signals
         records: list[bytes] = []
         while len(records) < most and (signo := signals.next_deliverable(self.wanted)):
             info = signals.take(signo)
             records.append(_RECORD.pack(signo, 0, info.code, info.pid, info.uid, info.status))
         if not records:
-            raise self.wait_or_fail(self._process.signal_queue)
+            raise self.wait_or_fail(self._thread.signal_queue)
         return b"".join(records)
 
     def poll(self) -> int:
-        return POLLIN | POLLRDNORM if self._process.signals.pending & self.wanted else 0
+        return POLLIN | POLLRDNORM if self._thread.signals.pending & self.wanted else 0
 
     def queues(self) -> tuple[WaitQueue, ...]:
-        return (self._process.signal_queue,)
+        return (self._thread.signal_queue,)
 
     def stat(self) -> Stat:
         return self._stat

@@ -126,7 +126,7 @@ class FdTable:
         """Close every fd (exit)."""
         for fd in list(self._files):
             self.close(fd)
-        self._files, self._close_on_exec = {}, set()  # those that were large stay large
+        self._files, self._close_on_exec = {}, set()  # a large one would keep its memory
 
     def close_for_exec(self) -> None:
         """Close what is marked close-on-exec."""

@@ -16,7 +16,6 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.files.line_discipline import (
     ICANON,
-    INPUT_MAX,
     TOSTOP,
     VMIN,
     VTIME,
@@ -31,7 +30,7 @@ from wasmsand.kernel.flags import (
     POLLWRNORM,
 )
 from wasmsand.kernel.ledger import Ledger
-from wasmsand.kernel.limits import PIPE_CAPACITY, TERMINAL_COST
+from wasmsand.kernel.limits import PIPE_CAPACITY, TERMINAL_COST, TERMINAL_INPUT_MAX
 from wasmsand.kernel.vfs import Namespace, Node, Stat
 from wasmsand.kernel.wait import WaitQueue
 
@@ -81,7 +80,7 @@ class Terminal:
         """The /dev/pts entry, retained by the master and by each open program's side."""
         namespace.retain(node)
         self.discipline = LineDiscipline()
-        self.rows = self.columns = 0  # until somebody says
+        self.rows = self.columns = 0  # until they are set
         self.session = 0
         self.foreground_group = 0
         self.output = bytearray()
@@ -96,16 +95,16 @@ class Terminal:
         """Called when the master side is closed."""
 
     def type_keys(self, data: bytes) -> None:
-        """Bytes from the keyboard side; what the program leaves no room for waits."""
+        """Bytes from the keyboard side. Bytes that the program leaves no room for wait."""
         self._typed += data
         self.feed()
 
     def typing_room(self) -> int:
         """Bytes that may be typed before a guest must wait for the program to read."""
-        return max(0, INPUT_MAX - len(self._typed))
+        return max(0, TERMINAL_INPUT_MAX - len(self._typed))
 
     def feed(self) -> None:
-        """Pass on what was typed, after there may be room for it again."""
+        """Pass on what was typed, when there may be room for it again."""
         if not self._typed:
             return
         taken, echo, signals = self.discipline.receive(bytes(self._typed))

@@ -1,7 +1,7 @@
 """timerfd: a timer that is a file.
 
-Owns `TimerFile`. Rules: a read gives how often it has gone off since the last one; what
-counts is the monotonic clock, to which settings by other clocks are turned at once.
+Owns `TimerFile`. Rules: a read gives how often the timer has gone off since the last read; times
+are kept on the monotonic clock, and a setting on another clock is converted at once.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class TimerFile(OpenFile):
         self._stat = stat
 
     def arm(self, deadline: int, interval: int) -> None:
-        """Set or, with 0, stop it."""
+        """Set the timer; 0 stops it."""
         self.deadline = deadline
         self.interval = interval
         self._expirations = 0
@@ -47,7 +47,7 @@ class TimerFile(OpenFile):
             self._disarmed(self)
 
     def fire(self, now: int) -> int | None:
-        """Go off as often as is due; when next."""
+        """Go off as often as is due; returns the next time."""
         if self.deadline and self.deadline <= now:
             if self.interval:
                 times = (now - self.deadline) // self.interval + 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.process.process import Process, ProcessState
+from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.signals import (
     DEFAULT_ACTIONS,
     SA_NOCLDSTOP,
@@ -23,10 +23,12 @@ from wasmsand.kernel.process.signals import (
     Signal,
     SignalAction,
     SignalInfo,
+    SignalState,
     TakenSignal,
     ThreadSignals,
     require_signal,
 )
+from wasmsand.kernel.process.thread import ProcessState, Thread
 
 if TYPE_CHECKING:
     from wasmsand.kernel.kernel import Kernel
@@ -40,32 +42,48 @@ _CORE_FLAG: Final = 0x80
 
 
 def post(kernel: Kernel, process: Process, info: SignalInfo) -> None:
-    """Send one signal to one process, or to one thread."""
-    signo = info.signo
-    signals = process.signals
-    if process.dead or process.pid == 1:
+    """Send one signal to one process."""
+    if process.dead or process.pid == 1 or not _prepare(kernel, process, info.signo):
         return
+    if not process.is_threaded:
+        _add(kernel, process.first_thread, info)
+    elif not (process.signals.ignores(info.signo) and any_thread_takes(process, info.signo)):
+        process.signals.add(info)
+        retarget(kernel, process)
+
+
+def post_to_thread(kernel: Kernel, thread: Thread, info: SignalInfo) -> None:
+    """Send one signal to one thread."""
+    process = thread.process
+    if thread.dead or process.pid == 1 or not _prepare(kernel, process, info.signo):
+        return
+    _add(kernel, thread, info)
+
+
+def _prepare(kernel: Kernel, process: Process, signo: int) -> bool:
+    """What a signal does to its process before it is pending; whether it is to be."""
     if signo == Signal.SIGKILL:
         kernel.exit(process, signo)
-        return
+        return False
     if signo == Signal.SIGCONT:
         _discard(process, STOP_SIGNALS)
-        _continue(kernel, process.leader)
+        _continue(kernel, process)
     elif STOP_SIGNALS >> (signo - 1) & 1:
         _discard(process, SIGCONT_BIT)
-    if process.threads and process.leader is process:
-        if not (signals.ignores(signo) and any_thread_takes(process, signo)):
-            signals.add(info)
-            retarget(kernel, process)
-        return
-    blocked = bool(signals.mask >> (signo - 1) & 1)
-    if signals.ignores(signo) and not blocked:
+    return not process.dead
+
+
+def _add(kernel: Kernel, thread: Thread, info: SignalInfo) -> None:
+    """Make a signal pending for a thread; for the only one of its process, that is for both."""
+    signals = thread.signals
+    blocked = bool(signals.mask >> (info.signo - 1) & 1)
+    if signals.ignores(info.signo) and not blocked:
         return
     signals.add(info)
-    process.signal_queue.wake()  # also when blocked: sigtimedwait may want it
+    thread.signal_queue.wake()  # also when blocked: sigtimedwait may want it
     if not blocked:
-        act_on_pending(kernel, process)
-        kernel.interrupt_if_computing(process)
+        act_on_pending(kernel, thread)
+        kernel.interrupt_if_computing(thread)
 
 
 def _discard(process: Process, bits: int) -> None:
@@ -83,7 +101,7 @@ def retarget(kernel: Kernel, process: Process) -> None:
     """Give each signal of a process with threads to one that takes it: the first one that does
     not block it, the process's first thread before others. Signals that all block stay with
     the process."""
-    takers: list[Process] = []
+    takers: list[Thread] = []
     pending = process.signals.pending
     while pending:
         signo = (pending & -pending).bit_length()
@@ -102,51 +120,50 @@ def retarget(kernel: Kernel, process: Process) -> None:
         kernel.interrupt_if_computing(thread)
 
 
-def hand_back(thread: Process, signals: int) -> None:
-    """Let others have those of these signals that are pending for a thread but were sent to
-    its process."""
+def hand_back(thread: Thread, signals: int) -> None:
+    """Give signals that were sent to the process, and are pending for one of its threads, back
+    to the process, for other threads to take."""
     own = thread.signals
     assert isinstance(own, ThreadSignals)
     for info in own.own_signals():
         if signals >> (info.signo - 1) & 1 and info.code != SI_TKILL:
-            thread.leader.signals.add(own.take(info.signo))
+            thread.process.signals.add(own.take(info.signo))
 
 
-def act_on_pending(kernel: Kernel, process: Process) -> None:
-    """Take every deliverable signal that needs no guest code.
+def act_on_pending(kernel: Kernel, thread: Thread) -> None:
+    """Take every signal deliverable to a thread that needs no guest code.
 
     Called when a signal arrives, when a mask changes, when an action changes, and when a
     stopped process goes on: until then only SIGKILL and SIGCONT reach it.
     """
-    group = process.leader
-    if group is not process:
-        hand_back(process, process.signals.mask)
-        if group.signals.pending:
-            retarget(kernel, group)
-    _act(kernel, process)
+    process = thread.process
+    if process.is_threaded:
+        hand_back(thread, thread.signals.mask)
+        if process.signals.pending:
+            retarget(kernel, process)
+    _act(kernel, thread)
 
 
-def _act(kernel: Kernel, process: Process) -> None:
-    signals = process.signals
-    while not process.dead and not process.stopped:
+def _act(kernel: Kernel, thread: Thread) -> None:
+    signals = thread.signals
+    while not thread.dead and not thread.stopped:
         signo = signals.next_deliverable()
         if not signo:
             return
         handler = signals.action(signo).handler
         if handler not in (SIG_DFL, SIG_IGN):
             # A handler must run first; but a later fatal signal need not wait for it.
-            signo = _lowest_default(process)
+            signo = _lowest_default(signals)
             if not signo:
                 return
             handler = SIG_DFL
         signals.take(signo)
         if handler == SIG_IGN:
             continue
-        _default(kernel, process, signo)
+        _default(kernel, thread.process, signo)
 
 
-def _lowest_default(process: Process) -> int:
-    signals = process.signals
+def _lowest_default(signals: SignalState) -> int:
     ready = signals.pending & ~signals.mask
     while ready:
         signo = (ready & -ready).bit_length()
@@ -170,10 +187,9 @@ def _default(kernel: Kernel, process: Process, signo: int) -> None:
 
 def stop(kernel: Kernel, process: Process, signo: int) -> None:
     """Suspend a process and tell its parent."""
-    process = process.leader
     if process.stopped:
         return
-    process.state = ProcessState.STOPPED
+    process.stopped = True
     for thread in process.threads:
         thread.state = ProcessState.STOPPED
     process.state_change = 0x7F | signo << 8
@@ -183,17 +199,16 @@ def stop(kernel: Kernel, process: Process, signo: int) -> None:
 def _continue(kernel: Kernel, process: Process) -> None:
     if not process.stopped:
         return
-    process.state = ProcessState.RUNNING
+    process.stopped = False
     process.state_change = CONTINUED_STATUS
-    process.signal_queue.wake()
     for thread in process.threads:
         thread.state = ProcessState.RUNNING
         thread.signal_queue.wake()
     _tell_parent(kernel, process, CLD_CONTINUED, Signal.SIGCONT)
-    if process.threads:
+    if process.is_threaded:
         retarget(kernel, process)
-    else:
-        act_on_pending(kernel, process)
+    elif not process.dead:
+        act_on_pending(kernel, process.first_thread)
 
 
 def _tell_parent(kernel: Kernel, process: Process, code: int, signo: int) -> None:
@@ -209,9 +224,9 @@ def _tell_parent(kernel: Kernel, process: Process, code: int, signo: int) -> Non
     parent.child_queue.wake()
 
 
-def deliverable_handler(process: Process) -> int:
+def deliverable_handler(thread: Thread) -> int:
     """The lowest pending unblocked signal with a handler, or 0."""
-    signals = process.signals
+    signals = thread.signals
     ready = signals.pending & ~signals.mask
     while ready:
         signo = (ready & -ready).bit_length()
@@ -221,30 +236,29 @@ def deliverable_handler(process: Process) -> int:
     return 0
 
 
-def give_up_handlers(kernel: Kernel, process: Process) -> None:
-    """The program cannot run handlers: signals that wait for one have their default actions."""
-    while not process.dead and not process.stopped and (signo := deliverable_handler(process)):
-        process.signals.set_action(signo, SignalAction())
-        act_on_pending(kernel, process)
+def give_up_handlers(kernel: Kernel, thread: Thread) -> None:
+    """The program cannot run handlers: signals that wait for a handler take their default
+    actions."""
+    while not thread.dead and not thread.stopped and (signo := deliverable_handler(thread)):
+        thread.signals.set_action(signo, SignalAction())
+        act_on_pending(kernel, thread)
 
 
-def take_for_handler(process: Process) -> TakenSignal | None:
+def take_for_handler(thread: Thread) -> TakenSignal | None:
     """The next signal for the guest to handle, entered as Linux enters a handler."""
-    signo = deliverable_handler(process)
-    return process.signals.take_for_handler(signo) if signo else None
+    signo = deliverable_handler(thread)
+    return thread.signals.take_for_handler(signo) if signo else None
 
 
-def interrupts(process: Process) -> bool:
+def interrupts(thread: Thread) -> bool:
     """Whether a wait must end for a handler to run."""
-    return bool(process.signals.pending & ~process.signals.mask) and bool(
-        deliverable_handler(process)
-    )
+    return bool(thread.signals.pending & ~thread.signals.mask) and bool(deliverable_handler(thread))
 
 
-def restarts(process: Process) -> bool:
+def restarts(thread: Thread) -> bool:
     """Whether the handler about to run asks for interrupted calls to be restarted."""
-    signo = deliverable_handler(process)
-    return bool(signo) and bool(process.signals.action(signo).flags & SA_RESTART)
+    signo = deliverable_handler(thread)
+    return bool(signo) and bool(thread.signals.action(signo).flags & SA_RESTART)
 
 
 def may_signal(sender: Process, target: Process, signo: int) -> bool:

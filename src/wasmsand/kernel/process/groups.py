@@ -12,6 +12,7 @@ from wasmsand.kernel.files.terminal import Terminal
 from wasmsand.kernel.process.delivery import signal_group
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.signals import SIG_IGN, Signal, mask_of
+from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.wait import WouldBlock
 
 if TYPE_CHECKING:
@@ -77,11 +78,12 @@ def leave_terminal(kernel: Kernel, process: Process) -> None:
         signal_group(kernel, foreground, Signal.SIGCONT)
 
 
-def set_foreground(kernel: Kernel, process: Process, terminal: Terminal, group: int) -> None:
+def set_foreground(kernel: Kernel, thread: Thread, terminal: Terminal, group: int) -> None:
     """tcsetpgrp: only for members of the terminal's session."""
+    process = thread.process
     if terminal.session != process.session:
         raise KernelError(Errno.ENOTTY)
-    require_foreground_to_change(kernel, process, terminal)
+    require_foreground_to_change(kernel, thread, terminal)
     if group < 0:
         raise KernelError(Errno.EINVAL)
     members = kernel.processes.group(group)
@@ -92,22 +94,23 @@ def set_foreground(kernel: Kernel, process: Process, terminal: Terminal, group: 
     terminal.foreground_group = group
 
 
-def require_foreground_to_change(kernel: Kernel, process: Process, terminal: Terminal) -> None:
+def require_foreground_to_change(kernel: Kernel, thread: Thread, terminal: Terminal) -> None:
     """A background process that changes its terminal gets SIGTTOU."""
-    _require_foreground(kernel, process, terminal, Signal.SIGTTOU, fails=False)
+    _require_foreground(kernel, thread, terminal, Signal.SIGTTOU, fails=False)
 
 
-def require_foreground_to_read(kernel: Kernel, process: Process, terminal: Terminal) -> None:
+def require_foreground_to_read(kernel: Kernel, thread: Thread, terminal: Terminal) -> None:
     """A background process that reads its terminal gets SIGTTIN."""
-    _require_foreground(kernel, process, terminal, Signal.SIGTTIN, fails=True)
+    _require_foreground(kernel, thread, terminal, Signal.SIGTTIN, fails=True)
 
 
 def _require_foreground(
-    kernel: Kernel, process: Process, terminal: Terminal, signo: int, *, fails: bool
+    kernel: Kernel, thread: Thread, terminal: Terminal, signo: int, *, fails: bool
 ) -> None:
+    process = thread.process
     if terminal.session != process.session or process.group == terminal.foreground_group:
         return
-    signals = process.signals
+    signals = thread.signals
     if signals.action(signo).handler == SIG_IGN or signals.mask & mask_of(signo):
         if fails:
             raise KernelError(Errno.EIO)
@@ -116,4 +119,4 @@ def _require_foreground(
         raise KernelError(Errno.EIO)
     signal_group(kernel, process.group, signo)
     # Stopped now, or a handler is pending: either way the call is made again afterwards.
-    raise WouldBlock((process.signal_queue,))
+    raise WouldBlock((thread.signal_queue,))

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wasmsand.kernel.errno import Errno, KernelError
-from wasmsand.kernel.files.opening import abandon_fifo_open
 from wasmsand.kernel.flags import WCONTINUED, WEXITED, WNOHANG, WNOWAIT, WUNTRACED
 from wasmsand.kernel.limits import FD_COST, PROCESS_COST
 from wasmsand.kernel.process.delivery import (
@@ -25,9 +24,10 @@ from wasmsand.kernel.process.delivery import (
     post,
 )
 from wasmsand.kernel.process.groups import leave_terminal
-from wasmsand.kernel.process.process import Process, ProcessState, Usage
+from wasmsand.kernel.process.process import Process, Usage
 from wasmsand.kernel.process.room import require_room
 from wasmsand.kernel.process.signals import SA_NOCLDWAIT, SIG_IGN, Signal, SignalInfo
+from wasmsand.kernel.process.thread import ProcessState, Thread
 from wasmsand.kernel.wait import WouldBlock
 
 if TYPE_CHECKING:
@@ -45,18 +45,21 @@ def require_room_for_child(kernel: Kernel, parent: Process) -> None:
         raise KernelError(Errno.EAGAIN, f"RLIMIT_NPROC is {limit}")
 
 
-def fork(kernel: Kernel, parent: Process) -> Process:
-    """A child that is a copy of `parent` in everything but pid, timers and pending signals."""
+def fork(kernel: Kernel, maker: Thread) -> Process:
+    """A child that is a copy of the process of `maker` in everything but pid, timers and pending
+    signals, and has one thread, a copy of `maker`."""
+    parent = maker.process
     require_room_for_child(kernel, parent)
     table = kernel.processes
     child = Process(
         table.allocate_pid(),
-        parent.leader,
+        parent,
         fds=parent.fds.copy(),
         cwd=parent.cwd,
         identity=parent.identity,
         rlimits=parent.rlimits.copy(),
         start_ns=kernel.clock.monotonic(),
+        signals=maker.signals.copy_for_fork(),
     )
     kernel.namespace.retain(child.cwd)
     child.group = parent.group
@@ -65,10 +68,11 @@ def fork(kernel: Kernel, parent: Process) -> Process:
     child.job = parent.job
     child.umask = parent.umask
     child.nice = parent.nice
-    child.processors = parent.processors
     child.dumpable = parent.dumpable
-    child.signals = parent.signals.copy_for_fork()
-    child.name, child.argv, child.environ = parent.name, parent.argv, parent.environ
+    thread = child.first_thread
+    thread.processors = maker.processors
+    child.name = thread.name = maker.name
+    child.argv, child.environ = parent.argv, parent.environ
     child.argument_cost = parent.argument_cost
     child.executable = parent.executable
     child.memory_bytes = 0
@@ -79,16 +83,14 @@ def fork(kernel: Kernel, parent: Process) -> Process:
 
 def exit_process(kernel: Kernel, process: Process, status: int) -> None:
     """End `process` with a wait status; it is a zombie until its parent waits."""
-    process = process.leader
     if process.dead:
         return
     process.dead = True
-    kernel.interrupt_if_computing(process)
-    abandon_fifo_open(kernel, process)
+    process.stopped = False
     for thread in process.threads:
         thread.dead = True
         kernel.interrupt_if_computing(thread)
-        abandon_fifo_open(kernel, thread)
+        thread.call.clear()
         kernel.processes.remove_thread(thread)
         thread.signal_queue.wake()
     process.threads = ()
@@ -102,7 +104,7 @@ def exit_process(kernel: Kernel, process: Process, status: int) -> None:
     held_together = _groups_with_a_parent(kernel, process)
     _give_children_to_init(kernel, process)
     leave_terminal(kernel, process)
-    process.state = ProcessState.ZOMBIE
+    process.end_state = ProcessState.ZOMBIE
     _hang_up_orphans(kernel, held_together)
     parent = process.parent
     if parent is None or parent.pid == 1:
@@ -168,7 +170,7 @@ def reap(kernel: Kernel, process: Process) -> None:
         parent.children_usage.add(process.usage)
         parent.children_usage.add(process.children_usage)
     kernel.usage_of_ended.add(process.usage)
-    process.state = ProcessState.GONE
+    process.end_state = ProcessState.GONE
     kernel.processes.remove(process)
     # A pidfd may keep the record, but not what else it held.
     process.parent = None

@@ -12,7 +12,7 @@ from wasmsand.kernel.ledger import Ledger
 
 
 class MemoryAccount:
-    """What one program takes; entered by its making."""
+    """What one program takes. Making this object enters it in the ledger."""
 
     __slots__ = (
         "_ledger",
@@ -33,11 +33,11 @@ class MemoryAccount:
         self.guest = guest
         self.engine = engine
         self.c_stack = 0
-        """How much of `guest` is what was touched of the C stack."""
+        """How much of `guest` is C stack that was touched."""
         self.limit = -1
         """What the memory can grow to now."""
         self.share = 0
-        """By how much it may grow until it is looked at."""
+        """How many bytes the program may grow by until it is looked at."""
         ledger.change_programs(guest, engine, 0)
 
     @property
@@ -52,32 +52,32 @@ class MemoryAccount:
         self._ledger.change_programs(more, 0, 0 if self._owners else more)
 
     def add_engine(self, more: int) -> None:
-        """The engine takes `more` bytes for it, or less."""
+        """The engine takes `more` bytes for the program (fewer, if negative)."""
         self.engine += more
         self._ledger.change_programs(0, more, 0 if self._owners else more)
 
     def take_share(self) -> int:
-        """It computes: by how much it may grow."""
+        """The program computes: how many bytes it may grow by."""
         self.share = self._ledger.share(self.share)
         return self.share
 
     def give_share(self) -> None:
-        """It waits, and so cannot grow."""
+        """The program waits, and so cannot grow."""
         self._ledger.shared -= self.share
         self.share = 0
 
     def owner_came(self) -> None:
-        """Another process is in it: a child of vfork."""
+        """Another process uses this program: a child of vfork."""
         self._owners += 1
 
     def owner_left(self) -> None:
-        """A process has ended, or executes another program."""
+        """A process has ended, or has executed another program."""
         self._owners -= 1
         if not self._owners:
             self._ledger.change_programs(0, 0, self.guest + self.engine)
 
     def user_came(self) -> None:
-        """Another thread runs in it."""
+        """Another thread runs this program."""
         self._users += 1
 
     def last_user_rests(self) -> None:

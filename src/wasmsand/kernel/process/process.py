@@ -1,40 +1,28 @@
 """The process record.
 
-Owns `Process`: everything the kernel knows of one process. Rules: data and small
-questions only; what happens to processes is in `fork`, `exec`, `exit`, `wait` and
-`delivery`. All fields are guarded by the sandbox's lock.
+Owns `Process`: everything the kernel knows of one process but what each of its threads has for
+itself, which is in `Thread`. Rules: data and small questions only; what happens to processes is
+in `life` (fork, exit, wait), `program` (exec), `groups`, `delivery` (signals) and `timers`. All
+fields are guarded by the sandbox's lock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from wasmsand.kernel.files.table import FdTable
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.rlimits import ResourceLimits
 from wasmsand.kernel.process.signals import SignalState
+from wasmsand.kernel.process.thread import ProcessState, Thread
 from wasmsand.kernel.vfs import Node
 from wasmsand.kernel.wait import WaitQueue
 
 if TYPE_CHECKING:
     from wasmsand.kernel.files.terminal import Terminal
+    from wasmsand.kernel.process.futex import FutexWait
     from wasmsand.kernel.process.memory import MemoryAccount
-
-CPU_COUNT: Final = 2
-ALL_PROCESSORS: Final = (1 << CPU_COUNT) - 1
-"""As a mask, a bit for each."""
-
-
-class ProcessState(Enum):
-    """As ps shows it."""
-
-    RUNNING = "R"
-    SLEEPING = "S"
-    STOPPED = "T"
-    ZOMBIE = "Z"
-    GONE = "X"
 
 
 class CpuTimer(NamedTuple):
@@ -61,41 +49,24 @@ class Usage:
         self.max_memory = max(self.max_memory, other.max_memory)
 
 
-class FutexWait:
-    """One thread that sleeps on a futex."""
-
-    __slots__ = ("address", "bits", "queue", "woken")
-
-    def __init__(self, address: int, bits: int) -> None:
-        self.address = address
-        self.bits = bits
-        self.queue = WaitQueue()
-        self.woken = False
-
-
 class Process:
-    """One process; or, as `Thread`, one of its threads."""
+    """One process: what all its threads share."""
 
     __slots__ = (
         "argument_cost",
         "argv",
-        "call_deadline",
-        "call_done",
-        "call_progress",
-        "call_started",
         "child_queue",
         "children",
         "children_usage",
-        "clear_tid",
         "cpu_timers",
         "cwd",
         "dead",
         "dumpable",
+        "end_state",
         "environ",
         "executable",
         "exit_status",
         "fds",
-        "futex_wait",
         "futexes",
         "group",
         "has_execed",
@@ -107,7 +78,6 @@ class Process:
         "nice",
         "parent",
         "pid",
-        "processors",
         "real_timer_deadline",
         "real_timer_interval",
         "rlimits",
@@ -115,11 +85,10 @@ class Process:
         "signal_queue",
         "signals",
         "start_ns",
-        "state",
         "state_change",
+        "stopped",
         "terminal",
         "threads",
-        "tid",
         "umask",
         "usage",
     )
@@ -134,15 +103,17 @@ class Process:
         identity: Identity,
         rlimits: ResourceLimits,
         start_ns: int,
+        signals: SignalState | None = None,
     ) -> None:
-        self.pid = self.tid = pid
+        self.pid = pid
         self.parent = parent
         self.children: dict[int, Process] = {}
         self.group = pid
         self.session = pid
         self.terminal: Terminal | None = None
         self.job = pid
-        """The command this belongs to: the pid of the process the host started."""
+        """The command that this process belongs to: the pid of the process that the host
+        started."""
 
         self.fds = fds
         self.cwd = cwd
@@ -150,13 +121,12 @@ class Process:
         self.identity = identity
         self.rlimits = rlimits
         self.nice = 0
-        self.processors = ALL_PROCESSORS
-        """Those it asked to run on, as a mask: kept and shown, the host schedules."""
         self.dumpable = True
 
-        self.signals = SignalState()
+        self.signals = signals or SignalState()
+        """Actions, and signals sent to the process; the only thread's mask."""
         self.signal_queue = WaitQueue()
-        """Wakes when a signal may interrupt a wait, or the process died or continued."""
+        """The first thread's; wakes when the process died, too."""
         self.child_queue = WaitQueue()
         """Wakes when a child changed its state."""
         self.real_timer_deadline = 0
@@ -164,9 +134,12 @@ class Process:
         self.cpu_timers: dict[int, CpuTimer] = {}
         """Timers of CPU time that are armed, by the signal that they send."""
 
-        self.state = ProcessState.RUNNING
+        self.stopped = False
+        """Suspended by job control, with all its threads."""
         self.dead = False
-        """Exit has happened; its thread, if it still computes, must stop."""
+        """Exit has happened."""
+        self.end_state: ProcessState | None = None
+        """ZOMBIE or GONE, when it has ended."""
         self.exit_status = 0
         self.state_change = 0
         """The last stop or continue (a wait status) if nobody has waited for it yet."""
@@ -176,57 +149,47 @@ class Process:
         self.argv: tuple[bytes, ...] = ()
         self.environ: tuple[bytes, ...] = ()
         self.argument_cost = 0
-        """Bytes of these two on the ledger."""
+        """Bytes that `argv` and `environ` take on the ledger."""
         self.executable = b""
         self.start_ns = start_ns
         self.usage = Usage()
         self.children_usage = Usage()
         self.memory: MemoryAccount | None = None
-        """The account of the program it is in."""
+        """The account of the program that it runs."""
         self.memory_bytes = 0
-        """What ps shows of that."""
+        """The size that ps shows."""
 
-        self.threads: Sequence[Process] = ()
-        """All of them, once there was more than one."""
-        self.clear_tid = 0
-        """The address of a word to be cleared when the thread ends."""
+        self.threads: Sequence[Thread] = (
+            Thread(self, pid, start_ns, self.signals, self.signal_queue),
+        )
+        """All of them, the first one first; none when the process has ended."""
         self.futexes: dict[int, list[FutexWait]] = {}
-        """Who sleeps on which address."""
-        self.futex_wait: FutexWait | None = None
-        """The sleep of the call being retried."""
-
-        self.call_done = 0
-        """Progress of the call being retried: bytes already moved."""
-        self.call_deadline: int | None = None
-        """Absolute time limit of the call being retried, fixed at its first try."""
-        self.call_started: int | None = None
-        """The time of the first try, for a call that waits for several times at once."""
-        self.call_progress: object | None = None
-        """What a call that is retried has made so far, if it is more than a number."""
+        """The threads that sleep, by address."""
 
     @property
-    def leader(self) -> Process:
-        """The process that this is a thread of; a process is its own."""
-        return self
+    def first_thread(self) -> Thread:
+        """Of a process that has not ended. Of one without further threads: the one."""
+        return self.threads[0]
 
     @property
-    def stopped(self) -> bool:
-        """Suspended by job control."""
-        return self.state is ProcessState.STOPPED
+    def is_threaded(self) -> bool:
+        """Whether it has, or had, several threads, which then have signals of their own."""
+        return bool(self.threads) and self.threads[0].signals is not self.signals
+
+    @property
+    def state(self) -> ProcessState:
+        """As ps shows it: running if one thread does."""
+        if self.end_state is not None or not self.threads:
+            return self.end_state or ProcessState.ZOMBIE
+        states = [thread.state for thread in self.threads]
+        return ProcessState.RUNNING if ProcessState.RUNNING in states else states[0]
 
     def leave_memory(self, new: MemoryAccount | None = None) -> None:
-        """It has ended, or is in another program now."""
+        """The process has ended, or runs another program now."""
         if self.memory is not None:
             self.memory.owner_left()
         self.memory = new
         self.memory_bytes = 0 if new is None else new.total
-
-    def shown_state(self) -> ProcessState:
-        """The state as ps shows it: running if one thread does."""
-        if self.dead or not self.threads:
-            return self.state
-        states = [thread.state for thread in self.threads]
-        return ProcessState.RUNNING if ProcessState.RUNNING in states else states[0]
 
     def __repr__(self) -> str:
         return f"<Process {self.pid} {self.name!r} {self.state.name}>"

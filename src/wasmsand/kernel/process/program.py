@@ -38,20 +38,20 @@ class Program:
     path: bytes
     """Of the WebAssembly file; absolute."""
     name: bytes
-    """What ps shows: of the file that was asked for, even if that is a script."""
+    """What ps shows: the name of the file that was asked for, even if that is a script."""
     argv: tuple[bytes, ...]
     environ: tuple[bytes, ...]
     argument_cost: int
     """Bytes that both take on the ledger."""
     content_key: str | None
-    """sha256 of the file when it is known; else the content must be hashed."""
+    """sha256 of the content; None: not known, so the content must be hashed."""
     of_image: bool
     """Whether the content is the image's; else a guest, or a user of the host, wrote it."""
     size: int
     read: Callable[[int, int], bytes]
-    """What is at an offset, of a size; less if the file has become shorter."""
+    """Reads (offset, size); gives fewer bytes if the file has become shorter."""
     keep_key: Callable[[str], None]
-    """To be called with the hash of what `read` gave, for the next time."""
+    """Call this with the hash of the content, so that the next start need not compute it."""
 
 
 def find_program(
@@ -64,22 +64,8 @@ def find_program(
     *,
     follow: bool = True,
 ) -> Program:
-    """Resolve `path`, through interpreters, to a program; or the errno execve gives."""
-    require_arguments(kernel, argv, environ)
-    return resolve_program(kernel, process, base, path, argv, environ, follow=follow)
-
-
-def resolve_program(
-    kernel: Kernel,
-    process: Process,
-    base: Node,
-    path: bytes,
-    argv: tuple[bytes, ...],
-    environ: tuple[bytes, ...],
-    *,
-    follow: bool = True,
-) -> Program:
-    """As `find_program`, for arguments that `require_arguments` has checked."""
+    """Resolve `path`, through interpreters, to a program; or the errno execve gives. The caller
+    has checked the arguments with `require_arguments`."""
     argv = argv or (b"",)
     name = path.rpartition(b"/")[2][:_NAME_BYTES]
     namespace = kernel.namespace
@@ -114,8 +100,8 @@ def resolve_program(
 
 
 def _path_of(kernel: Kernel, node: Node) -> bytes:
-    """What /proc/PID/exe says: of the file itself, since a path to it may lead through the
-    very link that this is."""
+    """The path of the file itself, for /proc/PID/exe. The path that was asked for may lead
+    through that very link."""
     try:
         return kernel.namespace.path_of(node)
     except KernelError:  # executed by a descriptor, after its name was removed
@@ -137,8 +123,8 @@ def _key_keeper(kernel: Kernel, node: Node, stat: Stat) -> Callable[[str], None]
 
 
 def _parse_interpreter(header: bytes, path: bytes) -> tuple[bytes, bytes]:
-    """The interpreter and its one argument. Only blanks and tabs separate them, and the
-    one cut off at the end of the header is an error if it is the interpreter, as on Linux."""
+    """The interpreter and its one argument, separated by blanks and tabs. As on Linux, an
+    interpreter that is cut off at the end of the header is an error."""
     line, newline, _ = header[2:].partition(b"\n")
     if not newline:
         line = line[: _HEADER_BYTES - 3]
@@ -175,7 +161,7 @@ def become(kernel: Kernel, process: Process, program: Program) -> None:
     process.argument_cost = cost
     process.fds.close_for_exec()
     process.signals.reset_for_exec()
-    process.name = program.name
+    process.name = process.first_thread.name = program.name
     process.executable = program.path
     process.argv = program.argv
     process.environ = program.environ

@@ -1,7 +1,9 @@
 """Resource limits of a process.
 
 Owns the RLIMIT_ table. Rules: soft <= hard; only uid 0 raises a hard limit, and
-never above what the sandbox itself allows; which limits are enforced is said here.
+never above what the sandbox itself allows. CPU, FSIZE, NPROC, NOFILE and AS are enforced, the
+others are only kept and shown. AS applies to the program that the process executes next: its
+memory never grows past that limit.
 """
 
 from __future__ import annotations
@@ -18,8 +20,6 @@ INFINITY: Final = (1 << 64) - 1
 CPU, FSIZE, DATA, STACK, CORE, RSS, NPROC, NOFILE, MEMLOCK, AS = range(10)
 LOCKS, SIGPENDING, MSGQUEUE, NICE, RTPRIO, RTTIME = range(10, 16)
 COUNT: Final = 16
-ENFORCED: Final = frozenset({CPU, FSIZE, NPROC, NOFILE, AS})
-"""AS binds the program that the process executes next; its memory never grows past it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,6 @@ class ResourceLimits:
     def processes(self) -> int:
         """RLIMIT_NPROC, soft."""
         return self._limits[NPROC].soft
-
-    @property
-    def open_files(self) -> int:
-        """RLIMIT_NOFILE, soft."""
-        return self._limits[NOFILE].soft
 
     def copy(self) -> ResourceLimits:
         """For a forked child."""

@@ -22,25 +22,24 @@ Result = TypeVar("Result")
 
 
 def is_detached(kernel: Kernel, process: Process) -> bool:
-    """Whether the process, and its parents up to init, were started by none that the host did
-    start and that is still there."""
+    """Whether the host started neither the process nor any of its living ancestors below init."""
     init = kernel.init
-    root = process.leader
+    root = process
     while root.parent is not None and root.parent is not init:
         root = root.parent
     return root.pid != root.job
 
 
 def end_largest_detached(kernel: Kernel) -> int:
-    """End the detached processes of the command that has most of them, threads counted; how
-    many processes that was."""
+    """End the detached processes of the command that has most of them, threads counted; the
+    number of processes ended."""
     found: dict[int, list[Process]] = {}
     for process in kernel.processes:
         if process is not kernel.init and not process.dead and is_detached(kernel, process):
             found.setdefault(process.job, []).append(process)
     if not found:
         return 0
-    victims = max(found.values(), key=lambda group: sum(max(1, len(p.threads)) for p in group))
+    victims = max(found.values(), key=lambda group: sum(len(p.threads) for p in group))
     for process in victims:
         kernel.exit(process, Signal.SIGKILL)
     return len(victims)

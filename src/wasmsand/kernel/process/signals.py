@@ -19,7 +19,6 @@ SIG_DFL: Final = 0
 SIG_IGN: Final = 1
 SA_NOCLDSTOP: Final = 0x1
 SA_NOCLDWAIT: Final = 0x2
-SA_SIGINFO: Final = 0x4
 SA_RESTART: Final = 0x10000000
 SA_NODEFER: Final = 0x40000000
 SA_RESETHAND: Final = 0x80000000
@@ -154,7 +153,7 @@ class SignalState:
         self.pending = 0
         self.pending_info: dict[int, SignalInfo] = {}
         self.saved_mask: int | None = None
-        """While sigsuspend or ppoll has replaced the mask: the one to go back to."""
+        """The mask to go back to, while sigsuspend or ppoll has replaced it."""
 
     def action(self, signo: int) -> SignalAction:
         """The action set for `signo`."""

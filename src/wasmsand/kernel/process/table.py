@@ -13,10 +13,10 @@ from typing import Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.ledger import Ledger
-from wasmsand.kernel.limits import PROCESS_COST, THREAD_COST
+from wasmsand.kernel.limits import PID_MAX, PROCESS_COST, THREAD_COST
 from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.thread import Thread
 
-PID_MAX: Final = 32768
 INIT_PID: Final = 1
 
 
@@ -37,8 +37,8 @@ class ProcessTable:
         self.maximum = maximum
         self._ledger = ledger or Ledger()
         self._processes: dict[int, Process] = {}
-        self._threads: dict[int, Process] = {}
-        """Of processes that have several, by their numbers."""
+        self._threads: dict[int, Thread] = {}
+        """Threads that are not the first of their process, by their numbers."""
         self.last_pid = 0
         self.created = 0
         """Processes entered so far."""
@@ -66,8 +66,7 @@ class ProcessTable:
 
     @property
     def population(self) -> int:
-        """Processes and threads, of which there are at most `maximum`. The first thread of a
-        process that has several is counted twice."""
+        """Processes and their further threads, of which there are at most `maximum`."""
         return len(self._processes) + len(self._threads) - 1
 
     def _is_in_use(self, number: int) -> bool:
@@ -88,19 +87,22 @@ class ProcessTable:
         if self._processes.pop(process.pid, None) is not None:
             self._ledger.drop_object(PROCESS_COST + process.argument_cost)
 
-    def add_thread(self, thread: Process) -> None:
-        """Enter a thread of a process that has several."""
+    def add_thread(self, thread: Thread) -> None:
+        """Enter a further thread of a process."""
         self._ledger.add_object(THREAD_COST)
         self._threads[thread.tid] = thread
 
-    def remove_thread(self, thread: Process) -> None:
-        """Forget a thread that has ended."""
+    def remove_thread(self, thread: Thread) -> None:
+        """Forget a further thread that has ended; nothing happens if it is a first one."""
         if self._threads.pop(thread.tid, None) is not None:
             self._ledger.drop_object(THREAD_COST)
 
-    def find_thread(self, tid: int) -> Process | None:
-        """The thread with this number; of a process that has only one, the process."""
-        return self._threads.get(tid) or self._processes.get(tid)
+    def find_thread(self, tid: int) -> Thread | None:
+        """The thread with this number, which has not ended."""
+        process = self._processes.get(tid)
+        if process is None:
+            return self._threads.get(tid)
+        return next((thread for thread in process.threads if thread.tid == tid), None)
 
     def find(self, pid: int) -> Process | None:
         """The process with this pid."""

@@ -104,7 +104,6 @@ def fire_cpu_timers(kernel: Kernel, process: Process) -> None:
 def enforce_cpu_limit(kernel: Kernel, process: Process) -> None:
     """RLIMIT_CPU: SIGXCPU at the soft limit and every second after it, SIGKILL at the hard;
     and the timers of CPU time."""
-    process = process.leader
     if process.cpu_timers:
         fire_cpu_timers(kernel, process)
     limit = process.rlimits.get(CPU)

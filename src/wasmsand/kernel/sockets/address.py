@@ -1,15 +1,13 @@
 """Socket addresses.
 
-Owns `UnixAddress`, `InetAddress` and `NetlinkAddress`, and the rules of the one interface
-there is: every 127.x.x.x and ::1 is this sandbox, 0.0.0.0 and :: mean it as a destination, and
-nothing else can be reached. An IPv4 address can be written as an IPv6 one (::ffff:a.b.c.d).
+Owns `UnixAddress`, `InetAddress` and `NetlinkAddress`. Rules: an address is a value and knows
+nothing of sockets; `routing.py` decides where it leads. An IPv4 address can be written as an
+IPv6 one (::ffff:a.b.c.d), which is then called IPv4-mapped.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
-
-from wasmsand.kernel.errno import Errno, KernelError
 
 AF_UNSPEC: Final = 0
 AF_UNIX: Final = 1
@@ -19,11 +17,12 @@ AF_NETLINK: Final = 16
 
 _MAPPED: Final = bytes(10) + b"\xff\xff"
 _ANY: Final = {AF_INET: bytes(4), AF_INET6: bytes(16)}
-_LOOPBACK: Final = {AF_INET: b"\x7f\0\0\1", AF_INET6: bytes(15) + b"\1"}
+LOOPBACK: Final = {AF_INET: b"\x7f\0\0\1", AF_INET6: bytes(15) + b"\1"}
+"""127.0.0.1 and ::1, by family."""
 
 
 class UnixAddress(NamedTuple):
-    """A name in the file system, an abstract one (first byte NUL), or none (empty)."""
+    """A path in the file system, an abstract name (its first byte is NUL), or no name (empty)."""
 
     name: bytes = b""
 
@@ -37,17 +36,24 @@ class InetAddress(NamedTuple):
 
     @property
     def is_any(self) -> bool:
-        """Whether it stands for every address of its family."""
+        """Whether this is 0.0.0.0 or ::, which stands for every address of its family."""
         return self.host == _ANY[self.family]
 
+    @property
+    def is_loopback(self) -> bool:
+        """Whether a plain address is one of the loopback interface."""
+        if self.family == AF_INET:
+            return self.host[0] == 127
+        return self.host == LOOPBACK[AF_INET6]
+
     def plain(self) -> InetAddress:
-        """Without the IPv6 clothes of an IPv4 address."""
+        """The IPv4 address inside an IPv4-mapped IPv6 one; any other address unchanged."""
         if self.family == AF_INET6 and self.host.startswith(_MAPPED):
             return InetAddress(AF_INET, self.host[12:], self.port)
         return self
 
     def as_family(self, family: int) -> InetAddress:
-        """As a socket of `family` sees it."""
+        """The address as a socket of `family` shows it: IPv4-mapped on an IPv6 socket."""
         if family == AF_INET6 and self.family == AF_INET:
             return InetAddress(AF_INET6, _MAPPED + self.host, self.port)
         return self
@@ -64,33 +70,5 @@ Address = UnixAddress | InetAddress | NetlinkAddress
 
 
 def any_address(family: int, port: int = 0) -> InetAddress:
-    """The address of a socket that is not bound to one."""
+    """0.0.0.0 or ::, which a socket has before it is bound."""
     return InetAddress(family, _ANY[family], port)
-
-
-def local_host_for(destination: InetAddress) -> bytes:
-    """Where a connection to `destination` (a plain address) comes from."""
-    return destination.host if destination.family == AF_INET6 else _LOOPBACK[AF_INET]
-
-
-def destination(address: InetAddress) -> InetAddress:
-    """Where something sent to `address` arrives; ENETUNREACH if not in this sandbox."""
-    plain = address.plain()
-    if plain.is_any:
-        return InetAddress(plain.family, _LOOPBACK[plain.family], plain.port)
-    if not _is_loopback(plain):
-        raise KernelError(Errno.ENETUNREACH, "only loopback addresses can be reached")
-    return plain
-
-
-def require_local(address: InetAddress) -> None:
-    """EADDRNOTAVAIL unless a socket can be bound to it."""
-    plain = address.plain()
-    if not plain.is_any and not _is_loopback(plain):
-        raise KernelError(Errno.EADDRNOTAVAIL)
-
-
-def _is_loopback(plain: InetAddress) -> bool:
-    if plain.family == AF_INET:
-        return plain.host[0] == 127
-    return plain.host == _LOOPBACK[AF_INET6]

@@ -1,8 +1,8 @@
 """What all sockets share.
 
-Owns `Socket`: family, names, options, the error that waits to be told. Rules: a socket has
-one queue for its whole life, which wakes at every change of it, so that epoll can watch it;
-an error that came by itself (a reset) is told once, by the next call or by SO_ERROR.
+Owns `Socket`: family, addresses, options, the pending error. Rules: a socket has one queue for its
+whole life, which wakes at every change of the socket, so that epoll can watch it; an error that no
+call caused (a reset) is pending until one call, or SO_ERROR, reports it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
 from wasmsand.kernel.flags import O_NONBLOCK, O_RDWR, S_IFSOCK
 from wasmsand.kernel.ledger import Ledger
-from wasmsand.kernel.limits import SOCKET_OPTION_COST, SOCKETS_MAX
+from wasmsand.kernel.limits import SOCKET_OPTION_COST
 from wasmsand.kernel.sockets import options
-from wasmsand.kernel.sockets.address import AF_UNIX, Address, UnixAddress, any_address
+from wasmsand.kernel.sockets.address import AF_INET6, AF_UNIX, Address, UnixAddress, any_address
 from wasmsand.kernel.vfs import Node, Stat
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from wasmsand.kernel.sockets.network import Network
 
 
-class Peer(NamedTuple):
-    """Who is at the other end of a Unix socket (SO_PEERCRED)."""
+class Owner(NamedTuple):
+    """The process that made a socket, or connected or listened last (SO_PEERCRED)."""
 
     pid: int
     uid: int
     gid: int
 
 
-NOBODY = Peer(0, 0xFFFF_FFFF, 0xFFFF_FFFF)
+NOBODY = Owner(0, 0xFFFF_FFFF, 0xFFFF_FFFF)
 
 
 class Socket(OpenFile):
@@ -48,9 +48,9 @@ class Socket(OpenFile):
         "local",
         "network",
         "owner",
-        "peer",
         "protocol",
         "receive_timeout_ns",
+        "remote",
         "send_timeout_ns",
         "shares",
         "shut_read",
@@ -65,7 +65,7 @@ class Socket(OpenFile):
         network: Network,
         family: int,
         protocol: int,
-        owner: Peer,
+        owner: Owner,
         flags: int,
     ) -> None:
         super().__init__(O_RDWR | flags & O_NONBLOCK)
@@ -74,7 +74,8 @@ class Socket(OpenFile):
         self.protocol = protocol
         self.owner = owner
         self.local: Address | None = None
-        self.peer: Address | None = None
+        self.remote: Address | None = None
+        """The address of the other end, of a connected socket."""
         self.bound_node: Node | None = None
         self.error: Errno | None = None
         self.shut_read = False
@@ -85,7 +86,8 @@ class Socket(OpenFile):
         self.send_timeout_ns = 0
         self.changed = WaitQueue()
         self.shares: tuple[int, tuple[bytes, bool, int, int, int, int]] | None = None
-        """Where `Ports` keeps a connection that was accepted."""
+        """For a connection that was accepted: its port, and the group in which `Ports` keeps
+        it."""
         self._options: dict[tuple[int, int], int] = {}
         self._stat = network.anonymous.new(S_IFSOCK | 0o777, owner.uid, owner.gid)
 
@@ -106,7 +108,7 @@ class Socket(OpenFile):
         return UnixAddress() if self.is_unix else any_address(self.family)
 
     def option(self, option: tuple[int, int]) -> int:
-        """The value of an option that is one number; ENOPROTOOPT."""
+        """The value of an option that is kept as one number; ENOPROTOOPT."""
         value = self._options.get(option)
         if value is None:
             value = options.DEFAULTS.get(option)
@@ -114,26 +116,53 @@ class Socket(OpenFile):
                 raise KernelError(Errno.ENOPROTOOPT)
         return value
 
+    def shown_option(self, option: tuple[int, int]) -> int:
+        """What getsockopt(2) gives of an option that is one number. Reading SO_ERROR clears it.
+        ENOPROTOOPT, EOPNOTSUPP."""
+        if option == options.SO_ERROR:
+            return int(self.take_error() or 0)
+        if option == options.SO_TYPE:
+            return self.type_number
+        if option == options.SO_DOMAIN:
+            return self.family
+        if option == options.SO_PROTOCOL:
+            return self.protocol
+        if option == options.SO_ACCEPTCONN:
+            return int(self.listening)
+        self._require_level(option[0])
+        return self.option(option)
+
     def set_option(self, option: tuple[int, int], value: int) -> None:
-        """Set such an option; ENOPROTOOPT."""
+        """Set an option that is kept as one number. ENOPROTOOPT, EOPNOTSUPP; EINVAL for one that
+        must be set before the socket is bound."""
+        if option == options.IPV6_V6ONLY and self.local is not None:
+            raise KernelError(Errno.EINVAL)
+        self._require_level(option[0])
         if option not in options.DEFAULTS:
             raise KernelError(Errno.ENOPROTOOPT)
         if option not in self._options:
             self.charge(SOCKET_OPTION_COST, Errno.ENOBUFS)
         self._options[option] = options.settled(option, value)
 
+    def _require_level(self, level: int) -> None:
+        """EOPNOTSUPP or ENOPROTOOPT for an option of a protocol that the socket does not speak."""
+        if level == options.SOL_SOCKET:
+            return
+        if self.is_unix or (level == options.IPPROTO_TCP and self.protocol != options.IPPROTO_TCP):
+            raise KernelError(Errno.EOPNOTSUPP)
+        if level == options.IPPROTO_IPV6 and self.family != AF_INET6:
+            raise KernelError(Errno.ENOPROTOOPT)
+
     def inherit_options(self, listener: Socket) -> None:
-        """What a socket made by accept has from the one that listened."""
+        """Take over the options of the listener that accepted this socket."""
         self.charge(SOCKET_OPTION_COST * len(listener._options), Errno.ENOBUFS)
         self._options = dict(listener._options)
 
     def enter(self, ledger: Ledger, errno: Errno = Errno.ENOMEM) -> None:
-        """Enter the socket in the ledger; ENFILE if the sandbox has too many."""
-        network = self.network
-        if network.sockets >= SOCKETS_MAX:
-            raise KernelError(Errno.ENFILE, f"{SOCKETS_MAX} sockets exist")
+        """Enter the socket in the ledger; ENFILE if the sandbox has too many sockets."""
+        self.network.require_socket()
         super().enter(ledger, errno)
-        network.sockets += 1
+        self.network.sockets += 1
 
     def dispose(self) -> None:
         """Close the socket."""
@@ -142,23 +171,23 @@ class Socket(OpenFile):
         super().dispose()
 
     def fail_with(self, error: Errno) -> None:
-        """Something happened that the next call must be told."""
+        """Make `error` pending: the next call reports it."""
         self.error = error
         self.changed.wake()
 
     def take_error(self) -> Errno | None:
-        """The error that waits to be told, which is then told."""
+        """Remove and return the pending error."""
         error, self.error = self.error, None
         return error
 
     def raise_error(self) -> None:
-        """Tell a waiting error."""
+        """Raise the pending error, if there is one."""
         if self.error is not None:
             error, self.error = self.error, None
             raise KernelError(error)
 
     def block(self, nonblocking: bool, *queues: WaitQueue) -> Exception:
-        """What to raise when nothing can be done now."""
+        """What to raise when the call cannot finish now: EAGAIN, or `WouldBlock`."""
         if nonblocking or self.flags & O_NONBLOCK:
             return KernelError(Errno.EAGAIN)
         return WouldBlock(queues or (self.changed,))
@@ -172,7 +201,7 @@ class Socket(OpenFile):
         raise KernelError(Errno.EOPNOTSUPP)
 
     def connect(self, address: Address, target: Socket | None) -> None:
-        """connect(2); `target` is who is bound to the name, of a Unix socket."""
+        """connect(2). `target` is the socket that a Unix address names (see `naming.find`)."""
         raise NotImplementedError
 
     def shutdown(self, read: bool, write: bool) -> None:

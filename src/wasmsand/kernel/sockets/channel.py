@@ -1,8 +1,8 @@
 """One direction of a connection between stream sockets.
 
-Owns `Channel`. Rules: descriptors arrive with the byte they were sent with; TCP's urgent byte
-is kept apart from the stream, or in it if its reader asked for that when it came, and a read
-does not go past where it was; what waits is on the sandbox's ledger.
+Owns `Channel`. Rules: descriptors arrive with the byte they were sent with. TCP's urgent byte is
+kept apart from the stream, or in it if the reader had asked for that when the byte came; a read
+stops at the place where it was. Bytes that wait are on the sandbox's ledger.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wasmsand.kernel.sockets.rights import Rights
 from wasmsand.kernel.wait import WaitQueue
 
 _NO_RIGHTS: Final[deque[tuple[int, Rights]]] = deque(maxlen=0)
-"""Instead of an empty queue, of which each takes 600 bytes."""
+"""Stands for an empty queue: a deque of its own would take 600 bytes."""
 
 
 class Channel(ByteQueue):
@@ -39,9 +39,9 @@ class Channel(ByteQueue):
         self.finished = False
         """The writer will write no more."""
         self.mark: int | None = None
-        """Where in the stream the last urgent byte was sent, until that is read past."""
+        """The place in the stream where the last urgent byte was sent, until a read passes it."""
         self.urgent = b""
-        """That byte, until it is read, if it is kept apart."""
+        """That byte, if it is kept apart, until it is read."""
         self.writer = writer
         self.reader = reader
         self._pulled = 0

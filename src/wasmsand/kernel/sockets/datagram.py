@@ -1,8 +1,8 @@
 """Messages: SOCK_DGRAM of Unix sockets, and UDP.
 
-Owns `DatagramSocket`. Rules: a message arrives whole or is cut, never split; UDP drops what
-its receiver has no room for, a Unix sender waits; what UDP sent to nobody is told to a
-connected sender as ECONNREFUSED, by its next call.
+Owns `DatagramSocket`. Rules: a message arrives whole or is cut, never split. UDP drops messages
+that the receiver has no room for; a Unix sender waits. A connected UDP socket whose message
+reached nobody gets ECONNREFUSED at its next call. Messages do not leave the sandbox.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from wasmsand.kernel.limits import (
     DATAGRAM_COST,
     DATAGRAM_MAX,
     DATAGRAM_SOCKET_COST,
+    MESSAGES_MAX,
     SOCKET_QUEUE_BYTES,
 )
 from wasmsand.kernel.sockets.address import (
@@ -31,10 +32,8 @@ from wasmsand.kernel.sockets.address import (
     Address,
     InetAddress,
     UnixAddress,
-    destination,
-    local_host_for,
 )
-from wasmsand.kernel.sockets.base import Peer, Socket
+from wasmsand.kernel.sockets.base import Owner, Socket
 from wasmsand.kernel.sockets.options import IPV6_TCLASS, IPV6_UNICAST_HOPS
 from wasmsand.kernel.sockets.rights import Rights
 
@@ -45,7 +44,7 @@ SOCK_DGRAM = 2
 
 
 class Header(NamedTuple):
-    """What a datagram of IPv6 has in its header that its receiver may ask for."""
+    """Fields of an IPv6 header that the receiver of a datagram may ask for."""
 
     hop_limit: int
     traffic_class: int
@@ -69,7 +68,7 @@ class DatagramSocket(Socket):
     cost: ClassVar[int] = DATAGRAM_SOCKET_COST
 
     def __init__(
-        self, network: Network, family: int, protocol: int, owner: Peer, flags: int
+        self, network: Network, family: int, protocol: int, owner: Owner, flags: int
     ) -> None:
         super().__init__(network, family, protocol, owner, flags)
         self._messages: deque[Message] = deque()
@@ -82,26 +81,24 @@ class DatagramSocket(Socket):
 
     def connect(self, address: Address, target: Socket | None) -> None:
         if isinstance(address, InetAddress):
-            to = destination(address)
+            route = self.network.inside_route(address)
             self.network.bind_any(self, self.network.udp)
             assert isinstance(self.local, InetAddress)
-            if self.local.is_any:
-                mine = InetAddress(to.family, local_host_for(to), self.local.port)
-                self.local = mine.as_family(self.family)
-            self.peer = to.as_family(self.family)
+            self.local = route.local_for(self.local, self.family)
+            self.remote = route.destination.as_family(self.family)
         else:
             self._target = _receiver(target)
-            self.peer = address
+            self.remote = address
         self.changed.wake()
 
     def disconnect(self) -> None:
         """connect(2) to AF_UNSPEC."""
-        self.peer = self._target = None
+        self.remote = self._target = None
 
     def pair_with(self, other: DatagramSocket) -> None:
         """socketpair(2)."""
         self._target, other._target = other, self
-        self.peer = other.peer = UnixAddress()
+        self.remote = other.remote = UnixAddress()
 
     def send(
         self,
@@ -117,7 +114,7 @@ class DatagramSocket(Socket):
         self.raise_error()
         if self.shut_write:
             raise KernelError(Errno.EPIPE)
-        if to is None and self.peer is None:
+        if to is None and self.remote is None:
             raise KernelError(Errno.ENOTCONN if self.is_unix else Errno.EDESTADDRREQ)
         if self.is_unix:
             self._send_unix(data, to, target, rights, nonblocking)
@@ -150,25 +147,25 @@ class DatagramSocket(Socket):
         receiver._put(Message(data, self.name(), rights))
 
     def usual_header(self) -> Header:
-        """By the socket's options."""
+        """The header that the socket's options ask for."""
         return Header(self.option(IPV6_UNICAST_HOPS), self.option(IPV6_TCLASS))
 
     def _send_inet(self, data: bytes, to: Address | None, header: Header | None) -> None:
         if len(data) > DATAGRAM_MAX:
             raise KernelError(Errno.EMSGSIZE)
-        address = to if to is not None else self.peer
+        address = to if to is not None else self.remote
         assert isinstance(address, InetAddress)
         if not address.port:
             raise KernelError(Errno.EINVAL)
-        where = destination(address)
+        route = self.network.inside_route(address)
+        where = route.destination
         udp = self.network.udp
         self.network.bind_any(self, udp)
         assert isinstance(self.local, InetAddress)
-        host = local_host_for(where) if self.local.is_any else self.local.plain().host
-        source = InetAddress(where.family, host, self.local.port)
+        source = route.local_for(self.local, where.family).plain()
         for receiver in udp.reaching(where):
             assert isinstance(receiver, DatagramSocket)
-            peer = receiver.peer
+            peer = receiver.remote
             if isinstance(peer, InetAddress) and peer.plain() != source:
                 continue
             if receiver._has_room(len(data)) and not receiver.shut_read:
@@ -176,15 +173,19 @@ class DatagramSocket(Socket):
                     header = header or self.usual_header()
                 receiver._put(Message(data, source.as_family(receiver.family), None, header))
             return
-        if self.peer is not None:
+        if self.remote is not None:
             self.fail_with(Errno.ECONNREFUSED)
 
     def _has_room(self, size: int) -> bool:
         return self._held + size + DATAGRAM_COST <= SOCKET_QUEUE_BYTES
 
     def _put(self, message: Message) -> None:
+        network = self.network
+        if network.messages >= MESSAGES_MAX:
+            raise KernelError(Errno.ENOBUFS, f"{MESSAGES_MAX} messages wait to be received")
         size = len(message.data) + DATAGRAM_COST
-        self.network.ledger.add_queued(size)
+        network.ledger.add_queued(size)
+        network.messages += 1
         self._messages.append(message)
         self._held += size
         if message.rights is not None:
@@ -203,6 +204,7 @@ class DatagramSocket(Socket):
         message = self._messages.popleft()
         size = len(message.data) + DATAGRAM_COST
         self._held -= size
+        self.network.messages -= 1
         self.network.ledger.drop_queued(size)
         self.changed.wake()
         return message
@@ -222,7 +224,7 @@ class DatagramSocket(Socket):
         return len(self._messages[0].data) if self._messages else 0
 
     def shutdown(self, read: bool, write: bool) -> None:
-        if self.peer is None and not self.is_unix:
+        if self.remote is None and not self.is_unix:
             raise KernelError(Errno.ENOTCONN)
         self.shut_read = self.shut_read or read
         self.shut_write = self.shut_write or write
@@ -242,6 +244,7 @@ class DatagramSocket(Socket):
         return bits
 
     def release(self) -> None:
+        self.network.messages -= len(self._messages)
         while self._messages:
             rights = self._messages.popleft().rights
             if rights is not None:
@@ -252,7 +255,7 @@ class DatagramSocket(Socket):
         if target is not None and target._target is self:
             target._target = None  # its next message is refused
             target.changed.wake()
-        self.changed.wake()  # who waits for room is told that there is nobody
+        self.changed.wake()  # senders that wait for room see that the receiver is gone
         self.network.forget(self, None if self.is_unix else self.network.udp)
 
 

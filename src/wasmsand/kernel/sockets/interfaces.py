@@ -1,6 +1,6 @@
 """The network interfaces of a sandbox: loopback, and no other.
 
-Owns what is known of them; netlink and ioctl tell it, each in its own words.
+Owns their description, which netlink and ioctl give to guests, each in its own format.
 """
 
 from __future__ import annotations

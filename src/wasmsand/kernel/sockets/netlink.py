@@ -1,9 +1,9 @@
 """Netlink: questions about interfaces and their addresses, as getifaddrs(3) asks them.
 
 Owns `NetlinkSocket`, for NETLINK_ROUTE only. Rules: a request is answered at once, into the
-socket's own queue; lists of links, addresses and routes are told, everything else is refused
-(EPERM for changes, EOPNOTSUPP for other questions); when there is no room for an answer the
-rest is lost and the next call is told ENOBUFS, as on Linux.
+socket's own queue. Lists of links, addresses and routes are given; changes are refused with EPERM,
+other questions with EOPNOTSUPP. As on Linux, when there is no room for an answer the rest is lost
+and the next call gets ENOBUFS.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class NetlinkSocket(DatagramSocket):
         return self.local or _KERNEL
 
     def bind_netlink(self, address: NetlinkAddress) -> None:
-        """bind(2). A free port is the owner's pid: nobody but the kernel sends to it, so that
-        it need not be this socket's alone. No group is ever told anything, because no
-        interface changes."""
+        """bind(2). Port 0 asks for a free port, and gets the owner's pid: only the kernel sends
+        to it, so it need not be unique. Groups receive nothing, because no interface ever
+        changes."""
         self.local = NetlinkAddress(address.port or self.owner.pid, address.groups)
 
     def connect(self, address: Address, target: Socket | None) -> None:
         _require_kernel(address)
-        self.peer = _KERNEL
+        self.remote = _KERNEL
 
     def send(
         self,

@@ -1,11 +1,11 @@
-"""Who is bound to which name.
+"""Which socket is bound to which name.
 
-Owns `Network`, one per sandbox: ports of TCP and UDP, abstract Unix names, and the Unix
-sockets behind inodes of the file system. Rules: ports are shared by IPv4 and IPv6 as on
-Linux (an IPv6 socket takes IPv4 too unless IPV6_V6ONLY); of several sockets that would do,
-the one bound to the exact address is reached; a name goes with its socket. The number of
-sockets that may bind one port is bounded, and connections are not among those that are
-looked through, so that no call takes longer the more of them there are.
+Owns `Network`, one per sandbox: ports of TCP and UDP, abstract Unix names, and the Unix sockets
+behind inodes of the file system. Rules: IPv4 and IPv6 share ports as on Linux (an IPv6 socket
+takes IPv4 too unless IPV6_V6ONLY); of several sockets that an address reaches, the one bound to
+exactly that address is preferred; a name is free again when its socket is closed. A port may be
+bound by a bounded number of sockets, and a search does not look at accepted connections, so that
+no call gets slower with their number.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from typing import Final
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.anonymous import AnonymousInodes
 from wasmsand.kernel.files.pipe import PipeAccount
-from wasmsand.kernel.limits import PORT_HOLDERS_MAX
+from wasmsand.kernel.limits import PORT_HOLDERS_MAX, SOCKETS_MAX
 from wasmsand.kernel.sockets.address import AF_INET, AF_INET6, InetAddress, UnixAddress, any_address
 from wasmsand.kernel.sockets.base import Socket
 from wasmsand.kernel.sockets.options import IPV6_V6ONLY, SO_REUSEADDR, SO_REUSEPORT
+from wasmsand.kernel.sockets.outside import Outside
 from wasmsand.kernel.sockets.rights import RightsAccount
+from wasmsand.kernel.sockets.routing import Route, route
 from wasmsand.kernel.vfs import Namespace, Node
 
 _EPHEMERAL: Final = range(32_768, 61_000)
@@ -29,8 +31,8 @@ _ABSTRACT_NAMES: Final = 1 << 20
 
 
 _Hold = tuple[bytes, bool, int, int, int, int]
-"""What of a socket that holds a port matters to those who want to bind it: address, whether it
-is of IPv6, options, user."""
+"""What decides whether another socket may bind the same port: address, whether it is an IPv6
+address, options, user."""
 
 
 def _hold(socket: Socket) -> _Hold:
@@ -51,9 +53,10 @@ class Ports:
 
     def __init__(self) -> None:
         self._bound: dict[int, dict[Socket, None]] = {}
-        """By port: who bound it."""
+        """By port: the sockets that bound it."""
         self._shared: dict[int, dict[_Hold, dict[Socket, None]]] = {}
-        """By port: what was accepted at it, those that are the same to others together."""
+        """By port: accepted connections, in groups that mean the same to a socket that wants to
+        bind."""
         self._next = _EPHEMERAL.start
 
     def bind(self, socket: Socket, address: InetAddress) -> InetAddress:
@@ -61,7 +64,7 @@ class Ports:
         port = address.port
         if not port:
             port = self._free_port(socket, address)
-            address = address._replace(port=port)
+            address = InetAddress(address.family, address.host, port)
         elif any(_conflict(socket, address, other) for other in self._holders(port)):
             raise KernelError(Errno.EADDRINUSE)
         holders = self._bound.setdefault(port, {})
@@ -71,13 +74,13 @@ class Ports:
         return address
 
     def _holders(self, port: int) -> Iterator[Socket]:
-        """Who bound a port, and of connections that were accepted one of each kind."""
+        """The sockets that bound a port, and one accepted connection of each group."""
         yield from self._bound.get(port, ())
         for alike in self._shared.get(port, {}).values():
             yield from islice(alike, 1)
 
     def share(self, socket: Socket, port: int) -> None:
-        """Have `socket` hold a port that may be held by others: what accept made."""
+        """Let an accepted connection hold the port of its listener."""
         holds = self._shared.setdefault(port, {})
         hold = _hold(socket)
         alike = holds.setdefault(hold, {})
@@ -93,7 +96,7 @@ class Ports:
         raise KernelError(Errno.EADDRINUSE, "no port is free")
 
     def release(self, socket: Socket, port: int) -> None:
-        """`socket` is gone."""
+        """`socket` is closed and holds its port no more."""
         if socket.shares is not None:
             port, hold = socket.shares
             socket.shares = None
@@ -111,7 +114,7 @@ class Ports:
                 del self._bound[port]
 
     def reaching(self, to: InetAddress) -> Iterator[Socket]:
-        """Who bound a name so that `to` (a plain address) reaches it, the best first."""
+        """The sockets that `to` (a plain address) reaches, the best fit first."""
         found: list[tuple[int, Socket]] = []
         for socket in self._bound.get(to.port, ()):
             fit = _fit(socket, to)
@@ -122,7 +125,7 @@ class Ports:
 
 
 def _fit(socket: Socket, to: InetAddress) -> int | None:
-    """How well a bound socket fits a plain destination: 0 is exact; None is not at all."""
+    """How well a bound socket fits a plain destination: 0 is exact, None is not at all."""
     local = socket.local
     assert isinstance(local, InetAddress)
     plain = local.plain()
@@ -158,20 +161,41 @@ class Network:
     """The names of one sandbox."""
 
     def __init__(
-        self, pipes: PipeAccount, anonymous: AnonymousInodes, namespace: Namespace
+        self,
+        pipes: PipeAccount,
+        anonymous: AnonymousInodes,
+        namespace: Namespace,
+        outside: Outside | None = None,
     ) -> None:
+        self.outside = outside
+        """The capability to reach addresses outside of the sandbox; None: there is no way."""
         self.pipes = pipes
         self.anonymous = anonymous
-        self._namespace = namespace
+        self.namespace = namespace
         self.ledger = pipes.ledger
         self.sockets = 0
-        """How many there are."""
+        """How many there are, with the ends that the host holds (`OutsideEnd`)."""
+        self.messages = 0
+        """How many wait to be received."""
         self.rights = RightsAccount(self.ledger)
         self.tcp = Ports()
         self.udp = Ports()
         self.abstract: dict[bytes, Socket] = {}
         self.by_node: dict[Node, Socket] = {}
         self._next_abstract = 0
+
+    def require_socket(self) -> None:
+        """ENFILE if the sandbox has as many sockets as it may have."""
+        if self.sockets >= SOCKETS_MAX:
+            raise KernelError(Errno.ENFILE, f"{SOCKETS_MAX} sockets exist")
+
+    def route(self, address: InetAddress) -> Route:
+        """Where `address` leads: inside, or outside by a capability; ENETUNREACH if nowhere."""
+        return route(address, self.outside)
+
+    def inside_route(self, address: InetAddress) -> Route:
+        """The same for messages, which do not leave the sandbox."""
+        return route(address, None)
 
     def bind_abstract(self, socket: Socket, name: bytes) -> bytes:
         """Take an abstract name (without its NUL), or any free one for an empty name."""
@@ -186,7 +210,7 @@ class Network:
         return name
 
     def forget(self, socket: Socket, ports: Ports | None) -> None:
-        """A socket is closed: its name is free."""
+        """A socket is closed: its name is free again."""
         local = socket.local
         if isinstance(local, InetAddress):
             assert ports is not None
@@ -195,16 +219,16 @@ class Network:
             del self.abstract[local.name[1:]]
         if socket.bound_node is not None:
             self.by_node.pop(socket.bound_node, None)
-            self._namespace.release(socket.bound_node)
+            self.namespace.release(socket.bound_node)
 
     def bind_node(self, socket: Socket, node: Node) -> None:
-        """`socket` is reached by an inode of the file system."""
-        self._namespace.retain(node)  # its number is not given to another while bound
+        """Let an inode of the file system lead to `socket`."""
+        self.namespace.retain(node)  # the inode stays while the socket is bound
         socket.bound_node = node
         self.by_node[node] = socket
 
     def bind_any(self, socket: Socket, ports: Ports) -> None:
-        """Give a socket that is about to send a name, if it has none."""
+        """Bind a socket that has no address to a free port."""
         if socket.local is None:
             family = AF_INET6 if socket.family == AF_INET6 else AF_INET
             socket.local = ports.bind(socket, any_address(family))

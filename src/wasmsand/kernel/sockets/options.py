@@ -1,8 +1,8 @@
 """Socket options.
 
-Owns which options there are and which values they take. Rules: options without an effect
-inside one machine (keep-alive times, TOS, TTL) are kept and shown, as programs expect; an
-option that is not in the table is ENOPROTOOPT.
+Owns the table of options and the values they take. Rules: options that have no effect inside one
+machine (keep-alive times, TOS, TTL) are kept and shown, as programs expect; an option that is not
+in the table is ENOPROTOOPT.
 """
 
 from __future__ import annotations

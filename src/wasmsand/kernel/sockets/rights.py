@@ -1,9 +1,10 @@
 """Descriptors on their way from one process to another (SCM_RIGHTS).
 
-Owns `Rights` and `RightsAccount`. Rules: while on their way descriptions count a reference,
-so that they stay open when the sender closes them; a sandbox has a bounded number on their
-way; sockets that only each other's messages keep open are found and closed, as Linux does
-(`collect`); a chain of sockets, each in a message to the next, is closed without recursion.
+Owns `Rights` and `RightsAccount`. Rules: a message holds a reference to each description that it
+carries, so that these stay open when the sender closes them; the number of descriptors in messages
+is bounded per sandbox; sockets that are kept open only by messages to each other are found and
+closed, as on Linux (`collect`); a chain of sockets, each in a message to the next, is closed
+without recursion.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from wasmsand.kernel.limits import RIGHT_COST, RIGHTS_IN_FLIGHT_MAX
 
 
 class RightsAccount:
-    """The descriptors of a sandbox that are on their way."""
+    """The descriptors of a sandbox that are in messages not yet received."""
 
     __slots__ = ("_closing", "_is_closing", "_rights", "in_flight", "ledger")
 
@@ -29,7 +30,7 @@ class RightsAccount:
         self._is_closing = False
 
     def add(self, rights: Rights) -> None:
-        """Messages with descriptors are entered before they are sent."""
+        """Count a message with descriptors, before it is sent; ETOOMANYREFS, ENOBUFS."""
         count = len(rights.files)
         if self.in_flight + count > RIGHTS_IN_FLIGHT_MAX:
             self.collect()
@@ -40,7 +41,7 @@ class RightsAccount:
         self._rights[rights] = None
 
     def remove(self, rights: Rights, files: list[OpenFile]) -> None:
-        """They have arrived, or never will: the messages refer to `files` no more."""
+        """The message was received or dropped: it refers to `files` no more."""
         if self._rights.pop(rights, 0) is not None:
             return
         self.in_flight -= len(files)
@@ -69,8 +70,8 @@ class RightsAccount:
                 sent_to.setdefault(rights.holder, []).append(rights)
         kept = {file for keeper in count for file in keeper.kept_open()}
         for file in {*count, *sent_to}:
-            # One that nothing refers to is a connection to be accepted; if its listener is not
-            # on its way to somebody, that has an fd.
+            # A file without references is a connection to be accepted. If its listener is not
+            # in a message, the listener has an fd.
             if file.references > count[file] or (not file.references and file not in kept):
                 reached.add(file)
         ways = list(reached)
@@ -101,6 +102,6 @@ class Rights:
             file.references += 1
 
     def drop(self) -> None:
-        """They have arrived (and been given fds), or never will."""
+        """The descriptors have arrived and have fds, or the message is dropped."""
         files, self.files = self.files, []
         self._account.remove(self, files)

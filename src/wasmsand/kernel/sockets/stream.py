@@ -1,121 +1,58 @@
-"""Connections: SOCK_STREAM of Unix sockets, and TCP.
+"""Stream sockets: SOCK_STREAM of Unix sockets, and TCP.
 
-Owns `StreamSocket`; the two directions of a connection are `Channel`s. Rules: data is read
-before an error is told, an error before the end; a socket closed with unread data resets its
-peer; TCP takes one write after its peer has closed, a Unix socket none; a connection exists
-before it is accepted, is on the ledger since then, and waits in the listener's queue; if that
-is full, the socket waits outside of it, until it is closed.
+Owns `StreamSocket`: how connections come about, by listen, connect and accept; what happens on
+them is in `connection.py`. Rules: a connection exists before it is accepted; if the listener's
+queue is full, a TCP socket waits for a place in it. A failed connect(2) leaves the socket as it
+was before the call, and the error is told once. A connection that leaves the sandbox has an
+`OutsideEnd` as its peer.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
-from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.files.description import OpenFile
-from wasmsand.kernel.flags import (
-    O_NONBLOCK,
-    POLLERR,
-    POLLHUP,
-    POLLIN,
-    POLLOUT,
-    POLLPRI,
-    POLLRDHUP,
-    POLLRDNORM,
-    POLLWRNORM,
-)
-from wasmsand.kernel.limits import (
-    BACKLOG_MAX,
-    FULL_PIPES_MAX,
-    PIPE_ATOMIC_WRITE,
-    PIPE_CAPACITY,
-    STREAM_SOCKET_COST,
-)
-from wasmsand.kernel.sockets.address import (
-    Address,
-    InetAddress,
-    UnixAddress,
-    any_address,
-    destination,
-    local_host_for,
-)
-from wasmsand.kernel.sockets.base import NOBODY, Peer, Socket
+from wasmsand.kernel.flags import O_NONBLOCK, POLLIN, POLLRDNORM
+from wasmsand.kernel.sockets.accept_queue import AcceptQueue
+from wasmsand.kernel.sockets.address import Address, InetAddress, UnixAddress, any_address
+from wasmsand.kernel.sockets.base import Owner, Socket
 from wasmsand.kernel.sockets.channel import Channel
-from wasmsand.kernel.sockets.options import SO_OOBINLINE
-from wasmsand.kernel.sockets.rights import Rights
+from wasmsand.kernel.sockets.connection import Connection, State, join
+from wasmsand.kernel.sockets.outside import Outside, OutsideEnd
 from wasmsand.kernel.wait import WouldBlock
 
 if TYPE_CHECKING:
     from wasmsand.kernel.sockets.network import Network
 
-SOCK_STREAM = 1
 
+class StreamSocket(Connection):
+    """One end of a connection, or a socket that listens for connections."""
 
-class State(Enum):
-    """Where a stream socket is in its life."""
-
-    FRESH = "fresh"
-    LISTENING = "listening"
-    CONNECTING = "connecting"
-    """connect(2) has not told its success yet."""
-    CONNECTED = "connected"
-    RESET = "reset"
-    """A TCP connection that is no more: what had arrived can still be read."""
-
-
-_NO_CONNECTIONS: Final[deque[StreamSocket]] = deque(maxlen=0)
-"""Instead of an empty queue, of which each takes 600 bytes."""
-
-
-class StreamSocket(Socket):
-    """One end of a connection, or what waits for connections."""
-
-    __slots__ = (
-        "_backlog",
-        "_outside",
-        "_outside_of",
-        "_pending",
-        "other",
-        "peer_owner",
-        "rx",
-        "state",
-        "tx",
-    )
-
-    type_number: ClassVar[int] = SOCK_STREAM
-    cost: ClassVar[int] = STREAM_SOCKET_COST
-    writes_all: ClassVar[bool] = True
+    __slots__ = ("_accepting", "_bound", "_waits_at")
 
     def __init__(
-        self, network: Network, family: int, protocol: int, owner: Peer, flags: int
+        self, network: Network, family: int, protocol: int, owner: Owner, flags: int
     ) -> None:
         super().__init__(network, family, protocol, owner, flags)
-        self.state = State.FRESH
-        self.rx: Channel | None = None
-        self.tx: Channel | None = None
-        self.other: StreamSocket | None = None
-        self.peer_owner = NOBODY
-        self._pending = _NO_CONNECTIONS
-        """Connections to be accepted."""
-        self._outside: dict[StreamSocket, None] = {}
-        """Sockets that wait for a place among these."""
-        self._outside_of: StreamSocket | None = None
-        """The listener at which this one waits so."""
-        self._backlog = 0
+        self._accepting: AcceptQueue | None = None
+        """Of a socket that listens: what waits to be accepted."""
+        self._waits_at: AcceptQueue | None = None
+        """Of a socket that connects: the full queue at which it waits for a place."""
+        self._bound: InetAddress | None = None
+        """Of a socket that connects: `local` before the call."""
 
     @property
     def listening(self) -> bool:
         """Whether listen(2) was called."""
         return self.state is State.LISTENING
 
-    # Coming together.
-
     def bind_inet(self, address: InetAddress) -> None:
         """Take an Internet address."""
         self.local = self.network.tcp.bind(self, address)
+
+    # Listening.
 
     def listen(self, backlog: int) -> None:
         if self.state not in (State.FRESH, State.LISTENING):
@@ -125,9 +62,33 @@ class StreamSocket(Socket):
                 raise KernelError(Errno.EINVAL)
             self.network.bind_any(self, self.network.tcp)
         self.state = State.LISTENING
-        if self._pending is _NO_CONNECTIONS:
-            self._pending = deque()
-        self._backlog = min(max(backlog, 0), BACKLOG_MAX)
+        if self._accepting is None:
+            self._accepting = AcceptQueue()
+        self._accepting.set_limit(backlog)
+
+    def accept(self, nonblocking: bool) -> StreamSocket:
+        queue = self._accepting
+        if queue is None or not self.listening:
+            raise KernelError(Errno.EINVAL)
+        self.raise_error()
+        if not queue.ready:
+            if self.shut_read:
+                raise KernelError(Errno.EINVAL)
+            raise self.block(nonblocking)
+        accepted = queue.ready.popleft()
+        while not queue.is_full:
+            client = queue.next_waiting()
+            if client is None:
+                break
+            client._waits_at = None
+            client._meet_or_fail(self, queue)
+        self.changed.wake()
+        return accepted
+
+    def kept_open(self) -> Iterable[OpenFile]:
+        return () if self._accepting is None else self._accepting.ready
+
+    # Connecting.
 
     def connect(self, address: Address, target: Socket | None) -> None:
         if self.state is State.CONNECTING:
@@ -149,202 +110,125 @@ class StreamSocket(Socket):
             raise KernelError(Errno.EPROTOTYPE)
         if target is None or not target.listening or target.shut_read:
             raise KernelError(Errno.ECONNREFUSED)
-        if len(target._pending) > target._backlog:
+        queue = target._accepting
+        assert queue is not None
+        if queue.is_full:
             raise self.block(False, target.changed)
-        self.peer = address
+        self.remote = address
         try:
-            self._meet(target)
+            self._meet(target, queue)
         except KernelError:
-            self.peer = None
+            self.remote = None
             raise
         self.state = State.CONNECTED
 
     def _connect_inet(self, address: InetAddress) -> None:
-        to = destination(address)
-        tcp = self.network.tcp
-        if self.local is None:
-            tcp_address = any_address(self.family)
-            self.local = tcp.bind(self, tcp_address)
-        assert isinstance(self.local, InetAddress)
-        if self.local.is_any:
-            mine = InetAddress(to.family, local_host_for(to), self.local.port)
-            self.local = mine.as_family(self.family)
-        self.peer = to.as_family(self.family)
+        route = self.network.route(address)
+        before = self.local
+        assert before is None or isinstance(before, InetAddress)
+        local = route.local_for(before or any_address(self.family), self.family)
+        if before is None:
+            local = self.network.tcp.bind(self, local)
+        self._bound, self.local = before, local
+        self.remote = route.destination.as_family(self.family)
         self.state = State.CONNECTING
-        listener = next(
-            (s for s in tcp.reaching(to) if isinstance(s, StreamSocket) and s.listening), None
-        )
-        if listener is None:
-            self.error = Errno.ECONNREFUSED
-        elif len(listener._pending) <= listener._backlog:
-            self._meet_or_fail(listener)
-        elif len(listener._outside) < BACKLOG_MAX:
-            listener._outside[self] = None
-            self._outside_of = listener
+        if route.outside is None:
+            self._connect_inside(route.destination)
         else:
-            self.error = Errno.ETIMEDOUT  # as Linux says in the end, of a listener that drops
+            self._connect_outside(route.outside, route.destination)
         if self.flags & O_NONBLOCK:
-            # Loopback or not, Linux says so before it looks at what came back.
+            # Linux says so even if the answer is already there, as it is inside.
             raise KernelError(Errno.EINPROGRESS)
         self._finish_connecting()
 
-    def _finish_connecting(self) -> None:
-        if self.error is not None:
-            self.state = State.FRESH
-            self.peer = None
-            self.raise_error()
-        if self.rx is not None:
-            self.state = State.CONNECTED
+    def _connect_inside(self, to: InetAddress) -> None:
+        for listener in self.network.tcp.reaching(to):
+            if isinstance(listener, StreamSocket) and listener.listening:
+                break
+        else:
+            self.fail_connecting(Errno.ECONNREFUSED)
             return
+        queue = listener._accepting
+        assert queue is not None
+        if not queue.is_full:
+            self._meet_or_fail(listener, queue)
+        elif queue.wait(self):
+            self._waits_at = queue
+        else:
+            self.fail_connecting(Errno.ETIMEDOUT)  # what Linux says when a listener drops it
+
+    def _connect_outside(self, outside: Outside, to: InetAddress) -> None:
+        """Ask the capability for a connection; what it refuses at once is raised."""
+        try:
+            self.peer = end = OutsideEnd(self.network, self)
+        except KernelError:
+            self._stop_connecting()
+            raise
+        try:
+            outside.connect_stream(to, end)
+        except KernelError as error:
+            end.fail(error.errno)
+            self.raise_error()
+
+    def _finish_connecting(self) -> None:
+        """Tell what became of the connection that was asked for, or wait."""
+        if self.rx is not None:
+            self.state = State.CONNECTED if self.error is None else State.RESET
+            self.raise_error()
+            return
+        self.raise_error()
         if self.flags & O_NONBLOCK:
             raise KernelError(Errno.EALREADY)
         raise WouldBlock((self.changed,))
 
-    def _meet_or_fail(self, listener: StreamSocket) -> None:
-        """As `_meet`; an error is what connect(2) then tells."""
-        try:
-            self._meet(listener)
-        except KernelError as error:
-            self.fail_with(error.errno)
+    def establish(self, rx: Channel, tx: Channel) -> None:
+        """The connection that leaves the sandbox exists."""
+        self.rx, self.tx = rx, tx
+        self.changed.wake()
 
-    def _meet(self, listener: StreamSocket) -> None:
+    def fail_connecting(self, error: Errno) -> None:
+        """The connection that was asked for will not exist; the next call is told `error`."""
+        self._stop_connecting()
+        self.fail_with(error)
+
+    def _stop_connecting(self) -> None:
+        assert isinstance(self.local, InetAddress)
+        if self._bound is None:
+            self.network.tcp.release(self, self.local.port)
+        self.local, self._bound = self._bound, None
+        self.remote = None
+        self.state = State.FRESH
+
+    def _meet_or_fail(self, listener: StreamSocket, queue: AcceptQueue) -> None:
+        """As `_meet`; connect(2) is told the error."""
+        try:
+            self._meet(listener, queue)
+        except KernelError as error:
+            self.fail_connecting(error.errno)
+
+    def _meet(self, listener: StreamSocket, queue: AcceptQueue) -> None:
         """Make the other end of this socket, for `listener` to accept. ENOBUFS, ENFILE."""
-        other = StreamSocket(
-            self.network,
-            listener.family,
-            listener.protocol,
-            listener.owner,
-            0,
-        )
+        other = StreamSocket(self.network, listener.family, listener.protocol, listener.owner, 0)
         other.enter(self.network.ledger, Errno.ENOBUFS)
         try:
             other.inherit_options(listener)
         except KernelError:
             other.dispose()
             raise
-        if isinstance(self.local, InetAddress) and isinstance(self.peer, InetAddress):
-            other.local = self.peer.plain().as_family(listener.family)
-            other.peer = self.local.plain().as_family(listener.family)
-            self.network.tcp.share(other, self.peer.port)
+        if isinstance(self.local, InetAddress) and isinstance(self.remote, InetAddress):
+            other.local = self.remote.plain().as_family(listener.family)
+            other.remote = self.local.plain().as_family(listener.family)
+            self.network.tcp.share(other, self.remote.port)
         else:
             other.local = listener.local
-            other.peer = self.name()
+            other.remote = self.name()
         join(self, other)
         other.state = State.CONNECTED
-        listener._pending.append(other)
+        queue.ready.append(other)
         listener.changed.wake()
         self.changed.wake()
 
-    def accept(self, nonblocking: bool) -> StreamSocket:
-        if not self.listening:
-            raise KernelError(Errno.EINVAL)
-        self.raise_error()
-        if not self._pending:
-            if self.shut_read:
-                raise KernelError(Errno.EINVAL)
-            raise self.block(nonblocking)
-        accepted = self._pending.popleft()
-        while self._outside and len(self._pending) <= self._backlog:
-            self._next_outside()._meet_or_fail(self)
-        self.changed.wake()
-        return accepted
-
-    def _next_outside(self) -> StreamSocket:
-        client = next(iter(self._outside))
-        del self._outside[client]
-        client._outside_of = None
-        return client
-
-    def kept_open(self) -> Iterable[OpenFile]:
-        return self._pending
-
-    # Moving data.
-
-    def receive(
-        self, count: int, *, peek: bool = False, nonblocking: bool = False
-    ) -> tuple[bytes, Rights | None]:
-        """Up to `count` bytes, and descriptors that came with them; empty at the end."""
-        rx = self.rx
-        if rx is None:
-            self.raise_error()
-            if self.state is State.CONNECTING:
-                raise self.block(nonblocking)
-            if self.shut_read:
-                return b"", None
-            raise KernelError(Errno.EINVAL if self.is_unix else Errno.ENOTCONN)
-        if rx.size:
-            return rx.take(count, peek)
-        if rx.finished and self.error is Errno.EPIPE:
-            return b"", None  # the end came first; that error is for who writes
-        self.raise_error()
-        if rx.finished or self.shut_read or not count:
-            return b"", None
-        raise self.block(nonblocking)
-
-    def receive_urgent(self, *, peek: bool) -> bytes:
-        """The urgent byte; EINVAL if there is none, or it is in the stream."""
-        rx = self.rx
-        if rx is None or not rx.urgent:
-            raise KernelError(Errno.EINVAL)
-        urgent = rx.urgent
-        if not peek:
-            rx.urgent = b""
-        return urgent
-
-    def send(
-        self,
-        data: bytes,
-        rights: Rights | None = None,
-        *,
-        urgent: bool = False,
-        nonblocking: bool = False,
-    ) -> int:
-        """Write some of `data`; the count written. The last byte may be urgent."""
-        if self.state is not State.CONNECTING or self.rx is not None:
-            self.raise_error()
-        tx = self.tx
-        if tx is None:
-            if self.state is State.CONNECTING:
-                raise self.block(nonblocking)
-            raise KernelError(Errno.ENOTCONN if self.is_unix else Errno.EPIPE)
-        if self.shut_write:
-            raise KernelError(Errno.EPIPE)
-        other = self.other
-        if other is None or (self.is_unix and other.shut_read):
-            if self.is_unix or tx.finished:
-                raise KernelError(Errno.EPIPE)
-            if data:  # The answer to this is a reset, which the next call is told.
-                self._be_reset(Errno.EPIPE)
-            return len(data)
-        if not data:
-            return 0
-        room = tx.room()
-        if room <= 0:
-            raise self.block(nonblocking)
-        part = data if len(data) <= room else data[:room]
-        if urgent and len(part) == len(data):
-            tx.push_urgent(part, inline=bool(other.option(SO_OOBINLINE)))
-        else:
-            tx.push_with(part, rights)
-            if rights is not None:
-                rights.holder = other
-        return len(part)
-
-    def read(self, count: int) -> bytes:
-        data, rights = self.receive(count)
-        if rights is not None:
-            rights.drop()
-        return data
-
-    def write(self, data: bytes) -> int:
-        return self.send(data)
-
-    def readable_bytes(self) -> int:
-        if self.listening:
-            raise KernelError(Errno.EINVAL)
-        return self.rx.size if self.rx is not None else 0
-
-    # Parting.
+    # As `Connection`, and what a listener does.
 
     def shutdown(self, read: bool, write: bool) -> None:
         if self.listening and not self.is_unix:
@@ -353,96 +237,45 @@ class StreamSocket(Socket):
                 self._refuse_waiting()
                 self.changed.wake()
             return
-        if self.rx is None or self.tx is None or self.state is State.RESET:
-            if not self.is_unix:
-                raise KernelError(Errno.ENOTCONN)
-            self.shut_read = self.shut_read or read
-            self.shut_write = self.shut_write or write
-            self.changed.wake()
-            return
-        if read:
-            self.shut_read = True
-        if write:
-            self.shut_write = True
-            self.tx.finished = True
-        self.changed.wake()
-        if self.other is not None:
-            self.other.changed.wake()
+        super().shutdown(read, write)
 
     def release(self) -> None:
-        self._refuse_waiting()
-        if self._outside_of is not None:
-            self._outside_of._outside.pop(self, None)
-            self._outside_of = None
-        if self.rx is not None and self.tx is not None:
-            unread = self.rx.discard() or self.linger == (1, 0)
-            self.tx.finished = True
-            self.network.pipes.in_use -= 1
-            other, self.other = self.other, None
-            if other is not None:
-                other.other = None
-                if unread:
-                    other._be_reset(Errno.ECONNRESET)
-                other.changed.wake()
-        self.network.forget(self, None if self.is_unix else self.network.tcp)
-
-    def _be_reset(self, error: Errno) -> None:
-        """The other end has broken off."""
-        if self.state is State.CONNECTED and not self.is_unix:
-            self.state = State.RESET
-            if self.tx is not None:
-                self.tx.finished = True
-        self.fail_with(error)
+        if self._accepting is not None:
+            self._refuse_waiting()
+        if self._waits_at is not None:
+            self._waits_at.leave(self)
+            self._waits_at = None
+        super().release()
 
     def _refuse_waiting(self) -> None:
-        while self._pending:
-            waiting = self._pending.popleft()
-            if waiting.other is not None:
-                waiting.other._be_reset(Errno.ECONNRESET)
-            waiting.dispose()
-        while self._outside:
-            self._next_outside().fail_with(Errno.ECONNREFUSED)
+        """Break off what nobody will accept, and refuse what waits for a place."""
+        queue = self._accepting
+        if queue is None:
+            return
+        while queue.ready:
+            connection = queue.ready.popleft()
+            peer, connection.peer = connection.peer, None
+            if peer is not None:
+                peer.left(reset=True)
+            connection.dispose()
+        while (client := queue.next_waiting()) is not None:
+            client._waits_at = None
+            client.fail_connecting(Errno.ECONNREFUSED)
 
-    # Looking.
+    def readable_bytes(self) -> int:
+        if self.listening:
+            raise KernelError(Errno.EINVAL)
+        return super().readable_bytes()
 
     def poll(self) -> int:
-        if self.listening:
-            return POLLIN | POLLRDNORM if self._pending else 0
-        bits = POLLERR if self.error is not None else 0
-        rx, tx = self.rx, self.tx
-        if rx is None or tx is None:
-            if self.state is State.CONNECTING and self.error is None:
-                return bits
-            return bits | POLLOUT | POLLWRNORM | POLLHUP
-        ended = rx.finished or self.shut_read
-        if rx.size or ended or self.error is not None:
-            bits |= POLLIN | POLLRDNORM
-        if ended:
-            bits |= POLLRDHUP
-        if rx.mark is not None and (rx.urgent or self.option(SO_OOBINLINE)):
-            bits |= POLLPRI
-        gone = self.other is None
-        if (ended and tx.finished) or (gone and self.is_unix):
-            bits |= POLLHUP
-        if gone or tx.finished or tx.room() * 3 >= tx.capacity:
-            bits |= POLLOUT | POLLWRNORM
-        return bits
-
-
-def join(one: StreamSocket, two: StreamSocket) -> None:
-    """Connect two sockets to each other."""
-    pipes = one.network.pipes
-    pipes.in_use += 2
-    capacity = PIPE_CAPACITY if pipes.in_use <= FULL_PIPES_MAX else PIPE_ATOMIC_WRITE
-    ledger = one.network.ledger
-    one.tx = two.rx = Channel(ledger, capacity, writer=one.changed, reader=two.changed)
-    two.tx = one.rx = Channel(ledger, capacity, writer=two.changed, reader=one.changed)
-    one.other, two.other = two, one
-    one.peer_owner, two.peer_owner = two.owner, one.owner
+        if self.state is State.LISTENING:
+            assert self._accepting is not None
+            return POLLIN | POLLRDNORM if self._accepting.ready else 0
+        return super().poll()
 
 
 def socket_pair(one: StreamSocket, two: StreamSocket) -> None:
     """socketpair(2)."""
     join(one, two)
     one.state = two.state = State.CONNECTED
-    one.peer = two.peer = UnixAddress()
+    one.remote = two.remote = UnixAddress()

@@ -5,9 +5,11 @@ Layout, lowest first (each imports only from those above it):
     model        records and constants: Credentials, Stat, mode and flag bits
     filesystem   Node, and the contract of a mountable file system
     space        exact accounting of bytes and inodes
+    image_data   file content that comes with an image
+    chunks       what the bytes of one file consist of
     content      sparse, chunked, copy-on-write bytes of one file
     inode        what a tree stores per object
-    layers       the inode table over frozen layers; Snapshot, a frozen tree
+    layers       the inode table over frozen layers; FrozenTree, a tree at one moment
     store        inodes of a tree: attributes, bytes, lifetime, charges
     tree         TreeFs, the read-write file system: names over the store
     changes      how a tree differs from its image
@@ -15,7 +17,7 @@ Layout, lowest first (each imports only from those above it):
     standard     the directories, devices and /etc files every sandbox starts with
     permissions  who may do what, as pure functions
     mounts       which file system is mounted where
-    resolver     THE path walk
+    resolver     the path walk, the only one
     nodes        operations on a node that is already found
     namespace    operations on paths: open, mkdir, rename ...
     proc         ProcFs, and ProcSource, what it asks the kernel
@@ -34,7 +36,7 @@ from wasmsand.kernel.vfs.content import FileContent
 from wasmsand.kernel.vfs.filesystem import Attributes, Beneath, FileSystem, Node
 from wasmsand.kernel.vfs.image import ImageBuilder
 from wasmsand.kernel.vfs.inode import FileInode, SymlinkInode
-from wasmsand.kernel.vfs.layers import Snapshot
+from wasmsand.kernel.vfs.layers import FrozenTree
 from wasmsand.kernel.vfs.model import NOW, ROOT, Credentials, DirEntry, FileTime, Stat, StatFs
 from wasmsand.kernel.vfs.mounts import Mount
 from wasmsand.kernel.vfs.namespace import Namespace
@@ -55,6 +57,7 @@ __all__ = [
     "FileInode",
     "FileSystem",
     "FileTime",
+    "FrozenTree",
     "ImageBuilder",
     "Mount",
     "Namespace",
@@ -62,7 +65,6 @@ __all__ = [
     "ProcFs",
     "ProcSource",
     "ProcessInfo",
-    "Snapshot",
     "Stat",
     "StatFs",
     "SymlinkInode",

@@ -1,6 +1,6 @@
 """How a tree differs from the image that it stands on.
 
-Owns `changes`. Rules: it works on a snapshot, so the tree may go on meanwhile; changes are by
+Owns `changes`. Rules: it works on a frozen tree, so the tree may go on meanwhile; changes are by
 path, each directory before its entries, so that doing them one after another, on a fresh tree,
 makes the same tree; a time of access is no change; nothing recurses, since trees are as deep as
 guests like; what lies deeper than a path can be long (PATH_MAX) is left out.
@@ -18,7 +18,7 @@ from wasmsand.kernel.vfs.inode import (
     FileInode,
     Inode,
 )
-from wasmsand.kernel.vfs.layers import ROOT_INO, Snapshot
+from wasmsand.kernel.vfs.layers import ROOT_INO, FrozenTree
 
 
 class Change(NamedTuple):
@@ -33,10 +33,10 @@ class Change(NamedTuple):
     """The path of an earlier change, or of the image, that this is another name of."""
 
 
-def changes(snapshot: Snapshot) -> Iterator[Change]:
-    """Every difference between a snapshot and its image. The root always comes first, and a
+def changes(tree: FrozenTree) -> Iterator[Change]:
+    """Every difference between a frozen tree and its image. The root always comes first, and a
     directory whenever one of its entries has changed, so that its time can be set again."""
-    image = snapshot.layers[-1]
+    image = tree.layers[-1]
     names: dict[int, bytes] = {}
     """A path of each inode that has several."""
     waiting: list[tuple[bytes, bytes, int, bool]] = [(b"", b"", ROOT_INO, True)]
@@ -45,7 +45,7 @@ def changes(snapshot: Snapshot) -> Iterator[Change]:
     while waiting:
         prefix, own_name, ino, in_image = waiting.pop()
         path = prefix + own_name
-        directory = _inode(snapshot, ino)
+        directory = _inode(tree, ino)
         assert isinstance(directory, DirectoryInode)
         before = image[ino] if in_image else None
         old_entries = before.entries if isinstance(before, DirectoryInode) else {}
@@ -60,7 +60,7 @@ def changes(snapshot: Snapshot) -> Iterator[Change]:
             same = old is not None and old[0] == child
             if old is not None and not same:
                 found.append((name, None))
-            inode = _inode(snapshot, child)
+            inode = _inode(tree, child)
             if isinstance(inode, DirectoryInode):
                 below.append((prefix, name, child, same))
             elif not same or not _same(inode, image[child]):
@@ -74,15 +74,15 @@ def changes(snapshot: Snapshot) -> Iterator[Change]:
             if number is None:
                 yield Change(place, None)
                 continue
-            inode = _inode(snapshot, number)
+            inode = _inode(tree, number)
             yield Change(place, inode, names.get(number))
             if inode.nlink > 1:
                 names.setdefault(number, place)
         waiting.extend(reversed(below))
 
 
-def _inode(snapshot: Snapshot, ino: int) -> Inode:
-    for layer in snapshot.layers:
+def _inode(tree: FrozenTree, ino: int) -> Inode:
+    for layer in tree.layers:
         inode = layer.get(ino)
         if inode is not None and inode is not REMOVED:
             return inode

@@ -1,126 +1,51 @@
 """The bytes of one regular file: sparse, chunked, copied on write.
 
-Owns `FileContent` and `ImageData`. A file is a dict of 64 KiB chunks over optional
-image data. Rules:
-
-- A chunk that was ever written is a `bytearray`, is paid for in blocks, and belongs to
-  exactly one content if its index is in `private`; otherwise it is shared with another
-  content and is copied before its first change.
-- Room that was allocated and not yet written is a number in `reserved`, no chunk. `order`
-  has the indexes of chunks and of reserved room, sorted.
-- No operation depends on the size that a file seems to have: each costs the chunks and
-  bytes that it touches. Forking and sharing copy the dict of chunks.
-- What the host holds is at most 1.25 times what is paid for, and 512 bytes per chunk.
-- A chunk may be shorter than 64 KiB: what is missing reads as zeros, and so do bytes
-  of a chunk past the end of the file.
-- An absent chunk is image data below `image_end`, and a hole above it. An empty `bytes`
-  is a hole punched into image data. Neither is paid for.
+Owns `FileContent`: reading, writing, changing the size and the room of a file. What it consists of
+is in `chunks.py`. Rules: no operation depends on the size that a file seems to have: each costs
+the chunks and bytes that it touches. Forking and sharing copy the dict of chunks. What the host
+holds is at most 1.25 times what is paid for, and 512 bytes per chunk.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
 from itertools import repeat
-from typing import Protocol
 
-from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import FREED_PER_CALL
+from wasmsand.kernel.vfs.chunks import (
+    CHUNK_MASK,
+    CHUNK_SHIFT,
+    CHUNK_SIZE,
+    END_OF_CHUNKS,
+    NO_CHUNKS,
+    NO_ORDER,
+    NO_PRIVATE,
+    PUNCHED,
+    ChunkTable,
+)
 from wasmsand.kernel.vfs.filesystem import Data
 from wasmsand.kernel.vfs.model import BLOCK_SIZE
 from wasmsand.kernel.vfs.space import Space, blocks_of
 
-CHUNK_SHIFT = 16
-CHUNK_SIZE = 1 << CHUNK_SHIFT
-CHUNK_MASK = CHUNK_SIZE - 1
 BLOCKS_PER_CHUNK = CHUNK_SIZE // BLOCK_SIZE
 _BLOCK_SHIFT = BLOCK_SIZE.bit_length() - 1
 _BLOCK_MASK = BLOCK_SIZE - 1
-_PUNCHED = b""
 _ZEROS = bytes(CHUNK_SIZE)
-_NO_CHUNKS: dict[int, bytearray | bytes] = {}
-_NO_ORDER: list[int] = []
-_NO_PRIVATE: set[int] = set()
-"""Of all contents without chunks: `_put` gives a content tables of its own."""
-_END = 1 << 62
-"""An index past every chunk."""
 
 
-class Sliceable(Protocol):
-    """bytes, a memoryview of bytes, or a mapped file."""
-
-    def __len__(self) -> int: ...
-    def __getitem__(self, part: slice, /) -> bytes | memoryview: ...
-
-
-class ImageData:
-    """Immutable bytes of an image, possibly loaded at first use. Shared by all
-    sandboxes; two that load at once both succeed, and one result is kept."""
-
-    __slots__ = ("_data", "_load", "size")
-
-    def __init__(self, size: int, source: Sliceable | Callable[[], Sliceable]) -> None:
-        self.size = size
-        self._data: Sliceable | None = None
-        self._load: Callable[[], Sliceable] | None = None
-        if callable(source):
-            self._load = source
-        else:
-            self._data = source
-
-    def slice(self, start: int, stop: int) -> bytes:
-        """Bytes start to stop; both must lie inside."""
-        data = self._data
-        if data is None:
-            assert self._load is not None
-            data = self._load()
-            if len(data) != self.size:
-                raise ValueError(f"image data has {len(data)} bytes, not {self.size}")
-            self._data = data
-        return bytes(data[start:stop])
-
-
-class FileContent:
+class FileContent(ChunkTable):
     """Size and bytes of one file."""
 
-    __slots__ = (
-        "blocks",
-        "chunks",
-        "image",
-        "image_end",
-        "key",
-        "key_of_image",
-        "order",
-        "private",
-        "reserved",
-        "size",
-    )
-
-    def __init__(self, image: ImageData | None = None, key: str | None = None) -> None:
-        self.size = image.size if image else 0
-        # Most files have no chunk: they share tables, so that many files take little.
-        self.chunks = _NO_CHUNKS
-        self.order = _NO_ORDER
-        self.private = _NO_PRIVATE
-        self.reserved: dict[int, int] | None = None
-        """Blocks paid for of a chunk, by index, where these are more than it needs."""
-        self.blocks = 0
-        """Blocks paid for."""
-        self.image = image
-        self.image_end = self.size
-        self.key = key
-        """The hash of the content, until that changes; None if nobody has given it."""
-        self.key_of_image = key is not None
-        """Whether the image gave the key: the content is the host's, not a guest's."""
+    __slots__ = ()
 
     def fork(self) -> FileContent:
         """A content with the same bytes; both share chunks, and only the copy may be
         written from now on."""
         twin = FileContent.__new__(FileContent)
         twin.size = self.size
-        twin.chunks = dict(self.chunks) if self.chunks else _NO_CHUNKS
-        twin.order = self.order.copy() if self.order else _NO_ORDER
-        twin.private = set() if self.chunks else _NO_PRIVATE
+        twin.chunks = dict(self.chunks) if self.chunks else NO_CHUNKS
+        twin.order = self.order.copy() if self.order else NO_ORDER
+        twin.private = set() if self.chunks else NO_PRIVATE
         twin.reserved = dict(self.reserved) if self.reserved else None
         twin.blocks = self.blocks
         twin.image = self.image
@@ -282,25 +207,12 @@ class FileContent:
             chunk.extend(bytes(start - len(chunk)))
         return stop
 
-    def _put(self, index: int, chunk: bytearray | bytes) -> None:
-        if self.chunks is _NO_CHUNKS:
-            self.chunks, self.private = {}, set()
-        if index not in self.chunks and not (self.reserved and index in self.reserved):
-            if self.order is _NO_ORDER:
-                self.order = []
-            order = self.order
-            if not order or index > order[-1]:
-                order.append(index)
-            else:
-                insort(order, index)
-        self.chunks[index] = chunk
-
     # Changing the size and the room.
 
     def truncate(self, size: int, space: Space) -> None:
         """Cut off what is past `size`, or extend by a hole."""
         if size <= self.size:
-            self._drop((size + CHUNK_MASK) >> CHUNK_SHIFT, _END, space)
+            self._drop((size + CHUNK_MASK) >> CHUNK_SHIFT, END_OF_CHUNKS, space)
             if size & CHUNK_MASK:
                 self._shorten(size >> CHUNK_SHIFT, size & CHUNK_MASK, space)
             self.image_end = min(self.image_end, size)
@@ -316,10 +228,10 @@ class FileContent:
         if self.reserved:
             for index in [index for index in self.reserved if first <= index < end]:
                 freed += self.reserved.pop(index)
-                freed -= blocks_of(len(self.chunks.get(index, _PUNCHED)))
+                freed -= blocks_of(len(self.chunks.get(index, PUNCHED)))
         if gone:
             del self.order[low:high]
-            chunks = list(map(self.chunks.pop, gone, repeat(_PUNCHED)))
+            chunks = list(map(self.chunks.pop, gone, repeat(PUNCHED)))
             paid = sum((length + _BLOCK_MASK) >> _BLOCK_SHIFT for length in map(len, chunks))
             if len(chunks) > FREED_PER_CALL:
                 space.discard(chunks, paid)
@@ -327,13 +239,13 @@ class FileContent:
             self.private.difference_update(gone)
             if not self.chunks:
                 # An emptied table keeps its size, which nobody pays for.
-                self.chunks, self.private = _NO_CHUNKS, _NO_PRIVATE
+                self.chunks, self.private = NO_CHUNKS, NO_PRIVATE
         self.blocks -= freed
         space.give_blocks(freed)
 
     def _shorten(self, index: int, length: int, space: Space, *, keep_room: bool = False) -> None:
         """Cut a chunk off, and give back room after it unless that was reserved to stay."""
-        chunk = self.chunks.get(index, _PUNCHED)
+        chunk = self.chunks.get(index, PUNCHED)
         paid = self._paid(index)
         kept = min(paid, blocks_of(min(length, len(chunk))))
         if self.reserved and index in self.reserved:
@@ -397,7 +309,7 @@ class FileContent:
         if first_whole < end_whole:
             self._drop(first_whole, end_whole, space)
             for index in range(first_whole, min(end_whole, self._image_chunks())):
-                self._put(index, _PUNCHED)
+                self._put(index, PUNCHED)
         self.key = None
 
     def _punch_in_chunk(self, index: int, start: int, stop: int, space: Space) -> None:
@@ -410,7 +322,7 @@ class FileContent:
             if chunk is not None:
                 self._drop(index, index + 1, space)
             if index < self._image_chunks():
-                self._put(index, _PUNCHED)
+                self._put(index, PUNCHED)
         elif chunk is not None and stop == have:
             self._shorten(index, start, space, keep_room=True)
         else:
@@ -419,90 +331,3 @@ class FileContent:
             writable = self.chunks[index]
             assert type(writable) is bytearray
             writable[start:stop] = bytes(stop - start)
-
-    # Asking about holes.
-
-    def seek_data(self, offset: int) -> int:
-        """The next offset with data; ENXIO if there is none before the end."""
-        if offset >= self.size:
-            raise KernelError(Errno.ENXIO)
-        index = offset >> CHUNK_SHIFT
-        if offset < self._data_end(index):
-            return offset
-        index += 1
-        image_chunks = self._image_chunks()
-        while index < image_chunks and self._data_end(index) == index << CHUNK_SHIFT:
-            index += 1  # punched
-        if index >= image_chunks:
-            place = bisect_left(self.order, index)
-            index = self.order[place] if place < len(self.order) else _END
-        if index << CHUNK_SHIFT >= self.size:
-            raise KernelError(Errno.ENXIO)
-        return index << CHUNK_SHIFT
-
-    def seek_hole(self, offset: int) -> int:
-        """The next offset in a hole; the end of the file counts as one."""
-        if offset >= self.size:
-            raise KernelError(Errno.ENXIO)
-        while offset < self.size:
-            index = offset >> CHUNK_SHIFT
-            data_end = self._data_end(index)
-            if offset >= data_end:
-                return offset
-            if data_end < (index + 1) << CHUNK_SHIFT:
-                return min(data_end, self.size)
-            offset = data_end
-        return self.size
-
-    def extents(self) -> Iterator[tuple[int, int]]:
-        """Offset and length of what is no hole."""
-        offset = 0
-        while offset < self.size:
-            try:
-                start = self.seek_data(offset)
-            except KernelError:
-                return
-            offset = self.seek_hole(start)
-            yield start, offset - start
-
-    def _data_end(self, index: int) -> int:
-        """Where the data of a chunk ends (whole blocks), as an offset in the file."""
-        blocks = blocks_of(self._present(index))
-        if self.reserved:
-            blocks = max(blocks, self.reserved.get(index, 0))
-        return (index << CHUNK_SHIFT) + blocks * BLOCK_SIZE
-
-    def _present(self, index: int) -> int:
-        """How many bytes of a chunk there are, written or of the image."""
-        chunk = self.chunks.get(index)
-        if chunk is not None:
-            return len(chunk)
-        return min(max(self.image_end - (index << CHUNK_SHIFT), 0), CHUNK_SIZE)
-
-    def _paid(self, index: int) -> int:
-        """Blocks paid for of a chunk."""
-        if self.reserved and index in self.reserved:
-            return self.reserved[index]
-        return blocks_of(len(self.chunks.get(index, _PUNCHED)))
-
-    def _surplus(self) -> int:
-        """Blocks paid for that no chunk needs yet."""
-        return sum(
-            paid - blocks_of(len(self.chunks.get(index, _PUNCHED)))
-            for index, paid in (self.reserved or {}).items()
-        )
-
-    def _image_chunks(self) -> int:
-        """How many chunks, from the first one, the image has data for."""
-        return (self.image_end + CHUNK_MASK) >> CHUNK_SHIFT
-
-    def stat_blocks(self) -> int:
-        """st_blocks: what is paid for, and what of the image still shows."""
-        blocks = self.blocks
-        if self.image_end:
-            blocks += blocks_of(self.image_end)
-            for index in self.order[: bisect_left(self.order, self._image_chunks())]:
-                if index in self.chunks:
-                    hidden = self.image_end - (index << CHUNK_SHIFT)
-                    blocks -= blocks_of(min(hidden, CHUNK_SIZE))
-        return blocks * (BLOCK_SIZE // 512)

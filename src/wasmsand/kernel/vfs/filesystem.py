@@ -1,16 +1,16 @@
 """The contract of a mountable file system, and `Node`, the identity of an object in one.
 
-Owns `Node`, `Attributes` and the base class `FileSystem`. Rules: a file system knows
-inodes and names, never paths, mounts or callers. The namespace has checked permissions
-and the read-only flag before it calls a method that changes something; the file system
-checks structure (does it exist, is it empty, is there room) and raises `KernelError`.
-Methods that take `parent` may assume that it is a directory and that names are valid.
+Owns `Node`, `Attributes`, `AttributeChanges` and the base class `FileSystem`. Rules: a file system
+knows inodes and names, never paths, mounts or callers. The namespace has checked permissions and
+the read-only flag before it calls a method that changes something; the file system checks structure
+(does it exist, is it empty, is there room) and raises `KernelError`. Methods that take `parent` may
+assume that it is a directory and that names are valid.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypedDict, Unpack
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.vfs.model import DirEntry, FileTime, Stat, StatFs
@@ -30,6 +30,17 @@ class Attributes(Protocol):
     def uid(self) -> int: ...
     @property
     def gid(self) -> int: ...
+
+
+class AttributeChanges(TypedDict, total=False):
+    """What to change of an inode; None is the same as a missing key."""
+
+    mode: int | None
+    """The permission bits alone."""
+    uid: int | None
+    gid: int | None
+    atime: FileTime | None
+    mtime: FileTime | None
 
 
 class Node:
@@ -75,7 +86,8 @@ class FileSystem:
     """st_dev of every object; given by the mount table."""
 
     moves: int = 0
-    """How often a directory has got another parent: unchanged, what was nested still is."""
+    """How often a directory was moved to another parent. While this number stays the same, what
+    was nested still is."""
 
     has_descriptors: ClassVar[bool] = False
     """Whether there are inodes for which `fd_reference` says something."""
@@ -123,7 +135,7 @@ class FileSystem:
         return None
 
     def mounts_changed(self) -> None:
-        """What is mounted on this file system is not what it was."""
+        """Something was mounted on this file system, or unmounted from it."""
 
     def parent(self, ino: int) -> int:
         """The directory that holds a directory; the root is its own parent."""
@@ -202,7 +214,7 @@ class FileSystem:
         """Count one more user (an open description, a working directory)."""
 
     def release(self, ino: int) -> None:
-        """Count one user less."""
+        """Count one user less; the last one of an object without a name frees it."""
 
     # Changing.
 
@@ -243,17 +255,8 @@ class FileSystem:
         """Swap what two names mean."""
         raise KernelError(Errno.EROFS)
 
-    def set_attributes(
-        self,
-        ino: int,
-        *,
-        mode: int | None = None,
-        uid: int | None = None,
-        gid: int | None = None,
-        atime: FileTime | None = None,
-        mtime: FileTime | None = None,
-    ) -> None:
-        """Change what is not None, and ctime. `mode` is the permission bits alone."""
+    def set_attributes(self, ino: int, **changes: Unpack[AttributeChanges]) -> None:
+        """Change what is not None, and ctime."""
         raise KernelError(Errno.EROFS)
 
     def write(self, ino: int, offset: int, data: Data) -> int:

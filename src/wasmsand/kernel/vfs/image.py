@@ -15,7 +15,8 @@ from typing import Any
 
 from wasmsand.kernel.flags import S_IFCHR, S_IFLNK, S_IFREG
 from wasmsand.kernel.limits import NAME_MAX
-from wasmsand.kernel.vfs.content import FileContent, ImageData, Sliceable
+from wasmsand.kernel.vfs.content import FileContent
+from wasmsand.kernel.vfs.image_data import ImageData, Sliceable
 from wasmsand.kernel.vfs.inode import (
     DirectoryInode,
     FileInode,
@@ -23,7 +24,7 @@ from wasmsand.kernel.vfs.inode import (
     SpecialInode,
     SymlinkInode,
 )
-from wasmsand.kernel.vfs.layers import ROOT_INO, Snapshot
+from wasmsand.kernel.vfs.layers import ROOT_INO, FrozenTree
 from wasmsand.kernel.vfs.model import device_number
 
 
@@ -138,9 +139,9 @@ class ImageBuilder:
     def __contains__(self, path: bytes) -> bool:
         return _normal(path) in self._by_path
 
-    def build(self) -> Snapshot:
+    def build(self) -> FrozenTree:
         """Freeze what was added. The builder must not be used any more."""
-        return Snapshot((self._inodes,), self._next_ino, self._next_ino)
+        return FrozenTree((self._inodes,), self._next_ino, self._next_ino)
 
     def _add(self, path: bytes, inode: Inode) -> None:
         directory, name = self._place(path)

@@ -40,7 +40,7 @@ class Inode:
         self.name = b""
 
     def copy(self) -> Inode:
-        """A version of its own for a top layer."""
+        """A copy that a top layer may change."""
         raise NotImplementedError
 
     def _copy_attributes(self, source: Inode) -> None:
@@ -140,7 +140,7 @@ class SymlinkInode(Inode):
 
 
 class SpecialInode(Inode):
-    """A FIFO, socket or device: only a number; the kernel knows what it does."""
+    """A FIFO, socket or device: only its type and device number; the kernel knows what it does."""
 
     __slots__ = ("rdev",)
 

@@ -1,14 +1,17 @@
 """The inode table of a tree, in layers, and its frozen form.
 
-Owns `InodeTable` and `Snapshot`. A table is a private top layer over frozen ones; the
+Owns `InodeTable` and `FrozenTree`. A table is a private top layer over frozen ones; the
 last layer is the image that all sandboxes share. Rules: a frozen layer is never changed,
 so any number of tables may stand on it; an inode is copied into the top before its first
-change; inode numbers are never used again. Freezing is O(1): the top becomes a layer.
+change; inode numbers are never used again. Freezing is O(1): the top becomes a layer. Merging
+layers takes longer, but needs frozen ones only, so whoever freezes a tree again and again merges
+them beside it (`FrozenTree.merged`) and lets the table stand on the result.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import is_
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.vfs.inode import REMOVED, Inode
@@ -17,11 +20,11 @@ Layer = dict[int, Inode]
 
 ROOT_INO = 1
 LAYERS_MAX = 8
-"""A longer chain is merged (without the image) when it is frozen."""
+"""A longer chain should be merged: every layer makes looking up an inode slower."""
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class FrozenTree:
     """A tree at one moment: immutable, shared, the base of any number of trees."""
 
     layers: tuple[Layer, ...]
@@ -33,13 +36,30 @@ class Snapshot:
     orphans: frozenset[int] = frozenset()
     """Inodes that had no name but were open: a tree made from this drops them."""
 
+    @property
+    def is_long(self) -> bool:
+        """Whether it has so many layers that they should be merged."""
+        return len(self.layers) > LAYERS_MAX
+
+    def merged(self) -> FrozenTree:
+        """The same tree in two layers: the image, and everything that differs from it."""
+        merged: Layer = {}
+        for layer in reversed(self.layers[:-1]):
+            merged.update(layer)
+        changes = {
+            ino: inode
+            for ino, inode in merged.items()
+            if inode is not REMOVED or ino < self.image_end
+        }
+        return replace(self, layers=(changes, self.layers[-1]))
+
 
 class InodeTable:
     """Inode numbers to inodes."""
 
     __slots__ = ("_frozen_end", "_image", "_layers", "image_end", "next_ino", "top")
 
-    def __init__(self, base: Snapshot) -> None:
+    def __init__(self, base: FrozenTree) -> None:
         self.top: Layer = {}
         self._layers = base.layers
         self._image = base.layers[-1]
@@ -92,16 +112,12 @@ class InodeTable:
             self._layers = (self.top, *self._layers)
             self.top = {}
             self._frozen_end = self.next_ino
-        if len(self._layers) > LAYERS_MAX:
-            self._layers = (self._merged(), self._image)
         return self._layers
 
-    def _merged(self) -> Layer:
-        merged: Layer = {}
-        for layer in reversed(self._layers[:-1]):
-            merged.update(layer)
-        return {
-            ino: inode
-            for ino, inode in merged.items()
-            if inode is not REMOVED or ino < self.image_end
-        }
+    def stand_on(self, layers: tuple[Layer, ...], instead_of: tuple[Layer, ...]) -> None:
+        """Use `layers`, which hold the same, in place of the layers `instead_of`; if the table
+        stands on other layers by now, do nothing."""
+        above = len(self._layers) - len(instead_of)
+        lower = self._layers[above:] if above >= 0 else ()
+        if len(lower) == len(instead_of) and all(map(is_, lower, instead_of)):
+            self._layers = (*self._layers[:above], *layers)

@@ -52,7 +52,8 @@ class Namespace(NodeOperations):
     """The files of one sandbox."""
 
     _unnamed = 0
-    """For the name that an unnamed file has for a moment; goes up past those that are there."""
+    """Number of the name that an unnamed file has for a moment; counted up past names that
+    exist."""
 
     # Opening.
 
@@ -110,7 +111,7 @@ class Namespace(NodeOperations):
             self.resize(cred, node, 0)
 
     def _require_openable(self, fs: FileSystem, kind: int, flags: int, wanted: int) -> None:
-        """Whether what is no regular file can be opened so by anybody."""
+        """Refuse what nobody may open that way, for objects that are no regular files."""
         if flags & O_CREAT and kind == S_IFDIR:
             raise KernelError(Errno.EISDIR)
         if flags & O_DIRECTORY and kind != S_IFDIR:

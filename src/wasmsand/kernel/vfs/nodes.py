@@ -239,7 +239,7 @@ class NodeOperations(Resolver):
             self._drop_set_id(cred, node)
 
     def _drop_set_id(self, cred: Credentials, node: Node) -> None:
-        """Root may write a set-id file and leave it one; nobody else."""
+        """Clear the set-id bits of a file that anybody but root has written."""
         attributes = node.fs.attributes(node.ino)
         if attributes.mode & (S_ISUID | S_ISGID) and cred.uid:
             mode = permissions.without_set_id(cred, attributes)
@@ -308,5 +308,5 @@ def _split_device(dev: int) -> tuple[int, int]:
 
 
 def _escape(field: bytes) -> bytes:
-    """Spaces and the like in octal, so that a line of /proc/mounts has its columns."""
+    """Spaces and the like in octal, so that the columns of /proc/mounts can be told apart."""
     return b"".join(_SPECIAL_CHARACTERS.get(byte, bytes((byte,))) for byte in field)

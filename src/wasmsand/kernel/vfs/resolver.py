@@ -1,11 +1,14 @@
-"""THE path walk: from a path to a node. Nothing else in the kernel interprets a path.
+"""The path walk: from a path to a node. Every path that a guest or the host names goes through
+here.
 
-Owns `Resolver`. Rules, all Linux's: every directory on the way must grant search
-permission; '..' stops at the root and leaves a mounted file system through its mount
-point; at most 40 symbolic links; a trailing slash demands a directory and follows a
-link. Names are looked up one by one, so no string surgery can step over a check. A walk
-that starts at a `Beneath` counts how deep it is below it, and fails rather than leave it.
-One rule is ours: a walk holds the sandbox's lock, so it takes at most PATH_NAMES_MAX steps.
+Owns `Resolver`. Rules, all Linux's: every directory on the way must grant search permission; '..'
+stops at the root and leaves a mounted file system through its mount point; at most 40 symbolic
+links; a trailing slash demands a directory and follows a link. Names are looked up one by one, so
+no string surgery can step over a check. A file system may take steps by itself that need no closer
+look (`descend`, `find`): through directories that everybody may search, past neither a symbolic
+link nor a mount point. A walk that starts at a `Beneath` takes every step here: it counts how deep
+it is below that directory, and fails rather than leave it. One rule is ours: a walk holds the
+sandbox's lock, so it takes at most PATH_NAMES_MAX steps.
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ class Resolver(MountTable):
     def locate(
         self, cred: Credentials, base: Node, path: bytes, follow: bool
     ) -> tuple[FileSystem, int]:
-        """`resolve` for who needs no `Node`, which costs more than a short walk."""
+        """As `resolve`, without making a `Node`, which costs more than a short walk."""
         if not base.confines and len(path) < PATH_MAX:
             start = self.root if path[:1] == b"/" else base
             fs = start.fs

@@ -64,7 +64,8 @@ class Space:
             self.free_discarded()
 
     def discard(self, chunks: Iterable[bytearray | bytes], blocks: int) -> None:
-        """Free chunks, whose blocks were given back, a few of them with each later call."""
+        """Free the memory of `chunks`, whose blocks were given back, a part of it with each
+        later call."""
         self._discarded += chunks
         self.discarded_blocks += blocks
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Unpack
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import PERMISSION_BITS, S_IFMT
 from wasmsand.kernel.limits import FILE_SIZE_MAX, FREED_PER_CALL, NAME_MAX, Limits
 from wasmsand.kernel.vfs.content import FileContent
-from wasmsand.kernel.vfs.filesystem import Data, FileSystem
+from wasmsand.kernel.vfs.filesystem import AttributeChanges, Data, FileSystem
 from wasmsand.kernel.vfs.inode import (
     REMOVED,
     DirectoryInode,
@@ -24,12 +24,11 @@ from wasmsand.kernel.vfs.inode import (
     SpecialInode,
     SymlinkInode,
 )
-from wasmsand.kernel.vfs.layers import ROOT_INO, InodeTable, Snapshot
+from wasmsand.kernel.vfs.layers import ROOT_INO, FrozenTree, InodeTable
 from wasmsand.kernel.vfs.model import (
     BLOCK_SIZE,
     NOW,
     TRANSFER_SIZE,
-    FileTime,
     Stat,
     StatFs,
     new_record,
@@ -45,14 +44,14 @@ INLINE_TARGET_MAX = 60
 
 
 class TreeStore(FileSystem):
-    """Inodes over a snapshot."""
+    """Inodes over a frozen tree."""
 
     type_name = "tmpfs"
     root_ino = ROOT_INO
 
     def __init__(
         self,
-        base: Snapshot,
+        base: FrozenTree,
         limits: Limits | None = None,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
@@ -69,13 +68,13 @@ class TreeStore(FileSystem):
         self._users: dict[int, int] = {}
         self._orphans: set[int] = set()
         self._unreleased: list[int] = []
-        """Removed directories that are kept by one user too many."""
+        """Removed directories of which one user too many is counted."""
         for ino in base.orphans:
             self._free(ino, self._get(ino))
 
-    def freeze(self) -> Snapshot:
+    def freeze(self) -> FrozenTree:
         """The tree as it is now. Both go on independently."""
-        return Snapshot(
+        return FrozenTree(
             self._table.freeze(),
             self._table.next_ino,
             self._table.image_end,
@@ -83,6 +82,10 @@ class TreeStore(FileSystem):
             self.space.used_inodes,
             frozenset(self._orphans),
         )
+
+    def stand_on(self, merged: FrozenTree, instead_of: FrozenTree) -> None:
+        """Use the layers of `merged`, which is `instead_of.merged()`, from now on."""
+        self._table.stand_on(merged.layers, instead_of.layers)
 
     def statfs(self) -> StatFs:
         space = self.space
@@ -148,27 +151,18 @@ class TreeStore(FileSystem):
         self._accessed(ino, inode)
         return inode.target
 
-    def set_attributes(
-        self,
-        ino: int,
-        *,
-        mode: int | None = None,
-        uid: int | None = None,
-        gid: int | None = None,
-        atime: FileTime | None = None,
-        mtime: FileTime | None = None,
-    ) -> None:
+    def set_attributes(self, ino: int, **changes: Unpack[AttributeChanges]) -> None:
         inode = self._table.own(ino)
-        if mode is not None:
+        if (mode := changes.get("mode")) is not None:
             inode.mode = inode.mode & S_IFMT | mode & PERMISSION_BITS
-        if uid is not None:
+        if (uid := changes.get("uid")) is not None:
             inode.uid = uid
-        if gid is not None:
+        if (gid := changes.get("gid")) is not None:
             inode.gid = gid
         inode.ctime = now = self._now()
-        if atime is not None:
+        if (atime := changes.get("atime")) is not None:
             inode.atime = now if atime is NOW else atime
-        if mtime is not None:
+        if (mtime := changes.get("mtime")) is not None:
             inode.mtime = now if mtime is NOW else mtime
 
     def _accessed(self, ino: int, inode: Inode) -> None:
@@ -255,7 +249,7 @@ class TreeStore(FileSystem):
         return inode.content.key if type(inode) is FileInode else None
 
     def set_content_key(self, ino: int, key: str) -> None:
-        # Also where layers share the content: it is as true for them.
+        # Layers that share the content get the key too, and it is right for them.
         content = self._file(ino).content
         content.key = key
         content.key_of_image = False

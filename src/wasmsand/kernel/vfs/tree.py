@@ -3,7 +3,7 @@
 Owns names: directories and what they hold. Inodes and their bytes are in `store`.
 Rules: a method that fails has changed nothing. Entries of a directory are in the order
 of their cookies, and a name that is given again goes to the end. Making a tree over a
-snapshot, freezing and forking do not depend on the number of files.
+frozen one, and freezing it, take the same time however many files there are.
 """
 
 from __future__ import annotations
@@ -11,11 +11,20 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Container
+from typing import Unpack
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import PERMISSION_BITS, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG
-from wasmsand.kernel.limits import LINK_MAX, NAME_MAX, Limits
-from wasmsand.kernel.vfs.filesystem import Attributes
+from wasmsand.kernel.limits import (
+    KNOWN_PATH_BYTES_MAX,
+    KNOWN_PATHS_MAX,
+    LINK_MAX,
+    NAME_MAX,
+    SCANNED_NAMES_KEPT,
+    SCANS_KEPT,
+    Limits,
+)
+from wasmsand.kernel.vfs.filesystem import AttributeChanges, Attributes
 from wasmsand.kernel.vfs.inode import (
     DirectoryInode,
     FileInode,
@@ -23,25 +32,19 @@ from wasmsand.kernel.vfs.inode import (
     SpecialInode,
     SymlinkInode,
 )
-from wasmsand.kernel.vfs.layers import ROOT_INO, Snapshot
-from wasmsand.kernel.vfs.model import DirEntry, FileTime, new_record
+from wasmsand.kernel.vfs.layers import ROOT_INO, FrozenTree
+from wasmsand.kernel.vfs.model import DirEntry, new_record
 from wasmsand.kernel.vfs.store import TreeStore, target_blocks
 
-_SCANS_KEPT = 16
-_SCANNED_NAMES_KEPT = 65_536
-"""A scan keeps names alive that were removed since, which nobody pays for."""
-_KNOWN_MAX = 4096
-_KNOWN_PATH_MAX = 512
-"""Longer paths are walked every time."""
 _NO_NAMES = (b"", b".", b"..")
 
 
 class TreeFs(TreeStore):
-    """A tree of files over a snapshot."""
+    """A tree of files over a frozen one."""
 
     def __init__(
         self,
-        base: Snapshot,
+        base: FrozenTree,
         limits: Limits | None = None,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
@@ -49,10 +52,6 @@ class TreeFs(TreeStore):
         self._scans: dict[int, tuple[list[int], list[bytes]]] = {}
         # Directories that plain steps led to, by where they began and the path.
         self._known: dict[tuple[int, bytes], int] = {}
-
-    def fork(self, limits: Limits | None = None, now_ns: Callable[[], int] | None = None) -> TreeFs:
-        """A second tree with the same files."""
-        return TreeFs(self.freeze(), limits or self.limits, now_ns or self._now)
 
     # Looking up and listing.
 
@@ -123,8 +122,8 @@ class TreeFs(TreeStore):
         directory, inode = self.descend(start, self._get(start), names, 0, covered)
         if names or not isinstance(inode, DirectoryInode):
             return None
-        if len(head) <= _KNOWN_PATH_MAX:
-            if len(self._known) >= _KNOWN_MAX:
+        if len(head) <= KNOWN_PATH_BYTES_MAX:
+            if len(self._known) >= KNOWN_PATHS_MAX:
                 self._known.clear()
             self._known[start, head] = directory
         return directory
@@ -132,18 +131,9 @@ class TreeFs(TreeStore):
     def mounts_changed(self) -> None:
         self._known.clear()
 
-    def set_attributes(
-        self,
-        ino: int,
-        *,
-        mode: int | None = None,
-        uid: int | None = None,
-        gid: int | None = None,
-        atime: FileTime | None = None,
-        mtime: FileTime | None = None,
-    ) -> None:
-        super().set_attributes(ino, mode=mode, uid=uid, gid=gid, atime=atime, mtime=mtime)
-        if mode is not None and isinstance(self._get(ino), DirectoryInode):
+    def set_attributes(self, ino: int, **changes: Unpack[AttributeChanges]) -> None:
+        super().set_attributes(ino, **changes)
+        if changes.get("mode") is not None and isinstance(self._get(ino), DirectoryInode):
             self._known.clear()
 
     def parent(self, ino: int) -> int:
@@ -202,7 +192,7 @@ class TreeFs(TreeStore):
             scan = ([entry[1] for entry in directory.entries.values()], list(directory.entries))
             self._scans.pop(ino, None)
             held = len(scan[0]) + sum(len(names) for _, names in self._scans.values())
-            while self._scans and (len(self._scans) >= _SCANS_KEPT or held > _SCANNED_NAMES_KEPT):
+            while self._scans and (len(self._scans) >= SCANS_KEPT or held > SCANNED_NAMES_KEPT):
                 held -= len(self._scans.pop(next(iter(self._scans)))[1])
             self._scans[ino] = scan
         return scan

@@ -170,12 +170,12 @@ def environ(info: ProcessInfo) -> bytes:
 
 
 def cgroup(info: ProcessInfo) -> bytes:
-    """All are in the one control group there is."""
+    """Every process is in the only control group."""
     return b"0::/\n"
 
 
 def children(info: ProcessInfo) -> bytes:
-    """Their pids, each with a space behind it."""
+    """The children's pids, each followed by a space."""
     return b"".join(b"%d " % pid for pid in info.children)
 
 
@@ -185,7 +185,7 @@ def loginuid(info: ProcessInfo) -> bytes:
 
 
 def oom_score(info: ProcessInfo) -> bytes:
-    """Who is ended first when memory runs out: the one that uses most."""
+    """Its share of the memory: when memory runs out, the process that uses most is ended first."""
     return b"%d\n" % (info.memory_share * 1000)
 
 
@@ -195,12 +195,12 @@ def oom_score_adj(info: ProcessInfo) -> bytes:
 
 
 def schedstat(info: ProcessInfo) -> bytes:
-    """Nanoseconds on a processor; how long it waited for one is not known."""
+    """Nanoseconds on a processor. How long the process waited for one is not known."""
     return b"%d 0 0\n" % (info.user_time_ns + info.system_time_ns)
 
 
 def wchan(info: ProcessInfo) -> bytes:
-    """Where in the kernel it sleeps is nobody's business."""
+    """Always 0: where in the kernel a process sleeps is not shown."""
     return b"0"
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import O_ACCMODE, O_WRONLY, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG
-from wasmsand.kernel.limits import NAME_MAX
+from wasmsand.kernel.limits import NAME_MAX, PROC_TEXTS_KEPT
 from wasmsand.kernel.vfs.filesystem import Attributes, FileSystem, Node
 from wasmsand.kernel.vfs.model import ROOT, DirEntry, Stat, StatFs
 from wasmsand.kernel.vfs.nodes import NodeOperations
@@ -23,7 +23,6 @@ from wasmsand.kernel.vfs.proc import process, system
 from wasmsand.kernel.vfs.proc.source import FdInfo, ProcessInfo, ProcSource
 
 PROC_MAGIC = 0x9FA0
-_TEXTS_KEPT = 16
 
 
 class Kind(IntEnum):
@@ -94,11 +93,12 @@ _ENTRIES: tuple[tuple[bytes, int, ProcessText | None], ...] = (
     (b"task", S_IFDIR | 0o555, None),
     (b"wchan", S_IFREG | 0o444, process.wchan),
 )
-"""What a process directory holds, the directory itself first. No text: made by ProcFs."""
+"""What a process directory holds, the directory itself first. ProcFs makes the entries that
+have no text function."""
 _INDEX = {entry[0]: index for index, entry in enumerate(_ENTRIES)}
 _FD, _FDINFO, _TASK = _INDEX[b"fd"], _INDEX[b"fdinfo"], _INDEX[b"task"]
 _NOT_IN = {Kind.PROCESS: _INDEX[b"children"], Kind.TASK: _TASK}
-"""The one entry that each of the two kinds of directories has not."""
+"""The one entry that each of the two kinds of directories lacks."""
 
 _ROOT_LINKS: dict[bytes, Callable[[int, int], bytes]] = {
     b"self": lambda pid, tid: b"%d" % pid,
@@ -355,7 +355,7 @@ class ProcFs(FileSystem):
         if text is None:
             text = self._text(ino)
             self._texts.pop(ino, None)
-            if len(self._texts) >= _TEXTS_KEPT:
+            if len(self._texts) >= PROC_TEXTS_KEPT:
                 del self._texts[next(iter(self._texts))]
             self._texts[ino] = text
         return text[offset : offset + size]

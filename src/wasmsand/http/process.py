@@ -1,0 +1,91 @@
+"""A started command of a server's sandbox, as the SDK's `BackendProcess`.
+
+Rules: waiting is done by the server, for a bounded time per request; the server keeps a batch of
+output until the next one is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from _thread import start_new_thread
+from typing import Any
+
+from wasmsand.http.answers import ended_of, exact_bytes, object_of
+from wasmsand.http.transport import Transport
+from wasmsand.sdk.backend import STDIN, Ended, Output
+from wasmsand.sdk.errors import ForkedError, SandboxError
+from wasmsand.sdk.polled_process import PolledProcess
+
+
+class HttpProcess(PolledProcess):
+    """A command that a server runs."""
+
+    def __init__(self, transport: Transport, path: str, pid: int) -> None:
+        self._transport = transport
+        self._path = path
+        self._pid = pid
+        self._reading = threading.Lock()
+        # Guarded by the lock:
+        self._number = 0
+        self._owner = os.getpid()
+        weakref.finalize(self, _forget, transport, path, self._owner).atexit = False
+
+    @property
+    def pid(self) -> int:
+        """See `BackendProcess`."""
+        return self._pid
+
+    def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
+        """See `BackendProcess`."""
+        if os.getpid() != self._owner:  # two readers would take each other's output
+            raise ForkedError.here("command")
+        with self._reading:
+            return super().read(timeout_seconds)
+
+    def _read_for(self, seconds: float) -> tuple[Output, ...] | None:
+        batch = self._get("/output", after=self._number, wait_ms=seconds * 1000)
+        is_fresh = batch["number"] != self._number
+        self._number = batch["number"]
+        if not is_fresh and not batch["ended"]:
+            return None
+        return tuple(
+            Output(piece["fd"], exact_bytes(piece.get("text"), piece.get("base64")))
+            for piece in batch["pieces"]
+        )
+
+    def _write_for(self, data: bytes, fd: int, seconds: float) -> int:
+        query = {"fd": fd, "wait_ms": seconds * 1000}
+        answer = self._transport.ask("POST", f"{self._path}/input", query=query, content=data)
+        return int(object_of(answer)["written"])
+
+    def _wait_for(self, seconds: float) -> Ended | None:
+        end = self._get("", wait_ms=seconds * 1000)["end"]
+        return None if end is None else ended_of(end)
+
+    def close_input(self, fd: int = STDIN) -> None:
+        """See `BackendProcess`."""
+        self._transport.ask("DELETE", f"{self._path}/input", query={"fd": fd})
+
+    def kill(self) -> None:
+        """See `BackendProcess`."""
+        self._transport.ask("POST", f"{self._path}/kill")
+
+    def _get(self, part: str, **query: object) -> dict[str, Any]:
+        return object_of(self._transport.ask("GET", self._path + part, query=query))
+
+
+def _forget(transport: Transport, path: str, owner: int) -> None:
+    """Nobody reads it any more. The collector must not wait for a network; and a forked process
+    that forgets its copy does not speak for its parent."""
+    if os.getpid() != owner:
+        return
+
+    def ask() -> None:
+        try:
+            transport.ask("DELETE", path)
+        except SandboxError:
+            pass  # the sandbox is gone, and the command with it
+
+    start_new_thread(ask, ())

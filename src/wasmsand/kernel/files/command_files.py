@@ -1,0 +1,95 @@
+"""Files whose other side is the host program: given input, captured output.
+
+Owns `CommandInput`, `CommandOutput` and `OutputSink`. Rules: to the guest they look like pipes;
+a write never waits; when the host has detached an output, writes are accepted and dropped, so
+that a background process does not die because nobody listens any more. The status of a file is
+made when it is first asked for: most programs never ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Protocol
+
+from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.flags import O_RDONLY, O_WRONLY, POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM
+from wasmsand.kernel.vfs import Stat
+
+
+class OutputSink(Protocol):
+    """What gets the output of a command. Called under the sandbox's lock."""
+
+    def printed(self, fd: int, data: bytes) -> None:
+        """`data` was written to the descriptor `fd`."""
+
+    def output_closed(self) -> None:
+        """Nobody holds one of the outputs any more."""
+
+
+class _CommandFile(OpenFile):
+    """What input and output have in common."""
+
+    __slots__ = ("_make_stat", "_stat")
+
+    kind: ClassVar[str] = "pipe"
+
+    def __init__(self, flags: int, make_stat: Callable[[], Stat]) -> None:
+        super().__init__(flags)
+        self._make_stat = make_stat
+        self._stat: Stat | None = None
+
+    def stat(self) -> Stat:
+        if self._stat is None:
+            self._stat = self._make_stat()
+        return self._stat
+
+
+class CommandInput(_CommandFile):
+    """Bytes given by the host before the process started."""
+
+    __slots__ = ("_data", "_position")
+
+    def __init__(self, data: bytes, make_stat: Callable[[], Stat]) -> None:
+        super().__init__(O_RDONLY, make_stat)
+        self._data = data
+        self._position = 0
+
+    def read(self, count: int) -> bytes:
+        taken = self._data[self._position : self._position + count]
+        self._position += len(taken)
+        return taken
+
+    def remaining(self) -> int:
+        """Bytes not read yet."""
+        return len(self._data) - self._position
+
+    def poll(self) -> int:
+        return POLLIN | POLLRDNORM
+
+
+class CommandOutput(_CommandFile):
+    """One output of a command that the host captures."""
+
+    __slots__ = ("_fd", "_sink")
+
+    def __init__(self, fd: int, sink: OutputSink, make_stat: Callable[[], Stat]) -> None:
+        super().__init__(O_WRONLY, make_stat)
+        self._fd = fd
+        self._sink: OutputSink | None = sink
+
+    def write(self, data: bytes) -> int:
+        if self._sink is not None:
+            self._sink.printed(self._fd, data)
+        return len(data)
+
+    def detach(self) -> None:
+        """The host listens no longer."""
+        self._sink = None
+
+    def poll(self) -> int:
+        return POLLOUT | POLLWRNORM
+
+    def release(self) -> None:
+        sink, self._sink = self._sink, None
+        if sink is not None:
+            sink.output_closed()

@@ -1,0 +1,114 @@
+"""Output that goes to the host while it is written.
+
+Owns `OutputChannel`, one ordered, bounded queue for several descriptors of one command, and
+`ChannelOutput`, an end of it. Rules: to the guest it looks like a pipe: a write to a full one
+waits; what was written is taken in the order of the writes, whichever descriptor they went to;
+when the host has left, writes are accepted and dropped, so that a background process does not die
+because nobody listens any more.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import ClassVar
+
+from wasmsand.kernel.errno import Errno
+from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.flags import O_WRONLY, POLLOUT, POLLWRNORM
+from wasmsand.kernel.ledger import Ledger
+from wasmsand.kernel.limits import OUTPUT_CHANNEL_CAPACITY, OUTPUT_PIECE_COST, PIPE_ATOMIC_WRITE
+from wasmsand.kernel.vfs import Stat
+from wasmsand.kernel.wait import WaitQueue
+
+
+class OutputChannel:
+    """Bytes on their way to the host, each with the descriptor that it was written to."""
+
+    __slots__ = ("_chunks", "_ledger", "abandoned", "changed", "size", "writers")
+
+    def __init__(self, ledger: Ledger | None = None) -> None:
+        self._ledger = ledger or Ledger()
+        self._chunks: deque[tuple[int, bytearray]] = deque()
+        self.size = 0
+        """Bytes, and the cost of their pieces."""
+        self.writers = 0
+        self.abandoned = False
+        """Nobody reads any more."""
+        self.changed = WaitQueue()
+
+    def room(self) -> int:
+        """Bytes that can be written now."""
+        return OUTPUT_CHANNEL_CAPACITY - self.size
+
+    def push(self, fd: int, data: bytes) -> None:
+        """Append `data`, which must fit; small pieces of one descriptor are joined."""
+        chunks = self._chunks
+        joins = bool(chunks) and chunks[-1][0] == fd
+        cost = len(data) if joins else len(data) + OUTPUT_PIECE_COST
+        self._ledger.add_queued(cost, Errno.ENOMEM)
+        if joins:
+            chunks[-1][1].extend(data)
+        else:
+            chunks.append((fd, bytearray(data)))
+        self.size += cost
+        self.changed.wake()
+
+    def take(self) -> tuple[tuple[int, bytes], ...]:
+        """Everything that waits."""
+        taken = tuple((fd, bytes(data)) for fd, data in self._chunks)
+        self._clear()
+        return taken
+
+    def abandon(self) -> None:
+        """The host has left: drop what waits and what will come."""
+        self.abandoned = True
+        self._clear()
+
+    def _clear(self) -> None:
+        self._ledger.drop_queued(self.size)
+        self._chunks.clear()
+        self.size = 0
+        self.changed.wake()
+
+
+class ChannelOutput(OpenFile):
+    """One descriptor's end of a channel."""
+
+    __slots__ = ("_channel", "_fd", "_stat")
+
+    kind: ClassVar[str] = "pipe"
+    writes_all: ClassVar[bool] = True
+
+    def __init__(self, channel: OutputChannel, fd: int, stat: Stat) -> None:
+        super().__init__(O_WRONLY)
+        self._channel = channel
+        self._fd = fd
+        self._stat = stat
+        channel.writers += 1
+
+    def write(self, data: bytes) -> int:
+        channel = self._channel
+        if channel.abandoned or not data:
+            return len(data)
+        room = channel.room()
+        if len(data) > room:
+            if room <= 0 or len(data) <= PIPE_ATOMIC_WRITE:
+                raise self.wait_or_fail(channel.changed)
+            data = data[:room]
+        channel.push(self._fd, data)
+        return len(data)
+
+    def poll(self) -> int:
+        if self._channel.abandoned or self._channel.room() >= PIPE_ATOMIC_WRITE:
+            return POLLOUT | POLLWRNORM
+        return 0
+
+    def queues(self) -> tuple[WaitQueue, ...]:
+        return (self._channel.changed,)
+
+    def stat(self) -> Stat:
+        return self._stat
+
+    def release(self) -> None:
+        self._channel.writers -= 1
+        self._channel.changed.wake()

@@ -1,0 +1,43 @@
+"""File content that comes with an image.
+
+Owns `ImageData`. Rules: it never changes, and all sandboxes share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Sliceable(Protocol):
+    """bytes, a memoryview of bytes, or a mapped file."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, part: slice, /) -> bytes | memoryview: ...
+
+
+class ImageData:
+    """Immutable bytes of an image, possibly loaded at first use. Shared by all
+    sandboxes; two that load at once both succeed, and one result is kept."""
+
+    __slots__ = ("_data", "_load", "size")
+
+    def __init__(self, size: int, source: Sliceable | Callable[[], Sliceable]) -> None:
+        self.size = size
+        self._data: Sliceable | None = None
+        self._load: Callable[[], Sliceable] | None = None
+        if callable(source):
+            self._load = source
+        else:
+            self._data = source
+
+    def slice(self, start: int, stop: int) -> bytes:
+        """Bytes start to stop; both must lie inside."""
+        data = self._data
+        if data is None:
+            assert self._load is not None
+            data = self._load()
+            if len(data) != self.size:
+                raise ValueError(f"image data has {len(data)} bytes, not {self.size}")
+            self._data = data
+        return bytes(data[start:stop])

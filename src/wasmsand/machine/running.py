@@ -1,0 +1,303 @@
+"""The life of a command: started by a thread of the pool, ended in time, its notices gathered.
+
+Owns `RunningCommand`, which is common to commands that run to their end and to commands with
+streams (`streamed`), and `run_command`. Rules: whoever gives up before the process is known does
+not leave it behind; a timeout and too much output end every process of the command; what a
+command leaves in the background goes on, its output is dropped, and it is ended when it leaves no
+room for further commands.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from wasmsand.kernel.clock import SECOND
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.command_files import CommandInput, CommandOutput
+from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.flags import S_IFIFO
+from wasmsand.kernel.kernel import Kernel
+from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.room import end_largest_detached
+from wasmsand.machine.command import (
+    STDERR,
+    STDIN,
+    STDOUT,
+    TIMEOUT_EXIT_CODE,
+    CapturedOutput,
+    CommandRequest,
+    Completed,
+    Ended,
+    exit_code_of,
+)
+from wasmsand.machine.launch import Launch
+from wasmsand.machine.parking import OneShot
+
+if TYPE_CHECKING:
+    from wasmsand.machine.machine import Machine
+    from wasmsand.machine.thread_driver import ThreadDriver
+
+LINGER_SECONDS: Final = 0.05
+"""How long to wait, after the process ended, for others that still hold its output: a
+process substitution ends a moment later than the shell that started it."""
+PIPE_MODE: Final = S_IFIFO | 0o600
+"""What the standard files of a command look like to it."""
+
+
+class StillCompiling(KernelError):
+    """The time was over before the program was compiled; compiling was ended."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            Errno.ETIMEDOUT,
+            "the program was still being compiled, which was ended; raise timeout_ms",
+        )
+
+
+class RunningCommand:
+    """One command, from its launch to its end.
+
+    Lives as long as its process, so it holds no machine: that must be collectable meanwhile.
+    """
+
+    __slots__ = (
+        "_kernel",
+        "_launch",
+        "_lock",
+        "_notices",
+        "began_ns",
+        "deadline_ns",
+        "ended_ns",
+        "process",
+        "timed_out",
+    )
+
+    def __init__(self, machine: Machine, request: CommandRequest) -> None:
+        self._kernel: Kernel = machine.kernel
+        self._lock = machine.lock
+        self.began_ns = machine.kernel.clock.monotonic()
+        self.deadline_ns: int | None = None
+        if request.timeout_seconds is not None:
+            self.deadline_ns = self.began_ns + int(request.timeout_seconds * SECOND)
+        self._launch: Launch | None = None
+        # Guarded by the lock:
+        self.process: Process | None = None
+        self.ended_ns: int | None = None
+        self.timed_out = False
+        self._notices: list[str] = []
+
+    @abstractmethod
+    def open_files(self, machine: Machine, request: CommandRequest) -> Mapping[int, OpenFile]:
+        """The files that the process starts with, by descriptor. Called under the lock."""
+
+    def drop_files(self, files: Mapping[int, OpenFile]) -> None:
+        """There is no process to hold `files`. Called under the lock."""
+        for file in files.values():
+            file.dispose()
+
+    @abstractmethod
+    def settled(self) -> None:
+        """The process is known, and not running yet, or cannot be made."""
+
+    @abstractmethod
+    def process_ended(self) -> None:
+        """The process has ended. Called under the lock."""
+
+    def launch(
+        self, machine: Machine, request: CommandRequest, until: OneShot, deadline_ns: int | None
+    ) -> bool:
+        """Have the program started, and wait: whether `until` happens before `deadline_ns`."""
+        launch = self._launch = Launch(
+            partial(self._make, machine, request), partial(self._settled, machine)
+        )
+        try:
+            launch.begin(machine.engine, machine.lock)
+            return until.wait(machine.kernel.clock, deadline_ns)
+        except BaseException:  # the caller gave up (Ctrl-C): so does its command
+            self.give_up(machine)
+            raise
+
+    def _make(self, machine: Machine, request: CommandRequest) -> ThreadDriver:
+        with machine.lock:
+            self._notices += make_room(machine.kernel)
+            files = self.open_files(machine, request)
+        try:
+            return machine.make_process(request, files, self._end, deadline_ns=self.deadline_ns)
+        except BaseException:
+            with machine.lock:
+                self.drop_files(files)
+            raise
+
+    def _settled(self, machine: Machine, launch: Launch) -> None:
+        process = self.process = launch.process
+        if process is not None and launch.given_up:
+            machine.end_job(process.job)
+        self.settled()
+
+    def started(self, machine: Machine) -> Process:
+        """The process. Raises what kept it from being made, as `StillCompiling`."""
+        launch = self._launch
+        assert launch is not None, "it was launched"
+        if launch.process is not None:
+            return launch.process
+        error = launch.error
+        if error is None or isinstance(error, TimeoutError):
+            self.give_up(machine)
+            raise StillCompiling
+        raise error
+
+    def give_up(self, machine: Machine) -> None:
+        """Nobody wants the command any more, whether it runs already or not."""
+        launch = self._launch
+        assert launch is not None, "it was launched"
+        launch.given_up = True
+        if launch.process is not None:
+            machine.end_job(launch.process.job)
+
+    def _end(self) -> None:
+        self.ended_ns = self._kernel.clock.monotonic()
+        self.process_ended()
+
+    def expire(self) -> None:
+        """The command's time is over."""
+        with self._lock:
+            if self.ended_ns is None and self.process is not None:
+                self.timed_out = True
+                self._kernel.kill_job(self.process.job)
+
+    def ended(self) -> Ended:
+        """How the command ended, which it has. Needs the lock."""
+        process, ended_ns = self.process, self.ended_ns
+        assert process is not None, "it was started"
+        if ended_ns is None:  # it was killed, and its thread has not noticed yet
+            ended_ns = self._kernel.clock.monotonic()
+        self._notices += _memory_notices(self._kernel, process.job)
+        exit_code = TIMEOUT_EXIT_CODE if self.timed_out else exit_code_of(process.exit_status)
+        seconds = (ended_ns - self.began_ns) / SECOND
+        return Ended(exit_code, self.timed_out, seconds, tuple(self._notices))
+
+
+class _CapturedCommand(RunningCommand):
+    """A command whose output is kept until it ends."""
+
+    __slots__ = ("_files", "_on_started", "_open", "is_over", "is_silent", "output")
+
+    def __init__(
+        self,
+        machine: Machine,
+        request: CommandRequest,
+        on_started: Callable[[int], None] | None,
+    ) -> None:
+        super().__init__(machine, request)
+        self._on_started = on_started
+        self.is_over = OneShot()
+        """The process has ended, has printed too much, or cannot be made."""
+        self.is_silent = OneShot()
+        """Nobody holds its outputs any more."""
+        # Guarded by the lock:
+        self.output = CapturedOutput(machine.kernel.limits.max_output_bytes)
+        self._files: tuple[CommandOutput, ...] = ()
+        self._open = 0
+
+    def open_files(self, machine: Machine, request: CommandRequest) -> Mapping[int, OpenFile]:
+        """See `RunningCommand`."""
+        identity = machine.identity
+        pipe = partial(machine.kernel.anonymous.new, PIPE_MODE, identity.uid, identity.gid)
+        stdout, stderr = CommandOutput(STDOUT, self, pipe), CommandOutput(STDERR, self, pipe)
+        self._files = (stdout, stderr)
+        self._open = 2
+        return {STDIN: CommandInput(request.stdin or b"", pipe), STDOUT: stdout, STDERR: stderr}
+
+    def settled(self) -> None:
+        """See `RunningCommand`."""
+        if self.process is None:
+            self.is_over.set()
+        elif self._on_started is not None:
+            self._on_started(self.process.job)
+
+    def process_ended(self) -> None:
+        """See `RunningCommand`."""
+        self.is_over.set()
+
+    def printed(self, fd: int, data: bytes) -> None:
+        """See `OutputSink`."""
+        output = self.output
+        output.keep(fd, data)
+        if output.truncated:
+            self.is_over.set()
+
+    def output_closed(self) -> None:
+        """See `OutputSink`."""
+        self._open -= 1
+        if not self._open:
+            self.is_silent.set()
+
+    def completed(self) -> Completed:
+        """What the command left behind; what is still printed is dropped from now on."""
+        with self._lock:
+            for file in self._files:
+                file.detach()
+            self._notices += make_room(self._kernel)
+            ended = self.ended()
+        # Nobody adds to the output any more, so copying it needs no lock.
+        return self.output.completed(ended)
+
+
+def run_command(
+    machine: Machine, request: CommandRequest, on_started: Callable[[int], None] | None = None
+) -> Completed:
+    """Start a command, wait for its end, gather its output. `on_started` gets its job (see
+    `Machine.end_job`) when the process is known."""
+    command = _CapturedCommand(machine, request, on_started)
+    in_time = command.launch(machine, request, command.is_over, command.deadline_ns)
+    try:
+        process = command.started(machine)
+    except StillCompiling as late:
+        seconds = (machine.kernel.clock.monotonic() - command.began_ns) / SECOND
+        return command.output.completed(Ended(TIMEOUT_EXIT_CODE, True, seconds, (late.detail,)))
+    if not in_time:
+        machine.change(command.expire)
+    elif command.output.truncated:
+        machine.end_job(process.job)
+    elif not command.is_silent.happened:
+        try:
+            clock = machine.kernel.clock
+            command.is_silent.wait(clock, clock.deadline(LINGER_SECONDS))
+        except BaseException:  # the caller gave up (Ctrl-C)
+            command.give_up(machine)
+            raise
+    return command.completed()
+
+
+def _memory_notices(kernel: Kernel, job: int) -> list[str]:
+    """What to tell of a command of which a process was ended for memory. Needs the lock."""
+    if job not in kernel.out_of_memory_jobs:
+        return []
+    kernel.out_of_memory_jobs.discard(job)
+    return [
+        f"out of memory ({kernel.limits.memory_limit_bytes} bytes), a process was ended; "
+        "raise memory_limit_bytes"
+    ]
+
+
+def make_room(kernel: Kernel) -> list[str]:
+    """End what commands left running (see `kernel/process/room.py`), the largest first, while
+    the sandbox is so full that a further command would hardly run. Needs the lock.
+
+    Returns notices of what was ended since the last call.
+    """
+    while kernel.is_crowded():
+        ended = end_largest_detached(kernel)
+        if not ended:
+            break
+        kernel.ended_for_room += ended
+    ended, kernel.ended_for_room = kernel.ended_for_room, 0
+    if not ended:
+        return []
+    return [
+        f"ended {ended} background processes to make room; raise max_processes or "
+        "memory_limit_bytes"
+    ]

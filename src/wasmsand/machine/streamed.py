@@ -1,0 +1,207 @@
+"""A command with streams: the host writes to it and reads from it while it runs.
+
+Owns `StreamedProcess`. Rules: reading and writing wait on the calling thread, as at a pipe, and
+never under the lock; the program waits when its output is not read; it has ended when its
+first process has, and what that left in the background goes on. A `StreamedProcess` that nobody
+holds any more drops further output, and its time limit still holds.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from _thread import start_new_thread
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from wasmsand.kernel.clock import SECOND
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.files.command_files import CommandInput
+from wasmsand.kernel.files.description import OpenFile
+from wasmsand.kernel.files.output_channel import ChannelOutput, OutputChannel
+from wasmsand.kernel.files.pipe import PipeEnd, make_pipe
+from wasmsand.kernel.wait import WaitQueue, WouldBlock
+from wasmsand.machine.command import STDERR, STDIN, STDOUT, CommandRequest, Ended, Output
+from wasmsand.machine.parking import OneShot, Parker
+from wasmsand.machine.running import LINGER_SECONDS, PIPE_MODE, RunningCommand
+
+if TYPE_CHECKING:
+    from wasmsand.machine.machine import Machine
+
+_LINGER_NS: Final = int(LINGER_SECONDS * SECOND)
+_WRITE_STEP: Final = 65536
+
+
+class _StreamedCommand(RunningCommand):
+    """A command whose streams lead to the host."""
+
+    def __init__(self, machine: Machine, request: CommandRequest) -> None:
+        super().__init__(machine, request)
+        self.is_settled = OneShot()
+        # Guarded by the lock:
+        self.channel = OutputChannel(machine.kernel.ledger)
+        self.inputs: dict[int, PipeEnd] = {}
+        self.has_ended = WaitQueue()
+        self._forget_deadline: Callable[[], None] | None = None
+
+    def open_files(self, machine: Machine, request: CommandRequest) -> Mapping[int, OpenFile]:
+        """See `RunningCommand`."""
+        extra = [*request.extra_inputs, *request.extra_outputs]
+        if len({STDIN, STDOUT, STDERR, *extra}) != 3 + len(extra):
+            raise KernelError(Errno.EINVAL, f"descriptors that are not distinct: {extra}")
+        kernel, identity = machine.kernel, machine.identity
+        new_pipe = partial(kernel.anonymous.new, PIPE_MODE, identity.uid, identity.gid)
+        files: dict[int, OpenFile] = {}
+        stat = new_pipe()
+        for fd in (STDOUT, STDERR, *request.extra_outputs):
+            files[fd] = ChannelOutput(self.channel, fd, stat)
+        inputs = request.extra_inputs
+        if request.stdin is None:
+            inputs = (STDIN, *inputs)
+        else:
+            files[STDIN] = CommandInput(request.stdin, new_pipe)
+        for fd in inputs:
+            files[fd], self.inputs[fd] = make_pipe(kernel.pipes, 0, new_pipe())
+        return files
+
+    def drop_files(self, files: Mapping[int, OpenFile]) -> None:
+        """See `RunningCommand`."""
+        super().drop_files(files)
+        self.close_inputs()
+
+    def settled(self) -> None:
+        """See `RunningCommand`."""
+        self.is_settled.set()
+
+    def limit_time(self, machine: Machine) -> None:
+        """Have the command ended when its time is over."""
+        with self._lock:
+            if self.deadline_ns is not None and self.ended_ns is None:
+                self._forget_deadline = machine.call_at(self, self.deadline_ns)
+
+    def fire_timers(self) -> None:
+        """See `TimerOwner`."""
+        self.expire()
+
+    def process_ended(self) -> None:
+        """See `RunningCommand`."""
+        if self._forget_deadline is not None:
+            self._forget_deadline()
+            self._forget_deadline = None
+        self.close_inputs()
+        self.has_ended.wake()
+        self.channel.changed.wake()
+
+    def close_inputs(self) -> None:
+        """Nobody will write any more. Needs the lock."""
+        for source in self.inputs.values():
+            source.dispose()
+        self.inputs.clear()
+
+    def abandon(self) -> None:
+        """Nobody will read or write any more."""
+        with self._lock:
+            self.channel.abandon()
+            self.close_inputs()
+
+
+class StreamedProcess:
+    """A running command, and the streams to and from it."""
+
+    def __init__(self, machine: Machine, request: CommandRequest) -> None:
+        self._machine = machine
+        life = self._life = _StreamedCommand(machine, request)
+        life.launch(machine, request, life.is_settled, None)
+        process = life.started(machine)
+        self.pid = process.pid
+        self._job = process.job
+        life.limit_time(machine)
+        self._finalizer = weakref.finalize(self, _abandon, life, os.getpid())
+        self._finalizer.atexit = False
+
+    def now(self) -> float:
+        """The time in seconds by the clock that measures timeouts."""
+        return self._machine.kernel.clock.monotonic() / SECOND
+
+    def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
+        """What was written since the last call, by descriptor, in order; waits for it.
+
+        Empty when there will be no more. Raises `TimeoutError` when nothing came in time.
+        """
+        life, channel = self._life, self._life.channel
+        deadline = self._deadline(timeout_seconds)
+        parker = Parker(self._machine.lock, self._machine.kernel.clock)
+        clock = self._machine.kernel.clock
+        with self._machine.lock:
+            while not channel.size:
+                until = deadline
+                if life.ended_ns is not None:
+                    # Others may hold its output a moment longer, as a process substitution.
+                    lingers_until = life.ended_ns + _LINGER_NS
+                    if not channel.writers or clock.monotonic() >= lingers_until:
+                        channel.abandon()
+                        return ()
+                    until = lingers_until if deadline is None else min(deadline, lingers_until)
+                if deadline is not None and clock.monotonic() >= deadline:
+                    raise TimeoutError
+                parker.park((channel.changed,), until)
+            return tuple([Output(fd, data) for fd, data in channel.take()])
+
+    def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
+        """Write to an input; waits while the program does not read. Returns how many bytes the
+        input has taken: all of them, or those until `timeout_seconds` were over. EPIPE if nobody
+        can read it any more, EBADF if it was closed."""
+        life = self._life
+        deadline = self._deadline(timeout_seconds)
+        parker = Parker(self._machine.lock, self._machine.kernel.clock)
+        clock = self._machine.kernel.clock
+        done = 0
+        with self._machine.lock:
+            while done < len(data):
+                source = life.inputs.get(fd)
+                if source is None:
+                    if life.ended_ns is not None:
+                        raise KernelError(Errno.EPIPE, "the command has ended")
+                    raise KernelError(Errno.EBADF, f"input {fd} is closed")
+                try:
+                    done += source.write(data[done : done + _WRITE_STEP])
+                except WouldBlock as block:
+                    if deadline is not None and clock.monotonic() >= deadline:
+                        break
+                    parker.park((*block.queues, life.has_ended), deadline)
+        return done
+
+    def close_input(self, fd: int = STDIN) -> None:
+        """The end of an input; idempotent."""
+        with self._machine.lock:
+            source = self._life.inputs.pop(fd, None)
+            if source is not None:
+                source.dispose()
+
+    def wait(self, timeout_seconds: float | None = None) -> Ended | None:
+        """How the command ended; None when it still runs after `timeout_seconds`."""
+        life = self._life
+        deadline = self._deadline(timeout_seconds)
+        parker = Parker(self._machine.lock, self._machine.kernel.clock)
+        with self._machine.lock:
+            while life.ended_ns is None:
+                if deadline is not None and self._machine.kernel.clock.monotonic() >= deadline:
+                    return None
+                parker.park((life.has_ended,), deadline)
+            return life.ended()
+
+    def kill(self) -> None:
+        """End every process of the command, also those in the background."""
+        self._machine.end_job(self._job)
+
+    def _deadline(self, timeout_seconds: float | None) -> int | None:
+        return self._machine.kernel.clock.deadline(timeout_seconds)
+
+
+def _abandon(life: _StreamedCommand, owner: int) -> None:
+    """The collector may run in a thread that holds the lock, so that is taken in another. A
+    process that was forked from the machine's leaves it alone."""
+    leftover = life.ended_ns is None or life.channel.writers or life.channel.size
+    if leftover and os.getpid() == owner:
+        start_new_thread(life.abandon, ())

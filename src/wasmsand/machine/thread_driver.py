@@ -1,0 +1,273 @@
+"""Guests on threads of this process.
+
+Owns `ThreadDriver`, which runs one guest on one thread of the engine's pool; a process with
+several threads has one driver for each, and these take turns (see `turns`). Rules: the sandbox's
+lock is held for one system call and never while the guest computes or waits; an exception that is
+none of ours ends the process and is logged, it never reaches the guest; the thread of a dead
+process stops at its next call or tick; a guest that never had threads has no turn, and pays
+nothing for it.
+"""
+
+from __future__ import annotations
+
+import time
+from _thread import LockType
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from wasmsand.engine.protocol import Arguments, GuestTrap, GuestUnwind, Instance, TrapKind
+from wasmsand.kernel.clock import Clock
+from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.signals import Signal
+from wasmsand.machine.bug_log import log_bug
+from wasmsand.machine.dispatcher import Dispatcher
+from wasmsand.machine.driver import Blocked
+from wasmsand.machine.guest import Execute, Guest
+from wasmsand.machine.lock import SandboxLock
+from wasmsand.machine.parking import Parker
+from wasmsand.machine.turns import Turn
+
+_TRAP_SIGNALS: Final = {
+    TrapKind.ARITHMETIC: Signal.SIGFPE,
+    TrapKind.UNREACHABLE: Signal.SIGILL,
+    TrapKind.UNCAUGHT_EXCEPTION: Signal.SIGABRT,
+}
+_SHARE_TRIES: Final = 4
+_SHARE_WAIT_NS: Final = 2_000_000
+
+
+class ThreadDriver:
+    """Runs one guest on a thread: its `HostCalls`, and its `Driver`."""
+
+    def __init__(self, lock: SandboxLock, guest: Guest, turn: Turn | None = None) -> None:
+        """With a `turn` the guest is a further thread of a program."""
+        self.guest = guest
+        self._lock = lock
+        # Loaded at every call.
+        self._acquire = lock.acquire
+        self._release = lock.release
+        self._dispatcher = Dispatcher(guest)
+        self._dispatch = self._dispatcher.dispatch
+        self._parker = Parker(lock, guest.kernel.clock)
+        self._turn = turn
+        self._has_turn = False
+        self._place: LockType | None = None
+        """In the queue for the first turn."""
+        guest.driver = self
+        guest.instance.bind(self)
+
+    @property
+    def process(self) -> Process:
+        """The process that the guest's calls act on now."""
+        return self.guest.process
+
+    # The thread.
+
+    def run_on_pool(self) -> None:
+        """Run the guest on a thread of the engine's pool."""
+        self.guest.modules.engine.start_thread(self.run)
+
+    def run(self) -> None:
+        """Run the guest on this thread, which is one of the pool, to its end."""
+        guest = self.guest
+        guest.begin_account()
+        try:
+            while True:
+                try:
+                    if self._turn is not None:
+                        self._begin_thread(self._turn)
+                    elif guest.charge.is_poor():
+                        self._wait_for_share()
+                    self._run_program()
+                except Execute as change:
+                    self._leave_threads()
+                    self._drop()
+                    with self._lock:
+                        self.load(change)
+                    continue
+                except GuestUnwind:  # it has ended, or the host is exiting
+                    pass
+                except Exception:
+                    log_bug("host bug in a system call of %r; the process is ended", guest.process)
+                    with self._lock:
+                        guest.finish(Signal.SIGKILL)
+                break
+        finally:
+            self._leave_threads()
+            self._drop()
+            self._dispatcher.forget()
+            guest.forget()
+
+    def load(self, change: Execute) -> None:
+        """Run another program from now on; called under the lock."""
+        self._dispatcher.load(change)
+        change.instance.bind(self)
+
+    def _run_program(self) -> None:
+        guest = self.guest
+        try:
+            guest.instance.run()
+        except GuestTrap as trap:
+            signo = _TRAP_SIGNALS.get(trap.kind, Signal.SIGSEGV)
+            with self._lock:
+                handled = guest.tell_of_fault(signo)
+            if handled:
+                # There is nothing left to return to: if the handler does not end the process,
+                # or is itself at fault, the signal does.
+                with suppress(GuestTrap):
+                    guest.instance.call_after_trap("__signal_run")
+            with self._lock:
+                guest.finish(signo)
+        else:
+            with self._lock:
+                guest.returned()
+
+    def _wait_for_share(self) -> None:
+        """A program takes most of its memory when it begins. If those that compute hold all
+        there is to share, wait a moment until they have looked at what they need."""
+        guest = self.guest
+        kernel = guest.kernel
+        # It is the host's processors that are waited for, not the sandbox's time.
+        host_time = Clock()
+        parker = Parker(self._lock, host_time)
+        with self._lock:
+            for _ in range(_SHARE_TRIES):
+                if not guest.charge.is_poor() or guest.thread.dead:
+                    return
+                kernel.interrupt()
+                until = host_time.monotonic() + _SHARE_WAIT_NS
+                parker.park((guest.thread.signal_queue,), until)
+                guest.go_on()
+
+    def _drop(self) -> None:
+        """Free the program, and take it out of the ledger."""
+        guest = self.guest
+        if not guest.charge.left:
+            with self._lock:
+                guest.leave_memory()
+        guest.close()
+
+    # HostCalls.
+
+    def syscall(self, nr: int, arguments: Arguments) -> int:
+        """One system call of the guest."""
+        self._acquire()  # half the price of a `with`, at every call
+        try:
+            outcome = self._dispatch(nr, arguments)
+            return self._settle(outcome) if type(outcome) is Blocked else outcome
+        finally:
+            self._release()
+
+    def invoke(self, handler: Callable[..., Any], *arguments: int) -> int:
+        """One call of a function of WASI."""
+        self._acquire()
+        try:
+            outcome = self._dispatcher.invoke(handler, arguments)
+            return self._settle(outcome) if type(outcome) is Blocked else outcome
+        finally:
+            self._release()
+
+    def fork_allowed(self) -> int:
+        """Whether there is room for another process and its memory."""
+        with self._lock:
+            return self.guest.fork_allowed()
+
+    def fork_failed(self) -> None:
+        """There is no copy of this program, nor will there be."""
+        with self._lock:
+            self.guest.fork_failed()
+
+    def fork_child(self, child: Instance) -> int:
+        """Adopt the copy that the engine made of this program."""
+        with self._lock:
+            return self.guest.fork_child(child)
+
+    def tick(self) -> None:
+        """While the guest computes: account for it, stop it, bring it its signals."""
+        with self._lock:
+            outcome = self._dispatcher.tick()
+            run_handlers = self._settle(outcome)
+            if self._turn is not None and not run_handlers:
+                self.yield_turn()
+        if run_handlers:
+            self.guest.instance.call("__signal_run")
+
+    def _settle(self, outcome: int | Blocked) -> int:
+        """Wait and retry until the guest may go on; what it goes on with. Under the lock, which
+        is free while this waits."""
+        dispatcher = self._dispatcher
+        while isinstance(outcome, Blocked):
+            self._pass_turn()
+            try:
+                while isinstance(outcome, Blocked):
+                    if outcome.gives_way:
+                        self._lock.give_way()
+                    else:
+                        self._parker.park(outcome.queues, outcome.deadline)
+                    outcome = dispatcher.retry()
+            finally:
+                self._take_turn()
+            outcome = dispatcher.go_on(outcome)
+        return outcome
+
+    # Driver.
+
+    cpu_time_ns = staticmethod(time.thread_time_ns)
+
+    def start(self, guest: Guest) -> None:
+        """Run another guest, beside this one."""
+        ThreadDriver(self._lock, guest).run_on_pool()
+
+    def start_thread(self, guest: Guest) -> None:
+        """Run another thread of the guest's program, which waits for its turn."""
+        turn = self._turn
+        if turn is None:
+            turn = self._turn = Turn(self._lock, guest.kernel.interrupt)
+            self._has_turn = True
+        thread = ThreadDriver(self._lock, guest, turn)
+        thread.run_on_pool()
+        thread._place = turn.ask()
+
+    def yield_turn(self) -> None:
+        """Let other threads run first."""
+        guest = self.guest
+        if self._turn is not None and self._turn.wanted and guest.embryo_parent is None:
+            told = guest.told_by_call
+            guest.charge.look_again()  # nobody would while it waits for its next turn
+            self._pass_turn()
+            self._take_turn()
+            guest.stop_if_over()
+            if told:
+                self._settle(self._dispatcher.tell_again())
+
+    # The turn.
+
+    def _begin_thread(self, turn: Turn) -> None:
+        """Before the first step of a new thread."""
+        with self._lock:
+            turn.take(self._place)
+            self._has_turn = True
+            self.guest.stop_if_over()
+            self.guest.see_changes()
+            self._settle(self._dispatcher.begin())
+
+    def _pass_turn(self) -> None:
+        if self._turn is not None and self._has_turn:
+            self._has_turn = False
+            self._turn.give()
+
+    def _take_turn(self) -> None:
+        """Wait until this thread may run, unless it is to end."""
+        if self._turn is not None and not self._has_turn and not self.guest.is_over():
+            self._turn.take()
+            self._has_turn = True
+            self.guest.see_changes()
+
+    def _leave_threads(self) -> None:
+        """At the end of this thread, or when it executes another program."""
+        if self._turn is not None:
+            with self._lock:
+                self._pass_turn()
+                self._turn = None
+                self.guest.leave_threads()

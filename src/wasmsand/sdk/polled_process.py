@@ -1,0 +1,83 @@
+"""`PolledProcess`: a started command that is reached by requests, each of which waits a while.
+
+Owns what the backends of other processes and of servers have in common. Rules: one request waits
+for a bounded time, so that a peer that is gone is noticed; a caller's time limit is kept over any
+number of requests; input goes in pieces, and what the command has not taken is sent again.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from typing import Final
+
+from wasmsand.sdk.backend import STDIN, Ended, Output
+
+POLL_SECONDS: Final = 20.0
+"""How long one request waits."""
+_PIECE_BYTES: Final = 1024 * 1024
+
+
+class PolledProcess(ABC):
+    """Reading, writing and waiting of a `BackendProcess`, made of short requests."""
+
+    @abstractmethod
+    def _read_for(self, seconds: float) -> tuple[Output, ...] | None:
+        """What `read` returns; None if nothing came for `seconds`."""
+
+    @abstractmethod
+    def _write_for(self, data: bytes, fd: int, seconds: float) -> int:
+        """How many bytes the input took within `seconds`."""
+
+    @abstractmethod
+    def _wait_for(self, seconds: float) -> Ended | None:
+        """How it ended; None if it still runs after `seconds`."""
+
+    def now(self) -> float:
+        """See `BackendProcess`: the host's time, for the other side measures relative times."""
+        return time.monotonic()
+
+    def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
+        """See `BackendProcess`."""
+        deadline = _deadline(timeout_seconds)
+        while True:
+            outputs = self._read_for(_step(deadline))
+            if outputs is not None:
+                return outputs
+            if _is_over(deadline):
+                raise TimeoutError("the command has printed nothing in time")
+
+    def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
+        """See `BackendProcess`."""
+        deadline = _deadline(timeout_seconds)
+        done = 0
+        while done < len(data):
+            piece = data[done : done + _PIECE_BYTES]
+            written = self._write_for(piece, fd, _step(deadline))
+            done += written
+            if written < len(piece) and _is_over(deadline):
+                break
+        return done
+
+    def wait(self, timeout_seconds: float | None = None) -> Ended | None:
+        """See `BackendProcess`."""
+        deadline = _deadline(timeout_seconds)
+        while True:
+            ended = self._wait_for(_step(deadline))
+            if ended is not None or _is_over(deadline):
+                return ended
+
+
+def _deadline(timeout_seconds: float | None) -> float | None:
+    return None if timeout_seconds is None else time.monotonic() + timeout_seconds
+
+
+def _is_over(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline
+
+
+def _step(deadline: float | None) -> float:
+    """How long the next request waits."""
+    if deadline is None:
+        return POLL_SECONDS
+    return max(0.0, min(POLL_SECONDS, deadline - time.monotonic()))

@@ -1,0 +1,66 @@
+"""`Session`: what `Shell` and `PythonSession` have in common towards users.
+
+Owns the life of a session and the checks that every `run` makes. Rules: how to talk to the
+interpreter is the business of `conversation`, what to tell it that of the subclass.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, Self, TypeVar
+
+from wasmsand.sdk import arguments
+from wasmsand.sdk.attachment import Attachment
+from wasmsand.sdk.backend import CommandRequest
+from wasmsand.sdk.conversation import Conversation, Dialect, SessionRequest
+from wasmsand.sdk.output import TextSink
+
+_Request = TypeVar("_Request", bound=SessionRequest)
+
+
+class Session(Generic[_Request]):
+    """An interpreter in the sandbox that keeps its state from call to call."""
+
+    def __init__(
+        self, attachment: Attachment, request: CommandRequest, dialect: Dialect[_Request]
+    ) -> None:
+        self._attachment = attachment
+        self._conversation = Conversation(attachment, request, dialect)
+
+    @property
+    def pid(self) -> int:
+        """The process ID of the session's interpreter in the sandbox."""
+        return self._conversation.process.pid
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session is known to have ended: through `close`, through what it ran
+        (`exit` in a shell, `os._exit` in Python), or with the sandbox."""
+        return self._conversation.closed
+
+    def close(self) -> None:
+        """End the session and everything that it started. Calling it again does nothing.
+
+        Example:
+            session.close()
+        """
+        self._conversation.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} pid={self.pid}{' ended' if self.closed else ''}>"
+
+    def _check_run(
+        self, timeout_ms: float | None, on_stdout: TextSink | None, on_stderr: TextSink | None
+    ) -> float | None:
+        """Check the arguments that every `run` has. Return its time limit in seconds."""
+        if timeout_ms is None:
+            timeout_ms = self._attachment.options.timeout_ms
+        timeout = arguments.timeout_seconds("timeout_ms", timeout_ms)
+        arguments.callback("on_stdout", on_stdout)
+        arguments.callback("on_stderr", on_stderr)
+        return timeout

@@ -51,6 +51,38 @@ WASM_CC={compiler} PACKAGE_FLAGS={flags} PACKAGE_LINK_FLAGS={link_flags} LINK_MO
 export WASM_CC PACKAGE_FLAGS PACKAGE_LINK_FLAGS LINK_MODULE
 exec {driver} "$@"
 """
+_ZLIB = """\
+# Stands for zlib, which the Python of builds is without. Meson only imports it. Cython asks whether
+# the strings of a module get shorter: this makes them longer, and so they stay as they are.
+from binascii import crc32
+
+DEFLATED, MAX_WBITS, DEF_MEM_LEVEL, Z_DEFAULT_STRATEGY, Z_DEFAULT_COMPRESSION = 8, 15, 8, 0, -1
+Z_BEST_SPEED, Z_BEST_COMPRESSION, Z_SYNC_FLUSH, Z_FINISH = 1, 9, 2, 4
+
+
+class error(Exception):
+    pass
+
+
+def adler32(data, value=1):
+    low, high = value & 0xFFFF, value >> 16
+    for byte in data:
+        low = (low + byte) % 65521
+        high = (high + low) % 65521
+    return high << 16 | low
+
+
+def compress(data, level=-1, wbits=15):
+    pieces = [data[at : at + 65535] for at in range(0, len(data), 65535)] or [b""]
+    blocks = [
+        bytes([number == len(pieces)])
+        + len(piece).to_bytes(2, "little")
+        + (len(piece) ^ 0xFFFF).to_bytes(2, "little")
+        + piece
+        for number, piece in enumerate(pieces, 1)
+    ]
+    return b"\\x78\\x01" + b"".join(blocks) + adler32(data).to_bytes(4, "big")
+"""
 _CROSS = """\
 [binaries]
 c = '{folder}/cc'
@@ -101,6 +133,8 @@ def write_drivers(around: Surroundings) -> None:
     programs.mkdir(parents=True)
     for name in ("python", "python3", PYTHON):
         (programs / name).symlink_to(around.python)
+    (around.work / "lib").mkdir()
+    (around.work / "lib/zlib.py").write_text(_ZLIB)
     cython = programs / "cython"
     cython.write_text(
         f'#!/bin/sh\nexec {around.python} {around.tool("cython.py", "cython")} "$@"\n'

@@ -66,7 +66,7 @@ class Surroundings:
         return {
             **{name: os.environ[name] for name in ("HOME", "LC_ALL", "TZ", "SOURCE_DATE_EPOCH")},
             "PATH": f"{self.work / 'bin'}:{os.environ['PATH']}",
-            "PYTHONPATH": ":".join(map(str, self.tools)),
+            "PYTHONPATH": ":".join(map(str, [self.work / "lib", *self.tools])),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONHASHSEED": "0",
             "PYTHONNOUSERSITE": "1",

@@ -22,7 +22,7 @@ from rich.text import Text
 from userland.builder.build import Workshop
 from userland.builder.cache import Cache, Entry, default_root, remove_tree
 from userland.builder.commands import Commands
-from userland.builder.errors import BuildError, Interrupted
+from userland.builder.errors import BuildError, Interrupted, RecipeError
 from userland.builder.image import compile_ahead, write_image
 from userland.builder.jobserver import JobServer
 from userland.builder.keys import recipe_keys
@@ -143,6 +143,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             usual = built_by_default(recipes)
             names = options.names or (recipes if options.list else usual)
             chosen = with_dependencies(names, recipes)
+            if options.native:
+                _check_reference(chosen)
             cache = Cache(default_root())
             if options.list:
                 _list(console, chosen, recipes, cache, commands)
@@ -158,6 +160,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BuildError as error:
         return _fail(error)
     return 0
+
+
+def _check_reference(chosen: dict[str, Recipe]) -> None:
+    """Only programs have a reference build."""
+    if packages := [name for name, recipe in chosen.items() if recipe.stage != "base"]:
+        raise RecipeError(
+            f"--native does not build packages: {', '.join(packages)}",
+            "Packages are compared with the wheels of the same versions on PyPI.",
+        )
 
 
 def _fail(error: BuildError) -> int:

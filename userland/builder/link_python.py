@@ -24,6 +24,12 @@ if __name__ == "__main__":
 from userland.builder.extension_modules import module_table
 
 _SHARED_LIBRARIES = ("openblas", "c++")
+_RESUME = """
+/* Where a stored interpreter is entered (userland/libc/checkpoint). It was exported by this name
+ * before the interpreter became one object, which keeps no such names. */
+void checkpoint_resume(void);
+__attribute__((__export_name__("_resume"))) void resume(void) { checkpoint_resume(); }
+"""
 
 
 def main() -> int:
@@ -36,7 +42,7 @@ def main() -> int:
     (sysroot / "lib/modules.txt").write_text("".join(f"{name}\n" for name in names))
     headers = next(folder.parent / "include" for folder in folders if _is_python(folder))
     table = tree / "modules.c"
-    table.write_text(module_table(names))
+    table.write_text(module_table(names) + _RESUME)
     compiler = os.environ["CC"]
     flags = [*os.environ["CFLAGS"].split(), f"-I{headers}/python3.14"]
     python = next(folder / "libpython3.14.a" for folder in folders if _is_python(folder))

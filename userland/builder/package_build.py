@@ -14,6 +14,7 @@ Read from the environment, besides what every step of a build sees:
 
     PACKAGE_HEADERS          the directory of headers in the installed package
     MESON_OPTIONS            further options of `meson setup`
+    MESON_INSTALL_OPTIONS    further options of `meson install`
     MESON                    the program in the source tree to use instead of the recipe `meson`
 
 Rules: a package is built as its own build system has it, for a machine that is another; what is
@@ -182,7 +183,7 @@ def build_with_meson(around: Surroundings) -> Path:
     run([*meson, "compile", "-C", str(build), "-j", os.environ.get("JOBS", "1")], around)
     stage = around.work / "stage"
     install = ["install", "-C", str(build), "--no-rebuild", f"--destdir={stage}"]
-    run([*meson, *install, "--tags=runtime,python-runtime,devel"], around)
+    run([*meson, *install, *shlex.split(os.environ.get("MESON_INSTALL_OPTIONS", ""))], around)
     return stage / _SITE[1:]
 
 

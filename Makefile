@@ -4,7 +4,7 @@
 # another Python with `make PYTHON=python3.13 ...`.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check build bench conformance fuzz docs wheel clean
+.PHONY: help demo test lint check build packages bench conformance fuzz docs wheel clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -35,6 +35,7 @@ help:
 	@echo
 	@echo '  make check         ruff, mypy --strict, import layers, unit tests: under a minute, no build'
 	@echo '  make build         build the whole user space from source; cached'
+	@echo '  make packages      build the second stage too: Python with numpy and pandas; takes long'
 	@echo '  make bench         measure all timings, WebAssembly and native side by side'
 	@echo "  make conformance   run the programs' own test suites, in the sandbox and natively"
 	@echo '  make fuzz          fuzz every interface for SECONDS_=600 seconds; ARGS names targets'
@@ -76,6 +77,9 @@ lint: $(STAMP)
 
 check: lint
 	$(PYTEST) -q -n auto -m 'not userland' $(ARGS)
+
+packages: $(STAMP)
+	$(BIN)/wasmsand build python-full
 
 test: lint build $(EXTRAS)
 	$(BIN)/python -m tests.differential

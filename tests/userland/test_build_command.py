@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,17 @@ def test_an_unknown_recipe_is_reported_with_the_known_ones(
     error = capsys.readouterr().err
     assert "unknown recipe: 'wool'" in error
     assert "Recipes: tool." in error
+
+
+def test_packages_have_no_reference_build(
+    command: World, capsys: pytest.CaptureFixture[str], edit: Callable[[Path, str, str], None]
+) -> None:
+    recipe = command.add("later") / "recipe.toml"
+    edit(recipe, 'licence = "MIT"', 'licence = "MIT"\nstage = "packages"')
+    assert main(["--native", "later"]) == 1
+    error = capsys.readouterr().err
+    assert "--native does not build packages: later" in error
+    assert "wheels" in error
 
 
 def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:

@@ -193,7 +193,10 @@ def test_file_cannot_take_the_name_of_a_program(world: World, tmp_path: Path) ->
 def test_list_of_licences_says_where_sources_come_from(world: World, tmp_path: Path) -> None:
     write_image(tmp_path / "image", [built(world, "tool", b"x")])
     text = (tmp_path / "image/LICENCES.md").read_text()
-    assert f"| tool | 1.0 | MIT | tool | tool_1.0.orig.tar.gz | `{'a' * 64}` |" in text
+    assert (
+        f"| tool | 1.0 | MIT | Debian source package tool | tool_1.0.orig.tar.gz | `{'a' * 64}` |"
+        in text
+    )
 
 
 def test_a_stored_program_has_its_names_and_the_plain_one_another(

@@ -9,7 +9,7 @@ import pytest
 
 from tests.userland.conftest import World
 from userland.builder.errors import RecipeError
-from userland.builder.recipe import load_recipe, load_recipes, with_dependencies
+from userland.builder.recipe import built_by_default, load_recipe, load_recipes, with_dependencies
 
 Edit = Callable[[Path, str, str], None]
 
@@ -63,12 +63,22 @@ def test_program_recipe_is_read_whole(world: World) -> None:
     assert recipe.origin.startswith("tool 2.1 (Debian source package tool, ")
 
 
+def test_source_of_a_python_project_needs_no_suites(world: World) -> None:
+    text = PROGRAM.replace('package = "tool"\nsuites = ["trixie", "sid"]', 'pypi = "Tool.Kit"')
+    recipe = load_recipe(write(world, text), world.root)
+    assert (recipe.source.pypi, recipe.source.package) == ("Tool.Kit", "")
+    assert recipe.origin.startswith("tool 2.1 (PyPI project Tool.Kit, tool_2.1.orig.tar.xz, ")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
         ('licence = "GPL-3.0-or-later"\n', "", "licence is missing"),
         ('sha256 = "{sha256}"\n', "", "source.sha256 is missing"),
         ("{sha256}", "abc", "source.sha256 cannot be 'abc'"),
+        ('suites = ["trixie", "sid"]', "suites = []", "source.suites must name at least one"),
+        ('suites = ["trixie", "sid"]', 'pypi = "tool"', "source.package is an unknown field"),
+        ('package = "tool"\nsuites = ["trixie", "sid"]', 'pypi = "-"', "source.pypi cannot be '-'"),
         ('make = ["src/tool"]', 'makes = ["src/tool"]', "build.makes is an unknown field"),
         ('make = ["src/tool"]', 'make = "src/tool"', "build.make must be a list"),
         ('system = "autotools"', 'system = "meson"', "build.system must be one of"),
@@ -104,6 +114,26 @@ def test_dependencies_come_before_their_users(world: World) -> None:
     recipes = world.recipes()
     assert list(recipes).index("zz") < list(recipes).index("aa")
     assert list(with_dependencies(["aa"], recipes)) == ["zz", "aa"]
+
+
+def test_recipes_of_the_package_stage_are_built_only_when_named(world: World, edit: Edit) -> None:
+    world.add("base")
+    later = world.add("later", depends='["base"]') / "recipe.toml"
+    edit(later, 'licence = "MIT"', 'licence = "MIT"\nstage = "packages"')
+    recipes = world.recipes()
+    assert list(built_by_default(recipes)) == ["base"]
+    assert list(with_dependencies(["later"], recipes)) == ["base", "later"]
+    edit(later, 'stage = "packages"', 'stage = "packs"')
+    with pytest.raises(RecipeError, match="stage must be one of base, packages"):
+        world.recipes()
+
+
+def test_recipe_cannot_depend_on_one_of_a_later_stage(world: World, edit: Edit) -> None:
+    later = world.add("later") / "recipe.toml"
+    edit(later, 'licence = "MIT"', 'licence = "MIT"\nstage = "packages"')
+    world.add("base", depends='["later"]')
+    with pytest.raises(RecipeError, match="depends names 'later', which is of a later stage"):
+        world.recipes()
 
 
 def test_circle_of_dependencies_is_refused(world: World) -> None:

@@ -37,7 +37,7 @@ def test_wrong_content_is_reported_with_both_hashes_and_not_kept(world: World) -
     with pytest.raises(HashMismatch) as caught:
         fetch(wrong, world.cache, Commands())
     message = str(caught.value)
-    assert "tool_1.0.orig.tar.gz (source package tool) has the wrong content" in message
+    assert "tool_1.0.orig.tar.gz (Debian source package tool) has the wrong content" in message
     assert f"expected {'0' * 64}" in message
     assert f"received {source.sha256}" in message
     assert "before you put a new hash" in caught.value.advice

@@ -22,13 +22,13 @@ from rich.text import Text
 from userland.builder.build import Workshop
 from userland.builder.cache import Cache, Entry, default_root, remove_tree
 from userland.builder.commands import Commands
-from userland.builder.errors import BuildError, Interrupted
+from userland.builder.errors import BuildError, Interrupted, RecipeError
 from userland.builder.image import compile_ahead, write_image
 from userland.builder.jobserver import JobServer
 from userland.builder.keys import recipe_keys
 from userland.builder.preinitialise import store_programs
 from userland.builder.progress import Progress, progress_on, seconds_text
-from userland.builder.recipe import Recipe, load_recipes, with_dependencies
+from userland.builder.recipe import Recipe, built_by_default, load_recipes, with_dependencies
 from userland.builder.schedule import build_recipes
 from userland.builder.target import FILES, Target
 from userland.builder.target_native import NativeTarget
@@ -43,7 +43,8 @@ IMAGE = ROOT / "src/wasmsand/_image"
 _DESCRIPTION = """\
 Build the user space from source: real GNU programs, compiled to WebAssembly.
 
-Without NAME, all recipes are built. The first build downloads the toolchain and the sources,
+Without NAME, all recipes are built but those of the stage "packages", which take long (`make
+packages`). The first build downloads the toolchain and the sources,
 which are pinned by version and hash. Results are cached, keyed by the content of everything
 that affects them, so a second build takes no time, in any clone of the repository.
 """
@@ -139,7 +140,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with _stoppable():
             recipes = load_recipes(RECIPES, ROOT)
-            chosen = with_dependencies(options.names or recipes, recipes)
+            usual = built_by_default(recipes)
+            names = options.names or (recipes if options.list else usual)
+            chosen = with_dependencies(names, recipes)
+            if options.native:
+                _check_reference(chosen)
             cache = Cache(default_root())
             if options.list:
                 _list(console, chosen, recipes, cache, commands)
@@ -147,7 +152,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 _clean(console, cache, options.names, options.downloads, options.image)
             else:
                 cache.prepare()
-                again = frozenset(options.names or recipes) if options.rebuild else frozenset()
+                again = frozenset(names) if options.rebuild else frozenset()
                 _build(console, chosen, recipes, again, cache, commands, options)
     except KeyboardInterrupt:
         commands.stop()
@@ -155,6 +160,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BuildError as error:
         return _fail(error)
     return 0
+
+
+def _check_reference(chosen: dict[str, Recipe]) -> None:
+    """Only programs have a reference build."""
+    if packages := [name for name, recipe in chosen.items() if recipe.stage != "base"]:
+        raise RecipeError(
+            f"--native does not build packages: {', '.join(packages)}",
+            "Packages are compared with the wheels of the same versions on PyPI.",
+        )
 
 
 def _fail(error: BuildError) -> int:
@@ -212,7 +226,12 @@ def _build(
             ensure_needs(missing, commands, not options.no_install, say)
             entries |= _make(chosen, keys, again, cache, commands, target, progress, options.jobs)
         if not options.native:
-            built = [(recipes[name], entry) for name, entry in entries.items() if entry is not None]
+            installed = built_by_default(recipes).keys() | chosen.keys()
+            built = [
+                (recipes[name], entry)
+                for name, entry in entries.items()
+                if entry is not None and name in installed
+            ]
             _install(options.image, built, cache, progress)
     if options.native:
         for name in chosen:

@@ -17,9 +17,10 @@ wasmsand itself is under the Apache License 2.0. The programs of its user space,
 is linked into them, are separate works under the licences below; their texts are in
 `licences/`. Each was compiled from the upstream tarball named here, whose sha256 is given,
 by the recipe of the same name in `userland/recipes` of wasmsand's source, patches included.
-`apt-get source PACKAGE` on Debian fetches a tarball; `wasmsand build` fetches and builds all.
+`apt-get source PACKAGE` on Debian fetches a tarball, the project's page on PyPI lists others;
+`wasmsand build` fetches and builds all.
 
-| what | version | licence | Debian source package | tarball | sha256 |
+| what | version | licence | source | tarball | sha256 |
 |---|---|---|---|---|---|
 """
 
@@ -27,7 +28,7 @@ by the recipe of the same name in `userland/recipes` of wasmsand's source, patch
 def licence_list(recipes: Iterable[Recipe]) -> str:
     """The list as Markdown."""
     rows = [
-        f"| {recipe.name} | {recipe.version} | {recipe.licence} | {recipe.source.package} "
+        f"| {recipe.name} | {recipe.version} | {recipe.licence} | {recipe.source.origin} "
         f"| {recipe.source.file} | `{recipe.source.sha256}` |\n"
         for recipe in sorted(recipes, key=lambda recipe: recipe.name)
     ]

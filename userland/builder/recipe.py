@@ -13,32 +13,41 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Literal, get_args
 
 from userland.builder.errors import RecipeError
+from userland.builder.recipe_table import Table
 
 BuildSystem = Literal["autotools", "make", "script"]
 Optimise = Literal["none", "O1", "O2", "O3", "Os"]
-_T = TypeVar("_T")
+Stage = Literal["base", "packages"]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9+._-]*")
+_PROJECT = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
 class Source:
-    """The upstream tarball of a Debian source package."""
+    """An upstream tarball: of a Debian source package, or of a project on PyPI."""
 
     package: str
-    """The Debian source package."""
+    """The Debian source package; empty for a file of PyPI."""
     suites: tuple[str, ...]
     """The Debian suites that have had this version, most stable first."""
     file: str
-    """The name of the upstream tarball in the archive's pool."""
+    """The tarball's name in the archive's pool or on the project's page."""
     sha256: str
     upstream: tuple[str, ...] = ()
     """Upstream addresses of the same file, in case the archive drops it. A recipe has them on one
     line, which is not part of its key."""
+    pypi: str = ""
+    """The project on PyPI; empty for a Debian source package."""
+
+    @property
+    def origin(self) -> str:
+        """Where the file comes from, in words."""
+        return f"PyPI project {self.pypi}" if self.pypi else f"Debian source package {self.package}"
 
 
 @dataclass(frozen=True)
@@ -137,6 +146,8 @@ class Recipe:
     links: tuple[ImageLink, ...] = ()
     licence_files: tuple[str, ...] = ()
     """The files with the licence's text, if their names at the tree's top are unusual."""
+    stage: Stage = "base"
+    """When it is built: with everything, or only when it is named."""
 
     @property
     def file(self) -> Path:
@@ -146,92 +157,9 @@ class Recipe:
     def origin(self) -> str:
         """The origin of the source in one line, for the manifest."""
         return (
-            f"{self.name} {self.version} (Debian source package {self.source.package}, "
+            f"{self.name} {self.version} ({self.source.origin}, "
             f"{self.source.file}, sha256 {self.source.sha256})"
         )
-
-
-class _Table:
-    """A TOML table. Every field is taken once; a field that is left is an error."""
-
-    def __init__(self, file: Path, where: str, value: object) -> None:
-        if not isinstance(value, dict):
-            raise RecipeError(f"{file}: {where or 'the file'} must be a table")
-        self._file = file
-        self._where = where
-        self._fields: dict[str, Any] = dict(value)
-
-    def fail(self, field: str, problem: str) -> RecipeError:
-        path = f"{self._where}.{field}" if self._where else field
-        return RecipeError(
-            f"{self._file}: {path} {problem}", "The fields are in userland/recipes/README.md."
-        )
-
-    def take(self, field: str, kind: type[_T], default: _T | None = None) -> _T:
-        if field not in self._fields:
-            if default is None:
-                raise self.fail(field, "is missing")
-            return default
-        value = self._fields.pop(field)
-        if not isinstance(value, kind):
-            raise self.fail(field, f"must be a {kind.__name__}")
-        return value
-
-    def text(self, field: str, pattern: re.Pattern[str] | None = None) -> str:
-        value = self.take(field, str)
-        if not value or (pattern is not None and not pattern.fullmatch(value)):
-            raise self.fail(field, f"cannot be {value!r}")
-        return value
-
-    def strings(self, field: str, default: Iterable[str] | None = None) -> tuple[str, ...]:
-        values = self.take(field, list, None if default is None else list(default))
-        if not all(isinstance(value, str) for value in values):
-            raise self.fail(field, "must be a list of strings")
-        return tuple(values)
-
-    def has(self, field: str) -> bool:
-        return field in self._fields
-
-    def inner_path(self, field: str) -> str:
-        """A path that must lie in the source tree."""
-        value = self.text(field)
-        if Path(value).is_absolute() or ".." in Path(value).parts:
-            raise self.fail(field, "must lie in the source tree")
-        return value
-
-    def image_path(self, field: str) -> str:
-        """An absolute path of the image."""
-        value = self.text(field)
-        if not value.startswith("/") or value != os.path.normpath(value) or value == "/":
-            raise self.fail(field, f"must be an absolute path without dots, not {value!r}")
-        return value
-
-    def optional_strings(self, field: str) -> tuple[str, ...] | None:
-        return self.strings(field) if field in self._fields else None
-
-    def table(self, field: str, default: dict[str, Any] | None = None) -> _Table:
-        where = f"{self._where}.{field}" if self._where else field
-        return _Table(self._file, where, self.take(field, dict, default))
-
-    def tables(self, field: str) -> list[_Table]:
-        where = f"{self._where}.{field}" if self._where else field
-        return [
-            _Table(self._file, f"{where}[{index}]", value)
-            for index, value in enumerate(self.take(field, list, []))
-        ]
-
-    def remaining_strings(self) -> tuple[tuple[str, str], ...]:
-        """All fields left, as sorted pairs of strings."""
-        for field, value in self._fields.items():
-            if not isinstance(value, str):
-                raise self.fail(field, "must be a string")
-        pairs = tuple(sorted(self._fields.items()))
-        self._fields.clear()
-        return pairs
-
-    def finish(self) -> None:
-        for field in self._fields:
-            raise self.fail(field, "is an unknown field")
 
 
 def load_recipe(folder: Path, root: Path) -> Recipe:
@@ -245,7 +173,7 @@ def load_recipe(folder: Path, root: Path) -> Recipe:
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RecipeError(f"{file} is not valid TOML: {error}") from None
-    top = _Table(file, "", document)
+    top = Table(file, "", document)
     name = top.text("name", _NAME)
     if name != folder.name:
         raise top.fail("name", f"is {name!r} but the folder is {folder.name!r}")
@@ -262,6 +190,7 @@ def load_recipe(folder: Path, root: Path) -> Recipe:
         files=tuple(_file(table) for table in top.tables("files")),
         links=tuple(_link(table) for table in top.tables("links")),
         licence_files=top.strings("licence_files", ()),
+        stage=_stage(top),
     )
     top.finish()
     if recipe.build.system != "script" and "musl" not in recipe.depends:
@@ -269,15 +198,24 @@ def load_recipe(folder: Path, root: Path) -> Recipe:
     return recipe
 
 
-def _source(table: _Table) -> Source:
+def _stage(table: Table) -> Stage:
+    stage = table.take("stage", str, "base")
+    if stage not in get_args(Stage):
+        raise table.fail("stage", f"must be one of {', '.join(get_args(Stage))}")
+    return stage  # type: ignore[return-value]  # checked above
+
+
+def _source(table: Table) -> Source:
+    from_pypi = table.has("pypi")
     source = Source(
-        package=table.text("package", _NAME),
-        suites=table.strings("suites"),
+        package="" if from_pypi else table.text("package", _NAME),
+        suites=() if from_pypi else table.strings("suites"),
         file=table.text("file", re.compile(r"[A-Za-z0-9][A-Za-z0-9+._~-]*")),
         sha256=table.text("sha256", _SHA256),
         upstream=table.strings("upstream", ()),
+        pypi=table.text("pypi", _PROJECT) if from_pypi else "",
     )
-    if not source.suites:
+    if not (source.suites or from_pypi):
         raise table.fail("suites", "must name at least one suite")
     if not all(re.fullmatch(r"https://[!-~]+", address) for address in source.upstream):
         raise table.fail("upstream", "must be addresses that begin with https://")
@@ -285,7 +223,7 @@ def _source(table: _Table) -> Source:
     return source
 
 
-def _build(table: _Table, folder: Path, root: Path) -> Build:
+def _build(table: Table, folder: Path, root: Path) -> Build:
     system = table.text("system")
     if system not in get_args(BuildSystem):
         raise table.fail("system", f"must be one of {', '.join(get_args(BuildSystem))}")
@@ -324,7 +262,7 @@ def _build(table: _Table, folder: Path, root: Path) -> Build:
     return build
 
 
-def _program(table: _Table) -> Program:
+def _program(table: Table) -> Program:
     name = table.text("name", _NAME)
     optimise = table.take("optimise", str, "O1")
     if optimise not in get_args(Optimise):
@@ -347,7 +285,7 @@ def _program(table: _Table) -> Program:
     return program
 
 
-def _file(table: _Table) -> ImageFile:
+def _file(table: Table) -> ImageFile:
     file = ImageFile(
         path=table.image_path("path"),
         origin=table.inner_path("from"),
@@ -359,7 +297,7 @@ def _file(table: _Table) -> ImageFile:
     return file
 
 
-def _link(table: _Table) -> ImageLink:
+def _link(table: Table) -> ImageLink:
     link = ImageLink(path=table.image_path("path"), to=table.text("to"))
     table.finish()
     return link
@@ -385,6 +323,10 @@ def load_recipes(folder: Path, root: Path) -> dict[str, Recipe]:
             raise RecipeError(f"{found[users[-1]].file}: depends names an unknown recipe: {name!r}")
         for needed in found[name].depends:
             visit(needed, (*users, name))
+            if found[name].stage == "base" and found[needed].stage != "base":
+                raise RecipeError(
+                    f"{found[name].file}: depends names {needed!r}, which is of a later stage"
+                )
         ordered.setdefault(name, found[name])
 
     for name in found:
@@ -404,6 +346,11 @@ def _check_installed_names(recipes: Iterable[Recipe]) -> None:
             if path in owner:
                 raise RecipeError(f"{recipe.file}: {path} is already installed by {owner[path]}")
             owner[path] = recipe.name
+
+
+def built_by_default(recipes: dict[str, Recipe]) -> dict[str, Recipe]:
+    """The recipes that are built when none is named, in building order."""
+    return {name: recipe for name, recipe in recipes.items() if recipe.stage == "base"}
 
 
 def with_dependencies(names: Iterable[str], recipes: dict[str, Recipe]) -> dict[str, Recipe]:

@@ -1,13 +1,14 @@
 """Fetches and unpacks the sources of recipes.
 
 Rules: a source is stored under its sha256, after its content was checked; only sources that are
-not stored are fetched; a source can be in several places (the Debian archive, upstream, Debian's
-archive of old versions), and the first file with the right hash is used; a tree is unpacked anew
-for every build.
+not stored are fetched; a source can be in several places (the Debian archive or Python package
+indexes, upstream, Debian's archive of old versions), and the first file with the right hash is
+used; a tree is unpacked anew for every build.
 """
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import IO
 
@@ -16,6 +17,7 @@ from userland.builder.commands import Commands
 from userland.builder.debian import DebianArchive
 from userland.builder.errors import BuildError, FetchError, HashMismatch
 from userland.builder.keys import file_digest
+from userland.builder.python_index import PythonIndexes
 from userland.builder.recipe import Source
 
 
@@ -30,32 +32,38 @@ def fetch(source: Source, cache: Cache, commands: Commands) -> Path:
             return stored
         with cache.scratch(f"source-{source.sha256[:16]}") as scratch:
             received = scratch / source.file
-            _receive(source, DebianArchive(cache.apt, commands), received)
+            registry = (
+                PythonIndexes(commands) if source.pypi else DebianArchive(cache.apt, commands)
+            )
+            _receive(source, registry, received)
             stored.parent.mkdir(parents=True, exist_ok=True)
             received.replace(stored)
     return stored
 
 
-def _receive(source: Source, archive: DebianArchive, received: Path) -> None:
+def _receive(source: Source, registry: DebianArchive | PythonIndexes, received: Path) -> None:
     """Fetch from the first place that has the file with the right content.
 
     If no place has it, raises the first place's error, with the names of the others.
     """
     first: FetchError | None = None
     tried = []
-    for name, fetch_to in archive.places(source):
+    for name, fetch_to in registry.places(source):
         try:
             fetch_to(received)
             actual = file_digest(received)
             if actual == source.sha256:
                 return
             received.unlink()
-            what = f"{source.file} (source package {source.package})"
-            raise HashMismatch(what, source.sha256, actual)
+            raise HashMismatch(f"{source.file} ({source.origin})", source.sha256, actual)
         except FetchError as error:
             first = first or error
             tried.append(name)
-    assert first is not None  # the archive is always among the places
+    if first is None:
+        raise FetchError(
+            f"{source.file} ({source.origin}): there is no place to fetch it from",
+            "pip is configured with `no-index`, and no directory of `find-links` has the file.",
+        )
     if len(tried) > 1:
         first.advice += " Also tried, in vain: " + ", ".join(tried[1:]) + "."
     raise first
@@ -67,13 +75,24 @@ def unpack(tarball: Path, target: Path, commands: Commands, log: IO[bytes]) -> P
     Returns the only directory in it, or `target` itself if the tarball has its files at the top.
     """
     target.mkdir()
-    status = commands.run(
-        ["tar", "--extract", "--no-same-owner", f"--file={tarball}", f"--directory={target}"],
-        output=log,
-    )
+    if tarball.suffix in (".whl", ".zip"):
+        unpacked = _unzip(tarball, target)
+    else:
+        argv = ["tar", "--extract", "--no-same-owner", f"--file={tarball}"]
+        unpacked = commands.run([*argv, f"--directory={target}"], output=log) == 0
     trees = list(target.iterdir())
-    if status != 0 or not trees:
+    if not unpacked or not trees:
         raise BuildError(
             f"{tarball.name} could not be unpacked", f"Remove {tarball}, then build again."
         )
     return trees[0] if len(trees) == 1 and trees[0].is_dir() else target
+
+
+def _unzip(archive: Path, target: Path) -> bool:
+    """Unpack a wheel or another zip file; False if it is damaged."""
+    try:
+        with zipfile.ZipFile(archive) as members:
+            members.extractall(target)
+    except zipfile.BadZipFile:
+        return False
+    return True

@@ -1,13 +1,15 @@
 """Tests beside recipes run the built programs in a sandbox.
 
 All of them need the built user space: they are marked `userland`, and fail when it is
-not there.
+not there. Those of the stage "packages" use `full_python`, and are skipped when that stage is not
+built.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,24 @@ def sandbox() -> Iterator[Sandbox]:
         pytest.fail("the user space is not built: run `make build`")
     with Sandbox() as sandbox:
         yield sandbox
+
+
+@pytest.fixture
+def full_python(sandbox: Sandbox) -> Callable[[str], str]:
+    """Runs a program in the interpreter that has all packages; returns what it printed."""
+    programs = json.loads(MANIFEST.read_text(encoding="utf-8"))["programs"]
+    if not any(program["name"] == "python-full" for program in programs):
+        pytest.skip("the stage of packages is not built: run `make packages`")
+    listed = sandbox.commands.run("ls -d /usr/lib/python/*").stdout.split()
+
+    def run(program: str) -> str:
+        sandbox.files.write("/tmp/program.py", program)
+        env = {"PYTHONPATH": ":".join(listed)}
+        result = sandbox.commands.run("python3-full /tmp/program.py", env=env)
+        assert result.exit_code == 0, result.stderr
+        return result.stdout
+
+    return run
 
 
 @pytest.fixture

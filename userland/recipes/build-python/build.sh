@@ -1,0 +1,25 @@
+#!/bin/sh
+# Builds a CPython for this machine, all modules inside, that can be moved: it finds its library
+# beside itself. What builds never use (TLS, Tk, curses, databases) is left out.
+#
+#   build.sh SOURCE_DIR SYSROOT      with JOBS in the environment
+set -eu
+
+mkdir -p "$1/build" "$2/bin" "$2/lib"
+cd "$1/build"
+for module in _ssl _hashlib _tkinter _curses _curses_panel _sqlite3 _ctypes _dbm _gdbm readline \
+	zlib _bz2 _lzma _zstd nis _uuid _remote_debugging; do
+	disabled="${disabled-} py_cv_module_$module=n/a"
+done
+../configure -q CC=clang-22 OPT='-DNDEBUG -O2' MODULE_BUILDTYPE=static --disable-shared \
+	--disable-test-modules --without-ensurepip --without-remote-debug $disabled
+make -s -j "${JOBS:-1}" python
+rm -f pybuilddir.txt
+make -s pybuilddir.txt
+cp python "$2/bin/python3"
+cp -R ../Lib "$2/lib/python3.14"
+mkdir "$2/lib/python3.14/lib-dynload"
+cp "$(cat pybuilddir.txt)"/_sysconfig* "$2/lib/python3.14"
+cd "$2/lib/python3.14"
+rm -rf test idlelib tkinter turtledemo ensurepip site-packages
+"$2/bin/python3" -c 'import math, select, subprocess, json, hashlib, multiprocessing'

@@ -11,7 +11,7 @@ machine.
 from __future__ import annotations
 
 import threading
-from _thread import get_ident
+from _thread import allocate_lock, get_ident
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -72,8 +72,12 @@ def steadily(engine: Engine, lock: SandboxLock, act: Callable[[], object]) -> No
     lock.release_mine()  # an interrupted operation may have left it locked
     ended = OneShot()
     failures: list[BaseException] = []
+    claim = allocate_lock()
+    """Taken by the thread when it begins, or by a caller who was interrupted before."""
 
     def work() -> None:
+        if not claim.acquire(False):
+            return
         try:
             act()
         except BaseException as error:
@@ -81,12 +85,17 @@ def steadily(engine: Engine, lock: SandboxLock, act: Callable[[], object]) -> No
         finally:
             ended.set()
 
-    engine.start_thread(work)
     interruption: BaseException | None = None
+    started = False
     while not ended.happened:
         try:
+            if not started:
+                started = True
+                engine.start_thread(work)
             ended.wait()
         except BaseException as error:
+            if claim.acquire(False):
+                raise  # the thread has not begun to act, and never will
             interruption = error
     if failures:
         raise failures[0]

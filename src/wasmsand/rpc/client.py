@@ -17,16 +17,18 @@ import subprocess
 import sys
 import threading
 import time
+from _thread import RLock
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from wasmsand.rpc import protocol
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError
 from wasmsand.sdk.errors import ForkedError, SandboxClosedError, SandboxCrashedError
 from wasmsand.wire import strict_json
+from wasmsand.wire.gate import Gate
 from wasmsand.wire.lines import LineReader, LineTooLong
 
 _PACKAGE_DIRECTORY: Final = Path(__file__).resolve().parents[2]
@@ -75,19 +77,19 @@ class PendingCall:
     def __init__(self, connection: RpcConnection, number: int) -> None:
         self.number = number
         self._connection = connection
-        self._answered = threading.Event()
+        self._answered = Gate()
         self._result: dict[str, object] | None = None
         self._failure: Exception | None = None
 
     def succeed(self, result: dict[str, object]) -> None:
         """Set the result."""
         self._result = result
-        self._answered.set()
+        self._answered.open()
 
     def fail(self, failure: Exception) -> None:
         """Set the exception to raise."""
         self._failure = failure
-        self._answered.set()
+        self._answered.open()
 
     def result(self, seconds: float | None) -> Params:
         """Wait for the result. If the process does not respond within `seconds`, kill it and raise
@@ -123,7 +125,7 @@ class RpcConnection:
     def __init__(self, max_line_bytes: int, readable: Sequence[str] = ()) -> None:
         """`readable`: further files and directories that the process may read."""
         self._owner = os.getpid()
-        self._write_lock = threading.Lock()
+        self._write_lock: Any = RLock()
         # Guarded by the write lock:
         self._torn = False
         """Whether the last line may be incomplete."""
@@ -139,7 +141,7 @@ class RpcConnection:
         # Set by the reader before `_started`:
         self._process: subprocess.Popen[bytes]
         self._start_failure: BaseException | None = None
-        self._started = threading.Event()
+        self._started = Gate()
         self._stderr_tail = bytearray()
         self._reader = threading.Thread(
             target=self._serve, args=(max_line_bytes, readable), name="wasmsand-rpc", daemon=True
@@ -194,16 +196,17 @@ class RpcConnection:
 
     def _send(self, line: bytes, seconds: float | None) -> None:
         deadline = None if seconds is None else time.monotonic() + seconds
-        if not self._write_lock.acquire(timeout=-1 if seconds is None else seconds):
-            self.kill_silent(seconds)
-            return
+        lock = self._write_lock
         try:
-            if not self._write(line, deadline):
+            free = lock.acquire(timeout=-1 if seconds is None else seconds)
+            if not free or not self._write(line, deadline):
                 self.kill_silent(seconds)
         except (OSError, ValueError):
             pass  # the pipe is closed: the reader notices, and fails every call
         finally:
-            self._write_lock.release()
+            # An interrupted caller (Ctrl-C) may own the lock without knowing it, or own it twice.
+            while lock._is_owned():
+                lock.release()
 
     def _write(self, line: bytes, deadline: float | None) -> bool:
         """Write to the process. Returns whether the process has read the line in time."""
@@ -243,11 +246,11 @@ class RpcConnection:
             self._process = _start(max_line_bytes, readable)
         except BaseException as error:
             self._start_failure = error
-            self._started.set()
+            self._started.open()
             return
         listener = threading.Thread(target=self._listen, name="wasmsand-rpc-errors", daemon=True)
         listener.start()
-        self._started.set()
+        self._started.open()
         self._read_all(max_line_bytes, listener)
 
     def _listen(self) -> None:

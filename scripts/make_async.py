@@ -57,8 +57,8 @@ TWINS = (
             async for chunk in cat:
                 print(chunk.text)
         """,
-        "A task that is cancelled in `wait`, or while it iterates, leaves the command running. The "
-        "next `wait` or iteration gets the output that the cancelled one would have got.",
+        "If a task is cancelled in `wait` or while it iterates, the command keeps running, and the "
+        "next `wait` or iteration gets the output.",
         give_back="kill",
         in_turns=("wait",),
     ),
@@ -134,7 +134,7 @@ TWINS = (
             async with await pool.take() as sandbox:
                 await sandbox.commands.run("uname -a")
         """,
-        "`make` and `setup` work on a `Sandbox`: they run in advance, on another thread.",
+        "`make` returns a `Sandbox`, and `setup` gets one: both run in advance, on another thread.",
     ),
 )
 BY_NAME = {twin.name: twin for twin in TWINS}
@@ -144,7 +144,7 @@ PARTS = {"commands": "Commands", "files": "Files"}
 HEADER = '''\
 """`AsyncSandbox` and its parts: the SDK for asynchronous programs.
 
-Made from the blocking classes by scripts/make_async.py: change those, and run it.
+Generated from the blocking classes by scripts/make_async.py; do not edit.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.watching import FileEvent, FileWatch
 
 NOT_ENTERED = (
-    "the sandbox is not there yet: use `async with AsyncSandbox(...) as sandbox`, or "
+    "the sandbox does not exist yet: use `async with AsyncSandbox(...) as sandbox`, or "
     "`await AsyncSandbox.create(...)`"
 )
 '''
@@ -319,7 +319,7 @@ def _constructor(twin: Twin, node: ast.FunctionDef) -> Iterator[str]:
     yield "    @classmethod"
     signature = _signature(node).replace("self", "cls", 1)
     yield f"    async def create({signature}) -> AsyncSandbox:"
-    yield '        """A new sandbox, without a block that ends it: `kill` does."""'
+    yield '        """Create a sandbox without a `with` block. The caller has to `kill` it."""'
     yield f"        return await cls({_arguments(node)}).__aenter__()\n"
     yield "    @classmethod"
     yield "    def _around(cls, blocking: Sandbox) -> AsyncSandbox:"
@@ -333,7 +333,7 @@ def _constructor(twin: Twin, node: ast.FunctionDef) -> Iterator[str]:
     for part, kind in PARTS.items():
         yield f"        self.{part} = Async{kind}(blocking.{part})"
     yield ""
-    yield "    if not TYPE_CHECKING:  # a checker would take any name for an attribute"
+    yield "    if not TYPE_CHECKING:  # a type checker would accept any attribute name"
     yield "        def __getattr__(self, name: str) -> object:"
     yield '            if name in ("_blocking", "commands", "env", "files"):'
     yield "                raise RuntimeError(NOT_ENTERED)"

@@ -15,7 +15,7 @@ from wasmsand.confinement import landlock, seccomp, system_calls
 from wasmsand.engine.wasmtime.compile_cache import default_directory
 
 linux = pytest.mark.skipif(
-    not system_calls.has_them(), reason="only Linux has barriers besides resource limits"
+    not system_calls.numbers_are_known(), reason="only Linux has barriers besides resource limits"
 )
 with_landlock = pytest.mark.skipif(
     landlock.version() == 0, reason="the running kernel has no landlock"
@@ -276,7 +276,7 @@ def test_barriers_need_a_process_of_one_thread() -> None:
         try:
             confine(Policy())
         except RuntimeError as error:
-            print("confine before others start" in str(error))
+            print("confine before they start" in str(error))
         """
     ended = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True

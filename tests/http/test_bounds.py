@@ -164,7 +164,7 @@ def test_more_commands_than_can_wait_are_refused() -> None:
         assert refused.error == (
             503,
             "busy",
-            "the server has too much to do (max_running_commands); try again later",
+            "the server is overloaded (max_running_commands); try again later",
         )
         assert refused.headers["retry-after"] == "1"
         # Files can be read meanwhile, and commands run afterwards.

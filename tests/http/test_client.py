@@ -159,7 +159,7 @@ def test_another_kind_of_server_is_reported() -> None:
             connection.close()
 
         threading.Thread(target=answer).start()
-        with pytest.raises(ServerError, match="not a response of wasmsand: b'hello'"):
+        with pytest.raises(ServerError, match="not a response from wasmsand: b'hello'"):
             Sandbox.connect(f"http://127.0.0.1:{listener.getsockname()[1]}")
 
 

@@ -76,7 +76,7 @@ def test_fields_are_described_as_in_the_source(found: Any) -> None:
         "Added to the sandbox's variables."
     )
     # Fields of the base class, and of the SDK.
-    assert "environment instead" in schemas["StartCommand"]["properties"]["environ"]["description"]
+    assert "whole environment" in schemas["StartCommand"]["properties"]["environ"]["description"]
     assert "Permission bits" in schemas["FileInfo"]["properties"]["mode"]["description"]
     assert not [name for name, schema in schemas.items() if "description" not in schema]
 

@@ -105,7 +105,7 @@ def test_sandboxes_and_memory_of_a_token_are_bounded(server: ServerProcess) -> N
     first = bob.create()
     status, code, message = bob.ask("POST", "/v1/sandboxes", {"memory_limit_bytes": 2**32}).error
     assert (status, code) == (429, "quota_exceeded")
-    assert message.endswith("ask for less, kill one, or raise max_memory_bytes of bob")
+    assert message.endswith("kill a sandbox, or raise max_memory_bytes of bob")
     second = bob.create()
     assert bob.ask("POST", "/v1/sandboxes").error == (
         429,
@@ -128,7 +128,7 @@ def test_running_commands_of_a_token_are_bounded(server: ServerProcess) -> None:
         assert answer.error == (
             429,
             "quota_exceeded",
-            "1 commands run already; wait for one, or raise max_running_commands of bob",
+            "1 commands run already; wait for one to end, or raise max_running_commands of bob",
         )
         assert long.result().json["stdout"] == "done\n"
     assert bob.run(sandbox, "true").json["exit_code"] == 0
@@ -186,7 +186,7 @@ class TestReadingTokens:
             ("token = 1", "Expected `array`, got `int` - at `$.token`"),
             ("[[token]]\nname = 'a'", "missing required field `token`"),
             ("[[token]]\nname = 'a'\ntoken = 'short'", "must have 16 to 512 characters, not 5"),
-            (f"[[token]]\nname = 'a b'\ntoken = '{ALICE}'", "the name 'a b' must be"),
+            (f"[[token]]\nname = 'a b'\ntoken = '{ALICE}'", "token name 'a b' must be"),
             (f"[[token]]\nname = 'a'\ntoken = '{ALICE} x'", "printable ASCII without spaces"),
             (
                 f"[[token]]\nname = 'a'\ntoken = '{ALICE}'\nmax_sandboxes = 0",

@@ -94,3 +94,11 @@ def test_the_program_can_be_opened_by_its_link() -> None:
     process = system.command()
     process.executable = b"/tmp/program"
     assert text(system, b"/proc/%d/exe" % process.pid) == "\0asm"
+
+
+def test_limits_without_a_bound_are_shown_as_unlimited() -> None:
+    system = System()
+    process = system.command()
+    rows = text(system, b"/proc/%d/limits" % process.pid).splitlines()
+    assert rows[1].split() == ["Max", "cpu", "time", "unlimited", "unlimited", "seconds"]
+    assert rows[4].split() == ["Max", "stack", "size", "8388608", "unlimited", "bytes"]

@@ -83,7 +83,7 @@ BAD_FIELDS: list[tuple[str, dict[str, object], list[tuple[bytes, str]]]] = [
             ),
             (
                 b'"path":"/tmp/a","content":"","mode":"rw"',
-                "Invalid request: mode must be octal, as \"0644\", and not 'rw'",
+                "Invalid request: mode must be octal, such as \"0644\", not 'rw'",
             ),
             (
                 b'"path":"/tmp/a","content":"","mode":"0888"',

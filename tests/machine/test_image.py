@@ -96,5 +96,5 @@ def test_starting_a_program_does_not_keep_its_file_in_memory(machine: Machine) -
 
 def test_a_file_that_has_shrunk_is_an_error(directory: Path, machine: Machine) -> None:
     (directory / "large.wasm").write_bytes(padded_program()[:5000])
-    with pytest.raises(ValueError, match=r"large\.wasm has less than \d+ bytes"):
+    with pytest.raises(ValueError, match=r"large\.wasm is shorter than \d+ bytes"):
         machine.files.read("/usr/bin/large")

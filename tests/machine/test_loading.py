@@ -229,7 +229,7 @@ def test_a_program_that_changes_while_it_waits_is_refused(
         node = namespace.resolve(machine.identity.credentials(), namespace.root, b"/tmp/p")
         namespace.write(machine.identity.credentials(), node, 8, b"\xff")
     engine.gate.set()
-    with pytest.raises(KernelError, match="was changed while it was loaded"):
+    with pytest.raises(KernelError, match="changed while it was loaded"):
         waiting.result()
 
 

@@ -128,7 +128,7 @@ PARAMS: list[tuple[str, dict[str, object], str]] = [
     ("run", {"command": "true", "env": []}, "env must be an object of strings, not an array"),
     ("run", {"command": "true", "env": {"A=B": "1"}}, "name must be non-empty and without '='"),
     ("run", {"command": "true", "stdin": "%"}, "stdin must be base64: "),
-    ("run", {"command": "true", "tty": True}, "'tty' is not a parameter of this method (it has: "),
+    ("run", {"command": "true", "tty": True}, "unknown parameter 'tty' (known: "),
     ("files.write", {"path": "/tmp/a"}, "data is missing"),
     ("files.write", {"data": ""}, "path is missing"),
     ("files.write", {"path": "/tmp/a", "data": "a"}, "data must be base64: "),
@@ -148,7 +148,7 @@ PARAMS: list[tuple[str, dict[str, object], str]] = [
     ("env.set", {"name": "", "value": ""}, "name must be non-empty"),
     ("env.set", {"name": "A=B", "value": ""}, "name must be non-empty and without '='"),
     ("env.get", {"name": 1}, "name must be a string, not the number 1"),
-    ("kill", {"now": True}, "'now' is not a parameter of this method (it has: none)"),
+    ("kill", {"now": True}, "unknown parameter 'now' (known: none)"),
 ]
 
 
@@ -196,7 +196,7 @@ CREATE: list[tuple[dict[str, object], str]] = [
     ({"wasmDir": None, "fsLimitBytes": 0}, "fs_limit_bytes must be positive, not 0"),
     ({"wasmDir": None, "fsLimitBytes": 1.5}, "fsLimitBytes must be a whole number, not the n"),
     ({"wasmDir": None, "fsLimitBytes": "1"}, "fsLimitBytes must be a number, not a string"),
-    ({"wasmDir": None, "timeout": 1}, "'timeout' is not a parameter of this method (it has: wasm"),
+    ({"wasmDir": None, "timeout": 1}, "unknown parameter 'timeout' (known: wasm"),
 ]
 
 
@@ -224,14 +224,14 @@ def test_every_call_before_create_says_what_to_do(bare: Peer) -> None:
         error = bare.error(method, **params)
         assert (error["code"], error["message"]) == (
             1,
-            "ENODEV: there is no sandbox yet; call create first",
+            "ENODEV: no sandbox yet; call create first",
         )
 
 
 def test_a_second_create_is_refused(server: Peer) -> None:
     error = server.error("create", wasmDir=None)
     assert error["code"] == 1
-    assert error["message"].startswith("EEXIST: the sandbox was created already")
+    assert error["message"].startswith("EEXIST: the sandbox exists already")
     assert server.call("run", command="echo on")["stdout"] == "on\n"
 
 

@@ -23,7 +23,7 @@ from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.rpc import client
 from wasmsand.rpc.backend import ProcessBackend, open_process_backend
 
-pytestmark = pytest.mark.skipif(not system_calls.has_them(), reason="Linux only")
+pytestmark = pytest.mark.skipif(not system_calls.numbers_are_known(), reason="Linux only")
 
 
 @pytest.fixture
@@ -158,14 +158,14 @@ def test_a_process_that_neither_reads_nor_answers_is_ended_in_time(
     wait_until(lambda: all(outcomes))
     for (outcome,) in outcomes:
         assert isinstance(outcome, SandboxCrashedError)
-        assert "did not answer for" in str(outcome)
+        assert "did not respond for" in str(outcome)
     assert not exists(backend.pid)
 
 
 def test_a_process_that_floods_its_standard_error_holds_up_nobody(
     backend: ProcessBackend,
 ) -> None:
-    assert isinstance(backend._connection._last_words, bytearray)
+    assert isinstance(backend._connection._stderr_tail, bytearray)
     before = threading.active_count()
     for _ in range(3):
         other = open_process_backend(SandboxOptions())

@@ -50,7 +50,7 @@ def test_a_command_that_is_started_talks(server: Peer) -> None:
     assert (ended["exitCode"], ended["timedOut"], ended["notices"]) == (0, False, [])
     server.call("commands.release", command=number)
     error = server.error("commands.wait", command=number)
-    assert (error["code"], error["message"]) == (1, f"EBADF: there is no command {number}")
+    assert (error["code"], error["message"]) == (1, f"EBADF: no command {number}")
 
 
 def test_output_is_streamed_by_notifications(server: Peer) -> None:
@@ -155,7 +155,7 @@ def test_archives_go_in_and_out(server: Peer) -> None:
     with tarfile.open(fileobj=io.BytesIO(taken)) as archive:
         assert "d/x" in [name.removeprefix("./") for name in archive.getnames()]
     server.call("streams.close", stream=number)
-    assert server.error("streams.read", stream=number)["message"] == "EBADF: there is no stream 2"
+    assert server.error("streams.read", stream=number)["message"] == "EBADF: no stream 2"
 
 
 def test_an_invalid_archive_is_an_error_and_an_import_can_be_abandoned(server: Peer) -> None:
@@ -198,7 +198,7 @@ def test_a_shell_keeps_its_state(server: Peer) -> None:
     assert server.call("shell.run", shell=shell, command="echo $x")["stdout"] == "1\n"
     server.call("shell.close", shell=shell)
     error = server.error("shell.run", shell=shell, command="true")
-    assert error["message"] == f"EBADF: there is no shell {shell}"
+    assert error["message"] == f"EBADF: no shell {shell}"
 
 
 def test_an_interpreter_keeps_its_state(server: Peer) -> None:

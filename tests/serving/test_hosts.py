@@ -65,7 +65,7 @@ def test_exactly_one_host_header_is_required() -> None:
     ],
 )
 def test_requests_of_a_web_page_are_refused(header: tuple[bytes, bytes]) -> None:
-    assert foreign_page([(b"host", b"localhost"), header]) == "a page of a browser"
+    assert foreign_page([(b"host", b"localhost"), header]) == "headers of a web page"
 
 
 def test_requests_that_a_user_typed_are_accepted() -> None:

@@ -74,7 +74,7 @@ def test_a_file_that_changes_before_it_was_ever_read_is_an_io_error(programs: Pa
             wat_to_wasm(MISSING),
             "unknown import: env.teleport, wasi_snapshot_preview1.fd_fly",
         ),
-        (wat_to_wasm(BOTH), "imports functions of two ABIs"),
+        (wat_to_wasm(BOTH), "imports from two ABIs"),
         (b"#!/bin/sh", "not a WebAssembly module"),
     ],
     ids=["missing", "both", "script"],

@@ -1,10 +1,10 @@
-"""What every call of a guest works on, whichever ABI it belongs to.
+"""What every guest call works on, in both ABIs.
 
-Owns `ProcessContext`, and the exception by which a call leaves the guest for good. Rules: a
-handler runs with the sandbox's lock held, and may raise `KernelError`, `WouldBlock` or a
-`GuestUnwind`; anything else is a bug of ours. A handler that raised `WouldBlock` is called
-again with the same arguments, so it must not have acted, or must keep its progress in
-`thread.call` (see `CallState`).
+Owns `ProcessContext`, and `ProcessEnded`, the exception by which a call ends the guest. Rules: a
+handler runs with the sandbox's lock held and may raise `KernelError`, `WouldBlock` or a
+`GuestUnwind`; any other exception is a bug. A handler that raised `WouldBlock` is called again with
+the same arguments, so it must not have acted yet, or must keep its progress in `thread.call` (see
+`CallState`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wasmsand.kernel.process.thread import Thread
 
 
 class ProcessEnded(GuestUnwind):
-    """The calling process is dead: its thread must stop running it."""
+    """The calling process is dead: its thread must stop running the program."""
 
 
 class ProcessContext:
@@ -26,13 +26,13 @@ class ProcessContext:
     kernel: Kernel
     process: Process
     thread: Thread
-    """The one of the process's threads that calls."""
+    """The calling thread."""
     memory: GuestMemory
 
     def end(self, status: int) -> int:
-        """Exit with a wait status; returns only for an embryo (its pid)."""
+        """Exit with a wait status. Returns only for an embryo: its pid."""
         raise NotImplementedError
 
     def cpu_time_ns(self) -> int:
-        """CPU time of the calling process until now."""
+        """CPU time used so far by the calling process."""
         raise NotImplementedError

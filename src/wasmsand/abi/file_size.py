@@ -1,7 +1,7 @@
 """RLIMIT_FSIZE.
 
-Owns what happens to a write, or a change of size, that would make a file longer than
-its process may make it: SIGXFSZ and EFBIG, or a shorter write.
+Owns what happens to a write or a resize that would make a file longer than the limit: SIGXFSZ and
+EFBIG, or a shorter write.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def within_file_size(context: ProcessContext, data: bytes, start: int) -> bytes:
 
 
 def require_file_size(context: ProcessContext, node: Node, size: int) -> None:
-    """A file may not grow past the limit; what is longer already may shrink."""
+    """A file may not grow past the limit; a longer one may shrink."""
     if size > context.process.rlimits.file_size and size > context.kernel.namespace.size(node):
         raise _too_large(context)
 

@@ -1,13 +1,13 @@
-"""Guest memory: the one place where guest pointers are followed.
+"""Guest memory: the only place where guest pointers are followed.
 
-Owns `GuestMemory`. Rules: every address and length comes from a hostile guest; each is checked
-against the memory's size before a byte moves; a bad one is EFAULT. A call changes either all
-that it was asked to, or nothing.
+Owns `GuestMemory`. Rules: every address and length comes from a hostile guest and is checked
+against the size of the memory before a byte is copied; a bad one is EFAULT. A call writes either
+everything it was asked to, or nothing.
 
-There are two ways to the memory. `CopiedMemory` needs no more of an engine than copies in and
-out. `ViewedMemory` has a view of all of it, which is ten times faster for a word. It repeats the
-check in each method, because a call of its own would cost a third of a system call: Python slices
-never wrap or read outside the view, but they clamp silently.
+There are two implementations. `CopiedMemory` only needs an engine that copies in and out.
+`ViewedMemory` has a view of the whole memory, which is ten times faster for a word. It repeats the
+check in each method, because a separate function would cost a third of a system call. The check is
+necessary: Python slices never wrap or read outside the view, but they clamp silently.
 """
 
 from __future__ import annotations
@@ -41,59 +41,59 @@ class GuestMemory:
 
     @staticmethod
     def of(instance: LinearMemory, grown: Callable[[], None] | None = None) -> GuestMemory:
-        """The fastest way to this memory. `grown` is called when the memory is found to have
-        grown, before it is used."""
+        """The fastest access to this memory. `grown` is called when the memory is found to have
+        grown, before the new part is used."""
         view = instance.memory_view()
         if view is None:
             return CopiedMemory(instance, grown, instance.memory_size())
         return ViewedMemory(instance, grown, view)
 
-    # What the two ways do differently.
+    # Overridden by the implementations.
 
     def _look_again(self) -> int:
-        """The size of the memory as it is now, which can be used from now on."""
+        """Make the current size usable, and return it."""
         raise NotImplementedError
 
     def read(self, address: int, count: int) -> bytes:
-        """`count` bytes at `address`."""
+        """Read `count` bytes at `address`."""
         raise NotImplementedError
 
     def write(self, address: int, data: bytes | bytearray | memoryview) -> None:
-        """Store all of `data` at `address`, or nothing."""
+        """Write all of `data` at `address`, or nothing."""
         raise NotImplementedError
 
     def read_u32(self, address: int) -> int:
-        """A little-endian unsigned word."""
+        """Read a little-endian unsigned word."""
         return int.from_bytes(self.read(address, 4), "little")
 
     def write_u32(self, address: int, value: int) -> None:
-        """Store a word; the value is taken modulo 2**32."""
+        """Write a word, modulo 2**32."""
         self.write(address, _U32.pack(value & 0xFFFF_FFFF))
 
     def read_u64(self, address: int) -> int:
-        """A little-endian unsigned double word."""
+        """Read a little-endian unsigned double word."""
         return int.from_bytes(self.read(address, 8), "little")
 
     def write_u64(self, address: int, value: int) -> None:
-        """Store a double word; the value is taken modulo 2**64."""
+        """Write a double word, modulo 2**64."""
         self.write(address, _U64.pack(value & 0xFFFF_FFFF_FFFF_FFFF))
 
     def unpack(self, layout: Struct, address: int) -> tuple[Any, ...]:
-        """A C struct."""
+        """Read a C struct."""
         return layout.unpack(self.read(address, layout.size))
 
     def pack(self, layout: Struct, address: int, *values: Any) -> None:
-        """Store a C struct."""
+        """Write a C struct."""
         self.write(address, layout.pack(*values))
 
     def read_path(self, address: int) -> bytes:
-        """A path argument: ENAMETOOLONG from 4096 bytes on."""
+        """Read a path argument; ENAMETOOLONG from 4096 bytes on."""
         return self.read_string(address, PATH_MAX, Errno.ENAMETOOLONG)
 
-    # What is the same.
+    # Common to the implementations.
 
     def _require(self, end: int) -> None:
-        """EFAULT unless memory reaches `end`; memory may have grown since the last look."""
+        """EFAULT if the memory is smaller than `end`; it may have grown since the last check."""
         if end > self._size:
             size = self._instance.memory_size()
             if size > self._size:
@@ -104,13 +104,13 @@ class GuestMemory:
                 raise KernelError(Errno.EFAULT)
 
     def require(self, address: int, count: int) -> None:
-        """EFAULT now rather than after data has been taken from its source."""
+        """EFAULT if a range is invalid: check it before data is taken from its source."""
         end = address + count
         if end > self._size:
             self._require(end)
 
     def read_string(self, address: int, limit: int, too_long: Errno) -> bytes:
-        """The NUL-terminated string at `address`, of fewer than `limit` bytes."""
+        """Read a NUL-terminated string of fewer than `limit` bytes."""
         parts: list[bytes] = []
         length = 0
         while True:
@@ -129,12 +129,12 @@ class GuestMemory:
             address += len(piece)
 
     def gather(self, parts: Sequence[Part]) -> bytes:
-        """The bytes of all parts, one after another."""
+        """Read and join all parts."""
         pieces = [self.read(start, length) for start, length in parts]
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def scatter(self, parts: Sequence[Part], data: bytes) -> None:
-        """Store `data` in these parts, as far as it goes."""
+        """Write `data` to these parts, as far as it goes."""
         position = 0
         for start, length in parts:
             if position >= len(data):
@@ -144,7 +144,7 @@ class GuestMemory:
 
 
 class CopiedMemory(GuestMemory):
-    """Memory that is reached by copies only."""
+    """Memory that is accessed by copies only."""
 
     __slots__ = ()
 
@@ -152,12 +152,12 @@ class CopiedMemory(GuestMemory):
         return self._instance.memory_size()
 
     def read(self, address: int, count: int) -> bytes:
-        """`count` bytes at `address`."""
+        """Read `count` bytes at `address`."""
         self.require(address, count)
         return self._instance.read(address, count)
 
     def write(self, address: int, data: bytes | bytearray | memoryview) -> None:
-        """Store all of `data` at `address`, or nothing."""
+        """Write all of `data` at `address`, or nothing."""
         self.require(address, len(data))
         self._instance.write(address, data)
 
@@ -175,70 +175,70 @@ class ViewedMemory(GuestMemory):
 
     def _look_again(self) -> int:
         view = self._instance.memory_view()
-        assert view is not None  # it was there before
+        assert view is not None  # it had one before
         self._view = view
         return len(view)
 
     def read(self, address: int, count: int) -> bytes:
-        """`count` bytes at `address`."""
+        """Read `count` bytes at `address`."""
         end = address + count
         if end > self._size:
             self._require(end)
         return bytes(self._view[address:end])
 
     def write(self, address: int, data: bytes | bytearray | memoryview) -> None:
-        """Store all of `data` at `address`, or nothing."""
+        """Write all of `data` at `address`, or nothing."""
         end = address + len(data)
         if end > self._size:
             self._require(end)
         self._view[address:end] = data
 
     def read_u32(self, address: int) -> int:
-        """A little-endian unsigned word."""
+        """Read a little-endian unsigned word."""
         if address + 4 > self._size:
             self._require(address + 4)
         return int(_U32.unpack_from(self._view, address)[0])
 
     def write_u32(self, address: int, value: int) -> None:
-        """Store a word; the value is taken modulo 2**32."""
+        """Write a word, modulo 2**32."""
         if address + 4 > self._size:
             self._require(address + 4)
         _U32.pack_into(self._view, address, value & 0xFFFF_FFFF)
 
     def read_u64(self, address: int) -> int:
-        """A little-endian unsigned double word."""
+        """Read a little-endian unsigned double word."""
         if address + 8 > self._size:
             self._require(address + 8)
         return int(_U64.unpack_from(self._view, address)[0])
 
     def write_u64(self, address: int, value: int) -> None:
-        """Store a double word; the value is taken modulo 2**64."""
+        """Write a double word, modulo 2**64."""
         if address + 8 > self._size:
             self._require(address + 8)
         _U64.pack_into(self._view, address, value & 0xFFFF_FFFF_FFFF_FFFF)
 
     def unpack(self, layout: Struct, address: int) -> tuple[Any, ...]:
-        """A C struct."""
+        """Read a C struct."""
         end = address + layout.size
         if end > self._size:
             self._require(end)
         return layout.unpack_from(self._view, address)
 
     def pack(self, layout: Struct, address: int, *values: Any) -> None:
-        """Store a C struct."""
+        """Write a C struct."""
         end = address + layout.size
         if end > self._size:
             self._require(end)
         layout.pack_into(self._view, address, *values)
 
     def read_string(self, address: int, limit: int, too_long: Errno) -> bytes:
-        """The NUL-terminated string at `address`, of fewer than `limit` bytes."""
+        """Read a NUL-terminated string of fewer than `limit` bytes."""
         text, end, _ = self._view[address : address + _STRING_STEP].tobytes().partition(b"\0")
         if end and len(text) < limit:  # most strings are short
             return text
         return super().read_string(address, limit, too_long)
 
     def read_path(self, address: int) -> bytes:
-        """A path argument: ENAMETOOLONG from 4096 bytes on."""
+        """Read a path argument; ENAMETOOLONG from 4096 bytes on."""
         path, end, _ = self._view[address : address + _STRING_STEP].tobytes().partition(b"\0")
         return path if end else self.read_string(address, PATH_MAX, Errno.ENAMETOOLONG)

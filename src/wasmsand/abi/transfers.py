@@ -1,10 +1,9 @@
-"""Moving bytes between open files and guest memory, for both ABIs.
+"""Data transfer between open files and guest memory, for both ABIs.
 
-Owns reading into and writing from the places that a guest names. Rules: the guest's buffer
-is checked before data is taken from a file; one hold of the sandbox's lock moves at most
-IO_CHUNK bytes, and a longer transfer goes on after a `Yield`, because on Linux only streams
-move less than was asked for; a call that is retried remembers how far it came (`CallState.done`);
-EPIPE comes with SIGPIPE.
+Owns reading into and writing from guest buffers. Rules: the guest's buffer is checked before data
+is taken from a file. One hold of the sandbox's lock transfers at most IO_CHUNK bytes; a longer
+transfer continues after a `Yield`, because on Linux only streams transfer less than requested. A
+call that is retried stores its progress (`CallState.done`). EPIPE comes with SIGPIPE.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from wasmsand.kernel.wait import WouldBlock, Yield
 
 
 def read_file(context: ProcessContext, file: OpenFile, count: int) -> bytes:
-    """One read of a file, with the rules of terminals."""
+    """One read from a file, with the rules of terminals."""
     file.require_readable()
     if isinstance(file, TerminalFile):
         return _read_terminal(context, file, count)
@@ -51,7 +50,7 @@ def _read_terminal(context: ProcessContext, file: TerminalFile, count: int) -> b
 
 
 def deadline_after(context: ProcessContext, timeout_ns: int) -> int | None:
-    """The deadline of a call that waits for `timeout_ns` over all its tries; None if it has
+    """The deadline of a call that waits for `timeout_ns` over all attempts; None if it has
     passed."""
     now = context.kernel.clock.monotonic()
     deadline = context.thread.call.deadline
@@ -63,7 +62,7 @@ def deadline_after(context: ProcessContext, timeout_ns: int) -> int | None:
 def read_pieces(
     context: ProcessContext, vectors: list[tuple[int, int]], read_some: Callable[[int, int], bytes]
 ) -> int:
-    """Fill the vectors until `read_some(size, done)` gives less than `size`."""
+    """Fill the vectors until `read_some(size, done)` returns fewer than `size` bytes."""
     total = min(sum(length for _, length in vectors), IO_MAX)
     call = context.thread.call
     done = call.done
@@ -88,14 +87,14 @@ def read_pieces(
 def write_all(
     context: ProcessContext, file: OpenFile, vectors: list[tuple[int, int]], done: int = 0
 ) -> int:
-    """Write all after the first `done` bytes, over several tries if need be. An error after
-    some bytes went out is reported by the next call, as Linux does."""
+    """Write everything after the first `done` bytes, in several attempts if necessary. If an error
+    occurs after some bytes were written, the next call reports it, as on Linux."""
     call = context.thread.call
     done = call.done or done
     total = sum(length for _, length in vectors)
     for start, length in vectors:
         context.memory.require(start, length)
-    # A stream takes no more than it holds at once.
+    # A stream takes no more than its buffer holds.
     piece = PIPE_CAPACITY if file.writes_all else IO_CHUNK
     enough = done + IO_CHUNK
     while True:
@@ -110,7 +109,7 @@ def write_all(
             call.done = done
             raise
         done += written
-        # A file that takes only a part has reached a limit; a stream may take more.
+        # A file that takes only part of the data has reached a limit; a stream may take more.
         if done >= total or (written < len(data) and not file.writes_all):
             return done
         if done >= enough:
@@ -134,7 +133,7 @@ def write_some(context: ProcessContext, file: OpenFile, data: bytes) -> int:
 
 
 def vectors_at(context: ProcessContext, address: int, count: int) -> list[tuple[int, int]]:
-    """An array of (address, length), every one of which is inside memory."""
+    """Read an array of (address, length) and check that all ranges are valid."""
     if count > IOV_MAX:
         raise KernelError(Errno.EINVAL)
     raw = context.memory.read(address, 8 * count)
@@ -148,7 +147,7 @@ def vectors_at(context: ProcessContext, address: int, count: int) -> list[tuple[
 
 
 def parts_of(vectors: list[tuple[int, int]], skip: int, limit: int) -> list[tuple[int, int]]:
-    """At most `limit` bytes of what the vectors name, after the first `skip`."""
+    """At most `limit` bytes of the vectors, after the first `skip`."""
     parts = []
     for start, length in vectors:
         if skip >= length:
@@ -164,7 +163,7 @@ def parts_of(vectors: list[tuple[int, int]], skip: int, limit: int) -> list[tupl
 
 
 def scatter(context: ProcessContext, parts: list[tuple[int, int]], data: bytes) -> None:
-    """Store `data` in these parts of memory, as far as it goes."""
+    """Write `data` to these parts of memory, as far as it goes."""
     context.memory.scatter(parts, data)
 
 
@@ -174,7 +173,7 @@ def gather(
     skip: int = 0,
     limit: int = IO_CHUNK,
 ) -> bytes:
-    """Up to `limit` bytes of what the vectors name, after the first `skip`."""
+    """Read up to `limit` bytes of the vectors, after the first `skip`."""
     return context.memory.gather(parts_of(vectors, skip, limit))
 
 

@@ -53,13 +53,13 @@ examples:
 
 
 class Subcommand(Protocol):
-    """What the module of a subcommand offers."""
+    """The interface of a subcommand's module."""
 
     HELP: str
     """One line for the list of commands."""
     DESCRIPTION: str
     EXAMPLES: str
-    """Shown as they are below the options; may be empty."""
+    """Shown unchanged below the options; may be empty."""
 
     def add_options(self, parser: argparse.ArgumentParser, /) -> None:
         """Add the subcommand's options and arguments."""

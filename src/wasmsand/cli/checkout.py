@@ -22,7 +22,7 @@ def repository_root() -> Path | None:
 
 
 def main_of(module: str, purpose: str) -> Callable[[Sequence[str]], int]:
-    """The `main(argv)` of a module of the checkout, as `userland.builder`."""
+    """The `main(argv)` of a module of the checkout, such as `userland.builder`."""
     root = repository_root()
     if root is None:
         raise CliError(

@@ -3,8 +3,8 @@
 `python -m wasmsand.cli.compile_ahead [DIRECTORY ...]` compiles the programs of these directories,
 or those of the image if none is given, into the cache of compiled modules. Rules: it compiles
 only files that the user has installed or named, never a file from a guest; one process at a time
-compiles the image; a file that cannot be compiled is skipped, and whoever loads it later reports
-the error.
+compiles the image; a file that cannot be compiled is skipped, and the process that loads it later
+reports the error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LOCK_FILE = ".image-is-being-compiled"
 def compile_ahead(directories: Sequence[str]) -> None:
     """Compile the programs of `directories` now, and start compiling those of the image in the
     background. Takes a few milliseconds if all are compiled already. Starts no thread."""
-    # A compiler with threads of its own starts them when its engine is made.
+    # A parallel compiler would start its threads when the engine is created.
     engine = new_engine(parallel_compilation=False)
     command = [sys.executable, "-P", "-m", "wasmsand.cli.compile_ahead"]
     if any(not engine.is_compiled(key) for key, _ in _wasm_programs(directories)):
@@ -81,7 +81,7 @@ def _compile(engine: Engine, key: str, content: bytes) -> None:
 
 
 def _is_locked(file: IO[bytes]) -> bool:
-    """Whether another process has locked the file; if not, this one has, until it ends."""
+    """Whether another process has locked the file. If not, lock it until this process ends."""
     if os.name != "posix":
         return False
     import fcntl

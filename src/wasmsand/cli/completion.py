@@ -137,7 +137,7 @@ def _fish(commands: Mapping[str, Command]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """`text` as one word, for all three shells: fish knows no other escape of a quote."""
+    """`text` as one word, quoted so that all three shells understand it."""
     return "'" + text.replace("\\", "").replace("'", "") + "'"
 
 

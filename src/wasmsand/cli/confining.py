@@ -1,4 +1,5 @@
-"""What `wasmsand rpc --confine` can still read: Python, the package, its image, compiled modules.
+"""The files that `wasmsand rpc --confine` can still read: Python, the package, the image, compiled
+modules.
 
 Rules: no file of the user is readable, not even the list of users. Other processes execute the
 cache of compiled modules, so this process only reads it: it keeps the modules that it compiles in
@@ -37,14 +38,14 @@ _SYSTEM: Final = (
     "/proc/sys/vm/overcommit_memory",
     "/sys/devices/system/cpu",
 )
-"""What Python, libc and wasmtime look at."""
+"""Files that Python, libc and wasmtime read."""
 _PROGRAM_HEADER_INTERPRETER: Final = 3
 
 
 def confine_server(readable: Sequence[str], parent: int | None) -> Barriers:
     """Confine this process to what a sandbox needs. Raises `OSError`, and `ParentGone`."""
     compile_ahead([path for path in readable if os.path.isdir(path)])
-    # Neither depends on the working directory, or on the list of users, afterwards.
+    # Resolve now what depends on the working directory or on the list of users.
     sys.path[:] = [os.path.abspath(entry) for entry in sys.path if entry]
     engine_places = settle_places()
     os.chdir("/")
@@ -62,7 +63,7 @@ def confine_server(readable: Sequence[str], parent: int | None) -> Barriers:
 
 
 def _interpreter() -> list[str]:
-    """This Python, and the loader that it names."""
+    """This Python, and the dynamic loader that it needs."""
     if not sys.executable:
         return []
     program = os.path.realpath(sys.executable)

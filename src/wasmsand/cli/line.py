@@ -115,7 +115,7 @@ def _serve(memory_limit_bytes: int, disk_image: Path | None) -> int:
             finally:
                 channel.unwatch()
                 sandbox.close()
-    except Terminated as ending:  # during start or end
+    except Terminated as ending:  # during start-up or shutdown
         return ending.exit_status
     except (DiskError, SandboxError) as error:
         return _fail(str(error))

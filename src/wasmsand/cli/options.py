@@ -1,8 +1,8 @@
-"""Options that several subcommands share, and the sandbox that they ask for.
+"""Options that several subcommands share, and the sandbox that they describe.
 
-Rules: a host file is read or written only because the user named it; nothing of the host's
-own environment enters a sandbox. A sandbox of this process ends with the command; one of a
-server ends too, unless the user keeps it.
+Rules: a file of the host is read or written only if the user names it; no variable of the host's
+environment enters a sandbox. A sandbox ends with the command, unless it is on a server and the
+user keeps it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TOKEN_VARIABLE = "WASMSAND_TOKEN"
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A file or directory to copy, and to where."""
+    """A file or directory to copy, and its target."""
 
     source: str
     target: str
@@ -40,7 +40,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """How the value of an option is written on the command line."""
+    """The syntax of an option's value on the command line."""
 
     metavar: str
     type: Callable[[str], object]
@@ -53,7 +53,7 @@ _WORDS: Mapping[OptionKind, _Words] = {
     OptionKind.GUEST_DIRECTORY: _Words("DIR", values.absolute_path),
     OptionKind.HOST_DIRECTORY: _Words("DIR", str),
 }
-"""By the option's kind."""
+"""The syntax of each kind of option."""
 
 
 def _flags(table: Iterable[Option]) -> list[Option]:
@@ -61,7 +61,7 @@ def _flags(table: Iterable[Option]) -> list[Option]:
 
 
 def add_sandbox_options(parser: argparse.ArgumentParser, table: Iterable[Option] = OPTIONS) -> None:
-    """Add what a sandbox is made from, as `--env` and `--fs-limit`."""
+    """Add the options of a sandbox, such as `--env` and `--fs-limit`."""
     for option in _flags(table):
         words = _WORDS[option.kind]
         metavar = "BYTES" if option.name.endswith("_bytes") else words.metavar
@@ -113,7 +113,7 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
 
 
 def sandbox_options(arguments: argparse.Namespace) -> SandboxOptions:
-    """What `add_sandbox_options` was told; no timeout."""
+    """The values of the options that `add_sandbox_options` has added, without a timeout."""
     try:
         given = {option.name: _value(option, arguments) for option in _flags(OPTIONS)}
         return SandboxOptions(timeout_ms=None, **given)
@@ -127,13 +127,13 @@ def _value(option: Option, arguments: argparse.Namespace) -> Any:
 
 
 def server_token() -> str | None:
-    """The token for a server, from the environment: words of a command line are no secrets."""
+    """The token for a server, from the environment, because command lines are not secret."""
     return os.environ.get(TOKEN_VARIABLE) or None
 
 
 @contextmanager
 def failures() -> Iterator[None]:
-    """What the sandbox or its server says is one line for the user."""
+    """Turn exceptions of the sandbox or its server into one line for the user."""
     try:
         yield
     except (SandboxError, ValueError) as error:
@@ -141,7 +141,7 @@ def failures() -> Iterator[None]:
 
 
 def copy_in(sandbox: Sandbox, copies: list[Copy]) -> None:
-    """Do what `--file` says."""
+    """Make the copies of `--file`."""
     for copy in copies:
         try:
             sandbox.files.upload(copy.source, copy.target)
@@ -152,7 +152,7 @@ def copy_in(sandbox: Sandbox, copies: list[Copy]) -> None:
 
 
 def copy_out(sandbox: Sandbox, copies: list[Copy]) -> None:
-    """Do what `--out` says."""
+    """Make the copies of `--out`."""
     for copy in copies:
         try:
             left_out = sandbox.files.download(copy.source, copy.target)
@@ -166,9 +166,12 @@ def copy_out(sandbox: Sandbox, copies: list[Copy]) -> None:
 
 
 def report_left_out(names: list[str]) -> None:
-    """Say what a copy to this machine left out."""
+    """Print the names that a copy to this machine has left out."""
     for name in names:
-        print(f"wasmsand: left out, as it is no file of its own: {name}", file=sys.stderr)
+        print(
+            f"wasmsand: not copied (special file, or link that may lead outside): {name}",
+            file=sys.stderr,
+        )
 
 
 def _copy_in(word: str) -> Copy:

@@ -100,7 +100,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Serve until a signal ends it."""
+    """Serve until a signal arrives."""
     try:
         from wasmsand.engine.freed_memory import c_library, have_few_arenas
         from wasmsand.http.serve import CannotServe, serve

@@ -39,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """See `Subcommand`."""
     options.add_sandbox_options(parser)
     options.add_copy_options(parser)
-    # What `run` needs when there is no terminal: bash reads its script from standard input.
+    # For `run`, if there is no terminal: bash reads its script from standard input.
     parser.set_defaults(command=[*_SHELL, "-s"], timeout=None)
     parser.set_defaults(connect=None, sandbox=None, keep=False)
 

@@ -1,17 +1,17 @@
-"""Barriers that a process puts around itself: what it gives up cannot be had back.
+"""Barriers with which a process permanently gives up rights.
 
-    confining       all of them together, in order
-    system_calls    prctl, landlock and seccomp, by ctypes
-    landlock        files, TCP, signals: what the process may reach
-    seccomp         system calls that it does not need
-    resources       how much it may use
+    confining       all barriers together, in order
+    system_calls    prctl, landlock and seccomp, called with ctypes
+    landlock        files, TCP and signals that the process may use
+    seccomp         denied system calls
+    resources       limits of memory and files
 
-Owns what a process is denied by the operating system, beside whatever its own code denies to a
-guest. Rules: a barrier that the system does not have is left out, and the list of those that are
-in force says so; a barrier that the system has and that cannot be put up is an error. All of it
-comes before the first other thread: landlock and seccomp hold for the calling thread and what it
-starts. There is no maintained library that has all of landlock's rules, and none for seccomp
-that needs no further C library; both are a few system calls.
+Owns what the operating system denies to a process, in addition to what our code denies to a guest.
+Rules: a barrier that the system does not support is left out, and the list of active barriers
+shows it; failure of a supported barrier is an error. Barriers must be set up before other threads
+start, because landlock and seccomp apply to the calling thread and the threads that it starts.
+We use no library: none supports all rules of landlock, and those for seccomp need a C library;
+each needs only a few system calls.
 """
 
 from wasmsand.confinement.confining import Barriers, ParentGone, Policy, confine

@@ -1,4 +1,4 @@
-"""All barriers of a process, in the order in which they can be put up."""
+"""Sets up all barriers of a process, in the required order."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from wasmsand.confinement.resources import limit_resources
 from wasmsand.confinement.system_calls import (
     PR_SET_NO_NEW_PRIVS,
     PR_SET_PDEATHSIG,
-    has_them,
+    numbers_are_known,
     prctl,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a process keeps. Paths that are not there are left out."""
+    """The rights that a process keeps. Missing paths are ignored."""
 
     readable: Sequence[str] = ()
-    """Files, and directories with what is beneath them."""
+    """Readable files, and directories with everything below them."""
     writable: Sequence[str] = ()
-    """Directories in which files that exist, or have no name, may be written. No name can be
-    made or removed anywhere."""
+    """Directories in which existing and unnamed files may be written. The process cannot create or
+    remove a name anywhere."""
     executable: Sequence[str] = ()
-    """Programs, and what the system needs to start them."""
+    """Programs, and the files that the system needs to start them."""
     devices: Sequence[str] = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
-    """Read and written."""
+    """Devices that may be read and written."""
     parent: int | None = None
-    """The process that is the parent, whose end is this one's."""
+    """The parent process; when it ends, the system kills this process."""
 
 
 class ParentGone(Exception):
-    """The parent has ended already."""
+    """The parent process has already ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Barriers:
-    """What is in force."""
+    """The active barriers."""
 
     names: tuple[str, ...] = ()
 
@@ -51,16 +51,16 @@ class Barriers:
 
 
 def confine(policy: Policy) -> Barriers:
-    """Put up every barrier that this system has. To be called once, on the only thread.
+    """Set up every barrier that this system supports. Call it once, before other threads start.
 
-    Raises `OSError` if one cannot be put up, and `ParentGone`.
+    Raises `OSError` if a barrier fails, and `ParentGone`.
     """
     if _threads() != 1:
-        raise RuntimeError("barriers hold for the threads to come: confine before others start")
+        raise RuntimeError("barriers do not apply to running threads: confine before they start")
     names: list[str] = []
     if limit_resources():
         names.append("resource limits")
-    if has_them():
+    if numbers_are_known():
         if policy.parent is not None:
             prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != policy.parent:
@@ -75,7 +75,7 @@ def confine(policy: Policy) -> Barriers:
 
 
 def _threads() -> int:
-    """Of this process, those of C libraries included where the system tells."""
+    """The number of threads of this process; with /proc, including those of C libraries."""
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:
@@ -90,6 +90,6 @@ def _rules(policy: Policy) -> list[tuple[str, int]]:
     rules += [(path, landlock.READ_FILE | landlock.EXECUTE) for path in policy.executable]
     rules += [(path, landlock.READ_FILE | landlock.WRITE_FILE) for path in policy.devices]
     if sys.platform == "linux":
-        # Those of this process: what others have in /proc tells their environment.
+        # Only this process: /proc of other processes shows their environment.
         rules.append((f"/proc/{os.getpid()}", read))
     return rules

@@ -1,8 +1,8 @@
-"""Landlock: which files, ports and processes this thread and its children may reach.
+"""Landlock: which files, ports and processes this thread and its children may use.
 
-Owns the rules of one domain. Rules: everything that the running kernel can deny is denied, and
-what is listed is allowed again; a path that is not there is left out; a kernel without landlock,
-or with an old version of it, gives what it has. See landlock(7); the numbers are its ABI's.
+Owns the rules of one domain. Rules: every right that the host's kernel can deny is denied, except
+the listed ones; missing paths are ignored; with an older version of landlock, fewer rights are
+denied, and none without landlock. See landlock(7); the numbers are those of its ABI.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from wasmsand.confinement.system_calls import (
     LANDLOCK_ADD_RULE,
     LANDLOCK_CREATE_RULESET,
     LANDLOCK_RESTRICT_SELF,
-    has_them,
+    numbers_are_known,
     system_call,
 )
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 TRUNCATE, IOCTL_DEVICE = 1 << 14, 1 << 15
 _FILE_RIGHTS: Final = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE
-"""Those that a rule for a file, and not for a directory, can have."""
+"""Rights that a rule for a file, not a directory, can have."""
 _ALL_FILE_RIGHTS_BY_VERSION: Final = {1: 1 << 13, 2: 1 << 14, 3: 1 << 15, 5: 1 << 16}
-"""One more than the rights that each version knows, from that version on."""
+"""For each version, the first bit above the rights that it supports."""
 _TCP_RIGHTS: Final = 0b11
-"""To bind, and to connect; since version 4."""
+"""Bind and connect; since version 4."""
 _SCOPES: Final = 0b11
-"""Abstract sockets and signals of processes outside; since version 6."""
+"""Abstract sockets of other processes, and signals to them; since version 6."""
 _RULE_PATH_BENEATH: Final = 1
 _VERSION_FLAG: Final = 1
 
@@ -50,8 +50,8 @@ class _PathBeneath(ctypes.Structure):
 
 
 def version() -> int:
-    """The version of the kernel's landlock; 0 if it has none, or does not use it."""
-    if not has_them():
+    """The version of landlock in the host's kernel; 0 if it is missing or disabled."""
+    if not numbers_are_known():
         return 0
     try:
         return system_call(
@@ -62,8 +62,8 @@ def version() -> int:
 
 
 def restrict(rules: Iterable[tuple[str, int]]) -> tuple[str, ...]:
-    """Deny everything but these rights on these paths and what is beneath them, for good. Says
-    what is denied now. Needs "no new privileges"."""
+    """Permanently deny all rights except these on these paths and everything below them. Returns
+    what is denied. Needs "no new privileges"."""
     found = version()
     if not found:
         return ()
@@ -71,7 +71,7 @@ def restrict(rules: Iterable[tuple[str, int]]) -> tuple[str, ...]:
     attributes = _RulesetAttributes(
         handled, _TCP_RIGHTS if found >= 4 else 0, _SCOPES if found >= 6 else 0
     )
-    # What a kernel does not know it refuses, unless it is not in the structure.
+    # The kernel refuses a structure with fields that it does not know, so pass fewer fields.
     size = 24 if found >= 6 else 16 if found >= 4 else 8
     ruleset = system_call(
         LANDLOCK_CREATE_RULESET,

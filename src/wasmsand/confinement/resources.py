@@ -1,11 +1,11 @@
-"""How much of the machine the process may use.
+"""Resource limits of the process.
 
-Rules: a limit is only ever lowered; where a system has no such limit, it is left out.
+Rules: a limit is only ever lowered; limits that the system does not have are ignored.
 
-There is none on address space: each memory of WebAssembly reserves 4 GiB and more, of which it
-touches what its program uses, so that a limit which lets 64 programs run says nothing about
-memory. RLIMIT_DATA counts what is writable, which is what may become real. Nor is there one on
-processes: the system counts those, and the threads, of the user and not of this process.
+There is no limit on address space: each WebAssembly memory reserves 4 GiB and more but uses only
+what its program touches, so a limit that allows 64 programs would not bound memory. RLIMIT_DATA
+counts writable memory. There is no limit on processes either: the system counts the processes
+and threads of the user, not of this process.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ except ImportError:  # Windows
 
 MIB: Final = 1 << 20
 OPEN_FILES_MAX: Final = 256
-"""Three pipes, the image's files, memory images: guests' files are none of the host's."""
+"""For three pipes, files of the image, and memory images; guests' files need no descriptors."""
 FILE_BYTES_MAX: Final = 1 << 30
-"""The largest file that may be written, as an image of memory."""
+"""The largest file that the process may write, for example a memory image."""
 _BASE_BYTES: Final = 1024 * MIB
-"""Python, wasmtime and what one compilation may use."""
+"""Python, wasmtime and one compilation."""
 _PROCESS_BYTES: Final = (96 + 8) * MIB
-"""The stack of a guest's thread, all of which counts, and what the host has for it."""
+"""Per process of the sandbox: its thread's stack, which counts in full, and objects of the host."""
 _UNCHARGED_BYTES: Final = 16 * MIB
 """A guest's C stack."""
 
 
 def limit_resources() -> bool:
-    """Bound what no sandbox needs more of, and write no cores: they would hold its secrets."""
+    """Limit open files and file size, and disable core dumps, which would contain secrets."""
     if resource is None:
         return False
     _lower(resource.RLIMIT_CORE, 0)
@@ -41,13 +41,13 @@ def limit_resources() -> bool:
 
 
 def limit_memory(guests: int, files: int, output: int, processes: int) -> int | None:
-    """Bound the memory of this process by what a sandbox with these limits (bytes of guest
-    memory, of files, of output; number of processes) can need at most. Returns the bound; None
-    where there is none."""
+    """Limit the memory of this process to the maximum that a sandbox with these limits can need
+    (bytes of guest memory, files and output; number of processes). Returns the limit; None if
+    the system has no such limit."""
     if resource is None:
         return None
     most = _BASE_BYTES + processes * (_PROCESS_BYTES + _UNCHARGED_BYTES)
-    # Files and output are also on their way through JSON and base64.
+    # Files and output are also copied to JSON and base64.
     most += 2 * guests + 8 * files + 8 * output
     _lower(resource.RLIMIT_DATA, most)
     return most

@@ -1,9 +1,9 @@
-"""Seccomp: system calls that a process with a sandbox does not need, and attackers like.
+"""Seccomp: denies system calls that a sandbox's process does not need and that help attackers.
 
-Owns the list and the filter made of it. Rules: a list of what is denied, not of what is allowed:
-Python, libc and wasmtime may need others tomorrow. A call that is denied fails with EPERM, as if
-the user were not allowed it; a call by another ABI of the machine, whose numbers mean something
-else, is denied whatever it is. See seccomp(2); the filter is a classic BPF program.
+Owns the list of calls and the filter. Rules: the list contains denied calls, not allowed ones,
+because Python, libc and wasmtime may need new ones. A denied call fails with EPERM. All calls of
+other ABIs of the CPU are denied, because their numbers mean something else. See seccomp(2); the
+filter is a classic BPF program.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import platform
 import struct
 from typing import Final, NamedTuple
 
-from wasmsand.confinement.system_calls import PR_SET_SECCOMP, has_them, prctl
+from wasmsand.confinement.system_calls import PR_SET_SECCOMP, numbers_are_known, prctl
 
 
 class _Numbers(NamedTuple):
@@ -23,7 +23,7 @@ class _Numbers(NamedTuple):
 
 
 DENIED: Final = {
-    # The network, beyond the TCP that landlock knows. `socketpair` stays.
+    # The network, because landlock covers only TCP. `socketpair` stays allowed.
     "socket": _Numbers(41, 198),
     "connect": _Numbers(42, 203),
     "bind": _Numbers(49, 200),
@@ -34,7 +34,7 @@ DENIED: Final = {
     "process_vm_writev": _Numbers(311, 271),
     "kcmp": _Numbers(312, 272),
     "pidfd_getfd": _Numbers(438, 438),
-    # The system's set-up.
+    # The system's configuration.
     "mount": _Numbers(165, 40),
     "umount2": _Numbers(166, 39),
     "pivot_root": _Numbers(155, 41),
@@ -61,10 +61,10 @@ DENIED: Final = {
     "iopl": _Numbers(172, None),
     "ioperm": _Numbers(173, None),
     "syslog": _Numbers(103, 116),
-    # Name spaces: a way to more of the kernel. See also `clone` below.
+    # Namespaces, which give access to more of the kernel. See also `clone` below.
     "unshare": _Numbers(272, 97),
     "setns": _Numbers(308, 268),
-    # Parts of the kernel with a long list of holes.
+    # Parts of the kernel with many past vulnerabilities.
     "bpf": _Numbers(321, 280),
     "perf_event_open": _Numbers(298, 241),
     "userfaultfd": _Numbers(323, 282),
@@ -80,15 +80,16 @@ DENIED: Final = {
     "vhangup": _Numbers(153, 58),
     "modify_ldt": _Numbers(154, None),
 }
-"""By machine; None where there is no such call."""
+"""Call numbers by CPU; None where the call does not exist."""
 
 _CLONE: Final = _Numbers(56, 220)
 _CLONE3: Final = 435
-"""Its flags are in memory, where a filter cannot see them; libc does without it."""
+"""Fails with ENOSYS, because its flags are in memory, which a filter cannot read; libc falls back
+to `clone`."""
 _NAMESPACE_FLAGS: Final = 0x7E02_0080
 _ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _SECOND_ABI_BIT: Final = 0x4000_0000
-"""Of numbers of the x32 ABI, which has the architecture of x86_64."""
+"""Set in call numbers of the x32 ABI, whose architecture value is that of x86_64."""
 _MODE_FILTER: Final = 2
 _ALLOW, _DENY, _MISSING = 0x7FFF_0000, 0x0005_0000 | errno.EPERM, 0x0005_0000 | errno.ENOSYS
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -104,7 +105,7 @@ def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> 
 
 
 def filter_program(machine: str) -> bytes:
-    """The filter: one comparison for each call that is denied."""
+    """The filter: one comparison for each denied call."""
     column = _Numbers._fields.index(machine)
     numbers = [row[column] for row in DENIED.values() if row[column] is not None]
     steps = [
@@ -129,9 +130,9 @@ def filter_program(machine: str) -> bytes:
 
 
 def restrict() -> bool:
-    """Deny the calls to this thread and its children, for good; whether the system can do it.
-    Needs "no new privileges"."""
-    if not has_them():
+    """Permanently deny the calls to this thread and its children. Returns whether the system
+    supports it. Needs "no new privileges"."""
+    if not numbers_are_known():
         return False
     code = filter_program(platform.machine())
     buffer = ctypes.create_string_buffer(code, len(code))
@@ -139,7 +140,7 @@ def restrict() -> bool:
     try:
         prctl(PR_SET_SECCOMP, _MODE_FILTER, ctypes.cast(ctypes.byref(program), ctypes.c_void_p))
     except OSError as error:
-        if error.errno == errno.EINVAL:  # a kernel that was built without it
+        if error.errno == errno.EINVAL:  # the host's kernel was built without seccomp filters
             return False
         raise
     return True

@@ -1,7 +1,7 @@
 """WebAssembly.
 
 protocol        what every engine must do
-abilities       what an engine may lack, and what happens then
+abilities       what an engine may lack, and the fallback
 compile_orders  orders to compile modules that guests made
 choosing        which engine this host process uses
 asyncify        fork, for any engine

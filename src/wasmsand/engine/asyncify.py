@@ -1,18 +1,16 @@
-"""fork, by Asyncify, for any engine.
+"""fork by Asyncify, for any engine.
 
-Owns the state machine between one guest and its Asyncify functions, and what a fork copies.
-Rules: the guest may be hostile: the functions it exports under Asyncify's names can do anything,
-so every step checks the phase in which it happens, and an unexpected one is a `GuestTrap`; the
-addresses in the Asyncify buffer are checked against the memory. A guest that lies about them
-reaches only its own memory and its own child. Nothing here knows an engine: an engine gives
-`ForkingInstance`.
+Owns the state machine between one guest and its Asyncify functions, and what a fork copies. Rules:
+the guest may be hostile. The functions that it exports under Asyncify's names can do anything, so
+every step checks the current phase, and an unexpected phase is a `GuestTrap`. Addresses in the
+Asyncify buffer are checked against the memory. A guest that lies about them reaches only its own
+memory and its own child. Nothing here depends on an engine: an engine provides `ForkingInstance`.
 
-A fork: the guest calls the import; the host calls `asyncify_start_unwind` and returns; the
-guest's functions save their frames and return, until `_start` returns; the host calls
-`asyncify_stop_unwind` and makes the child. Then parent and child do the same, each by itself:
-the host calls `asyncify_start_rewind` and `_start`; the guest's functions restore their frames,
-down to the import; the import calls `asyncify_stop_rewind` and returns the child's pid, or 0 in
-the child.
+A fork: the guest calls the import; the host calls `asyncify_start_unwind` and returns; the guest's
+functions save their frames and return, until `_start` returns; the host calls
+`asyncify_stop_unwind` and creates the child. Then parent and child each do the same: the host calls
+`asyncify_start_rewind` and `_start`; the guest's functions restore their frames, down to the
+import; the import calls `asyncify_stop_rewind` and returns the child's pid, or 0 in the child.
 
 A fork copies the memory, its size and `__stack_pointer`. A guest that forks must keep no other
 state in globals or tables; compiled C does not.
@@ -32,12 +30,12 @@ ASYNCIFY_FUNCTIONS = {
     "asyncify_start_rewind": 1,
     "asyncify_stop_rewind": 0,
 }
-"""Exports that a guest importing `linux.fork` must have: how many i32 they take."""
+"""Exports required of a guest that imports `linux.fork`: their number of i32 parameters."""
 
 _EAGAIN, _ENOMEM = 11, 12
 _HEADER = struct.Struct("<II")
 _RED_ZONE = 128
-"""Bytes below the C stack pointer that compiled code may still use."""
+"""Bytes below the C stack pointer that compiled code may use."""
 
 
 class ForkingInstance(Instance, Protocol):
@@ -45,53 +43,53 @@ class ForkingInstance(Instance, Protocol):
 
     @property
     def calls(self) -> HostCalls:
-        """Whose calls these are."""
+        """The receiver of this guest's calls."""
 
     @property
     def asyncify(self) -> Asyncify | None:
-        """The forks of this instance; None if its program cannot fork."""
+        """The fork state of this instance; None if its program cannot fork."""
 
     @property
     def nested(self) -> int:
-        """How many `Instance.call` are under way."""
+        """How many `Instance.call`s are in progress."""
 
     def invoke(self, name: str, argument: int | None = None) -> None:
-        """Call an exported function that takes nothing or one i32; raises as `Instance.run`."""
+        """Call an exported function with no parameter or one i32. Raises as `Instance.run` does."""
 
     def sibling(self, memory_limit: int) -> Self:
-        """A fresh instance that began as this one did; raises `MemoryError`."""
+        """A new instance that started from the same image or data. Raises `MemoryError`."""
 
     def grow_memory(self, size: int) -> bool:
-        """Make the memory `size` bytes; false if that is not possible."""
+        """Grow the memory to `size` bytes; False if that is not possible."""
 
     def stack_pointer(self) -> int | None:
-        """The value of `__stack_pointer`, if the program exports it."""
+        """The value of `__stack_pointer`; None if the program does not export it."""
 
     def set_stack_pointer(self, address: int) -> None:
         """Set `__stack_pointer`, which the program exports."""
 
     def copy_memory(self, child: Self, start: int, end: int) -> None:
-        """Make the bytes from `start` to `end` of `child`, which is a fresh sibling of at least
-        this size, those of this instance."""
+        """Copy the bytes from `start` to `end` to `child`, a new sibling with at least as much
+        memory."""
 
 
 class Phase(Enum):
-    """Where a guest stands in a fork."""
+    """The phase of a guest in a fork."""
 
     NONE = auto()
-    """No fork is under way."""
+    """No fork is in progress."""
     UNWINDING = auto()
     """`_start` is returning."""
     COPIED = auto()
     """A child that has not run yet."""
     REWINDING = auto()
-    """`_start` is going back to the import."""
+    """`_start` is returning to the import."""
     BETWEEN = auto()
-    """An Asyncify function runs, or the host copies: the guest has nothing to call."""
+    """An Asyncify function or the host's copy is running: the guest must not call anything."""
 
 
 class Asyncify:
-    """The forks of one instance."""
+    """The fork state of one instance."""
 
     __slots__ = ("_buffer", "_instance", "_phase", "_result", "_size")
 
@@ -101,15 +99,15 @@ class Asyncify:
         self._buffer = 0
         self._result = 0
         self._size = 0
-        """Of the memory, when the fork was allowed."""
+        """The size of the memory when the fork was allowed."""
 
     @property
     def under_way(self) -> bool:
-        """Whether the guest is in the middle of a fork, and so cannot be called."""
+        """Whether a fork is in progress, so that the guest cannot be called."""
         return self._phase is not Phase.NONE
 
     def run(self) -> None:
-        """Run `_start`, or go on after a fork, until the guest has ended; see `Instance.run`."""
+        """Run `_start`, or continue after a fork, until the guest ends; see `Instance.run`."""
         if self._phase is Phase.COPIED:
             self._start_rewind(0)
         self._instance.invoke("_start")
@@ -139,7 +137,7 @@ class Asyncify:
         return 0
 
     def _must_start_again(self) -> bool:
-        """`_start` returned: for a fork, or because the guest has ended."""
+        """`_start` returned: True if for a fork, False if the guest has ended."""
         if self._phase is Phase.NONE:
             return False
         if self._phase is not Phase.UNWINDING:
@@ -156,7 +154,7 @@ class Asyncify:
         self._phase = Phase.REWINDING
 
     def _fork(self) -> int:
-        """Make the child; its pid, or minus errno."""
+        """Create the child. Its pid, or a negative errno."""
         parent = self._instance
         used_end, buffer_end = self._read_header(self._buffer)
         try:
@@ -168,13 +166,13 @@ class Asyncify:
             child.close()
             parent.calls.fork_failed()
             return -_ENOMEM
-        assert child.asyncify is not None  # it has the same program
+        assert child.asyncify is not None  # the program is the same
         child.asyncify._phase = Phase.COPIED
         child.asyncify._buffer = self._buffer
         return parent.calls.fork_child(child)
 
     def _read_header(self, buffer: int) -> tuple[int, int]:
-        """Where the saved frames end, and where the buffer does."""
+        """The end of the saved frames, and the end of the buffer."""
         size = self._instance.memory_size()
         if buffer + _HEADER.size <= size:
             current, end = _HEADER.unpack(self._instance.read(buffer, _HEADER.size))
@@ -184,8 +182,8 @@ class Asyncify:
 
 
 def _copy(parent: ForkingInstance, child: ForkingInstance, gap_start: int, gap_end: int) -> bool:
-    """Make a fresh instance's memory and stack pointer those of `parent`, but for the unused part
-    of the C stack and the gap. False if the child cannot have that much memory."""
+    """Copy the memory and stack pointer of `parent` to a new instance, without the unused part of
+    the C stack and without the gap. False if the child cannot have that much memory."""
     size = parent.memory_size()
     if not child.grow_memory(size):
         return False

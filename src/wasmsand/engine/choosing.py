@@ -1,9 +1,9 @@
 """Which engine this host process uses.
 
-Owns the choice, and the engine that all sandboxes of the process share. Rules: nothing outside of
-`wasmsand.engine` imports an engine's own package (`scripts/check_layers.py` sees to it): whoever
-needs one asks here, and gets what `protocol` says. An engine's package is imported when it is
-first asked for, since it loads native code.
+Owns the choice, and the engine that all sandboxes of the process share. Rules: nothing outside
+`wasmsand.engine` imports an engine's own package (`scripts/check_layers.py` checks this); other
+code asks here and uses the interface in `protocol`. An engine's package is imported on first use,
+because it loads native code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _abandoned: list[Engine] = []
 
 
 def new_engine(*, parallel_compilation: bool = True) -> Engine:
-    """An engine of its own. One without parallel compilation starts no thread when it is made."""
+    """A separate engine. Without parallel compilation, it starts no thread when it is created."""
     from wasmsand.engine.wasmtime.config import EngineSettings
     from wasmsand.engine.wasmtime.engine import WasmtimeEngine
 
@@ -30,19 +30,19 @@ def new_engine(*, parallel_compilation: bool = True) -> Engine:
 
 
 def default_engine() -> Engine:
-    """The engine that all sandboxes of this process share, made at the first call."""
+    """The engine that all sandboxes of this process share; created at the first call."""
     global _engine
     if _engine is None:
         with _lock:
             if _engine is None:
-                # A compiler's threads do not come along into a forked process.
+                # The compiler's threads do not exist in a forked process.
                 _engine = new_engine(parallel_compilation=not _abandoned)
     return _engine
 
 
 def _forget_engine() -> None:
-    # A forked process has none of the engine's threads. The old one is left as it is:
-    # freeing what other threads were using is not safe.
+    # The engine's threads do not exist in a forked process. The old engine is not freed: freeing
+    # what other threads were using is not safe.
     global _engine, _lock
     if _engine is not None:
         _abandoned.append(_engine)
@@ -54,17 +54,17 @@ in_child(_forget_engine)
 
 
 class HostPlaces(NamedTuple):
-    """Directories of the host that an engine uses."""
+    """Host directories that an engine uses."""
 
     compiled_modules: Path
     """Compiled modules: machine code that this and other processes run."""
     scratch: Path
-    """Files without a name, which the engine writes and nobody else opens."""
+    """Unnamed files that the engine writes and nobody else opens."""
 
 
 def settle_places() -> HostPlaces:
-    """Find the engine's directories, make them if possible, and have this process and
-    its children use these from now on, whatever becomes of the user's home directory."""
+    """Find the engine's directories, create them if possible, and make this process and its
+    children use them from now on, whatever happens to the user's home directory."""
     from wasmsand.engine.wasmtime.compile_cache import UNNAMED, VARIABLE, default_directory
 
     compiled = default_directory().absolute()
@@ -74,5 +74,5 @@ def settle_places() -> HostPlaces:
         compiled.mkdir(mode=0o700, parents=True, exist_ok=True)
         scratch.mkdir(mode=0o700, exist_ok=True)
     except OSError:
-        pass  # nowhere to write: the engine keeps such files in memory
+        pass  # not writable: the engine keeps such files in memory
     return HostPlaces(compiled, scratch)

@@ -1,8 +1,8 @@
 """Orders to compile modules that guests made.
 
-Owns what such an order says, how it is cancelled, and how it can fail. Rules: a module that a
-guest made is hostile until it is compiled, so every order has limits; whoever gives an order can
-cancel it from another thread. `abilities.CompileWorkers` takes orders.
+Owns the content of an order, its cancellation, and how it can fail. Rules: a module that a guest
+made is hostile, so every order has limits. The caller can cancel its order from another thread.
+`abilities.CompileWorkers` executes orders.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wasmsand.engine.protocol import ModuleRejected
 
 
 class CompileTooCostly(ModuleRejected):
-    """Compiling took more than its limits; the message says of what."""
+    """Compiling exceeded a limit; the message says which."""
 
     def __init__(self, message: str, *, of_time: bool) -> None:
         super().__init__(message)
@@ -24,15 +24,15 @@ class CompileTooCostly(ModuleRejected):
 
 
 class CompileUnavailable(Exception):
-    """The host cannot compile this now, which is not the module's fault; says why."""
+    """The host cannot compile this now, through no fault of the module; the message says why."""
 
 
 class CompileCancelled(Exception):
-    """Nobody wants the module any more."""
+    """The order was cancelled."""
 
 
 class CompileCancellation:
-    """Ends a compilation from another thread."""
+    """Cancels a compilation from another thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -40,7 +40,7 @@ class CompileCancellation:
         self.cancelled = False
 
     def cancel(self) -> None:
-        """End it; idempotent. Never waits."""
+        """Cancel the compilation. Idempotent; never waits."""
         with self._lock:
             self.cancelled = True
             for callback in self._callbacks:
@@ -48,7 +48,7 @@ class CompileCancellation:
 
     @contextmanager
     def calling(self, callback: Callable[[], None]) -> Iterator[None]:
-        """Have `callback` called when it is cancelled, in this block only. It must not wait."""
+        """Within this block, call `callback` on cancellation. It must not wait."""
         with self._lock:
             if self.cancelled:
                 raise CompileCancelled
@@ -62,17 +62,17 @@ class CompileCancellation:
 
 @dataclass(frozen=True, slots=True)
 class CompileLimits:
-    """What a compilation may cost."""
+    """The limits of one compilation."""
 
     cpu_seconds: int
     memory_bytes: int
     output_bytes: int
     shape: Mapping[str, int]
-    """What the module may hold; names as in `kernel/limits.py`."""
+    """Limits on the module's content; the names are those in `kernel/limits.py`."""
     small: bool
-    """Whether it is done soon, so that it need not wait for larger ones."""
+    """Whether it compiles quickly, so that it need not wait for larger modules."""
     queue: int
-    """How many others may wait at the same time."""
+    """How many orders may wait at the same time."""
 
 
 @dataclass(slots=True)
@@ -80,18 +80,18 @@ class CompileOrder:
     """One module to compile."""
 
     key: str
-    """The hex sha256 of its bytes."""
+    """The sha256 of its bytes, in hexadecimal."""
     size: int
     pieces: Callable[[], Iterable[bytes]]
-    """Reads the module. An exception that it raises ends the compilation."""
+    """Reads the module. An exception raised by it ends the compilation."""
     limits: CompileLimits
     priority: float
-    """Of the orders that wait, the one with the smallest number goes first."""
+    """Among waiting orders, the smallest number goes first."""
     cancellation: CompileCancellation
     limited_by_module: bool = True
-    """Whether the limits are those of every module of this size. Then a module that exceeds them
-    is rejected from now on."""
+    """Whether the limits are those for every module of this size. If so, a module that exceeds them
+    stays rejected."""
     begun: bool = False
-    """Whether a compilation began, and so must be paid for; set by the engine."""
+    """Whether a compilation started, and so must be charged; set by the engine."""
     cpu_seconds: float = 0.0
-    """Processor time that it took; set by the engine."""
+    """Processor time used; set by the engine."""

@@ -1,11 +1,11 @@
-"""What becomes of locks and of the native library when the host process forks.
+"""Locks and the native library when the host process forks.
 
-A forked process has one thread, and all locks as the others left them. Owns how the module-level
-locks of the engine and of the layers above it are free in a child, and why the native library is
-not in the middle of something there. Rules: every lock of a module is registered here; objects
-that hold locks (engines, machines, pools) are not repaired: they belong to the parent, and a
-child makes its own. What the library does under global locks of its own (making an engine,
-opening compiled code) happens within `native`, and a fork waits for the end of that.
+A forked process has one thread, and locks in the state in which the other threads left them. Owns
+how module-level locks of the engine and of the layers above it are renewed in a child, and how a
+fork avoids interrupting the native library. Rules: every module-level lock is registered here.
+Objects with locks (engines, machines, pools) are not repaired: they belong to the parent, and a
+child creates its own. What the library does under its own global locks (creating an engine, opening
+compiled code) happens within `native`, and a fork waits for it to finish.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 _PATIENCE_SECONDS: Final = 2.0
-"""How long a fork waits at most. A thread that forks in the middle of `native` itself, as in a
-signal handler, would wait for itself."""
+"""The longest time that a fork waits. A thread that forks inside `native`, as in a signal handler,
+would otherwise wait for itself."""
 
 _native: LockType = allocate_lock()
 _held_by_fork = False
 
 
 def in_child(act: Callable[[], None]) -> None:
-    """Have `act` called in every child that this process forks. It must not wait."""
+    """Call `act` in every child that this process forks. It must not wait."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=act)
 
 
 def renewed_in_child(module: dict[str, Any], name: str) -> None:
-    """Give the module with these globals a new lock of this name in every child."""
+    """In every child, replace the lock with this name in the module with these globals."""
 
     def renew() -> None:
         module[name] = allocate_lock()
@@ -41,7 +41,8 @@ def renewed_in_child(module: dict[str, Any], name: str) -> None:
 
 @contextmanager
 def native() -> Iterator[None]:
-    """Within this no other thread forks, for calls that take locks of the native library."""
+    """Prevent forks by other threads within this block, for calls that take the native library's
+    locks."""
     lock = _native
     lock.acquire()
     try:

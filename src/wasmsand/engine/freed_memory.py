@@ -1,15 +1,15 @@
-"""Giving freed memory back to the operating system.
+"""Returning freed memory to the operating system.
 
 Owns what the C library's allocator is told. Rules: a process has few arenas, unless its user has
-set their number. After a large sandbox has ended, the allocator is asked to return what is free:
-a moment later, when the sandbox's threads have freed their memory, at most once in some seconds,
-and on a thread of its own, because the request takes some 50 ms. A C library that has no such
-requests is left alone.
+set their number. After a large sandbox has ended, the allocator is asked to return free memory:
+shortly after, when the sandbox's threads have freed their memory, at most once every few seconds,
+and on a separate thread, because the request takes about 50 ms. A C library without such functions
+is left alone.
 
-Why: without the request freed memory stays with the process. After sandboxes that had filled
-120 MB of files, 200 MB of 205 were still there, and 90 after the request. And every thread can
-bring an arena that keeps freed memory of its own: after a quarter of an hour of attacks 17 arenas
-kept 336 MB in a process with sandboxes, of which 42 MB were in use; 12 kept 500 MB in a server.
+Why: without the request, freed memory stays with the process. After sandboxes that had filled 120
+MB of files, 200 MB of 205 remained, and 90 after the request. Also, every thread can add an arena
+with its own freed memory: after 15 minutes of attacks, 17 arenas held 336 MB in a process with
+sandboxes, of which 42 MB were in use; 12 held 500 MB in a server.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _VARIABLE: Final = "MALLOC_ARENA_MAX"
 _TUNABLE: Final = "glibc.malloc.arena_max"
 
 CLibrary = Any
-"""Has the C library's functions as attributes: cffi's library object, or `c_library()`."""
+"""An object with the C library's functions as attributes: cffi's library, or `c_library()`."""
 
 
 def c_library() -> CLibrary:
-    """The C library of this process, for a process that has loaded no engine."""
+    """The C library, for a process that has not loaded an engine."""
     import ctypes  # takes 2 ms
 
     return ctypes.CDLL(None)
 
 
 class FreedMemory:
-    """Gives freed memory back, now and then."""
+    """Returns freed memory from time to time."""
 
     def __init__(
         self, start_thread: Callable[[Callable[[], None]], None], library: CLibrary
@@ -52,10 +52,10 @@ class FreedMemory:
     def give_back_soon(self) -> None:
         """Something large was freed, or is about to be."""
         if not self._working.acquire(False):
-            return  # a thread has not made its request yet
+            return  # a request is already pending
         try:
             self._start_thread(self._work)
-        except RuntimeError:  # the host has no threads left
+        except RuntimeError:  # the host has no thread available
             self._working.release()
 
     def _work(self) -> None:
@@ -69,7 +69,7 @@ class FreedMemory:
 
 
 def give_back_now(library: CLibrary) -> None:
-    """Have the allocator return what is free, which takes some milliseconds."""
+    """Ask the allocator to return free memory; takes some milliseconds."""
     try:
         library.malloc_trim(0)
     except AttributeError:

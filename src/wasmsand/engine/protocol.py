@@ -1,8 +1,8 @@
-"""What every engine must do: all that the rest of wasmsand knows of WebAssembly.
+"""What every engine must do: everything that the rest of wasmsand knows of WebAssembly.
 
-Owns the protocol between the machine and an engine. What an engine may lack is in `abilities`.
-Rules: nothing here imports a WebAssembly runtime; an engine never looks inside guest data (but for
-the header of Asyncify), and never calls the kernel except through `HostCalls`.
+Owns the interface between the machine and an engine. `abilities` lists what an engine may lack.
+Rules: nothing here imports a WebAssembly runtime. An engine never reads guest data (except the
+Asyncify header), and calls the kernel only through `HostCalls`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TrapKind(Enum):
-    """Why a guest stopped by its own fault."""
+    """Why a guest trapped."""
 
     MEMORY = "out of bounds memory access"
     STACK = "stack overflow"
@@ -29,8 +29,8 @@ class TrapKind(Enum):
 
 
 class GuestTrap(Exception):
-    """A guest broke a rule of WebAssembly. Its instance cannot go on: its stack is lost, its
-    memory is not (see `Instance.call_after_trap`)."""
+    """A guest violated a rule of WebAssembly. Its instance cannot continue: its stack is lost, but
+    not its memory (see `Instance.call_after_trap`)."""
 
     def __init__(self, kind: TrapKind, message: str = "") -> None:
         super().__init__(message or kind.value)
@@ -38,7 +38,7 @@ class GuestTrap(Exception):
 
 
 class ModuleRejected(Exception):
-    """The bytes are not a module this engine can run; the message says why."""
+    """The bytes are not a module that this engine can run; the message says why."""
 
 
 class NeedsMemory(ModuleRejected):
@@ -48,7 +48,7 @@ class NeedsMemory(ModuleRejected):
 class GuestUnwind(Exception):
     """Base of exceptions by which a host call leaves a guest (exit, exec, kill).
 
-    `Instance.run` raises the very object that the host call raised.
+    `Instance.run` raises the same object that the host call raised.
     """
 
 
@@ -56,8 +56,8 @@ class GuestUnwind(Exception):
 class HostFunction:
     """One function that guests can import, beside the system call of the Linux ABI.
 
-    `parameters` and `results` have a letter for each value, `i` for i32 and `I` for i64;
-    there is at most one result, an i32.
+    `parameters` and `results` have one letter per value: `i` for i32, `I` for i64. There is at most
+    one result, an i32.
     """
 
     module: str
@@ -65,12 +65,12 @@ class HostFunction:
     parameters: str
     results: str
     handler: Callable[..., Any]
-    """Given to `HostCalls.invoke` with each call of this function; the engine never calls it."""
+    """Passed to `HostCalls.invoke` with each call of this function; the engine never calls it."""
 
 
 class Arguments(Protocol):
-    """The six arguments of a system call, unsigned 32-bit, for as long as it lasts. Each is
-    fetched when it is asked for, because most calls have fewer."""
+    """The six arguments of a system call, unsigned 32-bit, valid during the call. Each is fetched
+    on access, because most calls have fewer."""
 
     @property
     def a(self) -> int: ...
@@ -87,92 +87,92 @@ class Arguments(Protocol):
 
 
 class HostCalls(Protocol):
-    """What one guest process can call. Each call runs on the guest's own thread.
+    """What one guest can call. Each call runs on the guest's own thread.
 
-    A method may raise a `GuestUnwind`; any other exception is a host bug, is
-    raised by `Instance.run` as it is, and never reaches the guest.
+    A method may raise a `GuestUnwind`. Any other exception is a host bug: `Instance.run` raises it
+    unchanged, and it never reaches the guest.
     """
 
     def syscall(self, nr: int, arguments: Arguments) -> int:
         """One system call; the result is a signed 32-bit number."""
 
     def invoke(self, handler: Callable[..., Any], *arguments: int) -> int:
-        """One call of the `HostFunction` that has this handler; arguments are unsigned, the
-        result is a signed 32-bit number."""
+        """Call the `HostFunction` with this handler. Arguments are unsigned, the result is a signed
+        32-bit number."""
 
     def fork_allowed(self) -> int:
-        """Before any work for a fork: 0, or minus errno to refuse it."""
+        """Called before any work for a fork. 0, or a negative errno to refuse it."""
 
     def fork_child(self, child: Instance) -> int:
-        """`child` is a copy of the caller: adopt it and start it on a thread of
-        its own by `child.run()`; return its pid, or close it and return minus errno.
+        """`child` is a copy of the caller: create its process and start it on a thread of its own
+        with `child.run()`. Return its pid; or close `child` and return a negative errno.
         """
 
     def fork_failed(self) -> None:
-        """After `fork_allowed`: the host had no room for the copy."""
+        """Called after `fork_allowed` if the host had no room for the copy."""
 
     def tick(self) -> None:
         """Called every few milliseconds while the guest computes."""
 
 
 class LinearMemory(Protocol):
-    """The memory of a guest, as the host reaches it. `abi/memory.py` checks the addresses that
-    guests give; an engine raises `IndexError` for one outside the memory."""
+    """The host's access to a guest's memory. `abi/memory.py` checks addresses from guests; an
+    engine raises `IndexError` for an address outside the memory."""
 
     def memory_size(self) -> int:
         """Bytes of linear memory."""
 
     def read(self, address: int, count: int) -> bytes:
-        """A copy of `count` bytes."""
+        """Copy `count` bytes from the memory."""
 
     def write(self, address: int, data: bytes | bytearray | memoryview) -> None:
-        """Store a copy of `data`."""
+        """Copy `data` to the memory."""
 
     def memory_view(self) -> memoryview | None:
-        """All of the memory as it is now, writable and without a copy; None if this engine's
-        memory is out of the host's reach. The memory never shrinks or moves, so an older view
-        stays valid, only shorter."""
+        """The whole current memory, writable and without a copy; None if the host cannot address
+        this engine's memory. The memory never shrinks or moves, so an older view stays valid, only
+        shorter."""
 
 
 class Instance(LinearMemory, Protocol):
-    """One program in memory, used by one thread at a time."""
+    """One program in memory. Only one thread at a time uses it."""
 
     def bind(self, calls: HostCalls) -> None:
-        """Set whose calls these are; needed before `run`."""
+        """Set the receiver of the guest's calls; required before `run`."""
 
     def run(self) -> None:
-        """Run `_start` (or go on after a fork) until it returns, on a thread that
-        `Engine.start_thread` started.
+        """Run `_start` (or continue after a fork) until it returns, on a thread started by
+        `Engine.start_thread`.
 
-        Raises `GuestTrap`, what a host call raised, or another `GuestUnwind` when the
-        engine itself ends its guests (the host process exits).
+        Raises `GuestTrap`, what a host call raised, or another `GuestUnwind` if the engine itself
+        ends its guests (because the host process exits).
         """
 
     def exported_address(self, name: str) -> int | None:
-        """The value of an exported immutable i32 global (a C variable's address)."""
+        """The value of an exported immutable i32 global (the address of a C variable), or None."""
 
     def exports_procedure(self, name: str) -> bool:
-        """Whether there is an exported function `() -> ()` of this name."""
+        """Whether the program exports a function `() -> ()` with this name."""
 
     def exported_variables(self) -> dict[str, int]:
         """The values of all exported mutable i32 globals, unsigned."""
 
     def call(self, name: str) -> None:
-        """Call an exported function `() -> ()`, from inside `HostCalls.tick` too.
+        """Call an exported function `() -> ()`; also allowed inside `HostCalls.tick`.
 
-        Does nothing during a fork or when calls are nested too deeply: the caller asks
-        again at a later tick.
+        Does nothing during a fork, or if calls are nested too deeply: the caller tries again at a
+        later tick.
         """
 
     def call_after_trap(self, name: str) -> None:
-        """When `run` has raised `GuestTrap`: call an exported function `() -> ()`, which finds
-        the memory as the trap left it. If the C stack had overflowed, it gets half of it.
+        """After `run` has raised `GuestTrap`: call an exported function `() -> ()`, which finds the
+        memory as the trap left it. If the C stack has overflowed, the function gets half of it.
 
-        Raises what `run` raises. Does nothing if the trap came during a fork.
+        Raises what `run` raises. Does nothing if the trap happened during a fork.
         """
 
     def close(self) -> None:
-        """Free everything; idempotent; only on the thread that ran it or when idle."""
+        """Free everything. Idempotent. Only on the thread that ran the instance, or when idle."""
 
 
 class Module(Protocol):
@@ -182,48 +182,48 @@ class Module(Protocol):
     imports: tuple[tuple[str, str], ...]
 
     def instantiate(self, memory_limit: int) -> Instance:
-        """A fresh instance whose memory cannot grow past `memory_limit` bytes.
+        """A new instance whose memory cannot grow past `memory_limit` bytes.
 
-        Raises `NeedsMemory` if it needs more at once; `ModuleRejected` if it declares more
-        than an instance may have; `MemoryError` when the host has no room.
+        Raises `NeedsMemory` if its initial memory is larger, `ModuleRejected` if it declares more
+        than an instance may have, `MemoryError` if the host has no room.
         """
 
 
 class GuestThreads(Protocol):
-    """Threads of the host that guests run on. A driver that runs each guest on a thread needs
-    them (`machine/thread_driver.py`); so do the machine's timers and loaders."""
+    """Host threads on which guests run. Required by a driver that runs each guest on a thread
+    (`machine/thread_driver.py`), and by the machine's timers and loaders."""
 
     def start_thread(self, target: Callable[[], None]) -> None:
-        """Run `target` on a pooled thread whose stack is deep enough for a guest. Raises
-        `RuntimeError` when the host has no thread left."""
+        """Run `target` on a pool thread whose stack is deep enough for a guest. Raises
+        `RuntimeError` if the host has no thread available."""
 
     def guest_resumed(self) -> None:
-        """Must be called when a guest that has waited in a host call goes on computing: when all
-        wait, ticks are far apart."""
+        """Must be called when a guest that waited in a host call resumes computing: while all
+        guests wait, ticks are less frequent."""
 
     def interrupt(self) -> None:
-        """Make every guest that computes call its `tick` at once."""
+        """Make every computing guest call its `tick` at once."""
 
 
 class Engine(GuestThreads, Protocol):
-    """A WebAssembly implementation. `choosing` says which one this host process uses."""
+    """A WebAssembly implementation. `choosing` decides which one this host process uses."""
 
     abilities: Abilities
     """What this engine can do beyond this protocol."""
 
     def offer(self, functions: Sequence[HostFunction]) -> None:
-        """Let guests import these from now on. Offering them again does nothing."""
+        """Let guests import these functions from now on. Idempotent."""
 
     def load(self, key: str, read: Callable[[], bytes]) -> Module:
-        """The module with this content key (hex sha256 of its bytes): from memory, from the
-        compiled-module cache, or compiled from `read()` and then cached. It is compiled in this
-        process, without limits: for modules that the host trusts.
+        """The module with this content key (hex sha256 of its bytes): from memory, from the cache
+        of compiled modules, or compiled from `read()` and then cached. It is compiled in this
+        process without limits: only for modules that the host trusts.
 
         Raises `ModuleRejected`, also for an unknown import.
         """
 
     def find(self, key: str) -> Module | None:
-        """The same, if it need not be compiled; raises `ModuleRejected`."""
+        """The module, if it need not be compiled, or None. Raises `ModuleRejected`."""
 
     def is_compiled(self, key: str) -> bool:
         """Whether `load` would need no compilation."""

@@ -1,7 +1,7 @@
-"""Answers of a server, as values: the client's half of `messages` and `failures`.
+"""Decodes a server's responses: the client's side of `messages` and `failures`.
 
-Rules: standard library only; what a server sends is checked as far as it is used, and an
-answer that is not one of ours is a `ServerError` that says so.
+Rules: standard library only; the client checks the parts of a response that it uses; a
+response that is not from wasmsand raises `ServerError`.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from wasmsand.wire import strict_json
 
 
 def object_of(body: bytes) -> dict[str, Any]:
-    """The JSON object that an answer is."""
+    """The body of a response as a JSON object."""
     try:
         value = strict_json.decode(body)
     except strict_json.BadJson:
         value = None
     if not isinstance(value, dict):
-        raise ServerError(f"not a response of wasmsand: {body[:80]!r}", "not_wasmsand", 0)
+        raise ServerError(f"not a response from wasmsand: {body[:80]!r}", "not_wasmsand", 0)
     return value
 
 
 def exact_bytes(text: str | None, encoded: str | None) -> bytes:
-    """Bytes that were sent as text, or as base64 if they are not UTF-8."""
+    """Decode bytes that were sent as text, or as base64 because they are not UTF-8."""
     return base64.b64decode(encoded) if encoded is not None else (text or "").encode("utf-8")
 
 
@@ -49,14 +49,14 @@ def ended_of(end: dict[str, Any]) -> Ended:
 
 
 def exception_of(status: int, body: bytes) -> Exception:
-    """The exception that an answer is: the one that was raised on the server, or what the
-    server itself has to say."""
+    """The exception for an error response: the SDK's exception that its code names, otherwise
+    `ServerError`."""
     try:
         error = object_of(body)["error"]
         code, message = str(error["code"]), str(error["message"])
     except (ServerError, KeyError, TypeError):
         return ServerError(
-            f"not a response of wasmsand (status {status}): {body[:80]!r}", "", status
+            f"not a response from wasmsand (status {status}): {body[:80]!r}", "", status
         )
     errno, path = error.get("errno"), error.get("path")
     if code in GONE:

@@ -1,8 +1,8 @@
-"""The ASGI application: one request, from its header to its answer.
+"""The ASGI application: checks a request, calls its handler, sends the response.
 
-Owns the order of the checks: is the server at its end, may this browser, may this token,
-may it now, is the body what the route says, is the sandbox there. Rules: whatever goes
-wrong is the one shape of errors; a bug is logged here and says nothing to the client.
+Owns the order of the checks: origin and host of the request, its token, connection limit,
+shutdown, rate limit, query, sandbox, body. Rules: every error has the JSON form of
+`failures.py`; a bug is logged here, and the client learns nothing about it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from wasmsand.wire import strict_json
 _JSON = "application/json"
 _MAX_PARAMETERS = 16
 _MAX_VALUES = 200_000
-"""Of a body of JSON that is long. No program could be given as many arguments and variables."""
+"""Most values in a JSON body: more than a program can have arguments and variables."""
 _DECODED_AT_ONCE = 64 * 1024
-"""Bytes of JSON that are decoded on the event loop; more are on a thread."""
+"""A JSON body up to this size is decoded on the event loop, a larger one on a thread."""
 
 
 def application(service: Service, routes: Sequence[AnyRoute]) -> Starlette:
@@ -84,7 +84,7 @@ def _endpoint(service: Service, route: AnyRoute) -> Callable[[Request], Awaitabl
         try:
             response = await _answer(service, route, request)
         except ClientDisconnect:
-            response = Response(status_code=499)  # nobody reads it; the metrics do
+            response = Response(status_code=499)  # only for the metrics: the client has gone
         except Exception as error:
             response = _failed(service, _failure(error, route))
         if service.draining:
@@ -102,7 +102,7 @@ async def _answer(service: Service, route: AnyRoute, request: Request) -> Respon
     owner = _admit(service, route, request)
     query = _parameters(route, request)
     with ExitStack() as held:
-        # The sandbox first: a client that uploads to one that is gone hears it at once.
+        # Find the sandbox before reading the body: an upload to a killed one fails at once.
         entry = None
         if route.has_sandbox:
             entry = service.registry.find(owner, request.path_params["sandbox"])
@@ -116,7 +116,7 @@ async def _answer(service: Service, route: AnyRoute, request: Request) -> Respon
 
 
 def _admit(service: Service, route: AnyRoute, request: Request) -> Token:
-    """Whose request this is. Raises if it may not come in."""
+    """The token that the request shows. Raises `ApiFailure` if the request is refused."""
     if service.tokens.is_open:
         _refuse_browsers(request)
     owner = service.tokens.authenticate(request.headers.get("authorization"))
@@ -133,8 +133,8 @@ def _admit(service: Service, route: AnyRoute, request: Request) -> Token:
         raise ApiFailure(
             429,
             "too_many_connections",
-            "there are too many connections; use those that are open, or start the server with a "
-            "larger --max-connections",
+            "too many connections; reuse open ones, or start the server with a larger "
+            "--max-connections",
             retry_after=1,
         )
     if service.draining and not route.public:
@@ -148,8 +148,8 @@ def _admit(service: Service, route: AnyRoute, request: Request) -> Token:
 
 
 def _refuse_browsers(request: Request) -> None:
-    """A page of the web must not use a server that asks for no token: its requests have an
-    Origin, or, if a name was made to lead here, a Host that is not ours."""
+    """Keep web pages away from a server without tokens. A page's request has an Origin, or,
+    after DNS rebinding, a Host that is not ours."""
     headers = request.scope["headers"]
     reason = foreign_host(headers) or foreign_page(headers)
     if reason is not None:
@@ -164,7 +164,7 @@ def _refuse_browsers(request: Request) -> None:
 def _parameters(route: AnyRoute, request: Request) -> Any:
     text = request.scope["query_string"].decode("latin-1")
     try:
-        # Bytes that are not UTF-8 stay what they are: names of files may hold them.
+        # File names may contain bytes that are not UTF-8; surrogateescape preserves them.
         pairs = parse_qsl(
             text,
             keep_blank_values=True,
@@ -219,7 +219,7 @@ def _decoded(data: bytes, kind: Any) -> Any:
 async def _received(
     request: Request, limit: int, option: str, grow: Callable[[int], None]
 ) -> bytes:
-    """The whole body, if it has at most `limit` bytes; its connection sees to its time."""
+    """The whole body, of at most `limit` bytes. The connection enforces the time limit."""
     too_large = ApiFailure(
         413,
         "body_too_large",
@@ -250,7 +250,7 @@ def _failure(error: Exception, route: AnyRoute) -> ApiFailure:
     failure = failure_of(error)
     if failure is None:
         log.error("bug in %s %s", route.method, route.path, exc_info=error)
-        failure = ApiFailure(500, "internal", "a bug of the server; its log says more")
+        failure = ApiFailure(500, "internal", "bug in the server; see its log")
     return failure
 
 

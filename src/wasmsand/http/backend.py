@@ -1,8 +1,8 @@
-"""`HttpBackend`: a sandbox of a server, as a backend of the SDK.
+"""`HttpBackend`: a server's sandbox, as a backend of the SDK.
 
-Owns `open_http_backend`, which `Sandbox.connect` calls. Rules: one operation is one
-request; the server's exceptions are raised here as they were there; a sandbox that this
-process forgets is killed, and one that it can no longer reach expires on the server.
+Owns `open_http_backend`, which `Sandbox.connect` calls. Rules: one operation is one request;
+an exception of the server is raised here with the same type and message; when the backend
+is garbage-collected, its sandbox is killed; a sandbox that no client uses expires on the server.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 from wasmsand.sdk.unsupported import WithoutTerminals
 
 _MARGIN_SECONDS = 30.0
-"""How much longer than its command a request may take: it may have to wait for its turn."""
+"""How much longer than its command a request may take: it may wait in the server's queue."""
 
 
 def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> HttpBackend:
-    """A new sandbox of the server at `url`. Raises `ServerError` and `ConnectionLostError`."""
+    """Create a sandbox on the server at `url`. Raises `ServerError`, `ConnectionLostError`."""
     if options.wasm_dir is not None:
         raise ValueError("wasm_dir is a directory of this machine, which the server cannot read")
-    # Variables, directory and timeout are kept on this side of the seam.
+    # Variables, working directory and timeout stay in the client.
     wanted = {
         option.name: getattr(options, option.name)
         for option in OPTIONS
@@ -43,8 +43,8 @@ def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> H
 
 
 def attach_http_backend(url: str, token: str | None, identity: str) -> HttpBackend:
-    """A sandbox that the server at `url` has already. Raises as `open_http_backend`, and
-    `SandboxClosedError` if it has no such."""
+    """Use an existing sandbox of the server at `url`. Raises `SandboxClosedError` if there is
+    none with this id, and what `open_http_backend` raises."""
     path = f"/v1/sandboxes/{quote(identity, safe='')}"
     return _backend(Transport(url, token), SandboxOptions(), "GET", path)
 
@@ -52,7 +52,7 @@ def attach_http_backend(url: str, token: str | None, identity: str) -> HttpBacke
 def _backend(
     transport: Transport, options: SandboxOptions, method: str, path: str, value: object = None
 ) -> HttpBackend:
-    """The sandbox that the server describes in its answer."""
+    """Send the request; its response describes the sandbox."""
     try:
         state = object_of(transport.ask(method, path, value=value))
         longest = float(state["max_command_seconds"])
@@ -72,7 +72,7 @@ def list_sandboxes(url: str, token: str | None) -> list[dict[str, Any]]:
 
 
 class HttpBackend(WithoutTerminals):
-    """One sandbox of a server."""
+    """One sandbox on a server."""
 
     kind = "Sandbox.connect"
 
@@ -92,7 +92,7 @@ class HttpBackend(WithoutTerminals):
         self._transport = transport
         self._path = f"/v1/sandboxes/{identity}"
         self._finalizer = weakref.finalize(self, _abandon, transport, self._path, os.getpid())
-        # At the interpreter's end nothing is sent: the sandbox expires.
+        # At interpreter exit nothing is sent; the sandbox expires.
         self._finalizer.atexit = False
 
     # Commands.
@@ -101,7 +101,7 @@ class HttpBackend(WithoutTerminals):
         """See `Backend`."""
         exchange = HttpExchange()
         if cancellation is not None:
-            # The server ends the command of a client that goes away.
+            # The server kills the command of a client that disconnects.
             cancellation.on_cancel(exchange.break_off)
         seconds = self._longest
         if request.timeout_seconds is not None:
@@ -228,7 +228,7 @@ class HttpBackend(WithoutTerminals):
             _kill(self._transport, self._path)
 
     def leave(self) -> None:
-        """Go away, and let the sandbox live until it expires. Nothing can be asked after."""
+        """Disconnect, and let the sandbox live until it expires. The backend is unusable after."""
         self._finalizer.detach()
         self._transport.close()
 
@@ -260,12 +260,12 @@ def _kill(transport: Transport, path: str) -> None:
     try:
         transport.ask("DELETE", path)
     except SandboxError:
-        pass  # it is gone already, or will expire
+        pass  # the sandbox has ended, or will expire
     transport.close()
 
 
 def _abandon(transport: Transport, path: str, owner: int) -> None:
-    """Nobody holds the sandbox any more. The collector must not wait for a network; and a
-    forked process that forgets its copy does not speak for its parent."""
+    """Kill a sandbox that is no longer referenced, on a thread: garbage collection must not wait
+    for the network. In a forked process, do nothing: the sandbox belongs to the parent."""
     if os.getpid() == owner:
         start_new_thread(_kill, (transport, path))

@@ -1,11 +1,11 @@
-"""The one shape of errors: which exception is which status and code, and back again.
+"""The JSON form of errors, and the mapping between exceptions and status and code.
 
     {"error": {"code": "not_found", "errno": "ENOENT", "message": "...", "path": "/x"}}
 
-Owns the table of codes; the server makes a body of an exception by it, the client
-(`answers`) the same exception of the body. Rules: standard library and the SDK's exceptions
-only, since the client is made of nothing else; `errno` and `path` are null where they do not apply;
-an exception that is not in the table is a bug of the server, and its text stays there.
+Owns the table of codes: the server turns an exception into a body with it, and the client
+(`answers`) turns the body into the same exception. Rules: imports only the standard library and
+the SDK's exceptions, because the client uses it; `errno` and `path` are null where they do not
+apply; an exception that is not in the table is a bug in the server, and its text is not sent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wasmsand.sdk import errors as sdk
 
 @dataclass(eq=False)
 class ApiFailure(Exception):
-    """An answer that is an error."""
+    """An error response."""
 
     status: int
     code: str
@@ -26,13 +26,13 @@ class ApiFailure(Exception):
     errno: str | None = None
     path: str | None = None
     retry_after: float | None = None
-    """Seconds after which a second try may succeed."""
+    """Seconds after which a retry may succeed."""
 
     def __str__(self) -> str:
         return self.message
 
     def body(self) -> dict[str, dict[str, str | None]]:
-        """The JSON of it."""
+        """The JSON body."""
         return {
             "error": {
                 "code": self.code,
@@ -59,14 +59,14 @@ EXCEPTIONS: tuple[tuple[type[Exception], int, str], ...] = (
     (sdk.ImageMissingError, 500, "image_missing"),
     (ValueError, 400, "invalid_value"),
 )
-"""The first that fits counts: an exception stands before what it is derived from."""
+"""The first match counts, so a class stands before its base classes."""
 
 GONE = frozenset({"sandbox_closed", "sandbox_not_found"})
-"""Codes that mean that a sandbox which was there is not any more."""
+"""Codes that mean that a sandbox no longer exists."""
 
 
 def failure_of(error: Exception) -> ApiFailure | None:
-    """The answer that `error` is; None if it is a bug."""
+    """The response for `error`; None if it is a bug."""
     if isinstance(error, ApiFailure):
         return error
     for kind, status, code in EXCEPTIONS:

@@ -1,8 +1,8 @@
-"""JSON answers that may be long, made on a thread, in pieces.
+"""Long JSON responses, encoded on a thread, in pieces.
 
-Rules: no step of it keeps the interpreter busy for long, because the event loop needs it
-too: text and lists are encoded piece by piece. What is made is sent as it is, while whoever
-answers keeps the place in the quota that the answer is counted in.
+Rules: text and lists are encoded piece by piece, so that no step holds the GIL for long; the
+event loop needs it too. While a response is sent, its handler keeps the place in the quota
+that the response counts against.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from wasmsand.wire import strict_json
 
 _JSON = "application/json"
 _TEXT_PIECE = 192 * 1024
-"""Bytes of text that are encoded at once; a multiple of 3, for base64."""
+"""Bytes of text encoded in one step; a multiple of 3, for base64."""
 _LIST_PIECE = 500
-"""Items of a list, likewise."""
+"""Items of a list encoded in one step."""
 _SENT_AT_ONCE = 256 * 1024
 
 
 def object_with_bytes(plain: Mapping[str, object], data: Mapping[str, bytes]) -> list[bytes]:
-    """A JSON object: the fields of `plain`, and each of `data` as text, or as base64 in the
-    field of that name if it is not UTF-8."""
+    """A JSON object with the fields of `plain` and `data`. A value of `data` that is not UTF-8
+    is sent as base64, in a field called `NAME_base64`."""
     pieces = [strict_json.encode(plain).rstrip(b"}\n")]
     for name, content in data.items():
         try:
@@ -44,7 +44,7 @@ def object_with_bytes(plain: Mapping[str, object], data: Mapping[str, bytes]) ->
 
 
 def object_with_list(name: str, items: Sequence[object]) -> list[bytes]:
-    """A JSON object with one field: a list."""
+    """A JSON object with one field, a list."""
     pieces = [f'{{"{name}":['.encode("ascii")]
     for begin in range(0, len(items), _LIST_PIECE):
         batch = strict_json.encode(msgspec.to_builtins(items[begin : begin + _LIST_PIECE]))
@@ -67,12 +67,12 @@ def _base64_pieces(content: bytes) -> Iterator[bytes]:
 
 
 def size_of(pieces: Sequence[bytes]) -> int:
-    """Bytes of an answer."""
+    """The size of a response in bytes."""
     return sum(map(len, pieces))
 
 
 def answer(pieces: list[bytes], held: ExitStack) -> Response:
-    """The answer. `held` is closed when it has been sent, or now if it is short."""
+    """The response. `held` is closed when the response has been sent, or now if it is short."""
     size = size_of(pieces)
     if size <= _SENT_AT_ONCE:
         held.close()

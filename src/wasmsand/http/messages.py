@@ -1,11 +1,11 @@
-"""The types of what goes in and out, as JSON.
+"""Types of JSON requests and responses.
 
-Rules: a body that does not fit its type is refused before a handler sees it, unknown
-fields included, and the message names the field; the OpenAPI document is made from these
-types, so what they say is what clients read. Values that the SDK returns as dataclasses
-(`FileInfo`, `ProcessInfo`, `Usage`) go out as they are.
+Rules: a body that does not match its type, or has unknown fields, is refused before the
+handler runs, and the message names the field. The OpenAPI document is generated from these
+types and their docstrings. Dataclasses of the SDK (`FileInfo`, `ProcessInfo`, `Usage`) are
+sent unchanged.
 
-Bytes in JSON: text where they are UTF-8, base64 where they are not, never both.
+Bytes in JSON are sent as text if they are UTF-8, otherwise as base64.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Path = Annotated[str, Meta(description="absolute, or relative to the sandbox's c
 
 
 class RequestMessage(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Something that a client sends: a body, or the parameters of a query."""
+    """A JSON body or query parameters from a client."""
 
 
 class ResponseMessage(msgspec.Struct, kw_only=True):
-    """Something that the server answers."""
+    """A JSON response."""
 
 
 # Sandboxes.
@@ -44,11 +44,11 @@ _FIELD_TYPES: Mapping[OptionKind, Any] = {
     OptionKind.VARIABLES: dict[str, str],
     OptionKind.GUEST_DIRECTORY: str,
 }
-"""What the values of an option are in JSON, by its kind."""
+"""The JSON type of each kind of option."""
 
 
 def option_fields(table: Iterable[Option] = OPTIONS) -> list[tuple[str, Any, Any]]:
-    """The fields of options that a client may set: name, type, default."""
+    """Name, type and default of each option that a client may set."""
     return [
         (option.name, _FIELD_TYPES[option.kind] | UnsetType, UNSET)
         for option in table
@@ -63,26 +63,26 @@ else:
 
 
 class CreateSandbox(_Options):
-    """Options of a sandbox; what is left out has the default of `Sandbox`."""
+    """Options of a sandbox. The defaults are those of `Sandbox`."""
 
     idle_seconds: Seconds | None = None
-    """Kill it when nobody has used it for so long; null is the server's longest."""
+    """Kill the sandbox when it was unused for this long; null is the server's maximum."""
     lifetime_seconds: Seconds | None = None
-    """Kill it at this age; null is the server's longest."""
+    """Kill the sandbox at this age; null is the server's maximum."""
 
 
 class SandboxState(ResponseMessage):
-    """A sandbox that lives."""
+    """A live sandbox."""
 
     id: str
     created_at: float
     """Seconds since 1970."""
     expires_in_seconds: float
-    """Until it is killed if nobody uses it any more."""
+    """Time until the server kills the sandbox if it is not used again."""
     cwd: str
     timeout_ms: float | None
     max_command_seconds: float
-    """The longest time that a command may have."""
+    """The longest timeout of a command."""
 
 
 class SandboxList(ResponseMessage):
@@ -92,7 +92,7 @@ class SandboxList(ResponseMessage):
 
 
 class Killed(ResponseMessage):
-    """The sandbox is gone."""
+    """The sandbox was killed."""
 
     killed: bool = True
 
@@ -101,29 +101,29 @@ class Killed(ResponseMessage):
 
 
 class RunCommand(RequestMessage):
-    """A command: a script for bash, or a program and its arguments."""
+    """A command: a bash script, or a program and its arguments."""
 
     command: str | list[str]
     env: dict[str, str] | None = None
     """Added to the sandbox's variables."""
     environ: dict[str, str] | None = None
-    """The whole environment instead; not together with `env`."""
+    """The whole environment; not together with `env`."""
     cwd: str | None = None
     timeout_ms: Milliseconds | UnsetType | None = UNSET
-    """Null is as long as the server allows; left out it is the sandbox's own."""
+    """Null is the server's maximum; if omitted, the sandbox's `timeout_ms` applies."""
     stdin: str | None = None
     stdin_base64: bytes | None = None
 
 
 class StartCommand(RunCommand):
-    """A command that goes on while the client does other things."""
+    """A command that runs in the background."""
 
     open_stdin: bool = False
-    """Its standard input stays open for `POST .../input`; not together with `stdin`."""
+    """Keep standard input open for `POST .../input`; not together with `stdin`."""
     inputs: Annotated[list[Descriptor], Meta(max_length=16)] = []
-    """Further descriptors that the client writes to."""
+    """Additional descriptors that the client writes to."""
     outputs: Annotated[list[Descriptor], Meta(max_length=16)] = []
-    """Further descriptors that the client reads from, beside 1 and 2."""
+    """Additional descriptors that the client reads from, besides 1 and 2."""
 
 
 class CommandEnd(ResponseMessage):
@@ -133,22 +133,22 @@ class CommandEnd(ResponseMessage):
     timed_out: bool
     execution_time_ms: float
     notices: list[str]
-    """What the sandbox did to it: `out of memory (...); raise memory_limit_bytes`."""
+    """What the sandbox did to the command: `out of memory (...); raise memory_limit_bytes`."""
 
 
 class CommandOutcome(CommandEnd):
-    """What a command that ran to its end left behind."""
+    """How a command ended, and its output."""
 
     truncated: bool
     stdout: str | UnsetType = UNSET
     stdout_base64: bytes | UnsetType = UNSET
-    """Instead of `stdout`, if the output is not UTF-8."""
+    """Sent instead of `stdout` if the output is not UTF-8."""
     stderr: str | UnsetType = UNSET
     stderr_base64: bytes | UnsetType = UNSET
 
 
 class OutputPiece(ResponseMessage):
-    """What a command wrote to one descriptor: `text`, or `base64` if that is not UTF-8."""
+    """What a command wrote to one descriptor: `text`, or `base64` if it is not UTF-8."""
 
     fd: int
     text: str | UnsetType = UNSET
@@ -156,22 +156,22 @@ class OutputPiece(ResponseMessage):
 
 
 class OutputBatch(ResponseMessage):
-    """Output of a started command, in the order in which it was written."""
+    """Output of a started command, in the order of the writes."""
 
     number: int
-    """What to give as `after` in the next request."""
+    """Send this as `after` in the next request."""
     pieces: list[OutputPiece]
     ended: bool
-    """Whether there will be no more."""
+    """Whether the output has ended."""
 
 
 class ReadOutput(RequestMessage):
-    """Which output of a started command."""
+    """Selects a batch of a started command's output."""
 
     after: Annotated[int, Meta(ge=0)] = 0
-    """The number of the last batch that was received; it is given out again otherwise."""
+    """The number of the last batch that the client has received."""
     wait_ms: Annotated[float, Meta(ge=0)] = 0
-    """How long to wait until there is some; at most 20,000."""
+    """How long to wait for output; at most 20,000."""
 
 
 class WaitCommand(RequestMessage):
@@ -190,26 +190,26 @@ class CommandState(ResponseMessage):
 
 
 class StartedCommands(ResponseMessage):
-    """The commands that were started and not forgotten."""
+    """The started commands that the server remembers."""
 
     commands: list[CommandState]
 
 
 class InputDescriptor(RequestMessage):
-    """Which of a command's inputs."""
+    """Selects an input of a command."""
 
     fd: Descriptor = 0
 
 
 class WriteInput(InputDescriptor):
-    """Which of a command's inputs, and how long to wait while the command does not read."""
+    """Selects an input of a command, and how long to wait until the command reads."""
 
     wait_ms: Annotated[float, Meta(ge=0)] = 20_000
     """At most 20,000."""
 
 
 class SendSignal(RequestMessage):
-    """A signal by its number, as 15 for SIGTERM."""
+    """A signal number, such as 15 for SIGTERM."""
 
     signal: Annotated[int, Meta(ge=0, le=64)]
 
@@ -230,17 +230,17 @@ class FilePath(RequestMessage):
 
 
 class ReadFile(FilePath):
-    """A file, or a part of it."""
+    """A file, or part of it."""
 
     offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
     count: Annotated[int, Meta(ge=0, le=2**53)] | None = None
 
 
 class WriteFile(FilePath):
-    """Where the body goes."""
+    """The file to write the body to."""
 
     mode: Annotated[int, Meta(ge=0, le=0o7777)] | None = None
-    """Permission bits as a decimal number; null keeps those of an existing file."""
+    """Permission bits as a decimal number; null keeps the mode of an existing file."""
 
 
 class StatFile(FilePath):
@@ -269,13 +269,13 @@ class RemoveFile(FilePath):
 
 
 class MakeDirectory(FilePath):
-    """A directory; with `parents` those above it too, and an existing one is fine."""
+    """A directory. With `parents`, create its parents too, and accept an existing one."""
 
     parents: bool = True
 
 
 class TwoPaths(RequestMessage):
-    """From where to where."""
+    """A source and a target."""
 
     source: Path
     target: Path
@@ -288,13 +288,13 @@ class ChangeMode(FilePath):
 
 
 class MakeLink(FilePath):
-    """A symbolic link at `path` that holds `target`."""
+    """A symbolic link at `path` that points to `target`."""
 
     target: str
 
 
 class LinkTarget(ResponseMessage):
-    """What a symbolic link holds."""
+    """The target of a symbolic link."""
 
     target: str
 
@@ -303,40 +303,40 @@ class LinkTarget(ResponseMessage):
 
 
 class Variables(ResponseMessage):
-    """Every variable that a command would see."""
+    """All variables that a command gets."""
 
     env: dict[str, str]
 
 
 class ChangeVariables(RequestMessage):
-    """Variables to set, and variables whose setting to forget."""
+    """Variables to set, and names whose setting is removed; a default then applies again."""
 
     set: dict[str, str] = {}
     unset: list[str] = []
 
 
 class Done(ResponseMessage):
-    """It was done."""
+    """The request succeeded."""
 
     ok: bool = True
 
 
 class Written(ResponseMessage):
-    """How many bytes an input has taken: fewer than were sent if the command did not read."""
+    """How many bytes an input has accepted: fewer than sent if the command does not read."""
 
     ok: bool = True
     written: int = 0
 
 
 class Health(ResponseMessage):
-    """Whether the server takes requests."""
+    """Whether the server accepts requests."""
 
     status: str
     version: str
 
 
 class Failure(ResponseMessage):
-    """What is wrong."""
+    """A description of the error."""
 
     code: str
     errno: str | None
@@ -345,19 +345,19 @@ class Failure(ResponseMessage):
 
 
 class FailureBody(ResponseMessage):
-    """The body of every answer that is an error."""
+    """The body of every error response."""
 
     error: Failure
 
 
 def piece(fd: int, data: bytes) -> OutputPiece:
-    """What was written to `fd`, as text if it is."""
+    """`data`, which was written to `fd`, as text or base64."""
     text, binary = text_or_base64(data)
     return OutputPiece(fd=fd, text=text, base64=binary)
 
 
 def text_or_base64(data: bytes) -> tuple[str | UnsetType, bytes | UnsetType]:
-    """`data` for two fields of which one is sent."""
+    """`data` as text if it is UTF-8, otherwise as base64; the other value is `UNSET`."""
     try:
         return data.decode("utf-8"), UNSET
     except UnicodeDecodeError:

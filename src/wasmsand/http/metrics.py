@@ -1,7 +1,7 @@
-"""Numbers for Prometheus: `GET /metrics`.
+"""Metrics for Prometheus: `GET /metrics`.
 
 Owns the names of the metrics. Rules: a label has few values (a route's pattern, never a
-path or an id; a token's name, never its text); gauges are read when they are asked for.
+path or an id; a token's name, never its text); gauges are computed when they are read.
 """
 
 from __future__ import annotations
@@ -28,41 +28,41 @@ class Metrics:
     """The metrics of one server."""
 
     def __init__(self) -> None:
-        # Without it each counter has a second series that nobody asks for.
+        # Otherwise each counter has a second series, which nobody uses.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         GCCollector(registry=self._registry)
         self.requests = self._counter(
-            "wasmsand_http_requests", "Requests that were answered.", "method", "route", "status"
+            "wasmsand_http_requests", "Answered requests.", "method", "route", "status"
         )
         self.request_seconds = Histogram(
             "wasmsand_http_request_seconds",
-            "From a request's header to the end of its answer.",
+            "Time from a request's header to its response.",
             ("method", "route"),
             buckets=_SECONDS,
             registry=self._registry,
         )
         self.token_requests = self._counter(
-            "wasmsand_token_requests", "Requests of each token, refused ones too.", "token"
+            "wasmsand_token_requests", "Requests of each token, including refused ones.", "token"
         )
         self.refused = self._counter(
             "wasmsand_http_refused",
-            "Requests that were refused to protect the server or by a quota.",
+            "Requests refused by authentication, a quota or the server's limits.",
             "code",
         )
         self.sandboxes_created = self._counter(
-            "wasmsand_sandboxes_created", "Sandboxes that were created.", "token"
+            "wasmsand_sandboxes_created", "Created sandboxes.", "token"
         )
         self.sandboxes_ended = self._counter(
             "wasmsand_sandboxes_ended",
-            "Sandboxes that ended: killed by a client, expired, at the server's end.",
+            "Ended sandboxes: killed by a client, expired, or killed at shutdown.",
             "cause",
         )
-        self.commands = self._counter("wasmsand_commands", "Commands that ended.", "outcome")
+        self.commands = self._counter("wasmsand_commands", "Ended commands.", "outcome")
         self.command_seconds = Histogram(
             "wasmsand_command_seconds",
-            "How long commands took.",
+            "Run time of commands.",
             buckets=_SECONDS,
             registry=self._registry,
         )
@@ -71,21 +71,21 @@ class Metrics:
         return Counter(name, description, labels, registry=self._registry)
 
     def gauge(self, name: str, description: str, value: Callable[[], float]) -> None:
-        """Add a number that is read by calling `value`."""
+        """Add a gauge; `value` returns its current value."""
         Gauge(name, description, registry=self._registry).set_function(value)
 
     def count_command(self, exit_code: int, timed_out: bool, seconds: float) -> None:
-        """A command ended."""
+        """Count a command that has ended."""
         outcome = "timeout" if timed_out else "failure" if exit_code else "success"
         self.commands.labels(outcome).inc()
         self.command_seconds.observe(seconds)
 
     def text(self) -> bytes:
-        """Everything, in Prometheus's text form."""
+        """All metrics, in Prometheus's text format."""
         return generate_latest(self._registry)
 
     def own_text(self, token: str, held: Mapping[str, float]) -> bytes:
-        """Likewise, what one token may know: its own counters, and what it holds now."""
+        """The metrics of one token: its own counters, and `held`, what it uses now."""
         lines = []
         for name in ("wasmsand_sandboxes_created_total", "wasmsand_token_requests_total"):
             value = self._registry.get_sample_value(name, {"token": token}) or 0.0

@@ -24,14 +24,14 @@ _JSON = "application/json"
 _BYTES = "application/octet-stream"
 _REFERENCE = "#/components/schemas/{name}"
 _DESCRIPTION = (
-    "Sandboxes over HTTP. An error is always the schema FailureBody: `code` is for programs, "
-    "`errno` is Linux's name of the cause if it has one, `message` is for people."
+    "Sandboxes over HTTP. Every error has the schema FailureBody: `code` is for programs, "
+    "`errno` is the Linux error name if there is one, `message` is for people."
 )
 
 
 @cache
 def document(routes: tuple[AnyRoute, ...], version: str) -> bytes:
-    """The document, as JSON. Made once: it takes tens of milliseconds."""
+    """The document, as JSON. Cached, because generating it takes tens of milliseconds."""
     types = {_key(kind): kind for route in routes for kind in _json_types(route)}
     types[_key(FailureBody)] = FailureBody
     references, components = msgspec.json.schema_components(
@@ -61,7 +61,7 @@ def document(routes: tuple[AnyRoute, ...], version: str) -> bytes:
 
 
 def _describe(schema: dict[str, Any], kind: type, texts: Mapping[tuple[str, str], str]) -> None:
-    """Give each field the text that stands below it in the source."""
+    """Describe each field with the docstring below it in the source."""
     for name, field in schema.get("properties", {}).items():
         for owner in kind.__mro__:
             if text := texts.get((owner.__name__, name)):
@@ -70,7 +70,7 @@ def _describe(schema: dict[str, Any], kind: type, texts: Mapping[tuple[str, str]
 
 
 def _field_texts(*modules: ModuleType) -> dict[tuple[str, str], str]:
-    """What stands below the fields of the modules' classes, by class and field."""
+    """The docstrings below the fields of the modules' classes, by class and field."""
     found = {}
     for module in modules:
         for owner in ast.parse(inspect.getsource(module)).body:
@@ -109,7 +109,7 @@ def _operation(
         "responses": {
             str(route.status): {"description": "Done", "content": _content(route, schemas)},
             "default": {
-                "description": "What is wrong",
+                "description": "Error",
                 "content": {_JSON: {"schema": schemas[_key(FailureBody)]}},
             },
         },

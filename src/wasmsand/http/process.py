@@ -1,7 +1,7 @@
-"""A started command of a server's sandbox, as the SDK's `BackendProcess`.
+"""A started command in a server's sandbox, as the SDK's `BackendProcess`.
 
-Rules: waiting is done by the server, for a bounded time per request; the server keeps a batch of
-output until the next one is asked for.
+Rules: the server waits, for a bounded time per request; it keeps a batch of output until the
+client asks for the next one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wasmsand.sdk.polled_process import PolledProcess
 
 
 class HttpProcess(PolledProcess):
-    """A command that a server runs."""
+    """A command on a server."""
 
     def __init__(self, transport: Transport, path: str, pid: int) -> None:
         self._transport = transport
@@ -39,7 +39,7 @@ class HttpProcess(PolledProcess):
 
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
         """See `BackendProcess`."""
-        if os.getpid() != self._owner:  # two readers would take each other's output
+        if os.getpid() != self._owner:  # two readers would steal each other's output
             raise ForkedError.here("command")
         with self._reading:
             return super().read(timeout_seconds)
@@ -77,8 +77,8 @@ class HttpProcess(PolledProcess):
 
 
 def _forget(transport: Transport, path: str, owner: int) -> None:
-    """Nobody reads it any more. The collector must not wait for a network; and a forked process
-    that forgets its copy does not speak for its parent."""
+    """Forget a command that is no longer referenced, on a thread: garbage collection must not
+    wait for the network. In a forked process, do nothing: the command belongs to the parent."""
     if os.getpid() != owner:
         return
 
@@ -86,6 +86,6 @@ def _forget(transport: Transport, path: str, owner: int) -> None:
         try:
             transport.ask("DELETE", path)
         except SandboxError:
-            pass  # the sandbox is gone, and the command with it
+            pass  # the sandbox has ended, and the command with it
 
     start_new_thread(ask, ())

@@ -1,8 +1,8 @@
-"""What each token holds, and what it may still take.
+"""Quotas: what each token uses, and whether it may use more.
 
-Rules: used on the event loop only, so there is no lock; a thing is reserved before it is
-made; a refusal is 429 (this token has enough) or 503 (the server has), says which option
-to raise, and, if waiting helps, how long.
+Rules: used on the event loop only, so there is no lock; a resource is reserved before it is
+created; a refusal is 429 (the token's quota) or 503 (the server's limit), names the option
+to raise, and says how long to wait if waiting helps.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from wasmsand.http.tokens import Token
 
 @dataclass(slots=True)
 class Share:
-    """What one token holds now."""
+    """What one token uses now."""
 
     allowance: float
-    """Requests that may come at once: grows by the quota's rate, up to a second's worth."""
+    """Requests that it may send at once: grows by its rate, up to one second's worth."""
     counted: float
     """When `allowance` was computed."""
     sandboxes: int = 0
     bytes: int = 0
     running_commands: int = 0
     running_in: dict[str, int] = field(default_factory=dict)
-    """Of them, by sandbox."""
+    """The running commands of each sandbox."""
     hanging: int = 0
-    """Sandboxes that were killed long ago and have not ended."""
+    """Sandboxes that were killed and have not ended in time."""
 
 
 class CommandPlace:
-    """A running command in its token's quota. It is given back when everybody who uses it has
-    released it: the request, the thread that still works for it, the answer being sent."""
+    """A running command's place in its token's quota. The place is given back when all its users
+    have released it: the request, the thread that works for it, the response being sent."""
 
     __slots__ = ("_sandbox", "_share", "_users")
 
@@ -47,12 +47,12 @@ class CommandPlace:
         share.running_in[sandbox] = share.running_in.get(sandbox, 0) + 1
 
     def keep(self) -> CommandPlace:
-        """For one more user, who releases it too."""
+        """Add a user, who must release it too."""
         self._users += 1
         return self
 
     def release(self, _done: object = None) -> None:
-        """One user needs it no longer."""
+        """Remove a user; the last one gives the place back."""
         self._users -= 1
         if not self._users:
             share, sandbox = self._share, self._sandbox
@@ -63,17 +63,17 @@ class CommandPlace:
 
 
 class Quotas:
-    """The shares of all tokens."""
+    """What all tokens use."""
 
     def __init__(self, max_sandboxes: int, clock: Callable[[], float] = time.monotonic) -> None:
-        """`max_sandboxes`: of all tokens together."""
+        """`max_sandboxes` bounds the sandboxes of all tokens together."""
         self._max_sandboxes = max_sandboxes
         self._clock = clock
         self._shares: dict[str, Share] = {}
         self._sandboxes = 0
 
     def share(self, owner: Token) -> Share:
-        """What `owner` holds."""
+        """What `owner` uses."""
         share = self._shares.get(owner.name)
         if share is None:
             share = Share(_burst(owner), self._clock())
@@ -81,7 +81,7 @@ class Quotas:
         return share
 
     def count_request(self, owner: Token) -> None:
-        """Take one request from the rate of `owner`. Raises `rate_limited`."""
+        """Count a request of `owner` against its rate. Raises `rate_limited`."""
         share, rate, now = self.share(owner), owner.quota.requests_per_second, self._clock()
         share.allowance = min(_burst(owner), share.allowance + (now - share.counted) * rate)
         share.counted = now
@@ -97,15 +97,16 @@ class Quotas:
 
     @contextmanager
     def running_command(self, owner: Token, sandbox: str) -> Iterator[CommandPlace]:
-        """While a command of `owner` runs or waits for its turn. Raises `quota_exceeded`. One
-        sandbox has three quarters of its token's quota: one that hangs leaves room for others."""
+        """Count a command of `owner` that runs or waits in the queue. Raises `quota_exceeded`.
+        One sandbox may use three quarters of its token's quota, so that a sandbox that hangs
+        leaves room for the others."""
         share, most = self.share(owner), owner.quota.max_running_commands
         if share.running_commands >= most:
             raise ApiFailure(
                 429,
                 "quota_exceeded",
-                f"{most} commands run already; wait for one, or raise max_running_commands "
-                f"of {owner.name}",
+                f"{most} commands run already; wait for one to end, or raise "
+                f"max_running_commands of {owner.name}",
                 retry_after=1,
             )
         in_one = max(1, most * 3 // 4)
@@ -113,8 +114,8 @@ class Quotas:
             raise ApiFailure(
                 429,
                 "quota_exceeded",
-                f"{in_one} commands run in this sandbox already; wait for one, use another "
-                f"sandbox, or raise max_running_commands of {owner.name}",
+                f"{in_one} commands run in this sandbox already; wait for one to end, use "
+                f"another sandbox, or raise max_running_commands of {owner.name}",
                 retry_after=1,
             )
         place = CommandPlace(share, sandbox)
@@ -124,7 +125,8 @@ class Quotas:
             place.release()
 
     def reserve_sandbox(self, owner: Token, size: int) -> None:
-        """Take a sandbox that may grow to `size`. Raises `quota_exceeded` or `server_full`."""
+        """Reserve a sandbox that may grow to `size` bytes. Raises `quota_exceeded` or
+        `server_full`."""
         share, quota = self.share(owner), owner.quota
         if share.sandboxes >= quota.max_sandboxes:
             raise ApiFailure(
@@ -137,9 +139,9 @@ class Quotas:
             raise ApiFailure(
                 429,
                 "quota_exceeded",
-                f"a sandbox of {size} bytes (memory_limit_bytes + fs_limit_bytes) beside "
-                f"{share.bytes} is more than {quota.max_memory_bytes}; ask for less, kill one, "
-                f"or raise max_memory_bytes of {owner.name}",
+                f"{size} bytes for this sandbox (memory_limit_bytes + fs_limit_bytes) and "
+                f"{share.bytes} for the others exceed {quota.max_memory_bytes}; lower its limits, "
+                f"kill a sandbox, or raise max_memory_bytes of {owner.name}",
             )
         if share.hanging >= min(quota.max_sandboxes, self._max_sandboxes):
             raise ApiFailure(
@@ -152,8 +154,8 @@ class Quotas:
             raise ApiFailure(
                 503,
                 "server_full",
-                f"the server holds {self._max_sandboxes} sandboxes; try later, or start it with "
-                "a larger --max-sandboxes",
+                f"the server already has {self._max_sandboxes} sandboxes; try later, or start it "
+                "with a larger --max-sandboxes",
                 retry_after=5,
             )
         share.sandboxes += 1
@@ -161,11 +163,11 @@ class Quotas:
         self._sandboxes += 1
 
     def count_hanging(self, owner: Token, change: int) -> None:
-        """A sandbox that was killed does not end (1), or did at last (-1)."""
+        """A killed sandbox has not ended in time (1), or has ended late (-1)."""
         self.share(owner).hanging += change
 
     def release_sandbox(self, owner: Token, size: int) -> None:
-        """Give back what `reserve_sandbox` took."""
+        """Give back what `reserve_sandbox` reserved."""
         share = self.share(owner)
         share.sandboxes -= 1
         share.bytes -= size

@@ -1,8 +1,8 @@
-"""The sandboxes that live: whose they are, and when they expire.
+"""The live sandboxes, their owners and their expiry.
 
 Owns every sandbox of the server, from `create` to its end. Rules: used on the event loop
-only, so there is no lock; a sandbox of another token does not exist; one that is in use
-does not expire for idleness, but does by its age.
+only, so there is no lock; a token cannot see the sandboxes of another one; a sandbox in use
+does not expire for idleness, but it does for its age.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wasmsand.http.tokens import Token
 
 @dataclass(slots=True)
 class Entry:
-    """One sandbox and what the server knows of it."""
+    """One sandbox, its owner and its expiry."""
 
     id: str
     owner: Token
@@ -29,15 +29,15 @@ class Entry:
     reserved_bytes: int
     idle_seconds: float
     created: float
-    """Wall-clock time, for people."""
+    """Wall-clock time."""
     ends: float
-    """Monotonic time at which it is killed for its age."""
+    """Monotonic time at which the sandbox is killed for its age."""
     last_used: float
     uses: int = 0
     """Requests that use it now."""
 
     def expires_in(self, now: float) -> float:
-        """Seconds until it ends if nobody uses it any more."""
+        """Seconds until the sandbox is killed if it is not used again."""
         idle_end = now + self.idle_seconds if self.uses else self.last_used + self.idle_seconds
         return max(0.0, min(idle_end, self.ends) - now)
 
@@ -62,7 +62,8 @@ class Registry:
         idle_seconds: float,
         lifetime_seconds: float,
     ) -> Entry:
-        """A new sandbox, made by `make`. Raises `quota_exceeded` or `server_full`."""
+        """Register a new sandbox, which `make` creates. Raises `quota_exceeded` or
+        `server_full`."""
         self._quotas.reserve_sandbox(owner, reserved_bytes)
         try:
             sandbox = await make()
@@ -84,7 +85,7 @@ class Registry:
         return entry
 
     def owned(self, owner: Token) -> list[Entry]:
-        """The sandboxes of `owner`, the oldest first."""
+        """The sandboxes of `owner`, oldest first."""
         return [entry for entry in self._entries.values() if entry.owner.name == owner.name]
 
     def find(self, owner: Token, identity: str) -> Entry:
@@ -94,14 +95,14 @@ class Registry:
             raise ApiFailure(
                 404,
                 "sandbox_not_found",
-                f"there is no sandbox {identity[:64]!r}: it was killed, it expired, or the server "
-                "was restarted; create a new one",
+                f"no sandbox {identity[:64]!r}: it was killed, it expired, or the server was "
+                "restarted; create a new one",
             )
         return entry
 
     @contextmanager
     def use(self, entry: Entry) -> Iterator[None]:
-        """While a request uses a sandbox, it does not become idle."""
+        """Count a request that uses the sandbox: meanwhile the sandbox is not idle."""
         entry.uses += 1
         try:
             yield
@@ -110,16 +111,16 @@ class Registry:
             entry.last_used = self._clock()
 
     def seconds_left(self, entry: Entry) -> float:
-        """Until `entry` ends if nobody uses it any more."""
+        """Seconds until the sandbox is killed if it is not used again."""
         return entry.expires_in(self._clock())
 
     def take(self, entry: Entry) -> bool:
-        """Forget a sandbox, for the caller to kill it; False if somebody else did. Its quota is
-        the caller's to give back, when it has ended."""
+        """Remove a sandbox. True: the caller must kill it and then give its quota back. False:
+        it was removed before."""
         return self._entries.pop(entry.id, None) is not None
 
     def take_expired(self) -> list[Entry]:
-        """Forget those whose time is over, for the caller to kill them."""
+        """Remove expired sandboxes, which the caller must kill."""
         now = self._clock()
         over = [entry for entry in self._entries.values() if entry.expires_in(now) <= 0]
         for entry in over:
@@ -127,7 +128,7 @@ class Registry:
         return over
 
     def take_all(self) -> list[Entry]:
-        """Forget all, for the caller to kill them."""
+        """Remove all sandboxes, which the caller must kill."""
         entries = list(self._entries.values())
         for entry in entries:
             self.take(entry)

@@ -1,8 +1,8 @@
-"""The one table of routes.
+"""The table of routes.
 
-Routing, the checks of what comes in, and the OpenAPI document are made from it, so that
-they cannot differ. Rules: a new request is a row here and a handler; a path that names a
-`{sandbox}` is answered for its owner only.
+Routing, validation and the OpenAPI document are made from it, so they cannot differ. Rules: a
+new request is a row here and a handler; only the owner of a sandbox may use paths with
+`{sandbox}`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ async def _openapi(call: Call[None, None]) -> Response:
 
 ROUTES: tuple[AnyRoute, ...] = (
     # The server.
-    HttpRoute("GET", "/healthz", server.health, "Is the server well?", m.Health, public=True),
+    HttpRoute("GET", "/healthz", server.health, "Check the server's health", m.Health, public=True),
     HttpRoute("GET", "/openapi.json", _openapi, "This document", "application/json", public=True),
-    HttpRoute("GET", "/metrics", server.metrics, "Numbers for Prometheus", CONTENT_TYPE),
+    HttpRoute("GET", "/metrics", server.metrics, "Metrics for Prometheus", CONTENT_TYPE),
     # Sandboxes.
     HttpRoute(
         "POST",
@@ -43,15 +43,15 @@ ROUTES: tuple[AnyRoute, ...] = (
         status=201,
     ),
     HttpRoute("GET", "/v1/sandboxes", sandboxes.listing, "List your sandboxes", m.SandboxList),
-    HttpRoute("GET", _SANDBOX, sandboxes.state, "Look at a sandbox", m.SandboxState),
+    HttpRoute("GET", _SANDBOX, sandboxes.state, "Show a sandbox", m.SandboxState),
     HttpRoute("DELETE", _SANDBOX, sandboxes.kill, "Kill a sandbox and drop its files", m.Killed),
-    HttpRoute("GET", _SANDBOX + "/usage", sandboxes.usage, "What it uses of its limits", Usage),
-    HttpRoute("GET", _SANDBOX + "/env", sandboxes.variables, "Every variable", m.Variables),
+    HttpRoute("GET", _SANDBOX + "/usage", sandboxes.usage, "Show what a sandbox uses", Usage),
+    HttpRoute("GET", _SANDBOX + "/env", sandboxes.variables, "Show all variables", m.Variables),
     HttpRoute(
         "PATCH",
         _SANDBOX + "/env",
         sandboxes.change_variables,
-        "Set variables, and forget settings",
+        "Set and unset variables",
         m.Variables,
         body=m.ChangeVariables,
     ),
@@ -69,29 +69,29 @@ ROUTES: tuple[AnyRoute, ...] = (
         "POST",
         _SANDBOX + "/commands",
         started.start,
-        "Start a command that goes on",
+        "Start a command in the background",
         m.CommandState,
         body=m.StartCommand,
         status=201,
     ),
     HttpRoute(
-        "GET", _SANDBOX + "/commands", started.listing, "Started commands", m.StartedCommands
+        "GET", _SANDBOX + "/commands", started.listing, "List started commands", m.StartedCommands
     ),
     HttpRoute(
         "GET",
         _COMMAND,
         started.wait,
-        "Look at a started command, or wait for its end",
+        "Show a started command, or wait for its end",
         m.CommandState,
         query=m.WaitCommand,
     ),
-    HttpRoute("DELETE", _COMMAND, started.forget, "Forget a started command; it goes on", m.Done),
-    HttpRoute("POST", _COMMAND + "/kill", started.kill, "End a started command", m.Done),
+    HttpRoute("DELETE", _COMMAND, started.forget, "Forget a command; it keeps running", m.Done),
+    HttpRoute("POST", _COMMAND + "/kill", started.kill, "Kill a started command", m.Done),
     HttpRoute(
         "GET",
         _COMMAND + "/output",
         started.output,
-        "The next output of a started command",
+        "Read the next output of a started command",
         m.OutputBatch,
         query=m.ReadOutput,
     ),
@@ -108,11 +108,11 @@ ROUTES: tuple[AnyRoute, ...] = (
         "DELETE",
         _COMMAND + "/input",
         started.close_input,
-        "End an input of a started command",
+        "Close an input of a started command",
         m.Done,
         query=m.InputDescriptor,
     ),
-    HttpRoute("GET", _SANDBOX + "/processes", started.processes, "All processes", m.ProcessList),
+    HttpRoute("GET", _SANDBOX + "/processes", started.processes, "List processes", m.ProcessList),
     HttpRoute(
         "POST",
         _SANDBOX + "/processes/{pid}/signal",
@@ -127,7 +127,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         "PUT",
         _SANDBOX + "/files",
         files.write,
-        "Make or replace a file",
+        "Create or replace a file",
         m.Done,
         query=m.WriteFile,
         body=bytes,
@@ -144,19 +144,19 @@ ROUTES: tuple[AnyRoute, ...] = (
         "POST",
         _SANDBOX + "/files/append",
         files.append,
-        "Add to the end of a file",
+        "Append to a file",
         m.Done,
         query=m.FilePath,
         body=bytes,
     ),
     HttpRoute(
-        "GET", _SANDBOX + "/files/stat", files.stat, "What is at a path", FileInfo, query=m.StatFile
+        "GET", _SANDBOX + "/files/stat", files.stat, "Show a file", FileInfo, query=m.StatFile
     ),
     HttpRoute(
         "GET",
         _SANDBOX + "/files/list",
         files.listing,
-        "Entries of a directory",
+        "List a directory",
         m.FileList,
         query=m.ListDirectory,
     ),
@@ -164,7 +164,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         "POST",
         _SANDBOX + "/files/mkdir",
         files.mkdir,
-        "Make a directory",
+        "Create a directory",
         m.Done,
         body=m.MakeDirectory,
     ),
@@ -186,7 +186,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         "POST",
         _SANDBOX + "/files/symlink",
         files.symlink,
-        "Make a symbolic link",
+        "Create a symbolic link",
         m.Done,
         body=m.MakeLink,
     ),
@@ -194,7 +194,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         "GET",
         _SANDBOX + "/files/link",
         files.read_link,
-        "What a symbolic link holds",
+        "Read a symbolic link",
         m.LinkTarget,
         query=m.FilePath,
     ),
@@ -202,7 +202,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         "GET",
         _SANDBOX + "/files/tar",
         files.export_tar,
-        "A tree as a tar archive",
+        "Download a tree as a tar archive",
         files.TAR,
         query=m.FilePath,
     ),
@@ -210,7 +210,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         "PUT",
         _SANDBOX + "/files/tar",
         files.import_tar,
-        "Unpack a tar archive, plain or compressed by gzip",
+        "Unpack a tar archive, optionally compressed with gzip",
         m.Done,
         query=m.FilePath,
         body=bytes,

@@ -1,8 +1,8 @@
-"""What a route is, and what a handler gets.
+"""`HttpRoute`, and `Call`, the argument of a handler.
 
-Owns `HttpRoute` and `Call`. A route says everything about a request: how it is found, what
-its parameters and its body are, what comes back. Rules: `routes.ROUTES` is the one table;
-the application, the checks and the OpenAPI document are made from it.
+A route describes a request completely: method, path, query parameters, body, response. Rules:
+`routes.ROUTES` is the only table; the application, the checks and the OpenAPI document are
+made from it.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ Body = TypeVar("Body")
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Query, Body]):
-    """One request, checked."""
+    """One validated request."""
 
     service: Service
     request: Request
     owner: Token
     query: Query
-    """The parameters; None if the route has none."""
+    """The query parameters; None if the route has none."""
     body: Body
-    """The JSON body, or bytes; None if the route has none."""
+    """The decoded JSON body, or bytes; None if the route has no body."""
     found: Entry | None
 
     @property
     def entry(self) -> Entry:
-        """The sandbox that the path names."""
+        """The sandbox in the path."""
         assert self.found is not None, "the route has no {sandbox}"
         return self.found
 
@@ -48,11 +48,11 @@ class Call(Generic[Query, Body]):
         return "-" if self.found is None else self.found.id
 
     def running_command(self) -> AbstractContextManager[CommandPlace]:
-        """While a command of this sandbox runs. Raises `quota_exceeded`."""
+        """Count a running command against the quota. Raises `quota_exceeded`."""
         return self.service.quotas.running_command(self.owner, self._sandbox)
 
     async def in_file_thread(self, work: Callable[[], Result]) -> Result:
-        """Run what blocks only for a moment, on a thread of this token and sandbox."""
+        """Run `work`, which blocks only briefly, on a thread of this token and sandbox."""
         return await self.service.in_file_thread(self.owner, self._sandbox, work)
 
     async def in_command_thread(
@@ -61,17 +61,17 @@ class Call(Generic[Query, Body]):
         seconds: float = 0,
         then: Callable[[], object] | None = None,
     ) -> Result:
-        """Run what may wait for a command, for `seconds` at most. `then`: see `Lane.run`."""
+        """Run `work`, which may wait for a command for up to `seconds`. `then`: see `Lane.run`."""
         return await self.service.in_command_thread(self.owner, self._sandbox, work, seconds, then)
 
     def part(self, name: str) -> str:
-        """A part of the path that the route names in braces."""
+        """The part of the path that the route calls `{name}`."""
         return str(self.request.path_params[name])
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRoute(Generic[Query, Body]):
-    """One row of the table."""
+    """One row of the table of routes."""
 
     method: str
     path: str
@@ -79,19 +79,19 @@ class HttpRoute(Generic[Query, Body]):
     """Returns a value of the type `answer`, or an ASGI response."""
     summary: str
     answer: Any
-    """The type of the JSON that comes back, or the media type of something else."""
+    """The type of the JSON response, or the media type of any other response."""
     query: type[Query] | None = None
     body: type[Body] | None = None
-    """The type of the JSON that is sent, or bytes for whatever it is."""
+    """The type of the JSON body, or `bytes` for any body."""
     also: str | None = None
-    """A media type that a client can ask for instead, by `Accept`."""
+    """A media type that a client can request instead, with `Accept`."""
     status: int = 200
     public: bool = False
     """Whether no token is needed."""
 
     @property
     def has_sandbox(self) -> bool:
-        """Whether the path names a sandbox."""
+        """Whether the path contains a sandbox's id."""
         return "{sandbox}" in self.path
 
 

@@ -1,7 +1,7 @@
-"""From settings to a listening process, and its end.
+"""Starts the server and waits for its end.
 
-Rules: without tokens the server listens on loopback addresses only. How it ends is in
-`serving.ending`.
+Rules: without tokens the server listens on loopback addresses only. `serving.shutdown`
+implements shutdown.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from wasmsand.http.routes import ROUTES
 from wasmsand.http.service import Service
 from wasmsand.http.settings import Settings
 from wasmsand.serving.connections import connection_class
-from wasmsand.serving.ending import EndingServer, leave_process
 from wasmsand.serving.hosts import is_loopback
 from wasmsand.serving.listening import allow_descriptors, listen, url_of
+from wasmsand.serving.shutdown import GracefulServer, leave_process
 
 _DESCRIPTORS_PER_SANDBOX = 8
-"""Pipes to a process of its own, and files of it."""
+"""Pipes to the sandbox's process, and its files."""
 _OTHER_DESCRIPTORS = 256
-"""For compiled programs and the like."""
+"""For compiled programs and other files."""
 
 
 class CannotServe(Exception):
-    """The server cannot be started so; the message says what to change."""
+    """The server cannot start with these settings; the message names what to change."""
 
 
 def serve(settings: Settings, on_listening: Callable[[str], None] | None = None) -> None:
-    """Serve until a signal ends it. `on_listening` is told the URL. Raises `CannotServe`."""
+    """Serve until a signal arrives. Calls `on_listening` with the URL. Raises `CannotServe`."""
     listener = _listen(settings)
     if on_listening is not None:
         on_listening(url_of(listener))
     service = Service(settings)
     _server(service).run_until_signal(listener)
-    if service.busy_threads:  # which wait for a sandbox that hangs: the process does not
+    if service.busy_threads:  # they wait for sandboxes that hang; do not wait for them
         leave_process()
 
 
 @contextmanager
 def running_server(settings: Settings) -> Iterator[str]:
-    """A server on a thread of this process, ended at the end; gives its URL."""
+    """Run a server on a thread of this process; yields its URL."""
     listener = _listen(settings)
     server = _server(Service(settings))
     thread = threading.Thread(
@@ -59,7 +59,7 @@ def running_server(settings: Settings) -> Iterator[str]:
         thread.join()
 
 
-def _server(service: Service) -> EndingServer:
+def _server(service: Service) -> GracefulServer:
     settings = service.settings
     config = uvicorn.Config(
         application(service, ROUTES),
@@ -74,18 +74,18 @@ def _server(service: Service) -> EndingServer:
     def begin() -> None:
         service.draining = True
 
-    return EndingServer(
+    return GracefulServer(
         config, grace_seconds=settings.grace_seconds, begin=begin, kill_all=service.kill_all
     )
 
 
 def check_address(settings: Settings) -> None:
-    """Raises `CannotServe` if everybody could come in from elsewhere."""
+    """Raises `CannotServe` if other machines could connect without a token."""
     if settings.tokens or is_loopback(settings.host):
         return
     raise CannotServe(
-        f"refusing to listen on {settings.host} without tokens: anyone who reaches it could run "
-        "commands; name them with --tokens-file or WASMSAND_TOKENS, or leave out --host"
+        f"refusing to listen on {settings.host} without tokens: anyone who can connect could run "
+        "commands; set tokens with --tokens-file or WASMSAND_TOKENS, or leave out --host"
     )
 
 
@@ -101,5 +101,5 @@ def _listen(settings: Settings) -> socket.socket:
     except OSError as error:
         raise CannotServe(
             f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}; "
-            "choose others with --host and --port"
+            "choose another address with --host and --port"
         ) from None

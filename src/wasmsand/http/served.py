@@ -1,9 +1,9 @@
-"""One sandbox of the server: its backend, and what the SDK keeps on its side of the seam.
+"""One sandbox of the server: its backend, and the state that the SDK keeps above a backend.
 
-Owns the variables and the working directory that clients without an SDK rely on, and the
-commands that were started. Rules: everything that comes from a client is checked here by
-the SDK's own checks, so that an argument is refused with the same words everywhere; the
-backend's calls block and belong on threads, everything else is for the event loop.
+Owns the sandbox's variables and working directory, for clients without our SDK, and its
+started commands. Rules: the SDK's own checks validate every value of a client, so every
+interface refuses a value with the same message; calls of the backend block and run on
+threads, everything else runs on the event loop.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from wasmsand.sdk.opening import open_backend
 from wasmsand.sdk.options import Isolation, SandboxOptions
 
 MAX_STARTED = 64
-"""Started commands of one sandbox that are remembered; those that ended make room."""
+"""Started commands that one sandbox remembers; ended ones are forgotten when it is full."""
 
 
 MAX_VARIABLE_BYTES = 2 * 1024 * 1024
-"""Names and values of a sandbox's variables: the server holds them, and no program could be
-given more."""
+"""Names and values of a sandbox's variables. The server stores them; a program cannot take
+more."""
 
 
 class ServedSandbox:
-    """A sandbox, in this process or in one of its own."""
+    """A sandbox, in this process or in a separate one."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class ServedSandbox:
         self.options = options
         self._attachment = Attachment(open_backend(options, isolation), options)
         self.starting = 0
-        """Commands that are being started; for the event loop."""
+        """Commands that are being started. Used on the event loop only."""
         self.env = Environment(self._attachment)
         self._builder = CommandBuilder(options, self.env.chosen, max_command_seconds)
         self._started: dict[str, Started] = {}
@@ -54,11 +54,11 @@ class ServedSandbox:
 
     @property
     def backend(self) -> Backend:
-        """What runs it. Raises `SandboxClosedError` after `kill`."""
+        """The sandbox's backend. Raises `SandboxClosedError` after `kill`."""
         return self._attachment.backend
 
     def check_alive(self) -> None:
-        """Raises `SandboxClosedError` after `kill`: what a command did until then is no result."""
+        """Raises `SandboxClosedError` after `kill`: a killed command has no valid result."""
         self._attachment.check_open()
 
     def kill(self) -> None:
@@ -70,7 +70,7 @@ class ServedSandbox:
         return arguments.guest_path(name, value, self.options.cwd)
 
     def command_request(self, wanted: RunCommand) -> CommandRequest:
-        """What a client wants to run, complete and checked."""
+        """Validate and complete a client's request."""
         if wanted.stdin is not None and wanted.stdin_base64 is not None:
             raise ValueError("give either stdin or stdin_base64, not both")
         stdin = wanted.stdin_base64 if wanted.stdin is None else wanted.stdin
@@ -92,8 +92,8 @@ class ServedSandbox:
         )
 
     def make_room(self) -> None:
-        """Before a command is started: forget those that ended, if there are many. Asks the
-        sandbox, so it belongs on a thread. Raises `too_many_commands`."""
+        """Before a command is started: forget ended commands if too many are remembered. It
+        calls the sandbox, so run it on a thread. Raises `too_many_commands`."""
         for started in list(self._started.values()):
             if len(self._started) + self.starting <= MAX_STARTED:
                 return
@@ -103,11 +103,12 @@ class ServedSandbox:
             raise ApiFailure(
                 429,
                 "too_many_commands",
-                f"{MAX_STARTED} started commands run in this sandbox; end one, or use another",
+                f"{MAX_STARTED} started commands run in this sandbox; kill one, or use another "
+                "sandbox",
             )
 
     def remember(self, process: BackendProcess) -> Started:
-        """Make a started command known by an id."""
+        """Give a started command an id, and remember it."""
         started = Started(f"cmd-{secrets.token_hex(8)}", process)
         self._started[started.id] = started
         return started
@@ -119,21 +120,23 @@ class ServedSandbox:
             raise ApiFailure(
                 404,
                 "command_not_found",
-                f"there is no started command {identity[:64]!r}: it was deleted, or never existed",
+                f"no started command {identity[:64]!r}: it was deleted, or never existed",
             )
         return started
 
     def all_started(self) -> list[Started]:
-        """The commands that are remembered, the oldest first."""
+        """The started commands, oldest first."""
         return list(self._started.values())
 
     def forget(self, started: Started) -> None:
-        """Remember a started command no longer."""
+        """Forget a started command."""
         self._started.pop(started.id, None)
 
 
 def check_variables(variables: Mapping[str, str]) -> None:
-    """Raises `ValueError` if a sandbox's variables are too many."""
+    """Raises `ValueError` if a sandbox's variables are too large."""
     size = sum(len(name) + len(value) for name, value in variables.items())
     if size > MAX_VARIABLE_BYTES:
-        raise ValueError(f"variables may have {MAX_VARIABLE_BYTES} characters, not {size}")
+        raise ValueError(
+            f"names and values of variables may have {MAX_VARIABLE_BYTES} characters, not {size}"
+        )

@@ -1,9 +1,10 @@
-"""What all requests of a server share.
+"""State that all requests of a server share.
 
-Owns the registry, the threads, the budget of buffered bodies, the metrics, and the
-server's end: while `draining` new requests are refused, `kill_all` ends every sandbox, and with
-it whatever still runs. Rules: everything but the lanes' calls runs on the event loop, and
-nothing that can wait for a sandbox does; threads, queues and buffers are per token.
+Owns the registry, the threads, the budget of buffered bodies, the metrics, and shutdown:
+while `draining` is set, new requests are refused; `kill_all` kills every sandbox and so
+ends every running command. Rules: calls that can wait for a sandbox run on the lanes'
+threads, everything else on the event loop; each token has its share of threads, queues and
+buffers.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ Result = TypeVar("Result")
 
 _REAP_SECONDS = 1.0
 _END_SECONDS = 30.0
-"""A sandbox that takes longer to end gives its quota back, but is still counted as hanging."""
+"""If a sandbox takes longer to end, its quota is given back and it counts as hanging."""
 _LAST_ENDS_SECONDS = 2.0
-"""How long the server waits for its sandboxes when it ends itself."""
+"""How long the server waits for its sandboxes at shutdown."""
 
 log = logging.getLogger("wasmsand.http")
 
@@ -56,10 +57,10 @@ class Service:
         self._buffered = Shares(settings.max_buffered_bytes, tenants)
         self.metrics = Metrics()
         gauge = self.metrics.gauge
-        gauge("wasmsand_sandboxes", "Sandboxes that live.", lambda: len(self.registry))
+        gauge("wasmsand_sandboxes", "Live sandboxes.", lambda: len(self.registry))
         gauge(
             "wasmsand_sandboxes_ending",
-            "Sandboxes and commands that were told to end, and have not yet.",
+            "Sandboxes and commands that were killed and have not ended yet.",
             lambda: len(self.endings),
         )
         gauge(
@@ -69,10 +70,14 @@ class Service:
         )
         gauge(
             "wasmsand_file_calls_running",
-            "Other calls: running, or queued for a thread.",
+            "Calls that do not wait for a command: running, or queued for a thread.",
             lambda: self._files.taken,
         )
-        gauge("wasmsand_buffered_bytes", "Bodies being held.", lambda: self._buffered.total_held)
+        gauge(
+            "wasmsand_buffered_bytes",
+            "Bytes of request and response bodies in memory.",
+            lambda: self._buffered.total_held,
+        )
 
     @property
     def busy_threads(self) -> int:
@@ -87,22 +92,22 @@ class Service:
         seconds: float,
         then: Callable[[], object] | None = None,
     ) -> Result:
-        """Run what takes `seconds` at most, as a command does. Raises `busy`. `then`: see
-        `Lane.run`."""
+        """Run `call`, which may wait for a command for up to `seconds`. Raises `busy`. `then`:
+        see `Lane.run`."""
         work = self._commands.run(owner.name, sandbox, call, then)
         return await self._bounded(work, owner, "max_running_commands", seconds + QUEUE_SECONDS)
 
     async def in_file_thread(
         self, owner: Token, sandbox: str, call: Callable[[], Result]
     ) -> Result:
-        """Run what blocks only for a moment. Raises `busy`."""
+        """Run `call`, which blocks only briefly. Raises `busy`."""
         work = self._files.run(owner.name, sandbox, call)
         return await self._bounded(work, owner, "file_threads", QUEUE_SECONDS)
 
     async def _bounded(
         self, work: Coroutine[Any, Any, Result], owner: Token, option: str, seconds: float
     ) -> Result:
-        """What `work` returns. One whose sandbox hangs is answered so, and keeps its thread."""
+        """The result of `work`. If its sandbox hangs, raises `busy`; the thread stays taken."""
         task = asyncio.ensure_future(work)
         try:
             done, _ = await asyncio.wait({task}, timeout=seconds + self.settings.hang_seconds)
@@ -118,8 +123,8 @@ class Service:
 
     @contextmanager
     def buffer(self, owner: Token) -> Iterator[Callable[[int], None]]:
-        """While a body is held: call what this yields with the size of each piece. It raises
-        `busy`."""
+        """Account for a body in memory until the block ends. Call the yielded function with the
+        size of each piece; it raises `busy`."""
         held = 0
 
         def grow(size: int) -> None:
@@ -136,7 +141,7 @@ class Service:
                 self._buffered.give(owner.name, held)
 
     def own_figures(self, owner: Token) -> dict[str, float]:
-        """What one token holds now, for its metrics."""
+        """What one token uses now, for its metrics."""
         share = self.quotas.share(owner)
         return {
             "wasmsand_sandboxes": share.sandboxes,
@@ -147,8 +152,8 @@ class Service:
         }
 
     def end(self, entry: Entry, cause: str) -> asyncio.Future[None]:
-        """Kill a sandbox that was taken from the registry, on a thread that may take its time.
-        Its quota is given back when it has ended, or after a while."""
+        """Kill a sandbox that was taken from the registry, on a thread. Its quota is given back
+        when it has ended, or after `_END_SECONDS`."""
         self.metrics.sandboxes_ended.labels(cause).inc()
         log.info("sandbox %s of %s: %s", entry.id, entry.owner.name, cause)
         overdue = False
@@ -174,7 +179,7 @@ class Service:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """While the server runs: sandboxes expire. At the end all are killed."""
+        """Kill expired sandboxes until the block ends; then kill all."""
         reaper = asyncio.create_task(self._reap())
         if self.settings.uses_processes:
             keep_spare_processes(self.settings.spare_processes)
@@ -195,8 +200,8 @@ class Service:
                 self.end(entry, "expired")
 
     async def kill_all(self) -> None:
-        """Kill every sandbox: commands that run end, and their requests are answered so. What
-        hangs is not waited for."""
+        """Kill every sandbox. Running commands end, and their requests get an error. Do not
+        wait for sandboxes that hang."""
         for entry in self.registry.take_all():
             self.end(entry, "shutdown")
         await self.endings.settle(_LAST_ENDS_SECONDS)
@@ -210,5 +215,5 @@ def _busy(owner: Token, cause: str, option: str) -> ApiFailure:
     else:
         who = "the server"
     return ApiFailure(
-        503, "busy", f"{who} has too much to do ({option}); try again later", retry_after=1
+        503, "busy", f"{who} is overloaded ({option}); try again later", retry_after=1
     )

@@ -1,7 +1,7 @@
 """Every limit of the HTTP server, with its default.
 
-Rules: what a client can make grow (connections, bodies, waiting requests, sandboxes) has
-a number here; the message of a refusal names the option to raise.
+Rules: everything that a client can make grow (connections, bodies, waiting requests,
+sandboxes) has a limit here; the message of a refusal names the option to raise.
 """
 
 from __future__ import annotations
@@ -22,102 +22,102 @@ DEFAULT_PORT = 8750
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the server is run. Names are those of `wasmsand serve`'s options."""
+    """The server's settings, named like the options of `wasmsand serve`."""
 
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
-    """0 takes a free one."""
+    """0 chooses a free port."""
     version: str = "unknown"
-    """What the server says of itself."""
+    """The version that the server reports."""
     tokens: tuple[Token, ...] = field(default=(), repr=False)
-    """Who may come in. None: everybody, which is refused unless `host` is a loopback address."""
+    """Who may use the server. Empty means everybody; then `host` must be a loopback address."""
     isolation: Isolation | None = None
-    """How all sandboxes run. None: each in a process of its own for tokens that are not trusted,
-    in the server's process for trusted ones and on a server without tokens."""
+    """Isolation of all sandboxes. None means "none" for trusted tokens and on a server without
+    tokens, and "process" for other tokens."""
     spare_processes: int = 2
-    """Processes that are kept ready for the next sandbox with isolation "process"."""
+    """Processes that are kept ready for new sandboxes with isolation "process"."""
 
     max_sandboxes: int = 256
-    """Of all tokens together."""
+    """Sandboxes of all tokens together."""
     idle_seconds: float = 600
-    """A sandbox that nobody has used for so long is killed; the longest that a client can ask."""
+    """A sandbox that was unused for this long is killed. Clients may set less, not more."""
     lifetime_seconds: float = 24 * 3600
-    """A sandbox is killed at this age, used or not; the longest that a client can ask."""
+    """A sandbox of this age is killed, even in use. Clients may set less, not more."""
     most_output_bytes: int = 256 * MIB
-    """The largest `max_output_bytes` that a client can ask for; and so on. Its memory and files
-    are bounded by its token's quota."""
+    """The largest `max_output_bytes` that a client may set; likewise the following. A token's
+    quota bounds memory and files."""
     most_inodes: int = 1_000_000
     most_processes: int = 1024
     most_open_files: int = 65_536
 
     max_running_commands: int = 64
-    """Commands at work at the same time, each on a thread. Half of the threads are divided
-    evenly among the tokens, so that each always has some; a sandbox has at most three quarters
-    of what its token can have."""
+    """Commands that run at the same time, each on a thread. Half of the threads are divided
+    evenly among the tokens, so that each token always has some. One sandbox may use at most
+    three quarters of its token's threads."""
     max_waiting_commands: int = 256
-    """Commands of one token that wait for their turn; further ones are refused."""
+    """Commands of one token in the queue; further ones are refused."""
     file_threads: int = 64
-    """Threads for everything that is not a command, divided in the same way."""
+    """Threads for all calls that are not commands, divided in the same way."""
     file_threads_per_token: int = 24
     file_threads_per_sandbox: int = 4
     max_waiting_files: int = 256
-    """Calls of one token that wait for such a thread; half of them for one sandbox."""
+    """Calls of one token that wait for such a thread; one sandbox may have half of them."""
     hang_seconds: float = 60
-    """A sandbox that does not answer for so much longer than it should is answered for: 503."""
+    """If a sandbox exceeds the time of a call by this much, the server answers 503."""
     max_command_seconds: float = 3600
-    """The longest timeout of one command; "no timeout" means this."""
+    """The longest timeout of a command, and the timeout of a command without one."""
 
     max_connections: int = 1024
     max_json_bytes: int = 32 * MIB
     """Largest JSON body."""
     max_upload_bytes: int = 256 * MIB
-    """Largest file that can be written by one request."""
+    """Largest file that one request can write."""
     max_buffered_bytes: int = 1024 * MIB
-    """Bodies that are being received, of all requests together; half of it is divided evenly
-    among the tokens."""
+    """Bodies in memory, of all requests together; half of this is divided evenly among the
+    tokens."""
     max_header_bytes: int = 16 * KIB
     header_seconds: float = 10
-    """For the header of a request, from its first byte, or from the connection's beginning; and
-    how long a connection without a token may be idle."""
+    """Longest time for a request's header, from its first byte or from the connection's start.
+    Also the longest idle time of a connection without a token."""
     body_seconds: float = 120
-    """For the whole body of a request."""
+    """Longest time for a whole request body."""
     body_idle_seconds: float = 20
-    """Between two pieces of a body."""
+    """Longest time between two pieces of a body."""
     keep_alive_seconds: float = 75
-    """How long a connection may stay open with nothing to do."""
+    """Longest idle time of a connection with a token."""
     unread_seconds: float = 60
-    """A client that does not read its output for so long is cut off; much output gets a second
-    more for each 64 KiB."""
+    """A client that does not read its response for this long is disconnected; a large response
+    gets one more second for each 64 KiB."""
     heartbeat_seconds: float = 10
-    """A stream that has nothing to say says so this often, so that a lost peer is noticed."""
+    """A stream without output sends a comment this often, so that a lost client is noticed."""
     grace_seconds: float = 10
-    """After SIGTERM: how long running requests may take until they are ended."""
+    """After SIGTERM, running requests may take this long until they are ended."""
 
     @property
     def tenants(self) -> int:
-        """Who shares the server: the tokens, and those who show none."""
+        """How many share the server: the tokens, and clients without a token as one."""
         return len(self.tokens) + 1 if self.tokens else 1
 
     @property
     def uses_processes(self) -> bool:
-        """Whether any sandbox has a process of its own."""
+        """Whether any sandbox can run in a separate process."""
         return self.isolation == "process" or any(
             self.isolation_of(token) == "process" for token in self.tokens
         )
 
     def isolation_of(self, owner: Token) -> Isolation:
-        """How sandboxes of `owner` run."""
+        """The isolation of sandboxes of `owner`."""
         if self.isolation is not None:
             return self.isolation
         return "none" if owner.trusted or not self.tokens else "process"
 
     def most_of(self, option: str) -> int | None:
-        """The largest value that a client can ask for; None if its token's quota bounds it."""
+        """The largest value of `option` that a client may set; None if a quota bounds it."""
         most: int | None = getattr(self, f"most_{option.removeprefix('max_')}", None)
         return most
 
     def connection_limits(self) -> ConnectionLimits:
-        """For `serving.connections`."""
+        """The limits for `serving.connections`."""
         return ConnectionLimits(
             max_connections=self.max_connections,
             tenants=self.tenants,
@@ -130,7 +130,7 @@ class Settings:
         )
 
     def command_lane(self) -> LaneLimits:
-        """Threads for commands."""
+        """The limits of the threads for commands."""
         threads = self.max_running_commands
         return LaneLimits(
             threads=threads,
@@ -141,7 +141,7 @@ class Settings:
         )
 
     def file_lane(self) -> LaneLimits:
-        """Threads for everything else."""
+        """The limits of the threads for all other calls."""
         return LaneLimits(
             threads=self.file_threads,
             tenant_threads=self.file_threads_per_token,

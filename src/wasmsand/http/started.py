@@ -1,8 +1,7 @@
-"""A command that was started and goes on between requests.
+"""A started command, which runs on between requests.
 
-Rules: output is given out in numbered batches, and the last one is kept until the client
-says that it has it, so that an answer that got lost is not lost output; one request reads
-at a time.
+Rules: output is sent in numbered batches, and a batch is kept until the client acknowledges
+it, so a lost response loses no output; one request reads at a time.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ class Started:
         self._last = OutputBatch(number=0, pieces=[], ended=False)
 
     async def batch(self, after: int, seconds: float, in_thread: InThread) -> OutputBatch:
-        """The batch that follows number `after`; an empty one, with the same number, if nothing
-        came for `seconds`."""
+        """The batch after number `after`. If there is no output for `seconds`, an empty batch
+        with the number `after`."""
         async with self._reading:
             if after == self._last.number - 1:
                 return self._last
@@ -38,7 +37,7 @@ class Started:
                     409,
                     "batch_gone",
                     f"the next batch of output is {self._last.number + 1}, not {after + 1}: "
-                    "another client reads it too",
+                    "another client reads this command's output too",
                 )
             if self._last.ended:
                 return self._last
@@ -54,7 +53,7 @@ class Started:
 
 
 def output_of(process: BackendProcess, seconds: float) -> Pieces:
-    """What a command printed; empty at its end; None if nothing came for `seconds`."""
+    """The next output; empty when the output has ended; None if there is none for `seconds`."""
     try:
         return process.read(seconds)
     except TimeoutError:

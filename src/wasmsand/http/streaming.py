@@ -1,8 +1,9 @@
-"""Answers that are sent piece by piece, while they are made.
+"""Responses that are sent while they are produced.
 
-Owns `Streaming` and the form of server-sent events. Rules: the next piece is made when the
-client has taken the last one, so a slow client slows its command, and not the server's
-memory; when the client goes, the work is cancelled, and `finally` cleans up.
+Owns `Streaming` and the format of server-sent events. Rules: the next piece is produced when
+the connection has accepted the last one, so a slow client slows its command down instead of
+filling the server's memory; when the client disconnects, the work is cancelled, and `finally`
+cleans up.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from wasmsand.wire import strict_json
 
 EVENT_STREAM = "text/event-stream"
 HEARTBEAT = b": still running\n\n"
-"""A comment, which readers of events skip."""
+"""A comment, which clients skip."""
 
 Result = TypeVar("Result")
 Emit = Callable[[bytes], Awaitable[None]]
@@ -34,7 +35,7 @@ def event(name: str, value: object) -> bytes:
 
 
 class Streaming(Response):
-    """An answer that `produce` makes by calling what it is given with each piece."""
+    """A response whose pieces `produce` passes to the function that it is given."""
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class Streaming(Response):
         held: ExitStack,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """`held` is closed when the answer has ended, however it does."""
+        """`held` is closed when the response has ended or failed."""
         self.status_code = 200
         self.media_type = media_type
         self.background = None
@@ -69,13 +70,14 @@ class Streaming(Response):
                 }
             )
             with suppress(ClientDisconnect):
-                await unless_gone(work(), receive)
+                await unless_disconnected(work(), receive)
 
 
-async def unless_gone(work: Coroutine[Any, Any, Result], receive: Receive) -> Result:
-    """What `work` returns. When the client goes it is cancelled, and `ClientDisconnect` raised."""
+async def unless_disconnected(work: Coroutine[Any, Any, Result], receive: Receive) -> Result:
+    """The result of `work`. If the client disconnects, cancels it and raises
+    `ClientDisconnect`."""
     task = asyncio.create_task(work)
-    watcher = asyncio.create_task(_gone(receive))
+    watcher = asyncio.create_task(_disconnected(receive))
     try:
         await asyncio.wait({task, watcher}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
@@ -87,6 +89,6 @@ async def unless_gone(work: Coroutine[Any, Any, Result], receive: Receive) -> Re
         await asyncio.gather(task, watcher, return_exceptions=True)
 
 
-async def _gone(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

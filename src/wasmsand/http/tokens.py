@@ -1,8 +1,8 @@
-"""Who may come in, and how much each may take.
+"""Tokens: authentication, and the quota of each token.
 
-Owns `Token`, where tokens are read from, and the comparison. Rules: a token is kept as
-its SHA-256 and compared in constant time with every known one, so that neither a memory
-dump nor a clock tells it; its text never appears in a message or a log, its name does.
+Owns `Token`, the reading of tokens, and their comparison. Rules: the server keeps only the
+SHA-256 of a token and compares it in constant time with every known one, so neither a
+memory dump nor timing reveals the token; messages and logs contain its name, never its text.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 class TokensRejected(Exception):
-    """The tokens that were given cannot be used; the message says where and why."""
+    """A given token cannot be used; the message says which, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What the holder of one token may take."""
+    """What one token may use."""
 
     max_sandboxes: int = 64
     max_memory_bytes: int = 128 * 1024**3
-    """Sum over its sandboxes of the memory and files that they may take: reserved when one
+    """Sum of `memory_limit_bytes` and `fs_limit_bytes` of its sandboxes, reserved when a sandbox
     is created."""
     max_running_commands: int = 48
     requests_per_second: float = 1000
@@ -42,15 +42,15 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One that may come in."""
+    """A client of the server, known by its token."""
 
     name: str
     digest: bytes = field(repr=False)
     quota: Quota = Quota()
     trusted: bool = False
-    """Whether its sandboxes may run in the server's own process."""
+    """Whether its sandboxes may run in the server's process."""
     all_metrics: bool = False
-    """Whether `/metrics` shows it the whole server, and not only its own figures."""
+    """Whether `/metrics` shows it the metrics of the whole server, not only its own."""
 
     @classmethod
     def of(
@@ -62,15 +62,15 @@ class Token:
         trusted: bool = False,
         all_metrics: bool = False,
     ) -> Token:
-        """The token whose holder sends `text`. Raises `TokensRejected`."""
+        """The token with this text. Raises `TokensRejected`."""
         if not _NAME.fullmatch(name):
             raise TokensRejected(
-                f"the name {name!r} must be 1 to 64 letters, digits, dots, dashes or underscores"
+                f"token name {name!r} must be 1 to 64 letters, digits, dots, dashes or underscores"
             )
         if not SHORTEST_TOKEN <= len(text) <= LONGEST_TOKEN:
             raise TokensRejected(
                 f"the token of {name} must have {SHORTEST_TOKEN} to {LONGEST_TOKEN} characters, "
-                f"not {len(text)}; make one: python -c 'import secrets; print("
+                f"not {len(text)}; generate one: python -c 'import secrets; print("
                 "secrets.token_urlsafe(32))'"
             )
         if not text.isascii() or not text.isprintable() or " " in text:
@@ -80,9 +80,9 @@ class Token:
 
 _NO_QUOTA = Quota(2**31, 2**63, 2**31, 1e9)
 ANYBODY = Token("anybody", b"", _NO_QUOTA, trusted=True, all_metrics=True)
-"""Who comes in when no tokens were configured: only the server's own bounds count."""
+"""Every client of a server without tokens: only the server's own limits apply."""
 PUBLIC = Token("(public)", b"")
-"""Who shows no token, where none is needed. No token can have this name."""
+"""A client without a token on a public route. No configured token can have this name."""
 
 
 class TokenTable:
@@ -96,11 +96,11 @@ class TokenTable:
 
     @property
     def is_open(self) -> bool:
-        """Whether everybody may come in."""
+        """Whether the server has no tokens, so that everybody may use it."""
         return not self._tokens
 
     def authenticate(self, authorization: str | None) -> Token | None:
-        """Whose `Authorization` header this is, or None."""
+        """The token in an `Authorization` header; None if there is none or it is unknown."""
         if not self._tokens:
             return ANYBODY
         scheme, _, given = (authorization or "").partition(" ")
@@ -151,7 +151,7 @@ def read_token_file(path: Path) -> tuple[Token, ...]:
 
 
 def read_token_variable(environ: Mapping[str, str]) -> tuple[Token, ...]:
-    """The tokens of `WASMSAND_TOKENS`: `NAME:TOKEN`, or only `TOKEN`, with commas between."""
+    """The tokens of `WASMSAND_TOKENS`: `NAME:TOKEN` or `TOKEN`, separated by commas."""
     words = [word.strip() for word in environ.get(ENVIRONMENT_VARIABLE, "").split(",")]
     tokens = []
     for number, word in enumerate((word for word in words if word), 1):

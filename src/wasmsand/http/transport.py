@@ -1,10 +1,10 @@
-"""Requests to a server over kept connections.
+"""Requests to a server over persistent connections.
 
-Owns the client's sockets and what can go wrong with them. Rules: standard library only;
-several threads may ask at once, each has a connection of its own for as long; a connection
-that the server closed meanwhile is noticed before it is used, and a request that changes
-something is never sent twice; a server that is gone is a `ConnectionLostError`, at once if
-the system knows it, and otherwise after the time that the request may take.
+Owns the client's sockets and their failures. Rules: standard library only; several threads
+may send requests, each on its own connection; a connection is checked for the server's close
+before it is reused; a POST is never sent twice; if the server cannot be reached, the
+client raises `ConnectionLostError`: at once if the system reports it, otherwise when the
+request times out.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from wasmsand.wire import strict_json
 
 CONNECT_SECONDS: Final = 10.0
 ANSWER_SECONDS: Final = 60.0
-"""For an answer that does not wait for a command."""
+"""Timeout of a request that does not wait for a command."""
 _IDLE_SECONDS: Final = 50.0
-"""A connection that was idle for longer is not used again: servers close theirs after 75."""
+"""A connection that was idle for longer is not reused: servers close idle ones after 75."""
 _KEPT: Final = 8
 _PIECE: Final = 256 * 1024
 
@@ -37,10 +37,10 @@ Content = bytes | Iterable[bytes] | None
 
 
 class Transport:
-    """A server, as something that answers requests."""
+    """Sends requests to one server."""
 
     def __init__(self, url: str, token: str | None) -> None:
-        """Raises `ValueError` for what is no URL of a server."""
+        """Raises `ValueError` for an invalid URL or token."""
         try:
             parts = urlsplit(url)
             port = parts.port
@@ -61,7 +61,7 @@ class Transport:
         self._lock = threading.Lock()
         # Guarded by the lock:
         self._kept: list[tuple[float, int, http.client.HTTPConnection]] = []
-        """Since when, by which process."""
+        """Idle connections: idle since when, opened by which process."""
         self._closed = False
         _transports.add(self)
 
@@ -76,9 +76,10 @@ class Transport:
         seconds: float | None = ANSWER_SECONDS,
         exchange: HttpExchange | None = None,
     ) -> bytes:
-        """The body of the answer to a request with `value` as JSON, or `content` as it is.
+        """Send a request with `value` as JSON, or with `content` unchanged. Returns the body of
+        the response.
 
-        Raises what the server says, and `ConnectionLostError`.
+        Raises the exception that the server reports, or `ConnectionLostError`.
         """
         exchange = exchange or HttpExchange()
         response = self._send(method, path, query, value, content, seconds, exchange)
@@ -95,7 +96,7 @@ class Transport:
     def ask_pieces(
         self, method: str, path: str, *, query: Mapping[str, object] | None = None
     ) -> Iterator[bytes]:
-        """The same, with the answer in pieces. The request is sent when this is called."""
+        """Like `ask`, but returns the body in pieces. Sends the request at once."""
         exchange = HttpExchange()
         response = self._send(method, path, query, None, None, ANSWER_SECONDS, exchange)
         if response.status >= 400:
@@ -137,7 +138,7 @@ class Transport:
                 exchange.end()
                 if fresh or not repeatable:
                     raise self.lost(error) from None
-            except BaseException:  # of whoever makes the content
+            except BaseException:  # raised by the iterator `content`
                 exchange.end()
                 raise
 
@@ -151,7 +152,7 @@ class Transport:
                 if not self._kept:
                     break
                 since, owner, connection = self._kept.pop()
-            # After a fork those of the parent are its own: two could not tell their answers apart.
+            # After a fork, do not share the parent's connections: responses would get mixed up.
             if owner == process and since > oldest and not _is_readable(connection.sock):
                 return connection, False
             connection.close()
@@ -163,7 +164,7 @@ class Transport:
         return tls, True
 
     def keep(self, exchange: HttpExchange, response: http.client.HTTPResponse) -> None:
-        """After an answer: use its connection again, if the server does."""
+        """After a response: keep its connection for reuse, unless the server closes it."""
         if response.will_close:
             return
         connection = exchange.take()
@@ -175,11 +176,11 @@ class Transport:
             connection.close()
 
     def lost(self, error: Exception) -> ConnectionLostError:
-        """What a failure of a connection means."""
+        """The exception for a failed connection."""
         if isinstance(error, TimeoutError):
-            cause = "it did not answer in time"
+            cause = "no response in time"
         elif isinstance(error, http.client.HTTPException):
-            cause = "it closed the connection, or answered no HTTP"
+            cause = "it closed the connection, or did not send a valid HTTP response"
         else:
             cause = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return ConnectionLostError(
@@ -188,7 +189,7 @@ class Transport:
         )
 
     def close(self) -> None:
-        """Close the connections that are not in use; idempotent."""
+        """Close idle connections; idempotent."""
         with self._lock:
             self._closed = True
             kept, self._kept = self._kept, []
@@ -200,7 +201,7 @@ _transports: weakref.WeakSet[Transport] = weakref.WeakSet()
 
 
 def _renew_locks() -> None:
-    # In a forked process, where no thread is left that would release them.
+    # In a forked process, no thread is left that could release them.
     for transport in list(_transports):
         transport._lock = threading.Lock()
 
@@ -210,7 +211,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Pieces:
-    """An answer that is read piece by piece. If it is dropped before its end, the connection
+    """A response that is read piece by piece. If it is dropped before its end, the connection
     is closed."""
 
     def __init__(
@@ -237,7 +238,7 @@ class _Pieces:
 
 
 class HttpExchange:
-    """One request and its answer, which another thread may break off."""
+    """One request and its response, which another thread may abort."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -246,18 +247,18 @@ class HttpExchange:
         self.broken = False
 
     def begin(self, connection: http.client.HTTPConnection) -> None:
-        """It uses `connection` from now on."""
+        """Use `connection` from now on."""
         with self._lock:
             self._connection = connection
 
     def take(self) -> http.client.HTTPConnection | None:
-        """The connection, which is the caller's from now on."""
+        """Pass the connection to the caller; None if the exchange was aborted."""
         with self._lock:
             connection, self._connection = self._connection, None
             return None if self.broken else connection
 
     def break_off(self) -> None:
-        """End it: whoever waits for the answer gets an error, and the server notices."""
+        """Abort: the thread that waits for the response gets an error, and the server notices."""
         with self._lock:
             self.broken = True
             connection = self._connection
@@ -265,7 +266,7 @@ class HttpExchange:
                 try:
                     connection.sock.shutdown(socket.SHUT_RDWR)
                 except OSError:
-                    pass  # it is gone already
+                    pass  # already closed
 
     def end(self) -> None:
         """Close the connection, unless it was taken."""
@@ -291,19 +292,19 @@ def _write(
     try:
         connection.request(method, target, body=content, headers=headers)
     except (BrokenPipeError, ConnectionResetError):
-        # A server that refuses a body answers before it has read it: the answer counts. If
-        # there is none, reading it fails in the same way.
+        # A server that refuses a body may respond before it has read the body. Go on and read
+        # the response; if there is none, that fails in the same way.
         if content is None:
             raise
 
 
 def _is_readable(connection: socket.socket | None) -> bool:
-    """Whether an idle connection has something to read: its end."""
+    """Whether an idle connection is readable, which means that the server closed it."""
     return connection is None or bool(select.select([connection], [], [], 0)[0])
 
 
 def _watch_the_peer(connection: socket.socket) -> None:
-    """Have the system ask whether the other machine is still there, while nothing is said."""
+    """Enable TCP keepalive, so that the system notices a lost server."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 4)):
         if hasattr(socket, option):

@@ -1,9 +1,9 @@
 """Clocks of a sandbox.
 
-Owns where time comes from. Rules: nanoseconds as int everywhere; the guest cannot set a clock;
-every deadline of guests and commands is a time of the sandbox's monotonic clock, and whoever
-waits for one asks `host_seconds` how long that takes on the host. A clock that jumps calls its
-followers, so that nobody goes on waiting for a time that has passed.
+Owns the source of time. Rules: times are integers in nanoseconds. A guest cannot set a clock. Every
+deadline of guests and commands is a time of the sandbox's monotonic clock; code that waits for it
+asks `host_seconds` how long that takes on the host. A clock that jumps calls its followers, so that
+nobody keeps waiting for a time that has passed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SECOND = 1_000_000_000
 
 
 class Clock:
-    """Wall-clock time and monotonic time, in nanoseconds. By default both are the host's."""
+    """Wall-clock time and monotonic time, in nanoseconds. Both default to the host's."""
 
     __slots__ = ("boot_ns", "monotonic", "realtime")
 
@@ -30,7 +30,7 @@ class Clock:
 
     @property
     def is_of_host(self) -> bool:
-        """Whether monotonic time is the host's, which all such clocks share."""
+        """Whether monotonic time is the host's."""
         return self.monotonic is time.monotonic_ns
 
     def uptime(self) -> int:
@@ -38,36 +38,36 @@ class Clock:
         return self.monotonic() - self.boot_ns
 
     def deadline(self, seconds: float | None) -> int | None:
-        """The monotonic time in `seconds` from now. None means no limit."""
+        """The monotonic time `seconds` from now; None means no limit."""
         return None if seconds is None else self.monotonic() + int(seconds * SECOND)
 
     def host_seconds(self, until_ns: int) -> float | None:
-        """How many seconds the host has to wait for this monotonic time. None: until the clock
+        """How many seconds the host must wait for this monotonic time. None: until the clock
         jumps."""
         return max(0.0, (until_ns - self.monotonic()) / SECOND)
 
     def follow(self, jumped: Callable[[], None]) -> None:
-        """Have `jumped` called after every jump, with no lock held. This clock never jumps."""
+        """Call `jumped` after every jump, with no lock held. This clock never jumps."""
 
     def unfollow(self, jumped: Callable[[], None]) -> None:
-        """Call `jumped` no longer; a call that has begun may still come."""
+        """Stop calling `jumped`; a call that has started may still arrive."""
 
 
 class ManualClock(Clock):
-    """A clock that stands still until `advance` moves it: tests pass hours in no time, and
-    programs that are stored at a checkpoint see no time pass."""
+    """A clock that stands still until `advance` moves it: tests skip hours with it, and programs
+    that are stored at a checkpoint see no time pass."""
 
     __slots__ = ("_followers", "_monotonic_ns", "_realtime_ns")
 
     def __init__(self, realtime_ns: int = 0, monotonic_ns: int = SECOND) -> None:
         self._realtime_ns = realtime_ns
         self._monotonic_ns = monotonic_ns
-        # Adding, removing and copying are atomic: threads of the host need no lock.
+        # Adding, removing and copying are atomic, so host threads need no lock.
         self._followers: dict[Callable[[], None], None] = {}
         super().__init__(lambda: self._realtime_ns, lambda: self._monotonic_ns)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass at once. The caller holds no sandbox's lock."""
+        """Advance time in one step. The caller must not hold a sandbox's lock."""
         passed = int(seconds * SECOND)
         self._realtime_ns += passed
         self._monotonic_ns += passed

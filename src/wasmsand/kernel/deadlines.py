@@ -1,8 +1,8 @@
-"""What is due when.
+"""A priority queue of deadlines.
 
-Owns `Deadlines`, a queue of keys by time. Rules: a key has one time, and setting it again replaces
-that time. Keys that were cancelled or set again leave nothing behind for long: the heap never has
-more than about two entries per key.
+Owns `Deadlines`, keys ordered by time. Rules: a key has one time; setting it again replaces the
+time. Cancelled and replaced entries do not accumulate: the heap has at most about two entries per
+key.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _SLACK: Final = 64
 
 
 class Deadlines(Generic[Key]):
-    """Keys, each with the time when it is due."""
+    """Keys, each with the time at which it is due."""
 
     __slots__ = ("_heap", "_next", "_times")
 
     def __init__(self) -> None:
         self._times: dict[Key, tuple[int, int]] = {}
-        """By key: when it is due, and the number of that entry."""
+        """By key: its time, and the number of its valid entry."""
         self._heap: list[tuple[int, int, Key]] = []
-        """Entries by time; some of them are no longer valid."""
+        """Entries by time; some are outdated."""
         self._next = 0
 
     def __len__(self) -> int:
@@ -36,16 +36,16 @@ class Deadlines(Generic[Key]):
 
     @property
     def entries(self) -> int:
-        """How many entries the heap has, valid or not."""
+        """The number of entries in the heap, including outdated ones."""
         return len(self._heap)
 
     def get(self, key: Key) -> int | None:
-        """When `key` is due."""
+        """When `key` is due, or None."""
         found = self._times.get(key)
         return None if found is None else found[0]
 
     def set(self, key: Key, when: int) -> None:
-        """`key` is due at `when`, and not at the time it had before."""
+        """Set or replace the time at which `key` is due."""
         number = self._next
         self._next = number + 1
         self._times[key] = (when, number)
@@ -53,7 +53,7 @@ class Deadlines(Generic[Key]):
         self._tidy()
 
     def cancel(self, key: Key) -> None:
-        """`key` is not due any more."""
+        """Remove `key`."""
         if self._times.pop(key, None) is not None:
             self._tidy()
 
@@ -71,7 +71,7 @@ class Deadlines(Generic[Key]):
             heapq.heappop(heap)
 
     def earliest(self) -> int | None:
-        """When the first key is due."""
+        """When the first key is due, or None."""
         self._drop_old()
         return self._heap[0][0] if self._heap else None
 

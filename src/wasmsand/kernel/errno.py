@@ -1,7 +1,7 @@
 """Errno: the closed set of errors a guest can see, with Linux's numbers.
 
-Owns `Errno` and `KernelError`. Rules: the kernel raises `KernelError` and nothing
-else for a failed call; numbers are Linux's, whatever the host is.
+Owns `Errno` and `KernelError`. Rules: for a failed call the kernel raises `KernelError` and nothing
+else. The numbers are Linux's, whatever the host is.
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ class Errno(IntEnum):
 
 
 class KernelError(Exception):
-    """A system call failed. `detail` is for people: a path, or the option to change."""
+    """A system call failed. `detail` is for humans: a path, or the option to change."""
 
     def __init__(self, errno: Errno, detail: str = "") -> None:
-        # No message yet: most errors are for the guest, who gets the number.
+        # The message is built on demand: most errors go to the guest as a number.
         super().__init__(errno, detail)
         self.errno = errno
         self.detail = detail
@@ -98,9 +98,8 @@ class KernelError(Exception):
 
 
 class PathEscapes(KernelError):
-    """A path that had to stay beneath a directory led out of it. It has the number that openat2
-    gives (EXDEV), and is a class of its own because a rename across file systems has that
-    number too."""
+    """A path that must stay beneath a directory led out of it. Its errno is EXDEV, as for openat2;
+    a class of its own distinguishes it from a rename across file systems."""
 
     def __init__(self, detail: str = "") -> None:
         super().__init__(Errno.EXDEV, detail)

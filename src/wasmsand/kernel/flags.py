@@ -26,11 +26,11 @@ O_NOATIME: Final = 0o1000000
 O_CLOEXEC: Final = 0o2000000
 O_PATH: Final = 0o10000000
 O_TMPFILE_BIT: Final = 0o20000000
-"""What O_TMPFILE adds to O_DIRECTORY."""
+"""The bit that O_TMPFILE adds to O_DIRECTORY."""
 O_STATUS_SETTABLE: Final = O_APPEND | O_NONBLOCK | O_NOATIME
-"""What F_SETFL may change."""
+"""The flags that F_SETFL may change."""
 O_CREATION: Final = O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC
-"""What an open file description does not remember."""
+"""The flags that an open file description does not store."""
 
 # *at(2)
 AT_SYMLINK_NOFOLLOW: Final = 0x100

@@ -1,8 +1,8 @@
 """One sandbox's kernel.
 
-Owns `Kernel`: the name space, the process table, the network, terminals, FIFOs and the ledger of
-one sandbox. Rules: every method is called with the sandbox's lock held and returns at once; hooks
-tell the driver what it must do (interrupt a guest that computes, arm a timer of the host).
+Owns `Kernel`: the namespace, the process table, the network, terminals, FIFOs and the ledger of one
+sandbox. Rules: the caller holds the sandbox's lock, and every method returns at once. Hooks tell
+the machine what to do (interrupt a computing guest, arm a host timer).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from wasmsand.kernel.process.delivery import SI_KERNEL, post, signal_group
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.life import exit_process
 from wasmsand.kernel.process.load import LoadAverages
-from wasmsand.kernel.process.process import Process, Usage
+from wasmsand.kernel.process.process import Process, ResourceUsage
 from wasmsand.kernel.process.program import argument_cost
 from wasmsand.kernel.process.rlimits import ResourceLimits
 from wasmsand.kernel.process.room import require_room
@@ -83,33 +83,30 @@ class Kernel:
         self.anonymous = AnonymousInodes(self.clock)
         self.network = Network(self.pipes, self.anonymous, self.namespace, outside)
         self.timer_files: Deadlines[TimerFile] = Deadlines()
-        """Timers of timerfd_create that are armed."""
+        """Armed timers of timerfd_create."""
         self.fifos: dict[Node, Pipe] = {}
-        self.usage_of_ended = Usage()
-        """What all processes have used that have left the table."""
+        self.usage_of_ended = ResourceUsage()
+        """The resource usage of all reaped processes."""
         self._load = LoadAverages()
         self.out_of_memory_jobs: set[int] = set()
-        """Commands that lost a process because memory ran out; the host tells their users."""
+        """Commands that lost a process because memory ran out; the host reports them."""
         self.ended_for_room = 0
-        """How many processes were ended to make room for others; the host tells its user, and
-        sets this to 0."""
+        """How many processes were ended to make room; the host reports the number and resets it."""
         self.current: Thread | None = None
         """The thread whose system call is being served (for /proc/self)."""
 
         self.interrupt: Callable[[], None] = _nothing
-        """Hook: interrupt guests that compute, so that they soon see what became of their
-        process."""
+        """Hook: interrupt computing guests, so that they soon notice changes to their process."""
         self.timer_armed: Callable[[int], None] = _ignore_time
-        """Hook: `fire_timers` is to be called at this monotonic time."""
+        """Hook: call `fire_timers` at this monotonic time."""
         self.process_ended: Callable[[Process], None] = _ignore_process
-        """Hook: a process has become a zombie (or is gone already)."""
+        """Hook: a process has become a zombie, or was reaped at once."""
 
         self.random: Callable[[int], bytes] = os.urandom
-        """Where guests' random bytes come from."""
+        """The source of random bytes for guests."""
         self.checkpoint_reached: Callable[[Process, Any], None] | None = None
-        """Hook: a process has prepared itself and wants to be stored. The second argument is
-        the engine's instance of it, of which the kernel knows nothing. None: this kernel
-        stores nothing."""
+        """Hook: a process has prepared itself and calls `checkpoint`. The second argument is the
+        engine's instance, which is opaque to the kernel. None: this kernel stores no programs."""
 
         self.init = self._make_init()
         self._mount_proc()
@@ -136,7 +133,7 @@ class Kernel:
         self.namespace.mount(where, ProcFs(KernelProcSource(self), self.namespace), source=b"proc")
 
     def new_process(self, identity: Identity, cwd: Node, environ: tuple[bytes, ...]) -> Process:
-        """A process started by the host: child of init, leader of its own session."""
+        """Create a process for the host: a child of init, leader of its own Unix session."""
         require_room(self, None)
         process = Process(
             self.processes.allocate_pid(),
@@ -159,12 +156,12 @@ class Kernel:
         exit_process(self, process, status)
 
     def interrupt_if_computing(self, thread: Thread) -> None:
-        """A guest that waits is woken by its queue; one that computes needs the engine."""
+        """Interrupt a computing guest through the engine; a waiting one is woken by its queue."""
         if thread.state is ProcessState.RUNNING and thread is not self.current:
             self.interrupt()
 
     def kill_job(self, job: int) -> None:
-        """End every process that a command of the host started."""
+        """End every process of a command."""
         for process in self.processes.job(job):
             self.exit(process, Signal.SIGKILL)
 
@@ -175,7 +172,7 @@ class Kernel:
                 self.exit(process, Signal.SIGKILL)
 
     def is_crowded(self) -> bool:
-        """Whether a further command would hardly have processes or memory left to use."""
+        """Whether too few processes or too little memory are left for another command."""
         limits = self.limits
         return (
             self.processes.population * 4 > limits.max_processes * 3
@@ -188,22 +185,22 @@ class Kernel:
             self.free_memory()
         return self.ledger.charged
 
-    def usage(self) -> Usage:
-        """What all processes used since the sandbox began. That of one that computes is as
-        old as its last tick."""
-        total = Usage()
+    def usage(self) -> ResourceUsage:
+        """The resource usage of all processes since the sandbox was created. For a computing
+        process it is as old as its last tick."""
+        total = ResourceUsage()
         total.add(self.usage_of_ended)
         for process in self.processes:
             total.add(process.usage)
         return total
 
     def load_averages(self) -> tuple[float, float, float]:
-        """How many processes computed at a time, over 1, 5 and 15 minutes."""
+        """The average number of computing processes over 1, 5 and 15 minutes."""
         usage = self.usage()
         return self._load.averages(self.clock.uptime(), usage.user_ns + usage.system_ns)
 
     def end_largest(self) -> Process | None:
-        """Out of memory: end the process that uses most, as Linux's OOM killer."""
+        """Out of memory: end the process that uses the most, like Linux's OOM killer."""
         living = [(p.memory.total, p) for p in self.processes if p.memory is not None]
         if not living:
             return None
@@ -213,22 +210,22 @@ class Kernel:
         return largest
 
     def free_memory(self) -> None:
-        """End processes until the limit of memory holds."""
+        """End processes until the memory limit holds."""
         while self.ledger.room < 0:
             victim = self.end_largest()
             if victim is None:
                 return
-            log.debug(  # the command's user is told
+            log.debug(  # the command's user gets a notice
                 "out of memory (%d bytes); ended %r; raise memory_limit_bytes",
                 self.limits.memory_limit_bytes,
                 victim,
             )
 
     def new_terminal(self, uid: int, gid: int) -> Terminal:
-        """A pseudo-terminal with the lowest free number, and its /dev/pts entry."""
+        """Create a pseudo-terminal with the lowest free number, and its /dev/pts entry."""
         index = next((i for i in range(TERMINALS_MAX) if i not in self.terminals), None)
         if index is None:
-            raise KernelError(Errno.ENOSPC, f"{TERMINALS_MAX} terminals are open")
+            raise KernelError(Errno.ENOSPC, f"limit of {TERMINALS_MAX} terminals reached")
         self.ledger.require(TERMINAL_COST)
         namespace = self.namespace
         device = device_number(PTY_MAJOR, index)
@@ -250,7 +247,7 @@ class Kernel:
         try:
             self.namespace.unlink(ROOT, self.namespace.root, b"/dev/pts/%d" % terminal.index)
         except KernelError:
-            pass  # a guest that is root may have removed it
+            pass  # a guest with root rights may have removed it
         leader = self.processes.find(terminal.session) if terminal.session else None
         if leader is not None:
             post(self, leader, SignalInfo(Signal.SIGHUP, SI_KERNEL))

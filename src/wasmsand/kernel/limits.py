@@ -1,7 +1,7 @@
 """Every limit of a sandbox, with its default.
 
-Owns all numbers that bound what a guest can consume. Rules: a limit is checked
-before the act, never after; the message of a refusal names the option to raise.
+Owns all numbers that bound what a guest can consume. Rules: a limit is checked before the action,
+never after; the error message names the option to raise.
 """
 
 from __future__ import annotations
@@ -14,119 +14,120 @@ from typing import Final
 KIB = 1024
 MIB = 1024 * KIB
 
-# Fixed by the kernel, as they are on Linux.
+# Fixed values, as on Linux.
 PATH_MAX = 4096
 NAME_MAX = 255
 SYMLINK_DEPTH_MAX = 40
 PIPE_CAPACITY = 64 * KIB
 PIPE_ATOMIC_WRITE = 4096
 FULL_PIPES_MAX = 512
-"""Pipes of one sandbox that have the whole capacity; further ones hold PIPE_ATOMIC_WRITE."""
+"""Pipes of one sandbox with full capacity; further ones hold PIPE_ATOMIC_WRITE bytes."""
 OUTPUT_CHANNEL_CAPACITY = 256 * KIB
-"""Output of a started command that waits for the host to read it."""
+"""Bytes of a started command's output that wait for the host to read them."""
 SOCKET_QUEUE_BYTES = 208 * KIB
-"""What a socket holds of messages not yet received (Linux: net.core.rmem_default)."""
+"""Bytes of unreceived messages per socket (Linux: net.core.rmem_default)."""
 DATAGRAM_COST = 320
-"""What a message costs besides its bytes, so that empty messages are not free."""
+"""The cost of a message besides its bytes, so that empty messages are not free."""
 DATAGRAM_MAX = 65_507
-"""Longest message over UDP."""
+"""Longest UDP datagram."""
 MESSAGES_MAX = 65_536
-"""Messages of one sandbox that wait to be received. Closing a socket frees them in one hold of
-the sandbox's lock."""
+"""Unreceived messages of one sandbox. Closing a socket frees its messages in one hold of the
+sandbox's lock."""
 BACKLOG_MAX = 1024
-"""Most connections that wait to be accepted (Linux: net.core.somaxconn, 4096); as many more may
-wait for a place among them. A listener breaks them all off when it is closed."""
+"""Most connections waiting to be accepted (Linux: net.core.somaxconn, 4096). As many sockets more
+may wait for a place in the queue. Closing a listener resets them all."""
 SOCKETS_MAX = 4096
-"""Sockets of one sandbox, with those of connections that nobody has accepted and the ends that
-the host holds. The end of a process closes all that it has in one hold of the sandbox's lock:
-about 5 us each (`tests/limits/test_socket_holds.py`)."""
+"""Sockets of one sandbox, including unaccepted connections and ends held by the host. When a
+process ends, all its sockets are closed in one hold of the sandbox's lock: about 5 us each
+(`tests/limits/test_socket_holds.py`)."""
 PORT_HOLDERS_MAX = 1024
-"""Sockets that bound the same port (SO_REUSEPORT, SO_REUSEADDR)."""
+"""Sockets bound to the same port (SO_REUSEPORT, SO_REUSEADDR)."""
 RIGHTS_PER_MESSAGE_MAX = 253
 RIGHTS_IN_FLIGHT_MAX = 1024
 EPOLL_WATCHES_MAX = 8192
-"""Watches of all epoll files of one sandbox (Linux: fs.epoll.max_user_watches)."""
+"""Watches of all epoll files in one sandbox (Linux: fs.epoll.max_user_watches)."""
 EPOLL_NESTS_MAX = 4
-"""Epoll files above each other, besides the lowest one (Linux: EP_MAX_NESTS)."""
+"""How deep epoll files may be nested (Linux: EP_MAX_NESTS)."""
 EPOLL_PATHS_MAX = (1000, 500, 100, 50, 10)
-"""Ways from a file to epoll files that nobody watches, by the number of epoll files between
-them. As on Linux the first number is not enforced: a file may have any number of watches."""
+"""Paths from a file to the outermost epoll files, by the number of epoll files between them. As on
+Linux, the first number is not enforced: a file may have any number of watches."""
 TIMER_GAP_NS = 1_000_000
-"""The host looks at the timers of one sandbox at most this often."""
+"""The shortest time between two looks of the host at the timers of one sandbox."""
 TIMERS_PER_HOLD = 256
-"""Timers that go off in one hold of the sandbox's lock."""
+"""Timers that fire in one hold of the sandbox's lock."""
 IO_MAX = 0x7FFF_F000
-"""Most bytes that one read or write moves (Linux: MAX_RW_COUNT)."""
+"""Most bytes that one read or write transfers (Linux: MAX_RW_COUNT)."""
 IO_CHUNK = 1 * MIB
-"""Most bytes that one hold of the sandbox's lock moves; a longer read or write goes on after
-others had a chance to take the lock."""
+"""Most bytes transferred in one hold of the sandbox's lock; a longer read or write continues after
+others could take the lock."""
 DIRENT_BYTES_PER_HOLD = 64 * KIB
-"""Most bytes of directory entries that one hold of the sandbox's lock gives."""
+"""Most bytes of directory entries returned in one hold of the sandbox's lock."""
 PATH_NAMES_MAX = 8192
-"""Most names that one look-up of a path walks through, those of symbolic links included."""
+"""Most names that one path walk visits, including those in symbolic links."""
 FREED_PER_CALL = 1024
-"""Most chunks of files, and most nested directories, whose memory one call gives back to the
-host. What is left over is given back by later calls, and counts against the limits till then."""
+"""Most file chunks, and most nested directories, whose memory one call frees. Later calls free the
+rest, which counts against the limits until then."""
 HOST_ENTRIES_PER_HOLD = 256
-"""Entries of directories that an operation of the host looks at, makes or removes before it
-lets others have the sandbox's lock. Bytes of files: IO_CHUNK."""
+"""Directory entries that a host operation reads, creates or removes in one hold of the sandbox's
+lock. For bytes of files, the limit is IO_CHUNK."""
 HOST_LISTING_BYTES = 64 * MIB
-"""All paths together of one recursive listing for the host."""
+"""Total length of all paths in one recursive listing by the host."""
 IMAGE_ENTRIES_MAX = 1_000_000
-"""More entries than any image has: what a walk of the host may see besides the guest's own."""
+"""More entries than any image has: how many a walk by the host may visit besides the guest's
+own."""
 PROC_FILE_MAX = 1 * MIB
-"""Most bytes that the host reads of a file without a size (/proc)."""
+"""Most bytes that the host reads from a file that reports no size (/proc)."""
 REMOVAL_ROUNDS = 4
-"""How often the host empties a directory again that a guest fills meanwhile."""
+"""How often the host tries to empty a directory that a guest keeps filling."""
 ARCHIVE_HEADER_BYTES = 1 * MIB
-"""Longest extended (pax) header of a tar archive."""
+"""Longest extended (pax) header in a tar archive."""
 ARCHIVE_RECORDS_MAX = 64
 """Most records in one extended header."""
 ARCHIVE_HEADERS_PER_ENTRY = 4096
-"""Most bytes of headers per entry of an archive, on average."""
+"""Average bytes of headers allowed per entry of an archive."""
 ARCHIVE_HEADERS_PER_MEMBER = 8
 """Most extended headers before one member of a tar archive."""
 ARCHIVE_LINK_BYTES = 64 * MIB
-"""All names together that are kept to recognise hard links while an archive is made."""
+"""Total length of the names stored to recognise hard links while an archive is made."""
 IOV_MAX = 1024
 CONTROL_BYTES_MAX = 8 * KIB
-"""Control messages of one sendmsg or recvmsg."""
+"""Bytes of control messages in one sendmsg or recvmsg."""
 HOSTNAME_MAX = 64
 MEMFD_NAME_MAX = 250
 PID_MAX = 32_768
 TERMINALS_MAX = 64
 """Pseudo-terminals of one sandbox."""
 TERMINAL_INPUT_MAX = 4096
-"""Bytes typed at a terminal that no program has read (Linux: MAX_CANON)."""
+"""Unread bytes typed at a terminal (Linux: MAX_CANON)."""
 TERMINAL_ECHO_MAX = 16 * TERMINAL_INPUT_MAX
-"""A line is not shown again (VREPRINT) when the terminal already owes this much echo."""
+"""VREPRINT does not echo the line again when this much echo is already pending."""
 ARGUMENT_BYTES_MAX = 2 * MIB
-"""Size of argv and envp together for execve (ARG_MAX)."""
+"""Total size of argv and envp for execve (ARG_MAX)."""
 ARGUMENT_STRING_MAX = 128 * KIB
 ARGUMENTS_PER_HOLD = 4096
 """Strings of argv and envp that execve reads in one hold of the sandbox's lock."""
 STACK_UNCHARGED_MAX = 16 * MIB
-"""Of a C stack up to this size, only what was touched is charged to memory_limit_bytes: that is
-hardly any of it, and charging all of it would make a shell look ten times its size."""
+"""For C stacks up to this size, only touched pages are charged to memory_limit_bytes. Few pages are
+touched; charging all of them would make a shell appear ten times its size."""
 THREAD_LOCALS_BYTES_MAX = 1 * MIB
-"""Thread-local variables of one thread, which are copied when another thread runs."""
+"""Thread-local variables per thread, which are copied when another thread runs."""
 PROCESS_BYTES = 192 * KIB
-"""What a process takes of the host's memory besides what is counted: a thread with the part of
-its stack that is always in use, the engine's store, the host's own objects."""
+"""Host memory per process besides what is counted: a thread with the part of its stack that is
+always in use, the engine's store, the host's own objects."""
 DYING_LIMITS = 2
-"""What is in use, with what is about to be freed, is at most this many times
+"""Memory in use, including memory about to be freed, is at most this many times
 memory_limit_bytes."""
 SHARED_LIMITS = 4
-"""The same, with what guests may grow by until they are looked at. With less, programs that start
-together would find no room to grow while there is enough: each holds its share until it ticks or
-waits."""
+"""The same, including the shares of computing guests. With a smaller number, programs that start
+together would find no room to grow although there is enough: each holds its share until it ticks
+or waits."""
 GROWTH_BYTES_MIN = 2 * MIB
 GROWTH_PARTS = 64
-"""A guest may grow by GROWTH_BYTES_MIN, or by memory_limit_bytes / GROWTH_PARTS if that is
-more, before the host looks at it again, however many others compute."""
+"""The smallest share of a computing guest is GROWTH_BYTES_MIN, or memory_limit_bytes / GROWTH_PARTS
+if that is more, however many others compute."""
 INTERPRETER_DEPTH_MAX = 5
 MODULE_BYTES_MAX = 128 * MIB
-"""Largest program that is compiled: it costs the host many times its size."""
+"""Largest program that is compiled: compiling costs the host many times its size."""
 FILE_SIZE_MAX = 1 << 44
 LINK_MAX = 65000
 POLL_FDS_MAX = 4096
@@ -135,88 +136,88 @@ RECORD_LOCKS_PER_FILE_MAX = 1024
 RECORD_LOCKS_MAX = 16 * 1024
 """Record locks of one sandbox."""
 PREOPENED_NAMES_MAX = 40
-"""Entries of the root directory that are looked at for the directories a WASI program starts
-with."""
+"""Entries of the root directory that are considered as preopened directories of a WASI
+program."""
 PREOPENED_LEVELS_MAX = 8
-"""Directories above its own that a WASI program can name by `..`."""
+"""Parent directories of its working directory that a WASI program can name with `..`."""
 
-# What is kept to answer faster; it is not on the ledger, so it is bounded here.
+# Caches. They are not charged to the ledger, so they are bounded here.
 KNOWN_PATHS_MAX = 4096
 """Directories that a file system remembers by path."""
 KNOWN_PATH_BYTES_MAX = 512
 """Longer paths are walked every time."""
 SCANS_KEPT = 16
 SCANNED_NAMES_KEPT = 65_536
-"""Directories of a file system that are being listed, and names in these listings: a listing
-keeps names alive that were removed since, and nobody pays for those."""
+"""Directory listings in progress per file system, and names in them: a listing keeps removed names
+alive, which nobody is charged for."""
 PROC_TEXTS_KEPT = 16
 """Texts of /proc files that are being read in pieces."""
 
-# What kernel objects cost on the ledger, in bytes: what they take in CPython 3.11, rounded up.
-# tests/abi/test_ledger.py compares them with what tracemalloc finds.
+# The cost of kernel objects on the ledger, in bytes: their size in CPython 3.11, rounded up.
+# tests/abi/test_ledger.py compares them with tracemalloc.
 KERNEL_UNCHARGED_MAX = 4 * MIB
-"""Kernel objects and queued data that are not charged to memory_limit_bytes: enough for dozens
-of processes with their files, so that a guest may have all of that memory for itself."""
+"""Kernel objects and queued data that are not charged to memory_limit_bytes: enough for dozens of
+processes with their files, so that guests may have all of that memory for themselves."""
 PROCESS_COST = 4096
-"""The record of a process; its memory and stacks are entries of their own."""
+"""A process's kernel objects; its memory and stacks are charged separately."""
 THREAD_COST = 2048
 ARGUMENT_COST = 48
 """An argument or environment variable, besides its bytes."""
 FD_COST = 96
-"""An entry of a table of fds."""
+"""An entry in an fd table."""
 OPEN_FILE_COST = 320
 PIPE_END_COST = 1024
 """An end of a pipe, with half of the pipe."""
 STREAM_SOCKET_COST = 3328
-"""With both directions of its connection, which the socket keeps when its peer is gone."""
+"""Includes both directions of its connection, which the socket keeps after its peer is gone."""
 OUTSIDE_END_COST = 2304
-"""The host's end of a stream, with both directions of its connection."""
+"""The host's end of a stream, including both directions of its connection."""
 DATAGRAM_SOCKET_COST = 2304
 SOCKET_OPTION_COST = 160
-"""An option of a socket that was set."""
+"""A socket option that was set."""
 RIGHT_COST = 128
-"""A descriptor on its way to another process."""
+"""A descriptor in an unreceived message."""
 OUTPUT_PIECE_COST = 128
-"""A piece of output that waits for the host, besides its bytes: a guest may write single bytes to
-two descriptors in turn."""
+"""A piece of queued output, besides its bytes: a guest may write single bytes alternately to two
+descriptors."""
 EVENT_FILE_COST = 768
-"""A file of eventfd, timerfd, signalfd."""
+"""A file of eventfd, timerfd or signalfd."""
 PROCESS_FILE_COST = 3072
-"""A pidfd keeps the record of a process that has ended."""
+"""A pidfd keeps the kernel objects of an ended process."""
 EPOLL_FILE_COST = 896
 WATCH_COST = 896
 LOCK_COST = 384
 LOCKED_FILE_COST = 768
-"""A file that has locks, besides the locks."""
+"""A file with locks, besides the locks."""
 TERMINAL_COST = 2 * PIPE_CAPACITY
-"""A pseudo-terminal, with all that its buffers can hold."""
+"""A pseudo-terminal, with the capacity of its buffers."""
 
-# Compiling programs that guests made. Measured: 1 to 2 s and 40 MiB for each MiB of a program,
-# Python (12.3 MiB) 12 s and 500 MiB.
+# Compiling programs that guests made. Measured: 1 to 2 s and 40 MiB per MiB of program; Python
+# (12.3 MiB) takes 12 s and 500 MiB.
 GUEST_MODULE_BYTES_MAX = 64 * MIB
-"""Largest program of a guest; for the host's own (image, `wasm_dir`) it is MODULE_BYTES_MAX."""
+"""Largest program of a guest; for trusted programs (image, `wasm_dir`) MODULE_BYTES_MAX applies."""
 COMPILE_SECONDS_BASE = 3
 COMPILE_SECONDS_PER_MIB = 8
 COMPILE_SECONDS_MAX = 60
-"""Processor time for one module: by its size, at most this."""
+"""Processor seconds for one module: by its size, at most this."""
 COMPILE_MEMORY_BASE = 192 * MIB
 COMPILE_MEMORY_PER_BYTE = 64
 COMPILE_MEMORY_MAX = 1024 * MIB
-"""Memory of the process that compiles: by the module's size, at most this."""
+"""Memory of the compiling process: by the module's size, at most this."""
 COMPILED_BYTES_MAX = 256 * MIB
 """Largest compiled module."""
 COMPILE_BUDGET_SECONDS = 120.0
-"""Processor time that a sandbox may spend on compiling at once."""
+"""Processor seconds that a sandbox may spend on compiling before it has to wait."""
 COMPILE_BUDGET_SHARE = 0.1
-"""How fast a sandbox regains that budget, as a part of one processor."""
+"""How fast a sandbox regains that budget, as a fraction of one processor."""
 COMPILE_BUDGET_MODULES = 128.0
-"""Modules that a sandbox may have compiled at once."""
+"""Modules that a sandbox may compile before it has to wait."""
 COMPILE_MODULES_PER_SECOND = 0.5
 """How fast a sandbox regains that budget."""
 COMPILE_QUEUE_MAX = 256
-"""Sandboxes of one host process that wait for a compilation."""
+"""Sandboxes of one host process that may wait for a compilation."""
 SMALL_MODULE_BYTES = 256 * KIB
-"""Up to this size a module is compiled beside larger ones, not after them."""
+"""Modules up to this size are compiled in parallel with larger ones, not after them."""
 MODULE_SHAPE_MAX: Final[Mapping[str, int]] = MappingProxyType(
     {
         "sections": 1_000,
@@ -247,20 +248,20 @@ MODULE_SHAPE_MAX: Final[Mapping[str, int]] = MappingProxyType(
         "branch targets in a function": 200_000,
     }
 )
-"""What a program that a guest made may contain. The compiler's time or memory grows faster than
-these numbers. The largest values of our own programs: 290 nested blocks, 1,838 blocks, 152
-loops, 183 locals, 83 KB in a function, 27,459 functions (`tests/limits/test_compile_bombs.py`
-holds them to a quarter of each limit)."""
+"""Limits for a program that a guest made. The compiler's time or memory grows faster than these
+numbers. The largest values in our own programs: 290 nested blocks, 1,838 blocks, 152 loops, 183
+locals, 83 KB in a function, 27,459 functions (`tests/limits/test_compile_bombs.py` checks that
+they stay below a quarter of each limit)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one sandbox may use. Names are those of `Sandbox`'s options."""
+    """What one sandbox may use. The names are those of `Sandbox`'s options."""
 
     fs_limit_bytes: int = 256 * MIB
     max_inodes: int = 65_536
     memory_limit_bytes: int = 1024 * MIB
-    """Memory of all processes together, and what the host needs for them (see `ledger`)."""
+    """Memory of all processes together, including the host's overhead (see `ledger`)."""
     max_processes: int = 64
     max_open_files: int = 1024
     """Per process (RLIMIT_NOFILE)."""

@@ -1,7 +1,7 @@
 """What /proc shows, gathered from the kernel.
 
-Owns the translation from processes and limits to `ProcSource`'s records. Rules:
-read only; nothing here is kept.
+Owns the translation from processes and limits to the records of `ProcSource`. Rules: read-only;
+nothing is cached, except the boot id.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wasmsand.kernel.limits import PID_MAX
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.rlimits import COUNT
 from wasmsand.kernel.process.thread import CPU_COUNT, ProcessState, Thread
-from wasmsand.kernel.vfs import FdInfo, ProcessInfo, Stat, SystemInfo
+from wasmsand.kernel.vfs import FdInfo, ProcessFacts, Stat, SystemInfo
 
 if TYPE_CHECKING:
     from wasmsand.kernel.kernel import Kernel
@@ -27,7 +27,7 @@ OS_VERSION: Final = b"#1 wasmsand"
 
 
 class KernelProcSource:
-    """A kernel as /proc sees it."""
+    """Implements `ProcSource` for a kernel."""
 
     __slots__ = ("_boot_id", "_kernel")
 
@@ -36,7 +36,7 @@ class KernelProcSource:
         self._boot_id = b""
 
     def self_pid(self) -> int:
-        """The process whose call is being served."""
+        """The pid of the process whose call is being served."""
         current = self._kernel.current
         return current.process.pid if current is not None else 0
 
@@ -45,12 +45,12 @@ class KernelProcSource:
         return sorted(process.pid for process in self._kernel.processes)
 
     def self_tid(self) -> int:
-        """The thread whose call is being served."""
+        """The tid of the thread whose call is being served."""
         current = self._kernel.current
         return current.tid if current is not None else 0
 
     def _find(self, pid: int) -> Process | None:
-        """The process with this pid, or that has a thread with this number."""
+        """The process with this pid, or with a thread with this tid."""
         table = self._kernel.processes
         found = table.find(pid)
         if found is None:
@@ -58,25 +58,25 @@ class KernelProcSource:
             return None if thread is None else thread.process
         return found
 
-    def process_info(self, pid: int) -> ProcessInfo | None:
+    def process_info(self, pid: int) -> ProcessFacts | None:
         """One process, or one thread."""
         process = self._kernel.processes.find(pid)
         return self.thread_info(pid) if process is None else self._info(process, process, pid)
 
-    def thread_info(self, tid: int) -> ProcessInfo | None:
+    def thread_info(self, tid: int) -> ProcessFacts | None:
         """One thread."""
         table = self._kernel.processes
         thread = table.find_thread(tid)
         if thread is not None:
             return self._info(thread.process, thread, tid)
-        process = table.find(tid)  # a zombie, or one whose first thread has ended
+        process = table.find(tid)  # a zombie, or a process whose first thread has ended
         return None if process is None else self._info(process, process, tid)
 
-    def _info(self, process: Process, shown: Process | Thread, pid: int) -> ProcessInfo:
-        """`shown` is the process or one of its threads, of which name, state, start and signals
-        are shown."""
+    def _info(self, process: Process, shown: Process | Thread, pid: int) -> ProcessFacts:
+        """`shown` is the process or one of its threads; it provides name, state, start time and
+        signals."""
         identity, signals, terminal = process.identity, shown.signals, process.terminal
-        return ProcessInfo(
+        return ProcessFacts(
             pid=pid,
             ppid=process.parent.pid if process.parent else 0,
             pgid=process.group,
@@ -147,13 +147,13 @@ class KernelProcSource:
         return FdInfo(text, node, file.flags, position)
 
     def fd_stat(self, pid: int, fd: int) -> Stat | None:
-        """fstat of an fd without inode."""
+        """fstat of an fd without an inode."""
         process = self._find(pid)
         file = process.fds.find(fd) if process is not None else None
         return file.stat() if file is not None else None
 
     def system_info(self) -> SystemInfo:
-        """The machine."""
+        """The whole system."""
         kernel = self._kernel
         total = kernel.limits.memory_limit_bytes
         uptime = kernel.clock.uptime()
@@ -180,7 +180,7 @@ class KernelProcSource:
         )
 
     def _boot(self) -> bytes:
-        """The name of this run of the sandbox, chosen when somebody first asks."""
+        """A random id of this sandbox run, chosen on first use."""
         if not self._boot_id:
             self._boot_id = self.random_uuid()
         return self._boot_id
@@ -190,5 +190,5 @@ class KernelProcSource:
         return self._kernel.namespace.mounts_text()
 
     def random_uuid(self) -> bytes:
-        """A fresh UUID."""
+        """A new random UUID."""
         return str(uuid.uuid4()).encode()

@@ -1,8 +1,8 @@
 """Waiting without blocking.
 
-Owns `WaitQueue`, `WouldBlock` and `Yield`. Rules: the kernel never waits. A call that cannot
-finish raises `WouldBlock` with the queues whose waking may let it finish; whoever
-drives the kernel (a thread, a browser worker) waits and makes the same call again.
+Owns `WaitQueue`, `WouldBlock` and `Yield`. Rules: the kernel never waits. A call that cannot finish
+raises `WouldBlock` with the queues to wait for; the driver (on a thread, or in a browser worker)
+waits and makes the same call again.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 
 class WaitQueue:
-    """Those who want to know that something changed, in the order they came.
+    """The wakers to call when something changes, in the order they were added.
 
-    A waker is on a queue once, however often it was added, and is off it when it was removed
-    once: a thread that waits for one file twice (poll) adds and removes its waker together.
-    Adding and removing take the same time on a queue of thousands.
+    A waker is in a queue at most once, however often it was added, and one removal removes it: a
+    thread that waits for one file twice (poll) adds and removes its waker together. Adding and
+    removing take constant time.
     """
 
     __slots__ = ("_wakers",)
@@ -24,24 +24,24 @@ class WaitQueue:
         self._wakers: dict[Callable[[], None], None] = {}
 
     def add(self, waker: Callable[[], None]) -> None:
-        """Have `waker` called at every `wake` until it is removed."""
+        """Call `waker` at every `wake` until it is removed."""
         self._wakers[waker] = None
 
     def remove(self, waker: Callable[[], None]) -> None:
-        """Forget `waker`, if it is here."""
+        """Remove `waker`, if present."""
         self._wakers.pop(waker, None)
 
     def wake(self) -> None:
-        """Call every waker; they must not call back into the kernel."""
+        """Call every waker; wakers must not call back into the kernel."""
         if self._wakers:
             for waker in tuple(self._wakers):
                 waker()
 
 
 class WouldBlock(Exception):
-    """The call cannot finish yet: wait for one of `queues`, or until `deadline`
-    (nanoseconds of the monotonic clock), then make the same call again. A signal that has a
-    handler ends the wait if it is `interruptible`; the death of the process always does."""
+    """The call cannot finish yet: wait until one of `queues` is woken or until `deadline`
+    (monotonic nanoseconds), then make the same call again. A signal with a handler ends the wait if
+    it is `interruptible`; the death of the process always does."""
 
     def __init__(
         self,
@@ -57,8 +57,8 @@ class WouldBlock(Exception):
 
 
 class Yield(WouldBlock):
-    """The call has done as much as one hold of the sandbox's lock allows, and is not finished:
-    let others have the lock, then make the same call again. Only death ends it early."""
+    """The call has done as much as one hold of the sandbox's lock allows: let others take the lock,
+    then make the same call again. Only the death of the process ends it early."""
 
     def __init__(self) -> None:
         super().__init__((), interruptible=False)

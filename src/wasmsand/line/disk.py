@@ -1,7 +1,8 @@
-"""The disk image of `wasm-sandbox`: a file in which the sandbox's files outlive it.
+"""The disk image of `wasm-sandbox`: a file that stores the sandbox's files permanently.
 
-Rules: a file that is missing is an empty disk, and is made at the end; it is replaced in one
-step, so that whatever fails leaves the old one; every failure is a `DiskError` that names it.
+Rules: a missing disk image means an empty one, which `save` creates; `save` replaces the file
+atomically, so a failure leaves the old one intact; every failure is a `DiskError` that names
+the file.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Disk:
         self._path = path
 
     def load(self, backend: Backend) -> None:
-        """Put what is on the disk into a fresh sandbox."""
+        """Load the disk image into a new sandbox."""
         try:
             with self._path.open("rb") as stream:
                 backend.load_disk(stream)
@@ -38,8 +39,8 @@ class Disk:
             raise DiskError(f"{self._path}: {error.strerror}") from None
 
     def save(self, backend: Backend) -> None:
-        """Put the sandbox's files onto the disk."""
-        target = self._path.resolve()  # a symbolic link stays one
+        """Save the sandbox's files to the disk image."""
+        target = self._path.resolve()  # keep a symbolic link: replace its target
         try:
             with tempfile.NamedTemporaryFile(
                 dir=target.parent, prefix=f".{target.name}.", delete=False

@@ -1,9 +1,8 @@
-"""What a client can ask for, checked.
+"""The requests of the line protocol, and their validation.
 
-Rules: every field has its type and its default here and nowhere else; a field that is null
-counts as not given; fields that nobody knows are ignored; whatever is wrong is `BadRequest`,
-which says what, and knows as much of the request as could be read, so that the answer has the
-right type and id.
+Rules: types and defaults of all fields are defined here; null means the default; unknown fields
+are ignored; an invalid request raises `BadRequest`, which carries the request's type and id if
+they could be read, so that the response can have them too.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class ShellRequest:
 
 @dataclass(frozen=True, slots=True)
 class WriteFileRequest:
-    """Make or replace a file."""
+    """Create or replace a file."""
 
     id: str
     path: str
@@ -52,14 +51,14 @@ class ReadFileRequest:
 
 @dataclass(frozen=True, slots=True)
 class ResetRequest:
-    """Go back to the beginning."""
+    """Replace the sandbox by a new one."""
 
     id: str
 
 
 @dataclass(frozen=True, slots=True)
 class StatusRequest:
-    """Say how things are."""
+    """Report the server's state."""
 
     id: str
 
@@ -75,7 +74,7 @@ TYPE_OF: Final[dict[type[LineRequest], str]] = {
 
 
 class BadRequest(Exception):
-    """A line that is no request. `type` and `id` are None if they could not be read."""
+    """An invalid request. `type` and `id` are None if they could not be read."""
 
     def __init__(self, message: str, type_: str | None = None, id_: str | None = None) -> None:
         super().__init__(message)
@@ -84,7 +83,7 @@ class BadRequest(Exception):
 
 
 def request_of(line: bytes) -> LineRequest:
-    """The request that a line holds."""
+    """Decode a line. Raises `BadRequest`."""
     try:
         value = strict_json.decode(line)
     except strict_json.BadJson as error:
@@ -111,7 +110,7 @@ def request_of(line: bytes) -> LineRequest:
 
 
 class _Fields:
-    """The members of one object."""
+    """The fields of one JSON object."""
 
     def __init__(self, values: dict[str, object]) -> None:
         self._values = values
@@ -183,5 +182,5 @@ class _Fields:
     def mode(self) -> int:
         text = self.text("mode", _DEFAULT_MODE)
         if not _OCTAL.fullmatch(text) or int(text, 8) > 0o7777:
-            raise self.bad(f'mode must be octal, as "0644", and not {text[:80]!r}')
+            raise self.bad(f'mode must be octal, such as "0644", not {text[:80]!r}')
         return int(text, 8)

@@ -1,8 +1,8 @@
-"""The sandbox behind the line protocol: does what a request asks, and says how it went.
+"""Executes the requests of the line protocol in a sandbox.
 
-Owns the shape of every answer. Rules: an answer has the fields of its type, in the protocol's
-order, also when something failed, and then `error` says what; a sandbox can be used by several
-threads, but is reset by one, while no other uses it.
+Owns the form of every answer. Rules: an answer has all fields of its type, in the protocol's
+order; if the request failed, `error` describes the failure. Several threads can use a sandbox,
+but no other thread may use it during a reset.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LineSandbox:
     """A sandbox that can be reset."""
 
     def __init__(self, options: SandboxOptions, disk: Disk | None) -> None:
-        """Raises `DiskError` if the disk cannot be used."""
+        """Raises `DiskError` if the disk image cannot be read."""
         self._options = options
         self._disk = disk
         self._builder = CommandBuilder(options, lambda: options.env)
@@ -55,7 +55,7 @@ class LineSandbox:
         return backend
 
     def answer(self, request: LineRequest) -> Answer:
-        """Do what `request` says."""
+        """Execute `request`."""
         match request:
             case ShellRequest():
                 return self._shell(request)
@@ -69,9 +69,9 @@ class LineSandbox:
                 return self._status(request)
 
     def close(self) -> None:
-        """End every process, and put the files onto the disk, if there is one.
+        """End every process, and save the files if there is a disk image.
 
-        Raises `DiskError` if they cannot be.
+        Raises `DiskError` if saving fails.
         """
         self._backend.close()
         if self._disk is not None:
@@ -120,7 +120,7 @@ class LineSandbox:
     def _reset(self, request: ResetRequest) -> Answer:
         try:
             fresh = self._fresh()
-        except DiskError as error:  # the sandbox stays as it is
+        except DiskError as error:  # keep the old sandbox
             return {"type": "reset", "id": request.id, "success": False, "error": str(error)}
         self._backend.close()
         self._backend = fresh
@@ -140,7 +140,7 @@ class LineSandbox:
 
 
 def refusal(bad: BadRequest) -> Answer:
-    """The answer to a line that is no request."""
+    """The answer to an invalid request."""
     message = str(bad)
     match bad.type:
         case "shell":
@@ -158,7 +158,7 @@ def refusal(bad: BadRequest) -> Answer:
 def shell_failure(
     id_: str | None, error: str, stdout: str = "", stderr: str = "", *, timed_out: bool = False
 ) -> Answer:
-    """The answer of a command that has no exit code."""
+    """The answer for a command without an exit code."""
     return {
         "type": "shell",
         "id": id_,

@@ -1,10 +1,10 @@
-"""The loop of `wasm-sandbox`: a line, an answer, several commands at a time.
+"""The loop of `wasm-sandbox`: reads requests, sends answers, runs several commands at a time.
 
-Rules: requests begin in the order of arrival and are answered as they finish. Commands run
-concurrently. A request begins when the command before it has ended or has run for a moment alone
-(`HEAD_START_SECONDS`), so a client may send several short commands at once; a client that depends
-on their order waits for each answer. `reset` waits until
-every command before it has ended. At the end of its input the server ends when all is answered.
+Rules: requests begin in the order of arrival and are answered when they finish. Commands run
+concurrently. A request begins when the command before it has ended or has run alone for
+`HEAD_START_SECONDS`, so a client may send several short commands at once; a client that depends
+on their order must wait for each answer. `reset` waits until every command before it has ended.
+At the end of standard input the server answers all requests and ends.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from wasmsand.wire.lines import LineTooLong
 
 HEAD_START_SECONDS: Final = 0.1
 _COMMANDS_MAX: Final = 32
-"""Commands at a time; then the next line waits to be read."""
+"""Commands at a time; when they run, the server does not read the next line."""
 
 
 class _Running:
-    """One command that was begun."""
+    """One running command."""
 
     def __init__(self) -> None:
         self.ended = threading.Event()
         self._head_start_ends = time.monotonic() + HEAD_START_SECONDS
 
     def give_head_start(self) -> None:
-        """Wait until it has ended, but no longer than it may run alone."""
+        """Wait until the command has ended, but not longer than it may run alone."""
         self.ended.wait(max(0.0, self._head_start_ends - time.monotonic()))
 
 
@@ -51,10 +51,10 @@ class LineServer:
         self._channel = channel
         self._sandbox = sandbox
         self._running: list[_Running] = []
-        """In the order of their beginning. Only the main thread changes it."""
+        """Running commands, oldest first. Only the main thread changes the list."""
 
     def serve(self) -> None:
-        """Answer line after line, to the last."""
+        """Read and answer lines until the end of input."""
         while True:
             try:
                 line = self._channel.next_line()
@@ -96,14 +96,14 @@ class LineServer:
         try:
             self._channel.send(self._answer(request))
         except PeerGone:
-            pass  # the main thread is told by a signal
+            pass  # a signal tells the main thread
         finally:
             running.ended.set()
 
     def _answer(self, request: LineRequest) -> Answer:
         try:
             return self._sandbox.answer(request)
-        except Exception as error:  # a bug of ours: the client must not wait for ever
+        except Exception as error:  # a bug: answer anyway, so that the client does not wait
             traceback.print_exc(file=sys.stderr)
             message = f"Internal error: {type(error).__name__}: {error}"
             return refusal(BadRequest(message, TYPE_OF[type(request)], request.id))

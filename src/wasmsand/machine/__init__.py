@@ -1,4 +1,4 @@
-"""One sandbox's life: options to image, kernel and engine; run, capture, timeout."""
+"""The life of one sandbox: image, kernel and engine; commands, captured output, timeouts."""
 
 from wasmsand.machine.archives import export_tar, import_tar
 from wasmsand.machine.at_rest import MachineState, SessionState

@@ -1,10 +1,10 @@
-"""Trees of a sandbox's files as tar archives, out and in.
+"""Exporting a sandbox's files as a tar archive, and importing one.
 
-Rules: archives are made and read in pieces, never as a whole; the lock is held for bounded
-work at a time (`host_access`). An archive holds every file once: further names of it are links.
-What comes in is not trusted: nothing is written outside the directory that was named, links are
-never followed on the way, and the archive may hold no more than the sandbox can, packed or not.
-What is made belongs to the sandbox's user.
+Rules: archives are produced and read in pieces, never as a whole; each hold of the lock does
+bounded work (see `host_access`). An archive holds the content of a file once; its further names
+are hard links. Imported archives are not trusted: nothing is written outside the named directory,
+symbolic links are never followed, and the unpacked size is limited to what the sandbox can hold.
+Imported files belong to the sandbox's user.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from wasmsand.kernel.vfs import ROOT, Namespace, Node
 from wasmsand.kernel.vfs.model import BLOCK_SIZE
 from wasmsand.machine import trees
 from wasmsand.machine.host_access import HostAccess, find
-from wasmsand.machine.tar_format import END, SECOND, ArchiveRejected, Kind, Member, padding
+from wasmsand.machine.tar_format import END, SECOND, ArchiveRejected, Member, MemberKind, padding
 from wasmsand.machine.tar_reader import Extents, TarReader
 from wasmsand.machine.tar_source import Bounded, unpacked
 from wasmsand.machine.tar_writer import header, stored_size
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
 
 _KINDS: Final = {
-    S_IFREG: Kind.FILE,
-    S_IFDIR: Kind.DIRECTORY,
-    S_IFLNK: Kind.SYMLINK,
-    S_IFIFO: Kind.FIFO,
+    S_IFREG: MemberKind.FILE,
+    S_IFDIR: MemberKind.DIRECTORY,
+    S_IFLNK: MemberKind.SYMLINK,
+    S_IFIFO: MemberKind.FIFO,
 }
 _PIECE: Final = 65536
 _LATEST_TIME: Final = 2**33 * SECOND
 _HOLES_WORTH_A_MAP: Final = 1 * MIB
 
 
-# Out.
+# Export.
 
 
 def export_tar(machine: Machine, path: str) -> Iterator[bytes]:
     """A file, or everything below a directory, as pieces of a tar archive.
 
-    Sockets and devices are left out, what is mounted in the directory, and what goes away
-    meanwhile.
+    Sockets, devices and mounted file systems are left out, and so are files that are removed
+    while the archive is made.
     """
     access = HostAccess(machine)
     with access as namespace:
@@ -67,7 +67,7 @@ def export_tar(machine: Machine, path: str) -> Iterator[bytes]:
 
 
 def _joined(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Pieces of some size: most headers are 512 bytes."""
+    """Join small pieces into larger ones: most headers are only 512 bytes."""
     waiting: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -80,26 +80,26 @@ def _joined(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class _Packer:
-    """Makes one archive. Retains no node: the end of a generator may run in any thread, also in
-    one that has the lock, so nothing could release it then. And keeps no content: whoever reads
-    an archive slowly would make the host keep what guests have long replaced."""
+    """Makes one archive. It retains no node: the generator may be finalized on a thread that
+    already holds the lock, so a node could not be released safely. It holds no content either: a
+    slow reader of the archive would keep data alive that guests have long replaced."""
 
     def __init__(self, machine: Machine, access: HostAccess) -> None:
         self._machine = machine
         self._access = access
         self._holes = 0
         self._linked: dict[int, bytes] = {}
-        """The first name of each file that has several."""
+        """For each file with several names: the first name in the archive."""
         self._linked_bytes = 0
 
     def pieces(self, found: Iterator[trees.Found]) -> Iterator[bytes]:
-        """The archive."""
+        """The archive, piece by piece."""
         for entry in found:
             member = self._member(entry)
             if member is None:
                 continue
             yield header(member)
-            if member.kind is Kind.FILE:
+            if member.kind is MemberKind.FILE:
                 yield from self._content(entry.node, member)
         yield END
 
@@ -109,20 +109,20 @@ class _Packer:
         if kind is None:
             return None
         size, target, extents = 0, b"", None
-        if kind is Kind.FILE and stat.nlink > 1:
+        if kind is MemberKind.FILE and stat.nlink > 1:
             first = self._linked.get(node.ino)
             if first is not None:
-                kind, target = Kind.LINK, first
+                kind, target = MemberKind.LINK, first
             else:
                 self._remember(node.ino, entry.path)
         try:
-            if kind is Kind.SYMLINK:
+            if kind is MemberKind.SYMLINK:
                 with self._access as namespace:
                     target = namespace.readlink(node)
-            elif kind is Kind.FILE:
+            elif kind is MemberKind.FILE:
                 size, extents = self._size_and_extents(entry)
         except KernelError as error:
-            if error.errno is Errno.ENOENT:  # it is gone
+            if error.errno is Errno.ENOENT:  # removed meanwhile
                 return None
             raise
         return Member(
@@ -140,11 +140,11 @@ class _Packer:
     def _remember(self, ino: int, path: bytes) -> None:
         self._linked_bytes += len(path)
         if self._linked_bytes > ARCHIVE_LINK_BYTES:
-            raise KernelError(Errno.EFBIG, "too many hard links with long names; export parts")
+            raise KernelError(Errno.EFBIG, "too many long hard link names; export parts")
         self._linked[ino] = path
 
     def _size_and_extents(self, entry: trees.Found) -> tuple[int, Extents | None]:
-        """The size of a file, and where its data is if many holes are between."""
+        """A file's size, and its data extents if it has enough holes to store them as such."""
         with self._access as namespace:
             stat = namespace.stat(entry.node)
             holes = max(0, stat.size - stat.blocks * 512)
@@ -154,8 +154,8 @@ class _Packer:
         return stat.size, None if content is None else list(content.extents())
 
     def _content(self, node: Node, member: Member) -> Iterator[bytes]:
-        """The bytes of one file, and zeros to a whole block. One that shrinks or goes away
-        meanwhile ends in zeros: its size has been told already."""
+        """The bytes of one file, padded to a whole block. A file that shrinks or is removed
+        meanwhile is filled up with zeros, because its header already states its size."""
         extents = [(0, member.size)] if member.extents is None else member.extents
         left = iter(_steps(extents))
         offset, wanted = next(left, (0, 0))
@@ -175,7 +175,7 @@ class _Packer:
 
 
 def _steps(extents: Extents) -> Iterator[tuple[int, int]]:
-    """Extents in parts of at most IO_CHUNK."""
+    """Split extents into parts of at most IO_CHUNK bytes."""
     for offset, length in extents:
         for start in range(offset, offset + length, IO_CHUNK):
             yield start, min(IO_CHUNK, offset + length - start)
@@ -190,14 +190,14 @@ def _read(namespace: Namespace, node: Node, offset: int, size: int) -> bytes:
         raise
 
 
-# In.
+# Import.
 
 
 def import_tar(machine: Machine, path: str, pieces: Iterable[bytes]) -> None:
-    """Unpack a tar archive, plain or compressed by gzip, below a directory, which is made.
+    """Unpack a tar archive, plain or gzip-compressed, into a directory; create the directory.
 
-    Raises `ArchiveRejected` for what is no archive, EINVAL for a name that would leave the
-    directory; what was unpacked before stays.
+    Raises `ArchiveRejected` if the data is not a tar archive or a member's name leads outside the
+    directory. Members that were unpacked before the error stay.
     """
     limits = machine.kernel.limits
     machine.files.mkdir(path, parents=True)
@@ -217,12 +217,13 @@ def import_tar(machine: Machine, path: str, pieces: Iterable[bytes]) -> None:
 
 
 def most_extents(limits: Limits) -> int:
-    """How many pieces between holes a file of a sandbox can have, or one of another system."""
+    """The most data extents that a file may have, whether this sandbox or another system made
+    it."""
     return max(1 << 18, limits.fs_limit_bytes // BLOCK_SIZE + 1)
 
 
 class _Unpacker:
-    """Members of one archive become files below one directory."""
+    """Creates the members of one archive below one directory."""
 
     def __init__(self, machine: Machine, access: HostAccess, top: Node, reader: TarReader) -> None:
         self._machine = machine
@@ -231,7 +232,7 @@ class _Unpacker:
         self._reader = reader
 
     def unpack(self, member: Member) -> None:
-        """Make one member; kinds that are no part of a tree of files are left out."""
+        """Create one member. Devices and unknown kinds are skipped."""
         parts = _parts(member.name)
         if not parts:
             return
@@ -241,10 +242,10 @@ class _Unpacker:
                 return
             namespace.retain(node)
         try:
-            if member.kind is Kind.FILE:
+            if member.kind is MemberKind.FILE:
                 fill(self._access, node, member, self._reader)
             with self._access as namespace:
-                if member.kind is not Kind.SYMLINK:
+                if member.kind is not MemberKind.SYMLINK:
                     namespace.chmod(ROOT, node, member.mode)
                 modified = max(0, min(member.mtime_ns // SECOND * SECOND, _LATEST_TIME))
                 namespace.utimens(ROOT, node, None, modified)
@@ -253,33 +254,39 @@ class _Unpacker:
                 self._machine.kernel.namespace.release(node)
 
     def _make(self, namespace: Namespace, member: Member, parts: list[bytes]) -> Node | None:
-        """What `member` is, empty; None if nothing is left to do for it."""
+        """Create `member` without its content; None if nothing is left to do for it."""
         kind, name = member.kind, parts[-1]
-        if kind not in (Kind.FILE, Kind.LINK, Kind.SYMLINK, Kind.DIRECTORY, Kind.FIFO):
+        if kind not in (
+            MemberKind.FILE,
+            MemberKind.LINK,
+            MemberKind.SYMLINK,
+            MemberKind.DIRECTORY,
+            MemberKind.FIFO,
+        ):
             return None
         above = self._top
         for part in parts[:-1]:
             above = self._enter(namespace, above, part, member)
-        if kind is Kind.DIRECTORY:
+        if kind is MemberKind.DIRECTORY:
             return self._enter(namespace, above, name, member)
-        if kind is Kind.LINK:
+        if kind is MemberKind.LINK:
             self._link(namespace, above, name, member)
             return None
-        if kind is Kind.SYMLINK and not member.target:
-            raise ArchiveRejected(f"{member.text()}: a link without a target", readable=True)
-        # A file that is there is replaced, and never written through.
+        if kind is MemberKind.SYMLINK and not member.target:
+            raise ArchiveRejected(f"{member.text()}: symbolic link without a target", readable=True)
+        # An existing file is replaced, never written through.
         if find(namespace, above, name) is not None:
             namespace.unlink(ROOT, above, name)
-        if kind is Kind.SYMLINK:
+        if kind is MemberKind.SYMLINK:
             node = namespace.symlink(ROOT, member.target, above, name)
         else:
-            type_bits = S_IFREG if kind is Kind.FILE else S_IFIFO
+            type_bits = S_IFREG if kind is MemberKind.FILE else S_IFIFO
             node = namespace.mknod(ROOT, above, name, type_bits | 0o600, 0)
         namespace.chown(ROOT, node, self._access.uid, self._access.gid)
         return node
 
     def _enter(self, namespace: Namespace, above: Node, name: bytes, member: Member) -> Node:
-        """The directory `name`, which is made if it is missing. A link is not followed."""
+        """The directory `name`; create it if it is missing. Symbolic links are not followed."""
         node = find(namespace, above, name)
         if node is None:
             node = namespace.mkdir(ROOT, above, name, 0o755)
@@ -294,7 +301,10 @@ class _Unpacker:
         for part in parts:
             node = None if node is None else find(namespace, node, part)
         if node is None or not parts:
-            raise KernelError(Errno.ENOENT, f"{member.text()}: a link to {_text(member.target)}")
+            raise KernelError(
+                Errno.ENOENT,
+                f"{member.text()}: hard link to missing {_text(member.target)}",
+            )
         existing = find(namespace, above, name)
         if existing != node:
             if existing is not None:
@@ -303,7 +313,7 @@ class _Unpacker:
 
 
 def fill(access: HostAccess, node: Node, member: Member, reader: TarReader) -> None:
-    """Write a member's content to a file that is empty."""
+    """Write a member's content to an empty file."""
     for offset, data in reader.pieces():
         done = 0
         while done < len(data):
@@ -319,7 +329,7 @@ def _parts(name: bytes) -> list[bytes]:
     parts = [part for part in name.split(b"/") if part not in (b"", b".")]
     if b".." in parts:
         raise ArchiveRejected(
-            f"a member of the archive leads outside: {_text(name)}", readable=True
+            f"a member's name leads outside the directory: {_text(name)}", readable=True
         )
     return parts
 

@@ -1,10 +1,10 @@
 """What a sandbox is at rest, as one value.
 
-Owns `MachineState`, and how a machine gives one. Rules: a state is immutable, shares the content
-of files with the machine that gave it (copy on write) and depends on nothing of that machine, so
-any number of machines can be made from it; giving one holds the sandbox's lock for a bounded
-time, whatever the sandbox contains. Guests may run meanwhile: the tree is as it was at one moment
-between two system calls. Programs do not survive: a machine that takes a state runs none.
+Owns `MachineState` and how a machine produces one. Rules: a state is immutable. It shares file
+content with its machine (copy-on-write) but depends on nothing else of that machine, so any number
+of machines can be created from it. Taking a state holds the sandbox's lock for a bounded time,
+whatever the sandbox contains. Guests may run meanwhile: the tree is that of one moment between two
+system calls. Programs do not survive: a machine created from a state runs none.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _TERMINALS: Final = b"/dev/pts"
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """A program that the host had started, as a shell or an interpreter, and that still ran: what
-    it takes to start it anew."""
+    """A program that the host started (a shell or an interpreter) and that was still running:
+    everything needed to start it again."""
 
     pid: int
     argv: tuple[bytes, ...]
     environ: tuple[bytes, ...]
-    """What it started with."""
+    """The environment that it started with."""
     cwd: bytes | None
-    """Where it was; None if that directory had been removed."""
+    """Its working directory; None if that directory was removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ class MachineState:
 
     options: MachineOptions
     tree: FrozenTree
-    """Its files: layers over the image, in which removed and changed inodes stand too."""
+    """Its files: layers over the image. The layers also record which inodes were removed."""
     variables: Mapping[str, str]
-    """Environment variables that commands get."""
+    """Environment variables for commands."""
     cwd: str
-    """Where commands start."""
+    """The working directory for commands."""
     sessions: tuple[SessionState, ...] = ()
 
 
@@ -72,7 +72,7 @@ def frozen_tree(machine: Machine) -> FrozenTree:
 
 
 def _shortened(machine: Machine, tree: FrozenTree) -> FrozenTree:
-    """The same tree with few layers. They are merged while guests run: frozen layers never
+    """The same tree with fewer layers. Merging needs no lock, because frozen layers never
     change."""
     if not tree.is_long:
         return tree
@@ -83,7 +83,7 @@ def _shortened(machine: Machine, tree: FrozenTree) -> FrozenTree:
 
 
 def _sessions(machine: Machine) -> tuple[SessionState, ...]:
-    """Needs the lock; there are at most `max_processes`."""
+    """Needs the lock. The loop is bounded by `max_processes`."""
     namespace = machine.kernel.namespace
     return tuple(
         SessionState(process.pid, process.argv, process.environ, _directory(namespace, process))
@@ -100,12 +100,12 @@ def _directory(namespace: Namespace, process: Process) -> bytes | None:
 
 
 def forget_terminals(machine: Machine) -> None:
-    """Remove the device files of terminals that the machine which gave its tree had open."""
+    """Remove device files of terminals that were open when the tree was frozen."""
     with machine.lock:
         namespace = machine.kernel.namespace
         directory = find(namespace, namespace.root, _TERMINALS)
         if directory is None:
-            return  # an image of a test
+            return  # a test image without /dev/pts
         for entry in namespace.readdir(directory):
             if entry.type == S_IFCHR:
                 namespace.unlink(ROOT, directory, entry.name)

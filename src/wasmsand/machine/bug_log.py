@@ -1,8 +1,8 @@
-"""Bugs of ours, in the log.
+"""Logging of host bugs.
 
-Owns how often they are logged. Rules: what a guest can cause by itself is no bug and not logged
-above debug level; should there be a bug that a guest can cause again and again, the host's log
-does not fill up with it: a number of them per minute are logged, the others are counted.
+Owns the rate at which bugs are logged. Rules: an error that a guest can cause is not a bug and is
+not logged above debug level. If a guest can trigger a bug repeatedly after all, the host's log
+must not fill up: `PER_MINUTE` bugs are logged per minute, the others are only counted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _logged = _left_out = 0
 
 
 def log_bug(message: str, *arguments: object) -> None:
-    """Log the exception that is being handled, if there were not too many of them."""
+    """Log the exception being handled, unless too many were logged in this minute."""
     global _began, _logged, _left_out
     with _lock:
         now = time.monotonic()

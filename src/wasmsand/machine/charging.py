@@ -1,14 +1,15 @@
-"""Guests' memory in the ledger.
+"""Charging guests' memory to the ledger.
 
-Owns when the host looks at what a guest takes, and by how much a guest may grow in between.
-Rules: a program is entered before it is made; it is looked at whenever it ticks, waits, or the
-host finds its memory grown; only a program that computes has a share of the room, and its limit
-is renewed whenever it goes on. All of it happens under the sandbox's lock.
+Owns when the host measures a guest's memory, and how much a guest may grow between two
+measurements. Rules: a program is charged before it is created. It is measured at each tick, before
+each wait, and when the host finds that its memory has grown. Only a program that computes has a
+share of the free memory; its limit is renewed whenever it resumes. Everything happens under the
+sandbox's lock.
 
-To ask for the size of a memory and of its exceptions takes under a microsecond. To ask which
-pages of its stacks were touched takes 5 to 15, so that is done once in some milliseconds; a
-program that waits again before that is put on a list, and whoever looks next, at itself or at
-the sandbox's use, looks at those on it too.
+Reading the size of a memory and of its exceptions takes less than a microsecond. Finding out which
+pages of the stacks were touched takes 5 to 15, so the host does that at most every few
+milliseconds. A program that waits again sooner goes on the list `Ledger.unseen`; the next look at
+the stacks of any guest, or at the sandbox's usage, measures the programs on that list too.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ from wasmsand.kernel.process.process import Process
 from wasmsand.machine.module_source import ModuleSource
 
 _FRESH_NS: Final = 4_000_000
-"""How long the last look at stacks is good enough for: a guest touches some 8 MB in that time."""
+"""How long a measurement of stacks is recent enough: a guest touches about 8 MB in that time."""
 _KEPT_LOCALS: Final = 2
-"""Of the thread, and of the first one, which kept none as long as it was alone."""
+"""Copies charged per further thread: its own, and one for the first thread, which is charged
+none while it is the only one."""
 _POOR_PART: Final = 8
 
 
@@ -43,14 +45,14 @@ def make_program(
     address_space: int,
     replaced: MemoryAccount | None = None,
 ) -> tuple[Instance, MemoryAccount]:
-    """An instance of `module`, whose memory is at most `address_space` bytes, and its account,
-    if there is room beside all that there is but `replaced`; else ENOMEM.
+    """Create an instance of `module` with at most `address_space` bytes of memory, and its account.
+    ENOMEM if the sandbox has no room for it, where the memory of `replaced` counts as free.
 
-    Raises `ModuleRejected` as `Module.instantiate`.
+    Raises `ModuleRejected` as `Module.instantiate` does.
     """
     ledger = kernel.ledger
     freed = 0 if replaced is None else replaced.total
-    # What it needs at once is refused before it is made, the rest after.
+    # The initial memory is refused before the instance exists, everything else after.
     most = max(0, ledger.room + freed) + STACK_UNCHARGED_MAX
     try:
         instance = modules.instantiate(module, min(most, ledger.limit, address_space))
@@ -69,7 +71,7 @@ def make_program(
 
 
 class Charge:
-    """The entries of one guest: of its program, which threads share, and of its own thread."""
+    """What one guest is charged: for its program, which its threads share, and for its thread."""
 
     __slots__ = (
         "_base",
@@ -96,8 +98,8 @@ class Charge:
         *,
         thread_locals: int | None = None,
     ) -> None:
-        """With `thread_locals` it is a further thread, for which so many bytes of them are kept
-        while others run."""
+        """With `thread_locals` the guest is a further thread, whose thread-local variables (so many
+        bytes) are stored while other threads run."""
         self.account = account
         self._ledger = kernel.ledger
         self._engine = engine
@@ -107,28 +109,28 @@ class Charge:
         self._c_stack = _c_stack(control, instance, self._size)
         self._base = PROCESS_BYTES + _KEPT_LOCALS * (thread_locals or 0)
         self._own = self._base + control.held_bytes(instance)
-        """What is entered for this thread."""
+        """Bytes charged for this thread."""
         self._deep = 0
-        """How much of that is its deep stack."""
+        """The part of `_own` that is its touched native stack."""
         self._seen = monotonic_ns()
-        """When its stacks were last looked at."""
+        """When its stacks were last measured."""
         self._limit = -1
         self.left = False
         """Whether the guest has ended."""
         if thread_locals is not None:
             account.user_came()
             account.add_engine(self._own)
-        elif self._own != account.engine:  # a copy has no exceptions
+        elif self._own != account.engine:  # a forked copy has no exception objects
             account.add_engine(self._own - account.engine)
 
     def account_of_copy(self) -> MemoryAccount:
-        """An account for a copy of the program that is about to be made; or ENOMEM."""
+        """Charge a copy of the program that is about to be made; ENOMEM if there is no room."""
         guest, engine = self.account.guest, PROCESS_BYTES + self._held_bytes()
         self._ledger.require_program(guest + engine)
         return MemoryAccount(self._ledger, guest, engine)
 
     def require_thread(self, thread_locals: int) -> None:
-        """EAGAIN unless there is room for another thread of the program."""
+        """EAGAIN if there is no room for another thread of the program."""
         needed = PROCESS_BYTES + self._held_bytes() + _KEPT_LOCALS * thread_locals
         self._ledger.require_program(needed, errno=Errno.EAGAIN)
 
@@ -136,14 +138,14 @@ class Charge:
         return self._control.held_bytes(self._instance)
 
     def measure(self) -> None:
-        """Enter all that the guest takes."""
+        """Measure the guest's memory, including its stacks, and update the ledger."""
         self._seen = monotonic_ns()
         in_use = self._control.stacks_in_use(self._instance, self._c_stack)
         self.account.c_stack, self._deep = in_use
         self.enter_growth()
 
     def enter_growth(self) -> bool:
-        """Enter what the memory and its exceptions take; whether the limit holds."""
+        """Charge growth of the memory and of its exceptions. True if the memory limit holds."""
         account, instance = self.account, self._instance
         size = self._size = instance.memory_size()
         guest = size - self._c_stack + account.c_stack
@@ -156,7 +158,7 @@ class Charge:
         return self._ledger.holds
 
     def look(self) -> bool:
-        """Enter all that the guest takes; whether the limit holds."""
+        """Measure this guest and those on the list. True if the memory limit holds."""
         self.measure()
         ledger = self._ledger
         if ledger.unseen:
@@ -165,24 +167,24 @@ class Charge:
         return ledger.holds
 
     def look_again(self) -> bool:
-        """The same, but for the stacks if they were looked at a moment ago: somebody will."""
+        """Like `look`, but postpone the stacks if they were measured a moment ago."""
         if monotonic_ns() - self._seen > _FRESH_NS:
             return self.look()
         self._ledger.unseen.add(self)
         return self.enter_growth()
 
     def show(self, process: Process) -> None:
-        """Let ps and getrusage tell it."""
+        """Update the figures that ps and getrusage show."""
         total = self.account.total
         process.memory_bytes = total
         if total > process.usage.max_memory:
             process.usage.max_memory = total
 
     def wait(self) -> bool:
-        """The guest is about to wait; whether the limit holds.
+        """The guest is about to wait. True if the memory limit holds.
 
-        A pipeline waits all the time. So a guest whose memory has not grown, and that was looked
-        at a moment ago, is only put on the list of those to look at.
+        Pipelines wait all the time. So a guest that was measured a moment ago and whose memory has
+        not grown is only put on the list of guests to measure.
         """
         if monotonic_ns() - self._seen > _FRESH_NS:
             holds = self.look()
@@ -195,7 +197,7 @@ class Charge:
         return holds
 
     def go_on(self, address_space: int) -> None:
-        """The guest, just looked at, is about to compute: let it grow by its share."""
+        """The guest was measured and is about to compute: let it grow by its share."""
         account, size = self.account, self._size
         limit = size + account.take_share()
         if limit > address_space:
@@ -207,26 +209,27 @@ class Charge:
         self._engine.guest_resumed()
 
     def catch_up(self) -> None:
-        """Other threads have run, and the memory may have grown."""
+        """Other threads have run, and may have grown the memory."""
         self._size = self._instance.memory_size()
 
     def is_poor(self) -> bool:
-        """Whether it may grow by much less than there is room for, since others compute too."""
+        """Whether the guest's share is much smaller than the free memory, because others
+        compute."""
         ledger = self._ledger
         return self.account.share < min(ledger.room, ledger.limit // _POOR_PART)
 
     def leave(self) -> None:
-        """The guest has ended, and its instance is about to be closed: nobody looks any more."""
+        """The guest has ended and its instance is about to be closed: stop measuring it."""
         if not self.left:
             self.left = True
             self.account.last_user_rests()
             self._ledger.unseen.discard(self)
 
     def end(self) -> None:
-        """The instance is closed. The one method that needs no lock."""
+        """The instance is closed. This is the only method that needs no lock."""
         self._ledger.freed.append(self)
 
     def take_out(self) -> None:
-        """See `Freed`."""
+        """Remove the charge from the ledger. See `Freed`."""
         own, self._own = self._own, 0
         self.account.user_left(own)

@@ -1,11 +1,10 @@
-"""Storing a program that has prepared itself, so that later starts begin there.
+"""Storing a program that has prepared itself, so that later starts begin from that point.
 
-Owns the run of a program up to its checkpoint, and what it may not hold then. Rules: the
-run depends on nothing but the image and the random numbers that it is given: the sandbox's clock
-stands still, and the environment is always the same; whatever the kernel keeps for a process (open
-files, signal actions, children) is not in its memory and would be missing after a start, so a
-process that has any is refused; the output that a program wrote is missing as well, so there
-must be none.
+Owns the run of a program up to its checkpoint, and the conditions for storing it. Rules: the run
+depends only on the image and the random numbers it is given: the sandbox's clock stands still, and
+the environment is fixed. What the kernel keeps for a process (open files, signal actions,
+children) is not part of its memory and would be missing after a start, so a process that has any
+is refused. A program that has written output is refused too, because later starts would lack it.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from wasmsand.machine.command import CommandRequest
 from wasmsand.machine.machine import Machine, timer_service
 
 ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "TZ": "CHECKPOINT0", "LC_ALL": "C.UTF-8"}
-"""Of programs of the image. No user has this zone, so the libc looks at the zone again after a
-start."""
+"""The environment during the run. No user has this time zone, so after a start the libc reads
+TZ again."""
 _DIRECTORY = "/"
 _EPOCH_NS = 1_000_000_000_000_000_000
-"""The time during such a run: a fixed date in 2001."""
+"""The time during the run: a fixed date in 2001."""
 _UMASK = 0o022
 _STANDARD_FILES = frozenset({0, 1, 2})
 _PATIENCE_NS = 120 * SECOND
@@ -42,7 +41,7 @@ _Taken = TypeVar("_Taken")
 
 
 class CheckpointFailed(Exception):
-    """The program cannot be stored; the message says why."""
+    """The program cannot be stored; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +61,15 @@ def run_to_checkpoint(
     module: bytes | None = None,
     engine: Engine | None = None,
 ) -> Checkpoint:
-    """Run the program until it calls `checkpoint`; the same input gives the same result. Raises
+    """Run the program until it calls `checkpoint`. The same input gives the same result. Raises
     `CheckpointFailed`.
 
-    `module` is what the file `path` is to hold, if not what the image has.
+    `module` replaces the content of the file `path` in the image.
     """
     machine = _machine(image, engine, _predictable())
     if module is not None:
         machine.files.write(path, module, mode=0o755)
-        # It is the host's own: no limits of programs that guests made.
+        # The module comes from the host: the limits for guests' own programs do not apply.
         machine.engine.load(hashlib.sha256(module).hexdigest(), lambda: module)
 
     def take(instance: Instance) -> Checkpoint:
@@ -83,10 +82,10 @@ def run_to_checkpoint(
 def capture_at_checkpoint(
     path: str, *, image: FrozenTree, engine: Engine | None = None
 ) -> MemoryImage:
-    """Run a program of the image, with random numbers that nobody knows, until it calls
-    `checkpoint`; what starts of it can begin with.
+    """Run a program of the image, with unpredictable random numbers, until it calls
+    `checkpoint`; return its memory, from which later instances can start.
 
-    Raises `CheckpointFailed`, and `OSError` where the host has no memory images.
+    Raises `CheckpointFailed`, and `OSError` if the host cannot capture memory images.
     """
     machine = _machine(image, engine, os.urandom)
     images = machine.engine.abilities.memory_images
@@ -105,7 +104,7 @@ def _run(
     environ: Mapping[str, str],
     take: Callable[[Instance], _Taken],
 ) -> _Taken:
-    """What `take` makes of the program when it has reached its checkpoint."""
+    """Run the program to its checkpoint and return what `take` makes of its instance."""
     taken: list[_Taken] = []
     obstacles: list[str] = []
     failures: list[OSError] = []
@@ -127,7 +126,7 @@ def _run(
     finally:
         patience.end()
         machine.close()
-        machine.kernel.checkpoint_reached = None  # no circle of references holds what was taken
+        machine.kernel.checkpoint_reached = None  # break the reference cycle around what was taken
     if failures:
         raise failures[0]
     printed = (completed.stdout + completed.stderr)[:_SHOWN_BYTES].decode("utf-8", "replace")
@@ -144,7 +143,7 @@ def _run(
 
 
 class _Patience:
-    """A limit of host time for a run: the clock of its machine stands still."""
+    """A limit of host time for the run, because the machine's own clock stands still."""
 
     def __init__(self, machine: Machine) -> None:
         host_time = Clock()
@@ -154,15 +153,15 @@ class _Patience:
         self._timers.arm(self, host_time.monotonic() + _PATIENCE_NS)
 
     def fire_timers(self) -> None:
-        """The time is over."""
+        """The time is up."""
         self._is_over = True
         self._machine.close()
 
     def require(self, path: str, cause: Exception | None = None) -> None:
-        """Raise `CheckpointFailed` if the time was over."""
+        """Raise `CheckpointFailed` if the time is up."""
         if self._is_over:
             seconds = _PATIENCE_NS // SECOND
-            raise CheckpointFailed(f"{path} reached no checkpoint in {seconds} s") from cause
+            raise CheckpointFailed(f"{path} reached no checkpoint within {seconds} s") from cause
 
     def end(self) -> None:
         """The run is over."""
@@ -170,7 +169,7 @@ class _Patience:
 
 
 def _obstacles(machine: Machine, process: Process) -> list[str]:
-    """What the process has in the kernel, and a fresh one has not."""
+    """What the kernel holds for the process that it does not hold for a new one."""
     kernel, signals = machine.kernel, process.signals
     found = []
     if further := sorted(set(process.fds) - _STANDARD_FILES):
@@ -201,7 +200,7 @@ def _signal_names(signals: int) -> str:
 
 
 def _predictable() -> Callable[[int], bytes]:
-    """A source of bytes that look random and are always the same."""
+    """A pseudo-random source that always produces the same bytes."""
     blocks = (hashlib.sha256(number.to_bytes(8, "little")).digest() for number in count())
     rest = bytearray()
 

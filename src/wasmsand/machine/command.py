@@ -1,9 +1,9 @@
-"""A command of the host: what it is given, what it printed, how it ended.
+"""A command started by the host: its input, its output, how it ended.
 
 Owns the values that travel from the machine to every interface (`CommandRequest`, `Ended`,
 `Completed`, `Output`), and `CapturedOutput`. Rules: output is cut at `max_output_bytes` in
-`CapturedOutput.keep` and nowhere else; a notice (what the sandbox did to the command) travels in
-`Ended.notices`, and `CapturedOutput.completed` alone adds the notices to standard error.
+`CapturedOutput.keep` and nowhere else; a notice (something that the sandbox did to the command)
+travels in `Ended.notices`, and only `CapturedOutput.completed` adds notices to standard error.
 """
 
 from __future__ import annotations
@@ -16,28 +16,29 @@ from wasmsand.kernel.process.signals import Signal
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 TIMEOUT_EXIT_CODE: Final = 124
-"""What GNU `timeout` returns when the time is over."""
+"""The exit code of GNU `timeout` when the time is up."""
 OUTPUT_LIMIT_EXIT_CODE: Final = 128 + Signal.SIGKILL
 
 
 @dataclass(frozen=True, slots=True)
 class CommandRequest:
-    """A program to run: everything that it gets. A `str` may hold surrogate escapes."""
+    """A program to run and everything that it gets. A `str` may hold surrogate escapes."""
 
     argv: tuple[str, ...]
-    """The program, found by the PATH of `environ` unless it has a slash, and its arguments."""
+    """The program and its arguments. Without a slash, the program is searched in the PATH of
+    `environ`."""
     environ: Mapping[str, str]
-    """The whole environment."""
+    """The complete environment."""
     cwd: str
     timeout_seconds: float | None = None
-    """When every process of the command is killed."""
+    """After this time, every process of the command is killed."""
     stdin: bytes | None = b""
-    """All of its standard input. None, for commands that are started only: the descriptor is a
-    stream, which the host writes to."""
+    """The whole standard input. None (only for commands that are started, not run): standard input
+    is a stream to which the host writes."""
     extra_inputs: tuple[int, ...] = ()
-    """For commands that are started: further descriptors that the host writes to."""
+    """For started commands: further descriptors to which the host writes."""
     extra_outputs: tuple[int, ...] = ()
-    """For commands that are started: further descriptors that the host reads, beside 1 and 2."""
+    """For started commands: further descriptors, beside 1 and 2, from which the host reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +50,22 @@ class Ended:
     timed_out: bool
     seconds: float
     notices: tuple[str, ...] = ()
-    """What the sandbox did to the command, for its user: `out of memory (...); raise ...`."""
+    """What the sandbox did to the command: `out of memory (...); raise ...`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completed(Ended):
-    """What a command that ran to its end left behind."""
+    """The result of a command that ran to its end."""
 
     stdout: bytes = b""
     stderr: bytes = b""
-    """With a line for each of the notices at its end."""
+    """With one line per notice at the end."""
     truncated: bool = False
-    """Whether output reached max_output_bytes, which ended the command."""
+    """Whether the output reached max_output_bytes, which ended the command."""
 
     @classmethod
     def of(cls, ended: Ended, stdout: bytes, stderr: bytes, truncated: bool) -> Completed:
-        """The end of a command, with its output."""
+        """How the command ended, with its output."""
         return cls(
             ended.exit_code,
             ended.timed_out,
@@ -93,10 +94,10 @@ class CapturedOutput:
         self.stdout = bytearray()
         self.stderr = bytearray()
         self.truncated = False
-        """Whether there was more than the limit. Whoever captures ends the command then."""
+        """Whether there was more output than the limit. The caller then ends the command."""
 
     def keep(self, fd: int, data: bytes) -> bytes:
-        """Add what was written to `fd`, and return the part that is within the limit."""
+        """Add what was written to `fd`; return the part within the limit."""
         kept = self.stdout if fd == STDOUT else self.stderr
         room = self._limit - len(kept)
         if len(data) > room:
@@ -106,7 +107,7 @@ class CapturedOutput:
         return data
 
     def completed(self, ended: Ended) -> Completed:
-        """The result of the command, which ended so."""
+        """The command's result, given how it ended."""
         exit_code, timed_out, notices = ended.exit_code, ended.timed_out, ended.notices
         if self.truncated:
             exit_code, timed_out = OUTPUT_LIMIT_EXIT_CODE, False
@@ -134,10 +135,10 @@ def exit_code_of(status: int) -> int:
 
 
 def guest_bytes(text: str) -> bytes:
-    """The guest's bytes of a text; bytes that were not UTF-8 come back as they were."""
+    """Encode text for the guest; surrogate escapes become their original bytes again."""
     return text.encode("utf-8", "surrogateescape")
 
 
 def guest_environment(environ: Mapping[str, str]) -> tuple[bytes, ...]:
-    """The variables as a program gets them: `NAME=value`."""
+    """Environment variables as `NAME=value` strings."""
     return tuple([guest_bytes(f"{name}={value}") for name, value in environ.items()])

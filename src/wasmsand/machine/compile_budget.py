@@ -1,9 +1,9 @@
-"""What compiling costs one sandbox.
+"""The compile budget of one sandbox.
 
-Owns the budget of processor time and modules that a sandbox spends on compiling what its guests
-made, and the limits of one module by its size. Rules: what a compilation took is charged
-whether it succeeded or not; the budget is regained with time, so that a sandbox that lives long
-is not stuck; one thread at a time uses it.
+Owns how much processor time and how many modules a sandbox may spend on compiling programs that
+its guests made, and the limits for one module by its size. Rules: a compilation is charged whether
+it succeeds or not. The budget is regained with time, so that a long-lived sandbox does not get
+stuck. Only one thread at a time uses it.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from wasmsand.kernel.limits import (
 )
 
 _WORTHWHILE_SECONDS: Final = 1
-"""A compilation is not begun with less: limits of time are in whole seconds."""
+"""Time limits are whole seconds, so a compilation is not started with less than this left."""
 
 
 class BudgetSpent(Exception):
-    """The sandbox has to wait; the message says for what."""
+    """The budget is used up; the message says which one and when to try again."""
 
 
 def seconds_for(size: int) -> int:
-    """Processor time that a module of this size may take."""
+    """Processor seconds allowed for a module of this size."""
     wanted = COMPILE_SECONDS_BASE + COMPILE_SECONDS_PER_MIB * size // MIB
     return min(wanted, COMPILE_SECONDS_MAX)
 
@@ -56,23 +56,23 @@ class CompileBudget:
 
     @property
     def spent(self) -> float:
-        """Seconds of the budget that are spent."""
+        """Seconds of the budget that are used up."""
         self._regain()
         return COMPILE_BUDGET_SECONDS - self._seconds
 
     def limits(self, size: int) -> CompileLimits:
-        """For a module of this size; raises `BudgetSpent`."""
+        """The limits for a module of this size. Raises `BudgetSpent`."""
         self._regain()
         if self._modules < 1:
             raise BudgetSpent(
-                f"this sandbox has had {COMPILE_BUDGET_MODULES:.0f} programs compiled; it may "
-                f"have another in {(1 - self._modules) / COMPILE_MODULES_PER_SECOND:.0f} s"
+                f"this sandbox has compiled {COMPILE_BUDGET_MODULES:.0f} programs; it may compile "
+                f"another in {(1 - self._modules) / COMPILE_MODULES_PER_SECOND:.0f} s"
             )
         if self._seconds < _WORTHWHILE_SECONDS:
             wait = (_WORTHWHILE_SECONDS - self._seconds) / COMPILE_BUDGET_SHARE
             raise BudgetSpent(
-                f"this sandbox has spent {COMPILE_BUDGET_SECONDS:.0f} s of a processor on "
-                f"compiling programs; it may go on in {wait:.0f} s"
+                f"this sandbox has used {COMPILE_BUDGET_SECONDS:.0f} s of processor time for "
+                f"compiling programs; try again in {wait:.0f} s"
             )
         memory = COMPILE_MEMORY_BASE + COMPILE_MEMORY_PER_BYTE * size
         return CompileLimits(
@@ -85,7 +85,7 @@ class CompileBudget:
         )
 
     def charge(self, cpu_seconds: float) -> None:
-        """A compilation was begun, and took so long."""
+        """Charge one compilation that was started."""
         self._regain()
         self._seconds -= cpu_seconds
         self._modules -= 1

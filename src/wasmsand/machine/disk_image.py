@@ -1,13 +1,13 @@
-"""Disk images: how a sandbox's files differ from the image, as a tar archive.
+"""Disk images: the differences between a sandbox's files and the image, as a tar archive.
 
-Owns the format of disk images: POSIX (pax) tar, whose global header says the version, with one
-member per change in the order of `changes`; a member with the record `removed` stands for what
-is gone, and one with `end` is the last (records of our own: see `tar_format`). Devices and
-sockets are left out, and what lies deeper than a path can be long.
+Owns the format of disk images: a POSIX (pax) tar archive whose global header states the version,
+with one member per change in the order of `changes`. A member with the record `removed` stands for
+a removed path; a member with the record `end` comes last (see `tar_format` for our own records).
+Devices, sockets, and files whose path would be too long are left out.
 
-Rules: what is read is not trusted: names are plain, sizes are charged as they are written, and
-whatever is wrong is `DiskImageRejected`; a file is never held in memory as a whole; the lock is
-held for bounded work at a time.
+Rules: disk images are not trusted. Names must be plain relative paths, content is charged as it is
+written, and every defect raises `DiskImageRejected`. A file is never held in memory as a whole.
+Each hold of the lock does bounded work.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from wasmsand.machine import trees
 from wasmsand.machine.archives import fill, most_extents
 from wasmsand.machine.at_rest import frozen_tree
 from wasmsand.machine.host_access import HostAccess, find
-from wasmsand.machine.tar_format import END, ArchiveRejected, Kind, Member, padding
+from wasmsand.machine.tar_format import END, ArchiveRejected, Member, MemberKind, padding
 from wasmsand.machine.tar_reader import TarReader
 from wasmsand.machine.tar_writer import global_header, header, stored_size
 
@@ -42,15 +42,15 @@ _FORMAT: Final = b"disk"
 _VERSION: Final = b"1"
 _REMOVED: Final = b"removed"
 _END: Final = b"end"
-"""An archive that was cut off between two members looks complete to `tar`."""
+"""Marks the end: to `tar`, an archive cut off between two members looks complete."""
 
 
 class DiskImageRejected(Exception):
-    """An archive that is no disk image, or does not fit the sandbox."""
+    """The data is not a disk image, or does not fit into the sandbox."""
 
 
 def write_disk_image(machine: Machine, stream: IO[bytes]) -> None:
-    """Write how the files of a sandbox differ from those of a fresh one."""
+    """Write the differences between a sandbox's files and those of a new one."""
     tree = frozen_tree(machine)
     stream.write(global_header({_FORMAT: _VERSION}))
     for change in changes(tree):
@@ -64,16 +64,16 @@ def _write_change(stream: IO[bytes], change: Change) -> None:
     if inode is None:
         stream.write(header(Member(change.path, own={_REMOVED: b"1"})))
         return
-    kind, target, size, extents = Kind.FILE, b"", 0, None
+    kind, target, size, extents = MemberKind.FILE, b"", 0, None
     type_bits = inode.mode & S_IFMT
     if change.same_as is not None:
-        kind, target = Kind.LINK, change.same_as
+        kind, target = MemberKind.LINK, change.same_as
     elif type_bits == S_IFDIR:
-        kind = Kind.DIRECTORY
+        kind = MemberKind.DIRECTORY
     elif type_bits == S_IFIFO:
-        kind = Kind.FIFO
+        kind = MemberKind.FIFO
     elif isinstance(inode, SymlinkInode):
-        kind, target = Kind.SYMLINK, inode.target
+        kind, target = MemberKind.SYMLINK, inode.target
     elif isinstance(inode, FileInode):
         size = inode.content.size
         extents = list(inode.content.extents())
@@ -93,7 +93,7 @@ def _write_change(stream: IO[bytes], change: Change) -> None:
         extents=extents,
     )
     stream.write(header(member))
-    if kind is Kind.FILE:
+    if kind is MemberKind.FILE:
         assert isinstance(inode, FileInode)
         _write_content(stream, member, inode.content)
 
@@ -106,7 +106,7 @@ def _write_content(stream: IO[bytes], member: Member, content: FileContent) -> N
 
 
 def read_disk_image(machine: Machine, stream: IO[bytes]) -> None:
-    """Make the changes that `write_disk_image` has written to the files of a fresh sandbox."""
+    """Apply the changes that `write_disk_image` wrote to a new sandbox's files."""
     try:
         reader = TarReader(stream, most_extents(machine.kernel.limits))
         loading = _Loading(machine, reader)
@@ -125,7 +125,7 @@ def read_disk_image(machine: Machine, stream: IO[bytes]) -> None:
 
 
 class _Loading:
-    """Changes that are being done again."""
+    """Applies the changes of one disk image."""
 
     def __init__(self, machine: Machine, reader: TarReader) -> None:
         self._access = HostAccess(machine)
@@ -135,7 +135,7 @@ class _Loading:
     def apply(self, member: Member) -> None:
         path = _plain(member.name)
         kind = member.kind
-        if _REMOVED in member.own or kind is not Kind.DIRECTORY:
+        if _REMOVED in member.own or kind is not MemberKind.DIRECTORY:
             self._remove(path)
             if _REMOVED in member.own:
                 return
@@ -143,18 +143,18 @@ class _Loading:
             node = _make(namespace, member, path)
         if node is None:
             return
-        if kind is Kind.FILE:
+        if kind is MemberKind.FILE:
             fill(self._access, node, member, self._reader)
         with self._access as namespace:
             namespace.chown(ROOT, node, member.uid, member.gid)
-            if kind is not Kind.SYMLINK:
+            if kind is not MemberKind.SYMLINK:
                 namespace.chmod(ROOT, node, member.mode)
             namespace.utimens(ROOT, node, None, member.mtime_ns)
-        if kind is Kind.DIRECTORY:
+        if kind is MemberKind.DIRECTORY:
             self._directory_times.append((node, member.mtime_ns))
 
     def finish(self) -> None:
-        """Entries that were made later have changed the times of their directories."""
+        """Set the times of directories again: creating their entries has changed them."""
         times = self._directory_times
         for start in range(0, len(times), HOST_ENTRIES_PER_HOLD):
             with self._access as namespace:
@@ -181,29 +181,29 @@ def _plain(name: bytes) -> bytes:
         return b"/"
     if len(name) >= PATH_MAX or {b"", b".", b".."} & set(name.split(b"/")):
         text = name[:80].decode("utf-8", "replace")
-        raise DiskImageRejected(f"{text!r} is no plain relative path")
+        raise DiskImageRejected(f"{text!r} is not a plain relative path")
     return b"/" + name
 
 
 def _make(namespace: Namespace, member: Member, path: bytes) -> Node | None:
-    """What a member is, empty; None if it has its attributes already."""
+    """Create a member without its content; None if it needs no attributes (a hard link)."""
     root = namespace.root
     match member.kind:
-        case Kind.DIRECTORY:
+        case MemberKind.DIRECTORY:
             node = find(namespace, root, path)
             if node is None:
                 return namespace.mkdir(ROOT, root, path, 0o700)
             if namespace.stat(node).mode & S_IFMT != S_IFDIR:
                 raise KernelError(Errno.ENOTDIR, path.decode("utf-8", "replace"))
             return node
-        case Kind.LINK:
+        case MemberKind.LINK:
             target = namespace.resolve(ROOT, root, _plain(member.target), follow=False)
             namespace.link(ROOT, target, root, path)
             return None
-        case Kind.SYMLINK:
+        case MemberKind.SYMLINK:
             return namespace.symlink(ROOT, member.target, root, path)
-        case Kind.FIFO:
+        case MemberKind.FIFO:
             return namespace.mknod(ROOT, root, path, S_IFIFO | 0o600)
-        case Kind.FILE:
+        case MemberKind.FILE:
             return namespace.mknod(ROOT, root, path, S_IFREG | 0o600)
-    raise DiskImageRejected(f"{member.text()!r} is of an unknown type")
+    raise DiskImageRejected(f"{member.text()!r} has an unknown type")

@@ -1,10 +1,10 @@
-"""System calls, from the guest to the kernel and back, without threads.
+"""System calls from the guest to the kernel and back, without threads.
 
-Owns `Dispatcher`, which serves the calls of one guest, of either ABI: it decodes a call, calls
-its handler, and answers its driver (see `driver`). Rules: it is called under the sandbox's lock
-and returns at once. A call that cannot finish is answered by `Blocked`, and made again with the
-same arguments by `retry`, until it finishes or fails, or a signal or death ends it. Before a guest
-goes on, it is stopped, ended or told of a signal, if that is due.
+Owns `Dispatcher`, which serves the calls of one guest in either ABI: it decodes a call, calls its
+handler, and answers its driver (see `driver`). Rules: the driver holds the sandbox's lock, and
+every method returns at once. A call that cannot finish is answered by `Blocked`; `retry` makes it
+again with the same arguments until it finishes or fails, or a signal or death ends it. Before the
+guest resumes, the dispatcher stops it, ends it or tells it of a signal if necessary.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ _EMBRYO_ENDS: Final = frozenset(
 _KILLS: Final = frozenset({CallNumber.KILL, CallNumber.TKILL, CallNumber.TGKILL})
 _ENOSYS: Final = -int(Errno.ENOSYS)
 _WASI_CALL: Final = -1
-"""In place of a number. Programs of WASI have no handlers that could interrupt a call."""
+"""In place of a call number. WASI programs have no signal handlers that could interrupt a call."""
 _NO_CALL: Final = -2
-"""The guest goes on for another reason than a call that returns."""
+"""The guest resumes, but not from a system call."""
 _TICK: Final = -3
-"""The guest goes on after a tick."""
+"""The guest resumes after a tick."""
 _STOPPED: Final = ProcessState.STOPPED
 
 
 def _result(context: ProcessContext, result: int) -> int:
-    """The handler of a call that has finished, but whose process was stopped before it returned."""
+    """Handler for a finished call whose process was stopped before the call returned."""
     return result
 
 
@@ -65,21 +65,21 @@ class Dispatcher:
         self._kernel = guest.kernel
         self._wasi: WasiContext | None = None
         self._blocked: Blocked | None = None
-        """The call that waits."""
+        """The call that is waiting."""
 
     def load(self, change: Execute) -> None:
-        """Serve the program that was executed."""
+        """Serve the program that execve loaded."""
         self.forget()
         self.guest.load(change.instance, change.memory)
 
     def forget(self) -> None:
-        """The guest has ended: leave no circles of references."""
+        """The guest has ended: break reference cycles."""
         self._wasi = self._blocked = None
 
     # Calls.
 
     def dispatch(self, nr: int, arguments: Arguments) -> int | Blocked:
-        """One call of the Linux ABI: its result, or that it has to wait."""
+        """One Linux system call: its result, or `Blocked`."""
         handler = HANDLERS.get(nr)
         guest = self.guest
         thread = guest.thread
@@ -101,7 +101,7 @@ class Dispatcher:
         return result
 
     def invoke(self, handler: Callable[..., int], arguments: tuple[int, ...]) -> int | Blocked:
-        """One call of a function of WASI: its result, or that it has to wait."""
+        """One WASI call: its result, or `Blocked`."""
         thread = self.guest.thread
         if thread.dead:
             raise ProcessEnded
@@ -122,7 +122,7 @@ class Dispatcher:
         return self._wasi
 
     def _call_of_the_dead(self, nr: int) -> int:
-        """A killed process stops; a killed embryo fails until its parent leaves it."""
+        """A killed process stops. A killed embryo's calls fail until its parent leaves it."""
         failure = self.guest.fail_dead_embryo()
         return self.guest.end_embryo() if nr in _EMBRYO_ENDS else failure
 
@@ -141,7 +141,7 @@ class Dispatcher:
         context: ProcessContext,
         arguments: tuple[Any, ...],
     ) -> int | Blocked:
-        """A call is to wait. An int is what the guest goes on with at once."""
+        """A call has to wait. If it need not wait after all, return its result."""
         blocked = Blocked(self.guest.thread, nr, handler, context, arguments)
         self._blocked = blocked
         try:
@@ -156,7 +156,7 @@ class Dispatcher:
         return self.go_on(outcome)
 
     def _wait(self, blocked: Blocked, block: WouldBlock) -> int | Blocked:
-        """How long to wait; or what the call returns, if a signal ends it."""
+        """How to wait; or the result of the call, if a signal interrupts it."""
         thread = blocked.thread
         if block.deadline is not None:
             thread.call.deadline = block.deadline
@@ -180,7 +180,7 @@ class Dispatcher:
         return -int(Errno.EINTR)
 
     def retry(self) -> int | Blocked:
-        """Make the call again that waits. An int is its result, for `go_on`."""
+        """Make the waiting call again. An int is its result, to be passed to `go_on`."""
         blocked = self._blocked
         assert blocked is not None
         thread = blocked.thread
@@ -215,11 +215,11 @@ class Dispatcher:
         if thread.state is ProcessState.SLEEPING:
             thread.state = ProcessState.RUNNING
 
-    # Going on.
+    # Resuming.
 
     def go_on(self, result: int) -> int | Blocked:
-        """The guest may run, and its call has returned `result`: let it compute. The answer is
-        as that of `dispatch`."""
+        """The waiting call has finished with `result`, and the guest may run: let it compute.
+        Answers like `dispatch`."""
         blocked, self._blocked = self._blocked, None
         assert blocked is not None
         guest = self.guest
@@ -230,24 +230,24 @@ class Dispatcher:
         return result
 
     def begin(self) -> int | Blocked:
-        """A thread of a program is about to run for the first time. The answer is as that of
-        `dispatch`, but the result means nothing."""
+        """A thread is about to run for the first time. Answers like `dispatch`; the int means
+        nothing."""
         return self._leave(_TICK, 0)
 
     def tell_again(self) -> int | Blocked:
-        """The flag that a call had raised was lowered for another thread: raise it again. The
-        answer is as that of `begin`."""
+        """The signal flag that a call had set was cleared for another thread: set it again. Answers
+        like `begin`."""
         return self._leave(_NO_CALL, 0)
 
     def _leave(self, nr: int, result: int) -> int | Blocked:
-        """What must happen before the guest goes on: stop, die, or be told of a signal. For a tick
-        the result says whether its handlers are to be run."""
+        """Before the guest resumes: stop it, end it, or tell it of a signal. For a tick, the result
+        says whether to run its signal handlers."""
         guest = self.guest
         thread = guest.thread
         told = False
         if thread.dead:
             if guest.embryo_parent is not None and nr in _KILLS:
-                return guest.end_embryo()  # an embryo that killed itself
+                return guest.end_embryo()  # the embryo killed itself
             guest.stop_if_over()
         elif thread.stopped:
             return self._stop(nr, result)
@@ -256,8 +256,8 @@ class Dispatcher:
                 restore_mask_after_waiting(guest)
             told = bool(deliverable_handler(thread)) and self._tell()
         if nr == _TICK:
-            # A guest that a call has told of the signal is just back from that call and
-            # about to run the handler itself, where the handler may jump out of it.
+            # If a call has told the guest of the signal, the guest has just returned from that
+            # call and is about to run the handler itself. Only there may a handler longjmp out.
             return int(told and not guest.told_by_call)
         guest.told_by_call = told
         return result
@@ -267,7 +267,7 @@ class Dispatcher:
         return self._block(block, nr, _result, self.guest, (result,))
 
     def _tell(self) -> bool:
-        """Have the guest run its handlers; whether it can."""
+        """Tell the guest to run its signal handlers. False if it cannot."""
         guest = self.guest
         if guest.flag_address is not None:
             guest.set_signal_flag()
@@ -278,8 +278,8 @@ class Dispatcher:
         return False
 
     def tick(self) -> int | Blocked:
-        """While the guest computes: account for it, stop it, bring it its signals. The result
-        says whether the driver is to call `__signal_run`."""
+        """Called periodically while the guest computes: account for its time and memory, stop it
+        or tell it of signals. The result says whether the driver must call `__signal_run`."""
         guest = self.guest
         thread = guest.thread
         if thread.dead:

@@ -1,28 +1,29 @@
-"""The seam between guests and whoever runs them.
+"""The seam between guests and the code that runs them.
 
-Owns `Driver`, what a guest asks of its driver, and `Blocked`, what a driver is told when a call
-has to wait. Rules: the kernel, the handlers of calls, `Guest` and `Dispatcher` never wait, lock
-or start threads; a driver does all of that, and nothing else. A driver holds the sandbox's lock,
-or is the only thread, whenever it calls a guest or a dispatcher.
+Owns `Driver`, what a guest asks of its driver, and `Blocked`, which tells a driver that a call has
+to wait. Rules: the kernel, the call handlers, `Guest` and `Dispatcher` never wait, lock or start
+threads; only a driver does. A driver holds the sandbox's lock, or is the only thread, whenever it
+calls a guest or a dispatcher.
 
 How a driver runs a guest:
 
-1. It sets `Guest.driver`, makes a `Dispatcher`, calls `Guest.begin_account` and runs the
-   instance. A further thread of a program waits for its turn first; then the driver calls
-   `Guest.see_changes` and `Dispatcher.begin`.
+1. It sets `Guest.driver`, creates a `Dispatcher`, binds the instance to its `HostCalls`
+   (`Instance.bind`), calls `Guest.begin_account`, and runs the instance. A further thread of a
+   program first waits for its turn; then the driver calls `Guest.see_changes` and
+   `Dispatcher.begin`.
 2. For each call of the guest it calls `Dispatcher.dispatch` (Linux) or `Dispatcher.invoke`
-   (WASI). An int is the result: the guest goes on with it.
-3. `Blocked` means that the call cannot finish yet. The driver waits as `Blocked` says, calls
-   `Dispatcher.retry`, and so on until that returns an int. When the guest may run again, the
-   driver calls `Dispatcher.go_on` with that int, whose answer is as that of `dispatch`.
-4. `ProcessEnded` ends the guest: the driver stops running it and calls `Guest.leave_memory`,
-   `Guest.close` and `Guest.forget`. `Execute` replaces its program: the driver calls
-   `Guest.close` and `Dispatcher.load`. Both are raised, through the engine, because the guest's
-   stack goes with them.
-5. A fork of the engine is `Guest.fork_allowed` and `Guest.fork_child`. New guests (forks,
-   programs that a vfork child executes, threads) are handed to `Driver.start` and
+   (WASI). An int is the call's result, with which the guest resumes.
+3. `Blocked` means that the call cannot finish yet. The driver waits as `Blocked` says and calls
+   `Dispatcher.retry`, until that returns an int. When the guest may run again, the driver passes
+   the int to `Dispatcher.go_on`, which answers like `dispatch`.
+4. The exception `ProcessEnded` ends the guest: the driver stops running it and calls
+   `Guest.leave_memory`, `Guest.close` and `Guest.forget`. `Execute` replaces its program: the
+   driver calls `Guest.close` and `Dispatcher.load`. Both are raised through the engine, because the
+   guest's stack is discarded.
+5. For a fork, the engine calls `Guest.fork_allowed` and `Guest.fork_child`. New guests (forks,
+   programs that a vfork child executes, threads) are passed to `Driver.start` and
    `Driver.start_thread`.
-6. While a guest computes, `Dispatcher.tick` is called every few milliseconds.
+6. While a guest computes, the driver calls `Dispatcher.tick` every few milliseconds.
 """
 
 from __future__ import annotations
@@ -38,29 +39,29 @@ if TYPE_CHECKING:
 
 
 class Driver(Protocol):
-    """What a guest asks of whoever runs it. Nothing here waits, but for `yield_turn`."""
+    """What a guest asks of its driver. Only `yield_turn` may wait."""
 
     def cpu_time_ns(self) -> int:
-        """The CPU time that the thread of this guest has used, from any beginning on."""
+        """The CPU time that this guest's thread has used, counted from an arbitrary point."""
 
     def start(self, guest: Guest) -> None:
-        """Run another guest, beside this one."""
+        """Run another guest concurrently."""
 
     def start_thread(self, guest: Guest) -> None:
-        """Run another thread of this guest's program. Only one of them may run at a time.
+        """Run another thread of this guest's program. Only one thread of a program runs at a time.
 
-        Raises `RuntimeError` if there is no room for it.
+        Raises `RuntimeError` if no thread is available.
         """
 
     def yield_turn(self) -> None:
-        """Let the other threads of this guest's program run first, if they want to."""
+        """Let other threads of this guest's program run first, if any are waiting."""
 
 
 @final
 class Blocked:
-    """A call that cannot finish yet, and how long to wait before `Dispatcher.retry`: until one
-    of `queues` is woken or `deadline` (monotonic, in nanoseconds) has passed; or, if it
-    `gives_way`, only until others have had the sandbox's lock."""
+    """A call that cannot finish yet, and how long to wait before `Dispatcher.retry`: until one of
+    `queues` is woken or `deadline` (monotonic, in nanoseconds) has passed. If `gives_way` is set,
+    wait only until others have had the sandbox's lock."""
 
     __slots__ = (
         "arguments",
@@ -85,7 +86,7 @@ class Blocked:
         context: ProcessContext,
         arguments: tuple[Any, ...],
     ) -> None:
-        """The call: it is the dispatcher's, and none of the driver's business."""
+        """These fields describe the call. Only the dispatcher uses them."""
         self.thread = thread
         self.nr = nr
         self.handler = handler
@@ -93,11 +94,11 @@ class Blocked:
         self.arguments = arguments
 
     def until(self, queues: tuple[WaitQueue, ...], deadline: int | None = None) -> Blocked:
-        """Wait for one of these."""
+        """Wait until one of these queues is woken or the deadline has passed."""
         self.queues, self.deadline, self.gives_way = queues, deadline, False
         return self
 
     def giving_way(self) -> Blocked:
-        """Wait only for others to have the lock."""
+        """Wait only until others have had the lock."""
         self.queues, self.deadline, self.gives_way = (), None, True
         return self

@@ -1,9 +1,9 @@
 """Host-side access to a sandbox's files.
 
-Owns `SandboxFiles`. Rules: the host acts as root but what it makes belongs to the
-sandbox's user; every method raises `KernelError`; the lock is held for bounded work at a
-time (`host_access`). What a method needs depends on what files hold, never on the size that
-holes give them. A write replaces the file's content in one step or leaves what was there.
+Owns `SandboxFiles`. Rules: the host acts as root, but the files that it creates belong to the
+sandbox's user. Every method may raise `KernelError`. Each hold of the lock does bounded work (see
+`host_access`). The cost of an operation depends on the data that files hold, not on their size
+with holes. A write replaces the whole content in one step or leaves the file unchanged.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class FileEntry:
     mode: int
     mtime_ns: int
     path: str
-    """The absolute path that it was found by."""
+    """The absolute path by which it was found."""
 
 
 class SandboxFiles:
-    """Files of one sandbox, by absolute path (or relative to /)."""
+    """The files of one sandbox. Relative paths start at /."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -61,15 +61,15 @@ class SandboxFiles:
     # Content.
 
     def read(self, path: str, offset: int = 0, count: int | None = None) -> bytes:
-        """The content of a file, or a part of it, as it is at one moment.
+        """A file's content, or a part of it, as it is at one moment.
 
-        EFBIG if so much of it is holes that it is larger than what the sandbox can hold.
+        EFBIG if the holes in that part are larger than the sandbox's file system.
         """
         with self._access() as namespace:
             node = _resolve(namespace, path)
             _require_regular(namespace, node, path)
             stat = namespace.stat(node)
-            # Files of /proc say that they are empty.
+            # Files in /proc report size 0.
             rest = max(0, stat.size - offset) if stat.size else PROC_FILE_MAX
             wanted = rest if count is None else min(count, rest)
             if wanted > stat.blocks * 512:
@@ -77,12 +77,12 @@ class SandboxFiles:
             content = namespace.share_content(node) if wanted > IO_CHUNK else None
             if content is None:
                 return namespace.read(node, offset, min(wanted, max(IO_CHUNK, PROC_FILE_MAX)))
-        # Nobody writes what is shared, so the lock is not needed for the bytes.
+        # Shared content is immutable, so copying the bytes needs no lock.
         return content.read(offset, wanted)
 
     def require_few_holes(self, holes: int, path: str) -> None:
-        """EFBIG for more than the file system's size: holes cost the guest nothing, but whoever
-        reads them needs room for them."""
+        """EFBIG if the holes exceed the file system's size: holes cost the guest nothing, but the
+        reader needs memory for them."""
         limit = self._machine.kernel.limits.fs_limit_bytes
         if holes > max(limit, PROC_FILE_MAX):
             raise KernelError(
@@ -91,9 +91,9 @@ class SandboxFiles:
             )
 
     def write(self, path: str, data: bytes, *, mode: int | None = None) -> None:
-        """Replace the content of a file, making it (and its directories) if need be.
+        """Replace a file's content; create the file and its directories if necessary.
 
-        An existing file keeps its owner, and its mode unless one is given; a symbolic link is
+        An existing file keeps its owner, and its mode unless `mode` is given. Symbolic links are
         followed.
         """
         access = self._access()
@@ -111,9 +111,9 @@ class SandboxFiles:
                 _put(namespace, access, path, content, mode)
 
     def append(self, path: str, data: bytes) -> None:
-        """Add to the end of a file, making it (and its directories) if need be: all of `data`
-        or nothing. What programs write to the end meanwhile may come between two pieces of
-        more than IO_CHUNK bytes."""
+        """Append to a file; create the file and its directories if necessary. Either all of `data`
+        is appended or nothing. Data longer than IO_CHUNK is appended in pieces, between which
+        programs may append their own."""
         access = self._access()
         with access as namespace:
             node = _find(namespace, path)
@@ -137,7 +137,8 @@ class SandboxFiles:
     # Directories.
 
     def mkdir(self, path: str, *, parents: bool = True) -> None:
-        """Make a directory; with `parents` also those above it, and an existing one is fine."""
+        """Create a directory. With `parents`, also create those above; an existing one is no
+        error."""
         access = self._access()
         if parents:
             _make_directories(access, _bytes(path))
@@ -146,21 +147,22 @@ class SandboxFiles:
                 _make_directory(namespace, access, namespace.root, _bytes(path))
 
     def list(self, path: str) -> list[FileEntry]:
-        """The entries of a directory, by name. EFBIG if the paths are too long: see `tree`."""
+        """The entries of a directory, sorted by name. EFBIG if the paths are too long (see
+        `tree`)."""
         access = self._access()
         return _listed(path, trees.entries(access, _directory(access, path)))
 
     def tree(self, path: str) -> builtins.list[FileEntry]:
         """Everything below a directory: each directory before its entries, sorted by name.
 
-        EFBIG if the paths together are longer than HOST_LISTING_BYTES: a tree costs a guest
-        its names, a listing each path as a whole.
+        EFBIG if all paths together are longer than HOST_LISTING_BYTES: a guest pays for each name
+        once, but a listing repeats it in every path below.
         """
         access = self._access()
         return _listed(path, trees.walk(access, _directory(access, path), into_mounts=True))
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
-        """Remove a file or an empty directory; with `recursive` a whole tree."""
+        """Remove a file or an empty directory; with `recursive`, a whole tree."""
         where = _bytes(path)
         access = self._access()
         with access as namespace:
@@ -175,13 +177,13 @@ class SandboxFiles:
         trees.remove(access, where)
 
     def rename(self, source: str, target: str) -> None:
-        """As rename(2)."""
+        """Like rename(2)."""
         with self._access() as namespace:
             root = namespace.root
             namespace.rename(ROOT, root, _bytes(source), root, _bytes(target))
 
     def copy(self, source: str, target: str) -> None:
-        """Copy a file, a link or a tree to the path `target`, with modes."""
+        """Copy a file, a symbolic link or a tree to the path `target`, with its modes."""
         access = self._access()
         _make_parents(access, target)
         trees.copy(access, _bytes(source), _bytes(target))
@@ -189,7 +191,7 @@ class SandboxFiles:
     # Attributes and links.
 
     def chmod(self, path: str, mode: int) -> None:
-        """Set permission bits; a symbolic link is followed."""
+        """Set the permission bits. Symbolic links are followed."""
         with self._access() as namespace:
             namespace.chmod(ROOT, _resolve(namespace, path), mode)
 
@@ -202,7 +204,7 @@ class SandboxFiles:
             namespace.chown(ROOT, node, access.uid, access.gid)
 
     def read_link(self, path: str) -> str:
-        """What a symbolic link holds."""
+        """The target of a symbolic link."""
         with self._access() as namespace:
             node = _resolve(namespace, path, follow=False)
             if namespace.stat(node).mode & S_IFMT != S_IFLNK:
@@ -216,7 +218,7 @@ class SandboxFiles:
         return _entry(path, b"", stat)
 
     def exists(self, path: str) -> bool:
-        """Whether a path leads to something."""
+        """Whether the path leads to an existing file."""
         try:
             self.stat(path)
         except KernelError as error:
@@ -226,7 +228,7 @@ class SandboxFiles:
         return True
 
 
-# What follows that takes a namespace is part of a step: the lock is held.
+# The functions below that take a namespace run in one step, with the lock held.
 
 
 def _resolve(namespace: Namespace, path: str, *, follow: bool = True) -> Node:
@@ -253,7 +255,7 @@ def _require_regular(namespace: Namespace, node: Node, path: str) -> None:
 def _put(
     namespace: Namespace, access: HostAccess, path: str, content: FileContent, mode: int | None
 ) -> None:
-    """Make `content` what a path holds; ENOENT if its directory is missing."""
+    """Make `content` the content of the file at `path`; ENOENT if its directory is missing."""
     node = _find(namespace, path)
     if node is None:
         _create(namespace, access, _bytes(path), content, 0o644 if mode is None else mode)
@@ -262,12 +264,12 @@ def _put(
     stat = namespace.stat(node)
     if mode is None:
         mode = stat.mode & 0o7777
-    if stat.nlink > 1 or not content.size:  # other names must see the change
+    if stat.nlink > 1 or not content.size:  # its other names must show the change too
         namespace.replace_content(node, content)
         if mode != stat.mode & 0o7777:
             namespace.chmod(ROOT, node, mode)
         return
-    # Whoever has the file open goes on with the old content.
+    # Processes that have the file open keep the old content.
     target = namespace.path_of(node)
     temporary = target.rpartition(b"/")[0] + b"/" + trees.temporary_name()
     fresh = _create(namespace, access, temporary, content, mode)
@@ -301,13 +303,13 @@ def _append_whole(namespace: Namespace, node: Node, data: bytes) -> None:
 
 
 def _append_pieces(access: HostAccess, node: Node, size: int, data: bytes) -> None:
-    """Append to a file of `size` bytes that has room for all of it."""
+    """Append to a file of `size` bytes for which space is already reserved."""
     for start in range(0, len(data), IO_CHUNK):
         with access as namespace:
             try:
                 _append_whole(namespace, node, data[start : start + IO_CHUNK])
             except KernelError:
-                if namespace.size(node) == size + start:  # nobody else has written
+                if namespace.size(node) == size + start:  # nobody else has appended
                     namespace.resize(ROOT, node, size)
                 raise
 
@@ -326,7 +328,7 @@ def _make_directories(access: HostAccess, path: bytes) -> None:
     if len(path) >= PATH_MAX:
         raise KernelError(Errno.ENAMETOOLONG)
     made = b""
-    # Name by name: each may be a link that leads along many others.
+    # One name per step: each name may be a symbolic link to a long path.
     for part in path.strip(b"/").split(b"/"):
         made += b"/" + part
         try:
@@ -372,7 +374,7 @@ def _listed(path: str, found: Iterable[trees.Found]) -> list[FileEntry]:
         if left < 0:
             raise KernelError(
                 Errno.EFBIG,
-                f"the paths below {path} are longer than {HOST_LISTING_BYTES} bytes together; "
+                f"the paths below {path} take more than {HOST_LISTING_BYTES} bytes in total; "
                 "list its directories one by one",
             )
         listed.append(_entry(path, entry.path, entry.stat))

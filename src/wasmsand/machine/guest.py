@@ -1,13 +1,13 @@
 """A guest: one thread of a process, and the program that it runs.
 
-Owns `Guest`, what system calls of either ABI act on: the process and its memory, and what needs
-more than the kernel: exec, exit, fork, vfork, threads, the signal flag. Rules: every method is
-called under the sandbox's lock and returns at once; whatever has to run, or CPU time, is asked of
-the `Driver`. What the guest takes of memory is in the ledger: it is looked at when the guest
-ticks, waits or executes a program, and its limit is renewed whenever it goes on.
+Owns `Guest`, on which the calls of both ABIs act: the process and its memory, and the operations
+that need more than the kernel: exec, exit, fork, vfork, threads, the signal flag. Rules: the caller
+holds the sandbox's lock, and every method returns at once. The `Driver` runs new guests and
+measures CPU time. The guest's memory is charged to the ledger: it is measured when the guest ticks,
+waits or executes a program, and its limit is renewed whenever it resumes.
 
-An embryo is a child of vfork: it has a process, but no program yet. Until it executes one or
-ends, the calls of its parent's program act on it, and `embryo_parent` is its parent's thread.
+An embryo is a vfork child: a process without a program of its own. Until it calls exec or exit,
+the calls of its parent's program act on the embryo, and `embryo_parent` is the parent's thread.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FAULT_CODE: Final = 1
 
 
 class Execute(GuestUnwind):
-    """execve succeeded: go on with another program."""
+    """execve succeeded: continue with another program."""
 
     def __init__(self, instance: Instance, memory: MemoryAccount) -> None:
         super().__init__()
@@ -48,8 +48,8 @@ class Execute(GuestUnwind):
 
 
 def _signal_flag(instance: Instance) -> int | None:
-    """Where to tell a program that a signal waits for its handler. A program whose exports for
-    that are missing or wrong cannot be told: its signals have their default actions."""
+    """The address of the flag that tells a program of a pending signal with a handler. None if the
+    program lacks the exports for it: then its signals take their default actions."""
     address = instance.exported_address("__signal_flag")
     if address is None or address + 4 > instance.memory_size():
         return None
@@ -71,15 +71,15 @@ class Guest(CallContext):
         memory: MemoryAccount,
         thread_locals: ThreadLocals | None = None,
     ) -> None:
-        """`memory` is the account of the program that `instance` is, or, with `thread_locals`,
-        that it is a further thread of."""
+        """`memory` is the account of the program. With `thread_locals`, the guest is a further
+        thread of that program."""
         self.kernel = kernel
         self.thread = thread
         self.process = thread.process
         self.modules = modules
         self.embryo_parent: Thread | None = None
         self._copy: MemoryAccount | None = None
-        """Of the child that is about to be made."""
+        """The account of a child that fork is about to create."""
         self._cpu_accounted = 0
         self.load(instance, memory, thread_locals)
 
@@ -89,23 +89,24 @@ class Guest(CallContext):
         """Run this program from now on."""
         self.instance = instance
         self.thread_locals = thread_locals
-        """Of a program that has, or had, several threads."""
+        """Set for a program that has, or had, several threads."""
         self.kept_locals: list[bytes] | None = None
         """The thread's own variables while another thread runs."""
         kept = None if thread_locals is None else thread_locals.size
         self.charge = Charge(self.kernel, self.modules.engine, instance, memory, thread_locals=kept)
         self.told_by_call = False
-        """Whether the flag was raised by a call, after which the guest runs its handlers."""
+        """Whether a call set the signal flag, so that the guest runs its handlers when it
+        returns."""
         self.memory = GuestMemory.of(instance, self.look)
         self.flag_address = _signal_flag(instance)
         self.show_memory()
-        if thread_locals is None:  # a further thread has to wait for its turn
+        if thread_locals is None:  # a further thread waits for its turn
             self.charge.go_on(self.process.rlimits.address_space)
 
     # Memory.
 
     def look(self) -> None:
-        """Enter what the program has grown by."""
+        """Charge the program's growth."""
         if not self.charge.enter_growth():
             self.out_of_memory()
 
@@ -122,24 +123,24 @@ class Guest(CallContext):
             self.charge.go_on(self.process.rlimits.address_space)
 
     def see_changes(self) -> None:
-        """Other threads of the program have run: see the memory as they left it."""
+        """Other threads of the program have run: update what this thread knows of the memory."""
         assert self.thread_locals is not None
         self.thread_locals.switch_to(self)
         self.modules.engine.abilities.program_threads.catch_up(self.instance)
         self.charge.catch_up()
         self.go_on()
-        # The flag is the program's, the signals are the thread's: it is set again on return.
+        # The flag belongs to the program, signals to the thread: the next return sets it again.
         self.lower_signal_flag()
 
     def show_memory(self) -> None:
-        """Let ps tell what the program takes."""
+        """Update the memory figures that ps shows."""
         parent = self.embryo_parent
         process = self.process if parent is None or parent.dead else parent.process
         if not process.dead:
             self.charge.show(process)
 
     def out_of_memory(self) -> None:
-        """The limit of memory does not hold: end processes until it does."""
+        """The memory limit is exceeded: end processes until it holds."""
         self.kernel.free_memory()
         self.stop_if_over()
 
@@ -149,32 +150,32 @@ class Guest(CallContext):
         self.charge.leave()
 
     def close(self) -> None:
-        """Free the program, which has left its memory. Needs no lock."""
+        """Free the program, after `leave_memory`. Needs no lock."""
         self.instance.close()
         self.charge.end()
 
     def forget(self) -> None:
-        """The guest has ended: leave no circles of references."""
+        """The guest has ended: break reference cycles."""
         del self.driver, self.memory
 
     # Life and time.
 
     def is_over(self) -> bool:
-        """Whether no living process is left for this guest to act for."""
+        """Whether neither this process nor the parent of this embryo is alive."""
         parent = self.embryo_parent
         return self.thread.dead and (parent is None or parent.dead)
 
     def stop_if_over(self) -> None:
-        """Leave the program in that case."""
+        """Leave the program if `is_over`."""
         if self.is_over():
             raise ProcessEnded
 
     def begin_account(self) -> None:
-        """CPU time counts from now on."""
+        """Start counting CPU time."""
         self._cpu_accounted = self.driver.cpu_time_ns()
 
     def account(self) -> None:
-        """Charge the process for the CPU time until now."""
+        """Charge the process for the CPU time used so far."""
         now = self.driver.cpu_time_ns()
         self.process.usage.user_ns += now - self._cpu_accounted
         self._cpu_accounted = now
@@ -183,7 +184,7 @@ class Guest(CallContext):
         return self.process.usage.user_ns + self.driver.cpu_time_ns() - self._cpu_accounted
 
     def end(self, status: int) -> int:
-        """exit: for an embryo only the child ends, and its parent goes on."""
+        """exit: if the guest acts for an embryo, only the embryo ends, and its parent continues."""
         self.account()
         if self.embryo_parent is None:
             self.leave_memory()
@@ -193,17 +194,17 @@ class Guest(CallContext):
         raise ProcessEnded
 
     def returned(self) -> None:
-        """The program came back without a call of exit: a thread's end is only its own."""
+        """The program returned without calling exit. This ends a thread, or the process."""
         if self.thread_locals is None:
             self.finish(0)
         else:
             self.end_thread(0)
 
     def finish(self, status: int) -> None:
-        """The program has ended by itself: so does the process."""
+        """The program has ended without a call: end the process."""
         self.account()
         self.leave_memory()
-        if self.embryo_parent is not None:  # a vfork child took its parent down with it
+        if self.embryo_parent is not None:  # the parent's program ended during vfork
             self.kernel.exit(self.process, status)
             self.end_embryo()
         self.kernel.exit(self.process, status)
@@ -211,7 +212,7 @@ class Guest(CallContext):
     # Signals.
 
     def set_signal_flag(self) -> None:
-        """Tell the program that a signal waits for its handler."""
+        """Tell the program that a signal with a handler is pending."""
         assert self.flag_address is not None
         self.memory.write_u32(self.flag_address, 1)
 
@@ -221,7 +222,7 @@ class Guest(CallContext):
             self.memory.write_u32(self.flag_address, 0)
 
     def tell_of_fault(self, signo: int) -> bool:
-        """Send the process the signal of its fault; whether it has a handler that can run."""
+        """Send the process the signal for its fault. True if a handler can run."""
         signals = self.thread.signals
         blocked = bool(signals.mask >> (signo - 1) & 1)
         if self.flag_address is None or self.embryo_parent is not None or blocked:
@@ -235,26 +236,26 @@ class Guest(CallContext):
     # Fork.
 
     def fork_allowed(self) -> int:
-        """Whether there is room for another process and its memory: 0 or minus errno."""
+        """Whether there is room for another process and its memory: 0, or a negative errno."""
         if self.thread.dead:
             return self.fail_dead_embryo()
         try:
             require_room_for_child(self.kernel, self.process)
             self.look()
-            self.fork_failed()  # an earlier one, which the guest never went through with
+            self.fork_failed()  # an earlier fork that the guest did not complete
             self._copy = with_room(self.kernel, self.process, self.charge.account_of_copy)
         except KernelError as error:
             return -error.errno
         return 0
 
     def fork_failed(self) -> None:
-        """There is no copy of this program, nor will there be."""
+        """The copy of this program was not made, and will not be."""
         if self._copy is not None:
             self._copy.user_left()
             self._copy = None
 
     def fork_child(self, child: Instance) -> int:
-        """Adopt the copy that the engine made of this program; its pid, or minus errno."""
+        """Create a process for the copy that the engine made. Its pid, or a negative errno."""
         if self.thread.dead:
             child.close()
             return self.fail_dead_embryo()
@@ -265,16 +266,16 @@ class Guest(CallContext):
             self.fork_failed()
             return -error.errno
         process.memory, self._copy = self._copy, None
-        assert process.memory is not None  # since it was allowed
+        assert process.memory is not None  # fork_allowed has set it
         guest = Guest(self.kernel, self.modules, process.first_thread, child, process.memory)
-        guest.lower_signal_flag()  # what was pending is the parent's
+        guest.lower_signal_flag()  # pending signals are not inherited
         self.driver.start(guest)
         return process.pid
 
     # vfork.
 
     def begin_embryo(self) -> None:
-        """vfork: act for a new child until exec or exit."""
+        """vfork: act for a new child until it calls exec or exit."""
         if self.embryo_parent is not None:
             raise KernelError(Errno.EAGAIN, "vfork inside a vfork child")
         self.account()
@@ -285,7 +286,7 @@ class Guest(CallContext):
         self.process, self.thread = child, child.first_thread
 
     def end_embryo(self) -> int:
-        """Act for the parent again; the child's pid, which is what vfork returns to it."""
+        """Act for the parent again. Return the child's pid: the result of vfork in the parent."""
         assert self.embryo_parent is not None
         pid = self.process.pid
         self.thread, self.embryo_parent = self.embryo_parent, None
@@ -293,15 +294,15 @@ class Guest(CallContext):
         return pid
 
     def fail_dead_embryo(self) -> int:
-        """The answer to a call of a killed process. One that has no living parent stops; a killed
-        embryo only fails, until its parent gets out of it by exec or exit."""
+        """The result of a call by a killed process. If the guest has no living process left, it
+        stops. If it acts for a killed embryo, calls fail until its parent leaves the embryo."""
         self.stop_if_over()
         return -int(Errno.EINTR)
 
     # exec.
 
     def execute(self, program: Program) -> int:
-        """execve past all checks but those of the module itself."""
+        """execve, after all checks except those of the module."""
         instance, memory = self._instantiate(program)
         if self.thread_locals is not None and self.embryo_parent is None:
             only_thread(self.kernel, self.thread)
@@ -327,7 +328,7 @@ class Guest(CallContext):
             raise
 
     def store(self) -> int:
-        """checkpoint: the memory is the program's from its next start on."""
+        """checkpoint: later starts of the program begin with this memory."""
         reached = self.kernel.checkpoint_reached
         if reached is None:
             raise KernelError(Errno.ENOSYS)
@@ -337,7 +338,7 @@ class Guest(CallContext):
     # Threads.
 
     def start_thread(self, stack: int) -> Thread:
-        """clone of a thread, which begins with this stack pointer."""
+        """clone a thread, which starts with this stack pointer."""
         if self.embryo_parent is not None:
             raise KernelError(Errno.EAGAIN, "a thread inside a vfork child")
         require_room_for_child(self.kernel, self.process)
@@ -364,7 +365,7 @@ class Guest(CallContext):
         return thread
 
     def end_thread(self, status: int) -> int:
-        """exit of one thread; with one thread, of the process."""
+        """exit of one thread. If the program has only one thread, the process exits."""
         thread = self.thread
         if self.thread_locals is None or self.embryo_parent is not None:
             return self.end(status)
@@ -374,7 +375,7 @@ class Guest(CallContext):
                 self.memory.write_u32(thread.clear_tid, 0)
                 futex.wake(self.process, thread.clear_tid, 1, -1)
             except KernelError:
-                pass  # as Linux: nobody is there to be told
+                pass  # as on Linux, a bad address is ignored
         end_thread(self.kernel, thread, status)
         raise ProcessEnded
 
@@ -383,6 +384,6 @@ class Guest(CallContext):
         self.thread_locals = self.kept_locals = None
 
     def yield_turn(self) -> None:
-        """Let other threads run first."""
+        """Let other threads of the program run first."""
         if self.thread_locals is not None and self.embryo_parent is None:
             self.driver.yield_turn()

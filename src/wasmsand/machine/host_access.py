@@ -1,10 +1,10 @@
-"""How an operation of the host gets at a sandbox's files.
+"""Access to a sandbox's files for operations of the host.
 
-Owns `HostAccess`: the sandbox's lock, taken for one bounded step after another. Rules: one
-step looks at, makes or removes at most `HOST_ENTRIES_PER_HOLD` entries of directories and
-copies at most `IO_CHUNK` bytes; between two steps others have their turn, so whatever was
-seen may be gone by then: a node that was removed is ENOENT. An operation ends with ESRCH at
-its next step when the machine is closed meanwhile.
+Owns `HostAccess`, which takes the sandbox's lock for one bounded step at a time. Rules: one step
+reads, creates or removes at most `HOST_ENTRIES_PER_HOLD` directory entries and copies at most
+`IO_CHUNK` bytes. Others may take the lock between two steps, so anything seen in one step may be
+gone in the next: a removed node raises ENOENT. If the machine is closed, the operation fails with
+ESRCH at its next step.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class HostAccess:
-    """One operation's access. `with access as namespace:` is one step."""
+    """The access of one operation. `with access as namespace:` is one step."""
 
     __slots__ = ("_machine", "_was_closed", "gid", "limits", "uid")
 
@@ -29,7 +29,7 @@ class HostAccess:
         self._was_closed = machine.closed
         self.limits = machine.kernel.limits
         self.uid, self.gid = machine.identity.uid, machine.identity.gid
-        """Who owns what the operation makes."""
+        """The owner of files that the operation creates."""
 
     def __enter__(self) -> Namespace:
         self._machine.lock.acquire()
@@ -43,13 +43,13 @@ class HostAccess:
 
     @property
     def most_entries(self) -> int:
-        """How many entries a walk may meet: one that meets more is led in circles by a guest
-        that keeps moving directories."""
+        """How many entries a walk may visit. A guest that keeps moving directories could lead a
+        walk in circles; this bound ends it."""
         return 4 * self.limits.max_inodes + IMAGE_ENTRIES_MAX
 
 
 def find(namespace: Namespace, base: Node, path: bytes) -> Node | None:
-    """What is at a path, or None; a symbolic link is not followed."""
+    """The node at a path, or None. A symbolic link at the end is not followed."""
     try:
         return namespace.resolve(ROOT, base, path, follow=False)
     except KernelError as error:

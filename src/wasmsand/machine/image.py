@@ -1,8 +1,8 @@
 """The base image: the file system every sandbox starts from.
 
-Owns finding the built user space and making one frozen tree of it. Rules: made once
-per host process; program files are read only when somebody reads them; a missing
-image is an error that says what to type.
+Owns finding the built user space and making one frozen tree of it. Rules: the tree is made once per
+host process; program files are read only when needed; the error for a missing image says which
+command to run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BEGINNING_BYTES: Final = 4096
 
 
 class ImageMissing(Exception):
-    """There is no usable user space; the message says what to do."""
+    """No usable user space was found; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +43,20 @@ class ProgramFile:
     sha256: str
     size: int
     names: tuple[str, ...]
-    """Absolute paths: the file, and its hard links."""
+    """Absolute paths of the file and of its hard links."""
 
     def read(self) -> bytes:
         """The module's bytes."""
         return self.path.read_bytes()
 
     def open(self) -> _ProgramBytes:
-        """The same, without having all of them in memory."""
+        """The module's bytes, read from the file on demand."""
         return _ProgramBytes(self.path, self.size)
 
 
 class _ProgramBytes:
-    """The content of a program's file. A program runs from its compiled form, so hardly anybody
-    reads more than the beginning, which every exec looks at: only that is kept."""
+    """The content of a program's file. Programs run from their compiled form, so most reads are
+    of the first bytes, at each exec: only these are kept in memory."""
 
     __slots__ = ("_beginning", "_path", "_size")
 
@@ -79,35 +79,35 @@ class _ProgramBytes:
             stream.seek(start)
             content = stream.read(stop - start)
         if len(content) != stop - start:
-            raise ValueError(f"{self._path} has less than {self._size} bytes")
+            raise ValueError(f"{self._path} is shorter than {self._size} bytes")
         return content
 
 
 @dataclass(frozen=True, slots=True)
 class _Image:
-    """The manifest, and the file of all contents that are no programs."""
+    """The manifest, and the file that holds the contents of all other files."""
 
     programs: tuple[ProgramFile, ...]
     contents: Path
     listing: _Listing
-    """What every sandbox knows from the start."""
+    """The files that every new sandbox knows."""
     trees: list[dict[str, Any]]
-    """Directories with a listing of their own, read when somebody looks into them."""
+    """Directories with a listing of their own, which is read on first access."""
 
 
 _Listing = dict[str, Any]
-"""`files`: path, permissions, offset and size in the contents; `links`: path and target."""
+"""`files`: path, mode, offset and size in the contents file; `links`: path and target."""
 
 
 def image_programs(directory: Path = IMAGE_DIRECTORY) -> tuple[ProgramFile, ...]:
-    """What the manifest lists, or ImageMissing."""
+    """The programs in the manifest. Raises `ImageMissing`."""
     return _read_image(directory).programs
 
 
 @cache
 def prepared_programs(directory: Path = IMAGE_DIRECTORY) -> Mapping[str, ProgramFile]:
-    """The programs that start prepared: for the key of each one's module the program
-    `NAME-plain`, which is the same code and starts from nothing. None if the image is missing."""
+    """The programs that start prepared: module key to the program `NAME-plain`, the same code
+    without prepared memory. Empty if the image is missing."""
     try:
         programs = {program.name: program for program in image_programs(directory)}
     except ImageMissing:
@@ -166,13 +166,13 @@ def base_image() -> FrozenTree:
 
 
 def image_at(directory: Path) -> FrozenTree:
-    """The tree of another directory that the builder has written."""
+    """The tree of an image in another directory, as written by the builder."""
     return _build(_read_image(directory))
 
 
 @lru_cache(maxsize=4)
 def image_with_wasm_programs(programs: tuple[WasmProgram, ...]) -> FrozenTree:
-    """The same tree with the programs of `wasm_dir`, which PATH finds before the image's own."""
+    """The base tree with the programs of `wasm_dir` in a directory that comes first in PATH."""
     return _build(_read_image(IMAGE_DIRECTORY), programs)
 
 
@@ -203,7 +203,7 @@ def _add(builder: ImageBuilder, contents: Path, listing: _Listing) -> None:
 
 
 def _reader(contents: Path, offset: int, size: int) -> Callable[[], bytes]:
-    """Reads one file out of the file that holds all of them."""
+    """A function that reads one file from the contents file."""
 
     def read() -> bytes:
         with contents.open("rb") as stream:

@@ -1,17 +1,17 @@
 """Starting a program on the thread that will run it.
 
-Owns `Launch`. A signal handler of the host can raise an exception (Ctrl-C) at any moment in the
-main thread, also in the middle of a change of the kernel's state. So who wants a program started
-only waits; a thread of the pool, in which no handler runs, makes the process and then runs it,
-which costs no more than handing it the process. Rules: whoever gives up before the process is
-known does not leave it behind: it is ended as soon as it is. Nothing that lives as long as the
-process holds the machine.
+Owns `Launch`. A signal handler of the host can raise an exception (Ctrl-C) at any point of the main
+thread, even in the middle of a change to kernel state. So the caller only waits; a pool thread, on
+which no signal handlers run, creates the process and then runs it. That costs no more than passing
+a finished process to the thread. Rules: if the caller gives up before the process exists, the
+process is ended as soon as it does. Nothing that lives as long as the process references the
+machine.
 """
 
 from __future__ import annotations
 
 import threading
-from _thread import get_ident
+from _thread import allocate_lock, get_ident
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class Launch:
-    """A process on its way."""
+    """A process that is being started."""
 
     def __init__(self, make: Callable[[], ThreadDriver], settled: Callable[[Launch], None]) -> None:
-        """`make` makes the process, not running yet. `settled` is called when it is made, or
-        cannot be, on the thread that will run it."""
+        """`make` creates the process without running it. `settled` is called, on the thread that
+        will run it, when the process exists or could not be created."""
         self._make: Callable[[], ThreadDriver] | None = make
         self._settled: Callable[[Launch], None] | None = settled
         self.process: Process | None = None
@@ -38,11 +38,11 @@ class Launch:
         self.given_up = False
 
     def begin(self, engine: Engine, lock: SandboxLock) -> None:
-        """Have it started, beside this thread."""
-        lock.release_mine()  # if an operation that was broken off has left it
+        """Start it on a pool thread."""
+        lock.release_mine()  # an interrupted operation may have left it locked
         try:
             engine.start_thread(self._run)
-        except RuntimeError as error:  # the host has no threads left
+        except RuntimeError as error:  # the host has no thread available
             raise KernelError(Errno.EAGAIN, str(error)) from error
 
     def _run(self) -> None:
@@ -64,16 +64,20 @@ class Launch:
 
 
 def steadily(engine: Engine, lock: SandboxLock, act: Callable[[], object]) -> None:
-    """Call `act` where no signal handler can raise in the middle of it, and wait for its end. What
-    a handler raised meanwhile is raised then."""
+    """Call `act` on a thread where no signal handler can interrupt it, and wait for its end. An
+    exception that a handler raised meanwhile is raised afterwards."""
     if get_ident() != threading.main_thread().ident:
         act()
         return
-    lock.release_mine()  # if an operation that was broken off has left it
+    lock.release_mine()  # an interrupted operation may have left it locked
     ended = OneShot()
     failures: list[BaseException] = []
+    claim = allocate_lock()
+    """Taken by the thread when it begins, or by a caller who was interrupted before."""
 
     def work() -> None:
+        if not claim.acquire(False):
+            return
         try:
             act()
         except BaseException as error:
@@ -81,12 +85,17 @@ def steadily(engine: Engine, lock: SandboxLock, act: Callable[[], object]) -> No
         finally:
             ended.set()
 
-    engine.start_thread(work)
     interruption: BaseException | None = None
+    started = False
     while not ended.happened:
         try:
+            if not started:
+                started = True
+                engine.start_thread(work)
             ended.wait()
         except BaseException as error:
+            if claim.acquire(False):
+                raise  # the thread has not begun to act, and never will
             interruption = error
     if failures:
         raise failures[0]

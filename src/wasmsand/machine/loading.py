@@ -1,12 +1,12 @@
-"""Programs to compiled modules, without holding up the sandbox.
+"""Loading programs as compiled modules, without blocking the sandbox.
 
-Owns `ModuleLoader`: which module a program is, and the wait for its compilation. Rules: the
-sandbox's lock is never held while a module is compiled, and for one piece of it at a time while
-it is read; a process that waits for one can be ended like any other, and a compilation that
-nobody waits for any more is ended with it; a sandbox hashes and compiles one module at a time,
-on one thread each, so that its programs cannot take more of the host than that; what the host
-trusts (the image, `wasm_dir`) is compiled in this process, everything else by a worker, within
-the sandbox's budget; a program belongs to one ABI, known by what it imports.
+Owns `ModuleLoader`: which module belongs to a program, and the wait for its compilation. Rules: the
+sandbox's lock is not held during compilation, and only for one piece at a time while a file is
+read. A process that waits for a module can be killed like any other, and a compilation that nobody
+waits for any longer is cancelled. A sandbox hashes one module and compiles one module at a time,
+each on one thread, which bounds its load on the host. Trusted modules (the image, `wasm_dir`) are
+compiled in this process, all others by a worker within the sandbox's budget. A program belongs to
+one ABI, which its imports determine.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _WASI = frozenset({MODULE, UNSTABLE_MODULE})
 
 
 class _Load:
-    """One program on its way to a module, for one thread."""
+    """The load of one program for one thread."""
 
     __slots__ = (
         "cancellation", "done", "ended", "error", "key", "module", "program", "thread",
@@ -59,8 +59,8 @@ class _Load:
 
 
 class _Stage:
-    """Loads that wait for one thread, which serves one after another and then ends. Guarded by
-    the sandbox's lock."""
+    """A queue of loads and the thread that serves it, which ends when the queue is empty. Guarded
+    by the sandbox's lock."""
 
     __slots__ = ("current", "has_thread", "waiting", "work")
 
@@ -71,7 +71,7 @@ class _Stage:
         self.has_thread = False
 
     def next(self) -> _Load | None:
-        """The next load, unless its process is gone."""
+        """The next load whose thread is still alive, or None."""
         self.current = None
         while self.waiting and self.current is None:
             load = self.waiting.popleft()
@@ -81,7 +81,7 @@ class _Stage:
 
 
 class ModuleLoader:
-    """The modules of one machine's programs."""
+    """Loads the modules of one machine's programs."""
 
     def __init__(
         self,
@@ -89,24 +89,24 @@ class ModuleLoader:
         lock: SandboxLock,
         newest_image: Callable[[str], MemoryImage | None] = lambda key: None,
     ) -> None:
-        """`newest_image` says what instances of the module with a key begin with, if not with
-        its own data."""
+        """`newest_image` gives the memory image from which instances of a module (by key) start, or
+        None for the module's own data."""
         self.engine = engine
         self._lock = lock
         self._newest_image = newest_image
         self._budget = CompileBudget()
-        """Used by the thread that compiles."""
+        """Used only by the compiling thread."""
         # Guarded by the sandbox's lock:
         self._hashing = _Stage(self._hash)
         self._compiling = _Stage(self._compile)
         self._loads: dict[int, _Load] = {}
-        """By thread."""
+        """By tid."""
 
     def module(self, thread: Thread, program: Program) -> Module:
-        """The module that `thread` is about to run; called under the sandbox's lock.
+        """The module that `thread` is about to run. Needs the sandbox's lock.
 
-        Raises `WouldBlock` until it is compiled, and `ProgramRejected`. Who does not come back
-        calls `abandon`.
+        Raises `WouldBlock` until the module is compiled; raises `ProgramRejected`. A caller that
+        does not retry must call `abandon`.
         """
         load = self._loads.get(thread.tid)
         if load is None:
@@ -124,27 +124,27 @@ class ModuleLoader:
         return load.module
 
     def abandon(self, thread: Thread) -> None:
-        """The thread has ended, perhaps while it waited; called under the sandbox's lock."""
+        """The thread has ended, possibly while it waited for a module. Needs the sandbox's lock."""
         load = self._loads.pop(thread.tid, None)
         if load is not None and not load.done:
             self._cancel_unwanted()
 
     def cancel(self) -> None:
-        """All processes have been ended: so is the compilation under way."""
+        """All processes were killed: cancel the current compilation."""
         current = self._compiling.current
         if current is not None:
             current.cancellation.cancel()
 
     def instantiate(self, module: Module, memory_limit: int) -> Instance:
-        """A fresh instance of a module, which begins with its newest image, if it has one. Raises
-        as `protocol.Module`."""
+        """A new instance of a module, which starts from its newest memory image if there is one.
+        Raises as `protocol.Module` does."""
         image = self._newest_image(module.key)
         if image is None:
             return module.instantiate(memory_limit)
         return self.engine.abilities.memory_images.instantiate(module, memory_limit, image)
 
     def _find(self, program: Program, key: str) -> Module | None:
-        """The module, if it need not be compiled."""
+        """The module, if it is already compiled."""
         try:
             module = self.engine.find(key)
             if module is not None:
@@ -165,19 +165,19 @@ class ModuleLoader:
         return load
 
     def _enter(self, stage: _Stage, load: _Load) -> None:
-        """Under the lock."""
+        """Needs the lock."""
         if not stage.has_thread:
             try:
                 self.engine.start_thread(partial(self._serve, stage))
             except RuntimeError as error:
                 raise ProgramRejected(load.program, str(error), Errno.EAGAIN) from error
             stage.has_thread = True
-        # Entries of dead processes go when others come, so that there are never many.
+        # Drop the loads of dead threads here, so that the queue stays short.
         stage.waiting = deque(other for other in stage.waiting if not other.thread.dead)
         stage.waiting.append(load)
 
     def _serve(self, stage: _Stage) -> None:
-        """On a thread of its own, without the lock."""
+        """Runs on a thread of its own, without the lock."""
         while True:
             with self._lock:
                 load = stage.next()
@@ -198,7 +198,7 @@ class ModuleLoader:
             load.ended.wake()
 
     def _cancel_unwanted(self) -> None:
-        """End the compilation under way if nobody waits for it; under the lock."""
+        """Cancel the current compilation if no living thread waits for it. Needs the lock."""
         current = self._compiling.current
         if current is None or not current.thread.dead:
             return
@@ -258,7 +258,7 @@ class ModuleLoader:
             return self.engine.abilities.compile_workers.compile_apart(order)
         except CompileTooCostly as costly:
             if costly.of_time and not order.limited_by_module:
-                reason = f"{costly}, all that this sandbox has left for compiling"
+                reason = f"{costly}, the rest of this sandbox's compile budget"
                 raise ProgramRejected(program, reason, Errno.EAGAIN) from None
             raise
         except CompileUnavailable as unavailable:
@@ -270,7 +270,7 @@ class ModuleLoader:
                 budget.charge(order.cpu_seconds)
 
     def _pieces(self, load: _Load) -> Iterator[bytes]:
-        """The program's content, a piece at a time under the lock."""
+        """The program's content, one piece per hold of the lock."""
         program, at = load.program, 0
         while at < program.size:
             with self._lock:
@@ -278,23 +278,23 @@ class ModuleLoader:
                     raise KernelError(Errno.EINTR)
                 piece = program.read(at, min(IO_CHUNK, program.size - at))
             if not piece:
-                raise ProgramRejected(program, "was changed while it was loaded")
+                raise ProgramRejected(program, "changed while it was loaded")
             yield piece
             at += len(piece)
 
     def _verified_pieces(self, load: _Load, key: str) -> Iterator[bytes]:
-        """The same; raises `ProgramRejected` at the end if they are not what has this key."""
+        """The same pieces. Raises `ProgramRejected` at the end if their hash is not `key`."""
         digest = hashlib.sha256()
         for piece in self._pieces(load):
             digest.update(piece)
             yield piece
         if digest.hexdigest() != key:
-            raise ProgramRejected(load.program, "was changed while it was loaded")
+            raise ProgramRejected(load.program, "changed while it was loaded")
 
 
 def require_one_abi(module: Module) -> None:
-    """Raise `ModuleRejected` if a module would be a program of both ABIs, whose ideas of a
-    process do not go together."""
+    """Raise `ModuleRejected` if a module imports from both ABIs, whose process models are
+    incompatible."""
     namespaces = {namespace for namespace, _ in module.imports}
     if _LINUX in namespaces and namespaces & _WASI:
-        raise ModuleRejected("imports functions of two ABIs, `linux` and WASI")
+        raise ModuleRejected("imports from two ABIs, `linux` and WASI")

@@ -1,14 +1,14 @@
 """The one lock of a sandbox.
 
-Owns `SandboxLock`, which guards all kernel state of one sandbox. Rules: it is held for a
-bounded amount of work, never while a guest computes or anybody waits; the host comes before
-guests: a guest that has more to do in the same call lets the host's operations, a kill among
-them, take the lock first. Python's locks are not fair, so without that rule a guest that
-releases the lock and takes it again at once could keep everybody else out.
+Owns `SandboxLock`, which guards all kernel state of one sandbox. Rules: each hold does a bounded
+amount of work; nobody holds the lock while a guest computes or anyone waits. The host goes before
+guests: a guest with more work in the same call lets waiting host operations, such as a kill, take
+the lock first. Python's locks are not fair, so without this rule a guest that releases the lock and
+takes it again at once could starve everyone else.
 
-A signal handler of the host (Ctrl-C) can raise between any two steps of the main thread, also in
-the middle of taking or releasing the lock. So the lock knows its holder: what an operation that
-was broken off has left is taken back by the next one.
+A signal handler of the host (Ctrl-C) can raise between any two steps of the main thread, even while
+it takes or releases the lock. So the lock knows its holder: if an interrupted operation left it
+locked, the same thread's next operation continues with it.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from typing import Final
 
 _PAUSE_SECONDS: Final = 0.0001
 _PATIENCE_SECONDS: Final = 1.0
-"""A host that has waited for that long has lost its thread; guests go on."""
+"""A host thread that has waited this long is assumed lost; guests continue."""
 
 
 class SandboxLock:
-    """A lock that the host takes by `with`, and guests by `acquire` and `release`."""
+    """A lock that the host takes with `with`, and guests with `acquire` and `release`."""
 
     __slots__ = ("_waiting", "acquire", "is_mine", "release")
 
     def __init__(self) -> None:
         lock = RLock()
-        # The lock's own methods: a call of Python in between would cost every system call.
+        # These are the lock's own methods: a Python wrapper would slow down every system call.
         self.acquire = lock.acquire
         self.release = lock.release
         self.is_mine: Callable[[], bool] = lock._is_owned  # type: ignore[attr-defined]
         self._waiting: list[None] = []
-        """An entry for each thread of the host that waits; appending and popping are atomic."""
+        """One entry per waiting host thread; append and pop are atomic."""
 
     def __enter__(self) -> None:
-        if self.is_mine():  # nobody takes it twice: it was left by an operation broken off
+        if self.is_mine():  # locks are not nested: an interrupted operation left it
             return
         try:
             if not self.acquire(False):
@@ -63,12 +63,12 @@ class SandboxLock:
             self.release()
 
     def release_mine(self) -> None:
-        """Release the lock, if this thread has it."""
+        """Release the lock if this thread holds it."""
         if self.is_mine():
             self.release()
 
     def take_again(self) -> None:
-        """Take the lock, whatever signal handlers raise meanwhile; that is raised then."""
+        """Take the lock even if signal handlers raise; raise the last such exception afterwards."""
         interruption: BaseException | None = None
         while not self.is_mine():
             try:
@@ -79,7 +79,7 @@ class SandboxLock:
             raise interruption
 
     def give_way(self) -> None:
-        """Let go of the lock for a moment, for as long as the host wants it; take it again."""
+        """Release the lock, wait while host threads want it, and take it again."""
         self.release()
         if self._waiting:
             until = time.monotonic() + _PATIENCE_SECONDS

@@ -1,7 +1,7 @@
-"""One sandbox's machine: image + kernel + engine.
+"""One sandbox's machine: image, kernel and engine.
 
-Owns `Machine`, from creation to close. Rules: creating one starts no thread, and touches
-no disk but for `wasm_dir`; closing ends every process; all kernel state is guarded by `lock`.
+Owns `Machine`, from creation to close. Rules: creating a machine starts no thread and reads nothing
+from disk except `wasm_dir`; closing it ends every process; `lock` guards all kernel state.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ from wasmsand.machine.wasm_programs import find_wasm_programs
 
 USER_ID: Final = 1000
 _USERS_GROUP: Final = 100
-"""In /etc/group the user belongs to it too."""
+"""The user also belongs to this group in /etc/group."""
 _LARGE_BYTES: Final = 32 << 20
-"""When a machine that had more than this is closed, freed memory goes back to the system."""
+"""When a machine that used more than this is closed, freed memory is returned to the system."""
 _SEARCH_PATH: Final = b"/usr/local/bin:/usr/bin:/bin"
 
 
@@ -77,14 +77,15 @@ class MachineOptions:
     limits: Limits = field(default_factory=Limits)
     hostname: str = "sandbox"
     wasm_dir: Path | None = None
-    """A directory of the host whose `*.wasm` files are commands (see `wasm_programs`)."""
+    """A host directory whose `*.wasm` files become commands (see `wasm_programs`)."""
 
 
 _timer_services: dict[int, TimerService] = {}
 
 
 def timer_service(engine: Engine, clock: Clock) -> TimerService:
-    """What calls timers by this clock; one service for all machines that have the host's time."""
+    """The timer service for a clock. All machines on the host's time share one service per
+    engine."""
     if not clock.is_of_host:
         return TimerService(engine.start_thread, clock)
     service = _timer_services.get(id(engine))
@@ -106,17 +107,17 @@ class Machine:
         engine: Engine | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """`image` is the tree to start from (the built user space), `variables` and `cwd` are
-        what its user's commands start with, `engine` runs the programs (the one that all machines
-        of this process share), `clock` tells them the time.
+        """`image` is the tree to start from (default: the built user space), `variables` and `cwd`
+        are what commands start with, `engine` runs the programs (default: the engine that all
+        machines of this process share), `clock` is the sandbox's time.
 
-        Raises `WasmProgramRejected` if a file of `wasm_dir` cannot be a program. If `image` is
+        Raises `WasmProgramRejected` if a file in `wasm_dir` is not a usable program. If `image` is
         given, `wasm_dir` is not read.
         """
         self.options = options = options or MachineOptions()
         self.variables: dict[str, str] = dict(variables or {})
-        """Environment variables of the sandbox. Its user changes them; the machine keeps them, as
-        a part of its state, and gives commands those that they are started with."""
+        """The sandbox's environment variables. The machine stores them as a part of its state; the
+        caller puts them into each `CommandRequest`."""
         self.cwd = cwd
         self.lock = SandboxLock()
         self.engine: Engine = engine or default_engine()
@@ -140,7 +141,7 @@ class Machine:
                 timers.arm(machine, when_ns)
 
         self.kernel.timer_armed = timer_armed
-        # Hooks close over parts, not over self: a machine nobody holds must be collectable.
+        # The hooks reference parts, not self: an unreferenced machine must be collectable.
         watchers: dict[int, Callable[[], None]] = {}
         self._watchers = watchers
 
@@ -159,7 +160,8 @@ class Machine:
     def from_state(
         cls, state: MachineState, *, engine: Engine | None = None, clock: Clock | None = None
     ) -> Machine:
-        """A machine that goes on from a state, as any number of others may. No program runs."""
+        """Create a machine from a state. A state can be used any number of times. No program
+        runs."""
         machine = cls(
             state.options,
             image=state.tree,
@@ -172,18 +174,18 @@ class Machine:
         return machine
 
     def state(self) -> MachineState:
-        """What the sandbox is now, as one value; guests go on meanwhile."""
+        """The sandbox's current state as one value. Guests keep running."""
         return state_of(self)
 
     def run(
         self, request: CommandRequest, on_started: Callable[[int], None] | None = None
     ) -> Completed:
-        """Run a program to its end and capture what it prints. `on_started` gets its job (see
-        `end_job`) when it runs."""
+        """Run a program to its end and capture its output. `on_started` receives its job number
+        (see `end_job`) when it runs."""
         return run_command(self, request, on_started)
 
     def start(self, request: CommandRequest) -> StreamedProcess:
-        """Run a program with streams to and from it."""
+        """Start a program with streams between it and the host."""
         return StreamedProcess(self, request)
 
     def open_terminal(
@@ -201,8 +203,8 @@ class Machine:
         terminal: Terminal | None = None,
         deadline_ns: int | None = None,
     ) -> ThreadDriver:
-        """A process of the requested program with these files, by descriptor; nothing runs yet
-        (see `ThreadDriver.run`). `on_end` is called under the lock.
+        """Create a process for the requested program with these files, by descriptor, without
+        running it (see `ThreadDriver.run`). `on_end` is called under the lock.
 
         Raises `TimeoutError` if the program is still being compiled at `deadline_ns`.
         """
@@ -210,7 +212,7 @@ class Machine:
         environ = guest_environment(request.environ)
         cwd = guest_bytes(request.cwd)
         with self.lock:
-            if self.closed:  # nobody would ever end it
+            if self.closed:  # nothing would ever end the process
                 raise KernelError(Errno.ESRCH, "the machine was closed")
             kernel = self.kernel
             most = kernel.limits.max_open_files
@@ -229,7 +231,7 @@ class Machine:
                 instance, memory = start_program(
                     kernel, self._loader, process, program, module, of_host=True
                 )
-            except BaseException:  # of ours, or of the caller: Ctrl-C
+            except BaseException:  # also Ctrl-C in the calling thread
                 kernel.exit(process, Signal.SIGKILL)
                 self._loader.abandon(thread)
                 raise
@@ -244,7 +246,7 @@ class Machine:
             return ThreadDriver(self.lock, guest)
 
     def _load(self, thread: Thread, program: Program, deadline_ns: int | None) -> Module:
-        """The program's module. The lock is free while that is compiled."""
+        """The program's module. The lock is released while it is compiled."""
         parker = Parker(self.lock, self.kernel.clock)
         while True:
             try:
@@ -277,8 +279,8 @@ class Machine:
         raise failure
 
     def change(self, act: Callable[[], object]) -> None:
-        """Call what changes the machine's state, so that no signal handler of the host breaks it
-        off in the middle; what a handler raises comes after it."""
+        """Call `act`, which changes the machine's state, so that no signal handler of the host can
+        interrupt it. An exception that a handler raises is raised afterwards."""
         steadily(self.engine, self.lock, act)
 
     def end_job(self, job: int) -> None:
@@ -286,8 +288,8 @@ class Machine:
         steadily(self.engine, self.lock, partial(_end_job, self.kernel, self.lock, job))
 
     def call_at(self, owner: TimerOwner, when_ns: int) -> Callable[[], None]:
-        """Have `owner.fire_timers` called at `when_ns` of the monotonic clock. The function that
-        is returned cancels the call."""
+        """Call `owner.fire_timers` at `when_ns` on the monotonic clock. The returned function
+        cancels the timer."""
         self.timers.arm(owner, when_ns)
         return partial(self.timers.cancel, owner)
 
@@ -302,7 +304,7 @@ class Machine:
         if self._finalizer.detach() is not None:
             if len(self.kernel.processes) > 1:
                 steadily(self.engine, self.lock, partial(_end_everything, self.kernel, self.lock))
-            self._loader.cancel()  # not before: nobody is to see it fail
+            self._loader.cancel()  # last, so that no process sees it fail
             if self.kernel.ledger.peak + self.kernel.root.space.used_bytes > _LARGE_BYTES:
                 self.engine.abilities.give_memory_back()
             self.timers.cancel(self)
@@ -319,8 +321,8 @@ def _end_everything(kernel: Kernel, lock: SandboxLock) -> None:
 
 
 def _abandon(kernel: Kernel, lock: SandboxLock, owner: int) -> None:
-    """Nobody holds the machine any more. The collector may run in a thread that holds the
-    lock, so the lock is not taken here but in a thread that holds nothing. A process that was
-    forked from the machine's has nothing of it that runs."""
+    """The machine was garbage-collected. The collector may run on a thread that holds the lock, so
+    a new thread takes the lock. In a forked host process nothing of the machine runs, so there is
+    nothing to end."""
     if os.getpid() == owner:
         start_new_thread(_end_everything, (kernel, lock))

@@ -1,8 +1,8 @@
-"""Where guests get the modules of their programs from.
+"""Where guests get the compiled modules of their programs.
 
-Owns `ModuleSource`, which a guest needs to execute a program, and `ProgramRejected`. Rules: all
-of it is called under the sandbox's lock and returns at once. `ModuleLoader` is the source of the
-machine; a driver that compiles in another way brings its own.
+Owns `ModuleSource`, which a guest needs to execute a program, and `ProgramRejected`. Rules: the
+caller holds the sandbox's lock, and every method returns at once. `ModuleLoader` is the machine's
+source; a driver that compiles in another way provides its own.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from wasmsand.kernel.process.thread import Thread
 
 
 class ProgramRejected(KernelError):
-    """A WebAssembly file is no program that can run here, or not now (EAGAIN); the message
-    names it and says why."""
+    """A WebAssembly file cannot run here, or not now (EAGAIN). The message names the file and the
+    reason."""
 
     def __init__(self, program: Program, reason: str, errno: Errno = Errno.ENOEXEC) -> None:
         path = program.path.decode("utf-8", "replace")
@@ -32,12 +32,12 @@ class ModuleSource(Protocol):
     def module(self, thread: Thread, program: Program) -> Module:
         """The module that `thread` is about to run.
 
-        Raises `WouldBlock` until it is compiled, and `ProgramRejected`. A thread that does not
-        come back calls `abandon`.
+        Raises `WouldBlock` until the module is compiled; raises `ProgramRejected`. A thread that
+        does not retry must call `abandon`.
         """
 
     def abandon(self, thread: Thread) -> None:
-        """The thread has ended, perhaps while it waited."""
+        """The thread has ended, possibly while it waited for a module."""
 
     def instantiate(self, module: Module, memory_limit: int) -> Instance:
-        """A fresh instance of a module. Raises as `protocol.Module.instantiate`."""
+        """A new instance of a module. Raises as `protocol.Module.instantiate` does."""

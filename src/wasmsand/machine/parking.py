@@ -1,8 +1,9 @@
-"""Waiting on the server: one thread parks until a wait queue wakes it.
+"""Waiting on threads: a thread parks until a wait queue wakes it.
 
-Owns `Parker`, and `OneShot`, for the host's own waits. Rules: everything but the wait itself
-happens under the sandbox's lock, so a wake-up between the decision to wait and the wait is never
-lost; deadlines are times of the sandbox's monotonic clock.
+Owns `Parker`, which waits for queues of the kernel, and `OneShot`, an event for host threads.
+Rules: for a `Parker`, everything except the wait itself happens under the sandbox's lock, so a
+wake-up between the decision to wait and the wait is not lost. Deadlines are times of the sandbox's
+monotonic clock.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from wasmsand.kernel.wait import WaitQueue
 from wasmsand.machine.lock import SandboxLock
 
 _LONGEST_WAIT = 3600.0
-"""A lock's timeout is bounded by the platform; waking early only costs a retry."""
+"""Platforms bound a lock's timeout. Waking up early only costs a retry."""
 
 
 class OneShot:
-    """Something that happens once, and one thread's wait for it.
+    """An event that happens once, and one thread's wait for it.
 
-    As `threading.Event`, but of a single lock: a signal handler that raises in the middle of the
-    wait leaves it as it was. An open gate means that the waiting thread has to look again.
+    Like `threading.Event`, but made of a single lock: a signal handler that raises during the wait
+    leaves it intact. An open gate means that the waiting thread has to check again.
     """
 
     __slots__ = ("_gate", "happened")
@@ -32,13 +33,13 @@ class OneShot:
         self.happened = False
 
     def set(self) -> None:
-        """It has happened; idempotent, but not by two threads at once."""
+        """The event happens. Idempotent, but two threads must not call it at once."""
         if not self.happened:
             self.happened = True
             self._open()
 
     def wait(self, clock: Clock | None = None, deadline: int | None = None) -> bool:
-        """Whether it happens before `deadline` of `clock`; without one, wait for it."""
+        """Wait for the event, until `deadline` on `clock` if given. True if it happened."""
         while not self.happened:
             if clock is None or deadline is None:
                 self._gate.acquire()
@@ -55,7 +56,7 @@ class OneShot:
     def _wait_for_jump(self, clock: Clock, deadline: int) -> None:
         clock.follow(self._open)
         try:
-            if clock.host_seconds(deadline) is None:  # nor has it jumped just now
+            if clock.host_seconds(deadline) is None:  # it has not jumped meanwhile
                 self._gate.acquire()
         finally:
             clock.unfollow(self._open)
@@ -64,11 +65,11 @@ class OneShot:
         try:
             self._gate.release()
         except RuntimeError:
-            pass  # it is open already
+            pass  # already open
 
 
 class Parker:
-    """One thread's place to wait."""
+    """Lets one thread wait."""
 
     __slots__ = ("_clock", "_gate", "_is_timed", "_kernel_lock", "_woken")
 
@@ -79,16 +80,16 @@ class Parker:
         self._gate.acquire()
         self._woken = False
         self._is_timed = False
-        """Whether the thread waits for a deadline."""
+        """Whether the thread waits with a deadline."""
 
     def wake(self) -> None:
-        """End the current wait; called under the kernel's lock."""
+        """End the current wait. Needs the sandbox's lock."""
         if not self._woken:
             self._woken = True
             self._gate.release()
 
     def park(self, queues: tuple[WaitQueue, ...], deadline: int | None) -> None:
-        """Release the lock, wait for a wake-up or the deadline, take the lock again."""
+        """Release the lock, wait for a wake-up or the deadline, and take the lock again."""
         self._woken = False
         wake = self.wake
         for queue in queues:
@@ -115,7 +116,7 @@ class Parker:
                     self._is_timed = False
                     self._clock.unfollow(self._clock_jumped)
         if self._woken and not got:
-            self._gate.acquire()  # the wake-up came after the deadline: use it up
+            self._gate.acquire()  # consume a wake-up that came after the deadline
 
     def _clock_jumped(self) -> None:
         with self._kernel_lock:

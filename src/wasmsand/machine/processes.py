@@ -1,4 +1,4 @@
-"""The processes of a sandbox, as the host sees and signals them."""
+"""The sandbox's processes as the host lists and signals them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ProcessEntry:
 
 
 def list_processes(machine: Machine) -> list[ProcessEntry]:
-    """Every process but the kernel's own init, by pid."""
+    """Every process except init, sorted by pid."""
     with machine.lock:
         entries = [
             ProcessEntry(
@@ -46,7 +46,7 @@ def list_processes(machine: Machine) -> list[ProcessEntry]:
 
 
 def send_signal(machine: Machine, pid: int, number: int) -> None:
-    """As kill(2) by root, to one process."""
+    """kill(2) as root, for one process."""
     if pid <= INIT_PID:
         raise KernelError(Errno.ESRCH, f"pid {pid}")
     with machine.lock:

@@ -1,8 +1,8 @@
-"""Making the instance of a program, whoever starts it.
+"""Creating the instance of a program, for a guest or for the host.
 
-Owns `start_program`, for execve and for commands of the host, and `explain`. Rules: called under
-the sandbox's lock; detached processes give way if there is no room; a program that cannot run is
-`ProgramRejected`, whatever the engine raises.
+Owns `start_program`, for execve and for commands of the host, and `explain`. Rules: the caller
+holds the sandbox's lock. Detached processes give way if there is no room. A program that cannot run
+raises `ProgramRejected`, whatever the engine raises.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def start_program(
     replaced: MemoryAccount | None = None,
     of_host: bool = False,
 ) -> tuple[Instance, MemoryAccount]:
-    """An instance of `module`, for `process` to run, and its account. `replaced` is the account
-    of the program that makes room for it. A process `of_host` is one that the host starts.
+    """Create an instance of `module` for `process`, and its account. `replaced` is the account of
+    the program that it replaces. `of_host`: the host starts the process.
 
     Raises `ProgramRejected`, and ENOMEM.
     """
@@ -45,7 +45,7 @@ def start_program(
 
 
 def explain(process: Process, rejected: ProgramRejected) -> None:
-    """Say on standard error what an errno cannot, as a dynamic linker does."""
+    """Explain the failure on standard error, as a dynamic linker does."""
     stderr = process.fds.find(2)
     if stderr is not None:
         try:

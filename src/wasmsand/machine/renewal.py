@@ -1,16 +1,16 @@
-"""Programs that start prepared are prepared again by the host, now and then.
+"""The host's periodic re-preparation of programs that start prepared.
 
-Owns which memory a start of such a program begins with. The image's own preparation is the
-same everywhere, and with it whatever the program drew at random then, as the seed of Python's
-hashes. So a host prepares the program once more, with random numbers of its own, and later
-starts begin with that. Rules: no start waits for it; there is no timer, a start that finds
-the newest preparation old has the next one made beside it, so that a host where nothing starts
-does nothing; there is one at a time, and the first only when the host goes on starting the
-program; images that processes still live in are few, since each costs its whole memory;
-whatever fails, starts go on with what there is.
+Owns which memory a start of such a program begins with. The memory stored in the image is the same
+everywhere, and so are the random numbers that the program drew during preparation, such as the seed
+of Python's hashes. So a host prepares the program again with random numbers of its own, and later
+starts begin with that memory. Rules: no start waits for a preparation. There is no timer: a start
+that finds the newest preparation too old triggers the next one in the background, so an idle host
+does nothing. Only one preparation runs at a time, and the first one only if the host keeps starting
+the program. The number of images in use by processes is bounded, because each costs its whole
+memory. If a preparation fails, starts continue with the memory there is.
 
-The thread that prepares has no lower priority than others: it holds the interpreter's lock now
-and then, for which everybody would wait until it is its turn.
+The preparing thread does not have a lower priority: it sometimes holds the interpreter's lock, and
+then every other thread would wait for it to be scheduled.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from wasmsand.machine.image import ProgramFile, base_image, prepared_programs
 log = logging.getLogger("wasmsand.machine")
 
 VARIABLE: Final = "WASMSAND_RENEWAL"
-"""Of the host's environment: `off` leaves all starts with the preparation of the image."""
+"""Host environment variable: `off` makes all starts use the image's own preparation."""
 FIRST_AFTER_SECONDS: Final = 1.0
-"""After the first start. A host that starts a few programs and ends does not pay for it."""
+"""Delay after the first start, so that short-lived hosts do not pay for a preparation."""
 RENEWED_AFTER_SECONDS: Final = 60.0
-"""Python takes 0.45 s of a processor to prepare: less than a hundredth of one."""
+"""Preparing Python takes 0.45 s of processor time: less than one percent of a processor."""
 IMAGES_MAX: Final = 4
-"""Images of one program that there are at once, old ones that processes live in included."""
+"""The most images of one program at once, including old ones that processes still use."""
 
 
 def newest_image(engine: Engine, key: str) -> MemoryImage | None:
-    """What a start of the module with this key begins with; None is its own data."""
+    """The memory image from which the module with this key starts; None for its own data."""
     plain = prepared_programs().get(key)
     if plain is None or os.environ.get(VARIABLE) == "off":
         return None
@@ -56,17 +56,17 @@ def newest_image(engine: Engine, key: str) -> MemoryImage | None:
 
 
 def _prepare(engine: Engine, plain: ProgramFile) -> MemoryImage:
-    # Which imports the machine, whose programs these are.
+    # Imported here, because `checkpoint` imports `machine`, which imports this module.
     from wasmsand.machine.checkpoint import capture_at_checkpoint
 
     try:
         return capture_at_checkpoint(plain.names[0], image=base_image(), engine=engine)
     finally:
-        engine.unload(plain.sha256)  # most likely nobody else wants its code in memory
+        engine.unload(plain.sha256)  # hardly anyone else needs its code
 
 
 class Renewal:
-    """The preparations of one program; any thread may ask for the newest."""
+    """The preparations of one program. Thread-safe."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Renewal:
         start_thread: Callable[[Callable[[], None]], None],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`prepare` takes long, and is called on a thread that `start_thread` starts."""
+        """`prepare` is slow; it is called on a thread that `start_thread` starts."""
         self._prepare = prepare
         self._start_thread = start_thread
         self._monotonic = monotonic
@@ -83,11 +83,11 @@ class Renewal:
         self._lock = allocate_lock()
         # Guarded by the lock:
         self._due: float | None = None
-        """When a start may have the next one made; None before the first start."""
+        """When a start may trigger the next preparation; None before the first start."""
         self._under_way = False
 
     def newest(self) -> MemoryImage | None:
-        """What a start is to begin with."""
+        """The image with which a start begins; None for the module's own data."""
         now = self._monotonic()
         if self._due is None or now >= self._due:
             self._begin(now)
@@ -105,27 +105,27 @@ class Renewal:
             self._under_way = True
         try:
             self._start_thread(self._renew)
-        except RuntimeError as error:  # the host has no thread left: not the start's fault
-            log.info("no thread to prepare a program on: %s", error)
+        except RuntimeError as error:  # no thread available: the start itself must not fail
+            log.info("no thread for preparing a program: %s", error)
             with self._lock:
                 self._due = now + RENEWED_AFTER_SECONDS
                 self._under_way = False
 
     def _renew(self) -> None:
-        due = math.inf  # what failed once is not tried again
+        due = math.inf  # after a failure, do not try again
         try:
             image = self._prepare()
             self._alive.add(image)
             self._newest = image
             due = self._monotonic() + RENEWED_AFTER_SECONDS
         except OSError as error:
-            log.info("the host has no memory images, starts have that of the image: %s", error)
+            log.info("no memory images on this host, programs start from the image: %s", error)
         except Exception:
-            log.exception("a program could not be prepared again; its starts go on as before")
+            log.exception("preparing a program failed; it starts from its earlier memory")
         with self._lock:
             self._due = due
             self._under_way = False
 
 
 _renewals: dict[tuple[int, str], Renewal] = {}
-"""By engine and module; a renewal holds its engine, so the number stays its own."""
+"""By engine and module. A renewal references its engine, so the engine's id stays unique."""

@@ -1,10 +1,10 @@
-"""The life of a command: started by a thread of the pool, ended in time, its notices gathered.
+"""The life of a command: launch, timeout, end, notices.
 
-Owns `RunningCommand`, which is common to commands that run to their end and to commands with
-streams (`streamed`), and `run_command`. Rules: whoever gives up before the process is known does
-not leave it behind; a timeout and too much output end every process of the command; what a
-command leaves in the background goes on, its output is dropped, and it is ended when it leaves no
-room for further commands.
+Owns `RunningCommand`, which is common to captured commands and to commands with streams (see
+`streamed`), and `run_command`. Rules: a caller that gives up before the process exists does not
+leave it behind. A timeout or too much output ends every process of the command. Processes that a
+command leaves in the background keep running, but their output is dropped, and they are ended when
+they leave no room for further commands.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ if TYPE_CHECKING:
     from wasmsand.machine.thread_driver import ThreadDriver
 
 LINGER_SECONDS: Final = 0.05
-"""How long to wait, after the process ended, for others that still hold its output: a
-process substitution ends a moment later than the shell that started it."""
+"""How long to wait, after the process has ended, for others that still hold its output: a
+process substitution ends slightly later than its shell."""
 PIPE_MODE: Final = S_IFIFO | 0o600
-"""What the standard files of a command look like to it."""
+"""The mode that fstat shows for a command's standard files."""
 
 
 class StillCompiling(KernelError):
-    """The time was over before the program was compiled; compiling was ended."""
+    """The time was up before the program was compiled; the compilation was cancelled."""
 
     def __init__(self) -> None:
         super().__init__(
             Errno.ETIMEDOUT,
-            "the program was still being compiled, which was ended; raise timeout_ms",
+            "timed out while the program was being compiled; raise timeout_ms",
         )
 
 
 class RunningCommand:
     """One command, from its launch to its end.
 
-    Lives as long as its process, so it holds no machine: that must be collectable meanwhile.
+    Lives as long as its process, so it must not reference the machine, which must stay collectable.
     """
 
     __slots__ = (
@@ -91,16 +91,16 @@ class RunningCommand:
 
     @abstractmethod
     def open_files(self, machine: Machine, request: CommandRequest) -> Mapping[int, OpenFile]:
-        """The files that the process starts with, by descriptor. Called under the lock."""
+        """The files with which the process starts, by descriptor. Called under the lock."""
 
     def drop_files(self, files: Mapping[int, OpenFile]) -> None:
-        """There is no process to hold `files`. Called under the lock."""
+        """The process was not created: dispose of `files`. Called under the lock."""
         for file in files.values():
             file.dispose()
 
     @abstractmethod
     def settled(self) -> None:
-        """The process is known, and not running yet, or cannot be made."""
+        """The process exists but does not run yet, or it could not be created."""
 
     @abstractmethod
     def process_ended(self) -> None:
@@ -109,14 +109,14 @@ class RunningCommand:
     def launch(
         self, machine: Machine, request: CommandRequest, until: OneShot, deadline_ns: int | None
     ) -> bool:
-        """Have the program started, and wait: whether `until` happens before `deadline_ns`."""
+        """Start the program, and wait. True if `until` happens before `deadline_ns`."""
         launch = self._launch = Launch(
             partial(self._make, machine, request), partial(self._settled, machine)
         )
         try:
             launch.begin(machine.engine, machine.lock)
             return until.wait(machine.kernel.clock, deadline_ns)
-        except BaseException:  # the caller gave up (Ctrl-C): so does its command
+        except BaseException:  # the caller gave up (Ctrl-C): end its command
             self.give_up(machine)
             raise
 
@@ -138,7 +138,7 @@ class RunningCommand:
         self.settled()
 
     def started(self, machine: Machine) -> Process:
-        """The process. Raises what kept it from being made, as `StillCompiling`."""
+        """The process. Raises the error that prevented its creation, such as `StillCompiling`."""
         launch = self._launch
         assert launch is not None, "it was launched"
         if launch.process is not None:
@@ -150,7 +150,7 @@ class RunningCommand:
         raise error
 
     def give_up(self, machine: Machine) -> None:
-        """Nobody wants the command any more, whether it runs already or not."""
+        """End the command, or prevent its start: nobody wants it any longer."""
         launch = self._launch
         assert launch is not None, "it was launched"
         launch.given_up = True
@@ -162,17 +162,17 @@ class RunningCommand:
         self.process_ended()
 
     def expire(self) -> None:
-        """The command's time is over."""
+        """The command's time is up: kill it."""
         with self._lock:
             if self.ended_ns is None and self.process is not None:
                 self.timed_out = True
                 self._kernel.kill_job(self.process.job)
 
     def ended(self) -> Ended:
-        """How the command ended, which it has. Needs the lock."""
+        """How the command ended. Needs the lock; the command must have ended."""
         process, ended_ns = self.process, self.ended_ns
         assert process is not None, "it was started"
-        if ended_ns is None:  # it was killed, and its thread has not noticed yet
+        if ended_ns is None:  # it was killed, but its thread has not stopped yet
             ended_ns = self._kernel.clock.monotonic()
         self._notices += _memory_notices(self._kernel, process.job)
         exit_code = TIMEOUT_EXIT_CODE if self.timed_out else exit_code_of(process.exit_status)
@@ -181,7 +181,7 @@ class RunningCommand:
 
 
 class _CapturedCommand(RunningCommand):
-    """A command whose output is kept until it ends."""
+    """A command whose output is captured until it ends."""
 
     __slots__ = ("_files", "_on_started", "_open", "is_over", "is_silent", "output")
 
@@ -194,9 +194,9 @@ class _CapturedCommand(RunningCommand):
         super().__init__(machine, request)
         self._on_started = on_started
         self.is_over = OneShot()
-        """The process has ended, has printed too much, or cannot be made."""
+        """Set when the process has ended, printed too much, or could not be created."""
         self.is_silent = OneShot()
-        """Nobody holds its outputs any more."""
+        """Set when no process holds its outputs any longer."""
         # Guarded by the lock:
         self.output = CapturedOutput(machine.kernel.limits.max_output_bytes)
         self._files: tuple[CommandOutput, ...] = ()
@@ -236,21 +236,21 @@ class _CapturedCommand(RunningCommand):
             self.is_silent.set()
 
     def completed(self) -> Completed:
-        """What the command left behind; what is still printed is dropped from now on."""
+        """The command's result. Output written from now on is dropped."""
         with self._lock:
             for file in self._files:
                 file.detach()
             self._notices += make_room(self._kernel)
             ended = self.ended()
-        # Nobody adds to the output any more, so copying it needs no lock.
+        # The output is complete, so copying it needs no lock.
         return self.output.completed(ended)
 
 
 def run_command(
     machine: Machine, request: CommandRequest, on_started: Callable[[int], None] | None = None
 ) -> Completed:
-    """Start a command, wait for its end, gather its output. `on_started` gets its job (see
-    `Machine.end_job`) when the process is known."""
+    """Run a command to its end and capture its output. `on_started` receives its job number (see
+    `Machine.end_job`) when the process exists."""
     command = _CapturedCommand(machine, request, on_started)
     in_time = command.launch(machine, request, command.is_over, command.deadline_ns)
     try:
@@ -273,7 +273,7 @@ def run_command(
 
 
 def _memory_notices(kernel: Kernel, job: int) -> list[str]:
-    """What to tell of a command of which a process was ended for memory. Needs the lock."""
+    """A notice, if a process of the command was ended for lack of memory. Needs the lock."""
     if job not in kernel.out_of_memory_jobs:
         return []
     kernel.out_of_memory_jobs.discard(job)
@@ -284,10 +284,10 @@ def _memory_notices(kernel: Kernel, job: int) -> list[str]:
 
 
 def make_room(kernel: Kernel) -> list[str]:
-    """End what commands left running (see `kernel/process/room.py`), the largest first, while
-    the sandbox is so full that a further command would hardly run. Needs the lock.
+    """End processes that earlier commands left running (see `kernel/process/room.py`), the largest
+    first, while the sandbox is too full for another command. Needs the lock.
 
-    Returns notices of what was ended since the last call.
+    Returns notices about the processes ended since the last call.
     """
     while kernel.is_crowded():
         ended = end_largest_detached(kernel)

@@ -1,9 +1,9 @@
 """A command with streams: the host writes to it and reads from it while it runs.
 
-Owns `StreamedProcess`. Rules: reading and writing wait on the calling thread, as at a pipe, and
-never under the lock; the program waits when its output is not read; it has ended when its
-first process has, and what that left in the background goes on. A `StreamedProcess` that nobody
-holds any more drops further output, and its time limit still holds.
+Owns `StreamedProcess`. Rules: reads and writes block the calling thread, as on a pipe, and never
+hold the lock while they wait. The program blocks while its output is not read. The command has
+ended when its first process has; background processes keep running. When a `StreamedProcess` is
+garbage-collected, further output is dropped, but the time limit stays in force.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WRITE_STEP: Final = 65536
 
 
 class _StreamedCommand(RunningCommand):
-    """A command whose streams lead to the host."""
+    """A command whose streams are connected to the host."""
 
     def __init__(self, machine: Machine, request: CommandRequest) -> None:
         super().__init__(machine, request)
@@ -49,7 +49,7 @@ class _StreamedCommand(RunningCommand):
         """See `RunningCommand`."""
         extra = [*request.extra_inputs, *request.extra_outputs]
         if len({STDIN, STDOUT, STDERR, *extra}) != 3 + len(extra):
-            raise KernelError(Errno.EINVAL, f"descriptors that are not distinct: {extra}")
+            raise KernelError(Errno.EINVAL, f"duplicate descriptors: {extra}")
         kernel, identity = machine.kernel, machine.identity
         new_pipe = partial(kernel.anonymous.new, PIPE_MODE, identity.uid, identity.gid)
         files: dict[int, OpenFile] = {}
@@ -75,7 +75,7 @@ class _StreamedCommand(RunningCommand):
         self.is_settled.set()
 
     def limit_time(self, machine: Machine) -> None:
-        """Have the command ended when its time is over."""
+        """Arrange that the command is ended when its time is up."""
         with self._lock:
             if self.deadline_ns is not None and self.ended_ns is None:
                 self._forget_deadline = machine.call_at(self, self.deadline_ns)
@@ -94,20 +94,20 @@ class _StreamedCommand(RunningCommand):
         self.channel.changed.wake()
 
     def close_inputs(self) -> None:
-        """Nobody will write any more. Needs the lock."""
+        """No more input will be written. Needs the lock."""
         for source in self.inputs.values():
             source.dispose()
         self.inputs.clear()
 
     def abandon(self) -> None:
-        """Nobody will read or write any more."""
+        """The host will neither read nor write any longer."""
         with self._lock:
             self.channel.abandon()
             self.close_inputs()
 
 
 class StreamedProcess:
-    """A running command, and the streams to and from it."""
+    """A running command with its streams."""
 
     def __init__(self, machine: Machine, request: CommandRequest) -> None:
         self._machine = machine
@@ -121,13 +121,13 @@ class StreamedProcess:
         self._finalizer.atexit = False
 
     def now(self) -> float:
-        """The time in seconds by the clock that measures timeouts."""
+        """The current time, in seconds, on the clock that measures timeouts."""
         return self._machine.kernel.clock.monotonic() / SECOND
 
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
-        """What was written since the last call, by descriptor, in order; waits for it.
+        """Wait for output; return what was written since the last call, in order, by descriptor.
 
-        Empty when there will be no more. Raises `TimeoutError` when nothing came in time.
+        Empty at the end of output. Raises `TimeoutError` if nothing was written in time.
         """
         life, channel = self._life, self._life.channel
         deadline = self._deadline(timeout_seconds)
@@ -137,7 +137,8 @@ class StreamedProcess:
             while not channel.size:
                 until = deadline
                 if life.ended_ns is not None:
-                    # Others may hold its output a moment longer, as a process substitution.
+                    # Other processes may hold its output a moment longer, such as a process
+                    # substitution.
                     lingers_until = life.ended_ns + _LINGER_NS
                     if not channel.writers or clock.monotonic() >= lingers_until:
                         channel.abandon()
@@ -149,9 +150,9 @@ class StreamedProcess:
             return tuple([Output(fd, data) for fd, data in channel.take()])
 
     def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
-        """Write to an input; waits while the program does not read. Returns how many bytes the
-        input has taken: all of them, or those until `timeout_seconds` were over. EPIPE if nobody
-        can read it any more, EBADF if it was closed."""
+        """Write to an input; wait while the program does not read. Returns the number of bytes
+        written: all of them, or fewer if `timeout_seconds` passed. EPIPE if nobody can read the
+        input any longer, EBADF if it is closed."""
         life = self._life
         deadline = self._deadline(timeout_seconds)
         parker = Parker(self._machine.lock, self._machine.kernel.clock)
@@ -173,14 +174,14 @@ class StreamedProcess:
         return done
 
     def close_input(self, fd: int = STDIN) -> None:
-        """The end of an input; idempotent."""
+        """Close an input. Idempotent."""
         with self._machine.lock:
             source = self._life.inputs.pop(fd, None)
             if source is not None:
                 source.dispose()
 
     def wait(self, timeout_seconds: float | None = None) -> Ended | None:
-        """How the command ended; None when it still runs after `timeout_seconds`."""
+        """Wait for the command's end. None if it still runs after `timeout_seconds`."""
         life = self._life
         deadline = self._deadline(timeout_seconds)
         parker = Parker(self._machine.lock, self._machine.kernel.clock)
@@ -192,7 +193,7 @@ class StreamedProcess:
             return life.ended()
 
     def kill(self) -> None:
-        """End every process of the command, also those in the background."""
+        """End every process of the command, including background processes."""
         self._machine.end_job(self._job)
 
     def _deadline(self, timeout_seconds: float | None) -> int | None:
@@ -200,8 +201,8 @@ class StreamedProcess:
 
 
 def _abandon(life: _StreamedCommand, owner: int) -> None:
-    """The collector may run in a thread that holds the lock, so that is taken in another. A
-    process that was forked from the machine's leaves it alone."""
+    """The collector may run on a thread that holds the lock, so a new thread takes the lock. A
+    forked host process has nothing to clean up."""
     leftover = life.ended_ns is None or life.channel.writers or life.channel.size
     if leftover and os.getpid() == owner:
         start_new_thread(life.abandon, ())

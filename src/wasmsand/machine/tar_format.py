@@ -1,8 +1,8 @@
-"""Tar archives: what a member is, and how an archive is refused.
+"""Tar archives: the description of a member, and the error for bad archives.
 
-Owns `Member`, `Kind` and `ArchiveRejected`, which reader and writer share. Rules: names and
-link targets are bytes, as they are in file systems; times are nanoseconds; whatever is wrong
-with an archive is `ArchiveRejected` and no other exception.
+Owns `Member`, `MemberKind` and `ArchiveRejected`, which reader and writer share. Rules: names and
+link targets are bytes, as in file systems; times are in nanoseconds; every defect of an archive
+raises `ArchiveRejected` and no other exception.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from wasmsand.kernel.errno import Errno, KernelError
 
 BLOCK: Final = 512
 END: Final = bytes(2 * BLOCK)
-"""What an archive ends with."""
+"""The end of an archive."""
 SECOND: Final = 10**9
 OWN_KEYS: Final = b"WASMSAND."
-"""What the keys of our own pax records begin with."""
+"""The prefix of the keys of our own pax records."""
 
 
 class ArchiveRejected(KernelError):
-    """Bytes that are no tar archive, or one that is cut short, contradicts itself or asks for
-    more than is allowed."""
+    """The data is not a tar archive, or the archive is cut short, contradicts itself or exceeds a
+    limit."""
 
     def __init__(self, reason: str, *, readable: bool = False) -> None:
-        """`readable` says that it is an archive, but none that may be unpacked."""
+        """`readable`: it is a tar archive, but must not be unpacked."""
         super().__init__(Errno.EINVAL, reason if readable else f"not a tar archive: {reason}")
 
 
-class Kind(Enum):
-    """What a member is, by the letter of its header."""
+class MemberKind(Enum):
+    """The type of a member; the value is the letter in its header."""
 
     FILE = b"0"
     LINK = b"1"
@@ -43,7 +43,7 @@ class Kind(Enum):
     DIRECTORY = b"5"
     FIFO = b"6"
     OTHER = b"?"
-    """Nothing that a tree of files has."""
+    """Not a type of file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +51,25 @@ class Member:
     """One member of an archive, without its content."""
 
     name: bytes
-    kind: Kind = Kind.FILE
+    kind: MemberKind = MemberKind.FILE
     mode: int = 0o644
     uid: int = 0
     gid: int = 0
     size: int = 0
-    """Of a file, with its holes."""
+    """The size of a file, including holes."""
     mtime_ns: int = 0
     target: bytes = b""
-    """Of a link: what it leads to."""
+    """The target of a link."""
     extents: list[tuple[int, int]] | None = None
-    """Offset and length of all that is no hole, in order; None if a file has no holes."""
+    """Offset and length of each data extent, in order; None if the file has no holes."""
     own: Mapping[bytes, bytes] = field(default_factory=dict)
-    """Records of our own, by their keys without `OWN_KEYS`."""
+    """Our own records, by key without `OWN_KEYS`."""
 
     def text(self) -> str:
-        """The name for a message."""
+        """The name, for messages."""
         return self.name[:80].decode("utf-8", "replace")
 
 
 def padding(size: int) -> bytes:
-    """Zeros that fill the last block of `size` bytes."""
+    """The zeros that pad `size` bytes to whole blocks."""
     return bytes(-size % BLOCK)

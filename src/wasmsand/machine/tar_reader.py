@@ -1,10 +1,10 @@
-"""Reads tar archives that nobody vouches for.
+"""Reads untrusted tar archives.
 
-Owns `TarReader`: v7, ustar, pax and GNU archives, with long names and files with holes (all
-four formats that GNU tar has for them). Rules: an archive is read in one pass, in blocks; an
-extended header has at most ARCHIVE_HEADER_BYTES, a member at most ARCHIVE_HEADERS_PER_MEMBER
-of them, a name less than PATH_MAX bytes and no NUL; of pax records only those are kept that
-mean something here; nothing recurses. Whatever is wrong is `ArchiveRejected`.
+Owns `TarReader`: v7, ustar, pax and GNU archives, with long names and sparse files (in all four
+formats of GNU tar). Rules: an archive is read in one pass, block by block. An extended header has
+at most ARCHIVE_HEADER_BYTES bytes, a member at most ARCHIVE_HEADERS_PER_MEMBER extended headers, a
+name fewer than PATH_MAX bytes and no NUL. Only the pax records used here are kept. Nothing
+recurses. Every defect raises `ArchiveRejected`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from wasmsand.kernel.limits import (
     IO_CHUNK,
     PATH_MAX,
 )
-from wasmsand.machine.tar_format import BLOCK, OWN_KEYS, SECOND, ArchiveRejected, Kind, Member
+from wasmsand.machine.tar_format import BLOCK, OWN_KEYS, SECOND, ArchiveRejected, Member, MemberKind
 from wasmsand.machine.tar_source import Source
 
-_KINDS: Final = {kind.value: kind for kind in Kind if kind is not Kind.OTHER} | {
-    b"\0": Kind.FILE,
-    b"7": Kind.FILE,
-    b"S": Kind.FILE,
+_KINDS: Final = {kind.value: kind for kind in MemberKind if kind is not MemberKind.OTHER} | {
+    b"\0": MemberKind.FILE,
+    b"7": MemberKind.FILE,
+    b"S": MemberKind.FILE,
 }
 _PAX: Final = (b"x", b"X")
 _PAX_GLOBAL: Final = b"g"
@@ -44,22 +44,22 @@ Extents = list[tuple[int, int]]
 
 
 class TarReader:
-    """The members of one archive, in order: iterate over it. `pieces` gives the content of the
-    member that came last."""
+    """Iterates over the members of one archive, in order. `pieces` reads the content of the
+    current member."""
 
     def __init__(self, source: Source, extents_max: int) -> None:
-        """`extents_max` is how many pieces of data between holes a file may have."""
+        """`extents_max` is the most data extents that a sparse file may have."""
         self._source = source
         self._extents_max = extents_max
         self._globals: dict[bytes, bytes] = {}
         self._left = 0
-        """Bytes of content of the current member that were not read."""
+        """Bytes of the current member's content that are still unread."""
         self._padding = 0
         self._member: Member | None = None
 
     @property
     def own(self) -> dict[bytes, bytes]:
-        """Records of our own for the whole archive, as far as it was read."""
+        """Our own records from the global headers read so far."""
         return _own(self._globals)
 
     def __iter__(self) -> Iterator[Member]:
@@ -70,12 +70,12 @@ class TarReader:
             yield member
 
     def pieces(self) -> Iterator[tuple[int, bytes]]:
-        """The current member's content as offsets and data, without holes; at most IO_CHUNK
-        bytes at a time."""
+        """The current member's content as (offset, data), without holes; at most IO_CHUNK bytes at
+        a time."""
         member = self._member
         assert member is not None
         extents = [(0, member.size)] if member.extents is None else member.extents
-        if member.kind is not Kind.FILE:
+        if member.kind is not MemberKind.FILE:
             extents = []
         for offset, length in extents:
             end = offset + length
@@ -90,7 +90,7 @@ class TarReader:
     def _read(self, size: int) -> bytes:
         data = self._source.read(size)
         if len(data) != size:
-            raise ArchiveRejected("it is cut short")
+            raise ArchiveRejected("cut short")
         return data
 
     def _skip_content(self) -> None:
@@ -102,7 +102,7 @@ class TarReader:
     def _header_data(self, size: int, most: int) -> bytes:
         """The content of an extended header."""
         if size > most:
-            raise ArchiveRejected(f"a header has {size} bytes, and at most {most} are allowed")
+            raise ArchiveRejected(f"a header has {size} bytes; the limit is {most}")
         return self._read(size + -size % BLOCK)[:size]
 
     # Headers.
@@ -111,19 +111,19 @@ class TarReader:
         self._skip_content()
         records: dict[bytes, bytes] = {}
         pairs: list[bytes] = []
-        """Of sparse format 0.0: offsets and lengths in turn."""
+        """For sparse format 0.0: offsets and lengths, alternating."""
         for count in range(ARCHIVE_HEADERS_PER_MEMBER + 1):
             block = self._source.read(BLOCK)
             if len(block) != BLOCK or not block.strip(b"\0"):
                 if block and len(block) != BLOCK:
-                    raise ArchiveRejected("it is cut short")
+                    raise ArchiveRejected("cut short")
                 if (first and not block) or count:
-                    raise ArchiveRejected("it is empty" if first else "it is cut short")
+                    raise ArchiveRejected("empty" if first else "cut short")
                 return None
             _check_sum(block)
             letter, size = block[156:157], _number(block[124:136])
             if size < 0:
-                raise ArchiveRejected("a negative size")
+                raise ArchiveRejected("negative size")
             if letter in _PAX:
                 _records(self._header_data(size, ARCHIVE_HEADER_BYTES), records, pairs)
             elif letter == _PAX_GLOBAL:
@@ -142,26 +142,26 @@ class TarReader:
     ) -> Member:
         """The member that a header and the records before it describe."""
         letter = block[156:157]
-        kind = _KINDS.get(letter, Kind.OTHER)
+        kind = _KINDS.get(letter, MemberKind.OTHER)
         name = records.get(_SPARSE + b"name") or records.get(b"path") or _name(block)
-        if kind is Kind.FILE and letter == b"\0" and name.endswith(b"/"):
-            kind = Kind.DIRECTORY  # as version 7 has it
+        if kind is MemberKind.FILE and letter == b"\0" and name.endswith(b"/"):
+            kind = MemberKind.DIRECTORY  # as in v7 archives
         size = _integer(records, b"size", size)
-        if kind not in (Kind.FILE, Kind.OTHER):
+        if kind not in (MemberKind.FILE, MemberKind.OTHER):
             size = 0
         self._left, self._padding = size, -size % BLOCK
         extents = None
         real_size = size
         if letter == b"S":
             extents, real_size = self._old_extents(block)
-        elif kind is Kind.FILE and any(key.startswith(_SPARSE) for key in records):
+        elif kind is MemberKind.FILE and any(key.startswith(_SPARSE) for key in records):
             extents, real_size = self._pax_extents(records, pairs)
         if extents is not None:
             _check_extents(extents, real_size, self._left)
-        if kind is Kind.FILE and real_size > FILE_SIZE_MAX:
-            raise ArchiveRejected(f"a file of {real_size} bytes")
+        if kind is MemberKind.FILE and real_size > FILE_SIZE_MAX:
+            raise ArchiveRejected(f"file too large: {real_size} bytes")
         return Member(
-            name=_plain(name.rstrip(b"/") if kind is Kind.DIRECTORY else name),
+            name=_plain(name.rstrip(b"/") if kind is MemberKind.DIRECTORY else name),
             kind=kind,
             mode=_number(block[100:108]) & 0o7777,
             uid=_id(_integer(records, b"uid", _number(block[108:116]))),
@@ -173,10 +173,10 @@ class TarReader:
             own=_own(records),
         )
 
-    # Files with holes.
+    # Sparse files.
 
     def _old_extents(self, block: bytes) -> tuple[Extents, int]:
-        """As GNU tar wrote them first: in the header and in blocks that follow it."""
+        """Extents in GNU tar's oldest format: in the header and in the blocks after it."""
         extents, real_size = _old_entries(block[386:482]), _number(block[483:495])
         more = block[482]
         while more:
@@ -190,12 +190,12 @@ class TarReader:
     def _pax_extents(
         self, records: dict[bytes, bytes], pairs: list[bytes]
     ) -> tuple[Extents | None, int]:
-        """By the records of formats 0.0 and 0.1, or (1.0) before the content."""
+        """Extents from the records (formats 0.0 and 0.1) or from before the content (1.0)."""
         real_size = _integer(records, _SPARSE + b"size", 0)
         real_size = _integer(records, _SPARSE + b"realsize", real_size)
         if records.get(_SPARSE + b"major") == b"1":
             if records.get(_SPARSE + b"minor") != b"0":
-                raise ArchiveRejected("an unknown format of files with holes")
+                raise ArchiveRejected("unknown sparse format")
             return self._extents_before_content(), real_size
         numbers = pairs
         if _SPARSE + b"map" in records:
@@ -214,11 +214,11 @@ class TarReader:
         wanted = 1
         while len(numbers) < wanted:
             if self._left < BLOCK:
-                raise ArchiveRejected("a map of holes is cut short")
+                raise ArchiveRejected("sparse map cut short")
             *lines, rest = (rest + self._read(BLOCK)).split(b"\n")
             self._left -= BLOCK
             if not lines:
-                raise ArchiveRejected("a map of holes without numbers")
+                raise ArchiveRejected("sparse map without numbers")
             numbers += [_decimal(line) for line in lines[: wanted - len(numbers)]]
             if numbers and wanted == 1:
                 if numbers[0] > self._extents_max:
@@ -228,20 +228,20 @@ class TarReader:
         return list(zip(numbers[1::2], numbers[2::2], strict=True))
 
     def _too_many_extents(self) -> ArchiveRejected:
-        return ArchiveRejected(f"a file with more than {self._extents_max} pieces between holes")
+        return ArchiveRejected(f"a sparse file has more than {self._extents_max} extents")
 
 
 def _check_sum(block: bytes) -> None:
     told = _number(block[148:156])
     bare = block[:148] + b" " * 8 + block[156:]
     total = sum(bare)
-    # Some programs of old have added signed characters.
+    # Some old programs summed signed characters.
     if told != total and told != total - 256 * sum(byte > 127 for byte in bare):
-        raise ArchiveRejected("a header's checksum is wrong")
+        raise ArchiveRejected("wrong checksum in a header")
 
 
 def _number(digits: bytes) -> int:
-    """A number of a header: octal, or (GNU) binary."""
+    """A number in a header: octal, or GNU's binary format."""
     if digits[0] in (0x80, 0xFF):
         number = int.from_bytes(digits[1:], "big")
         return number - (1 << 8 * (len(digits) - 1)) if digits[0] == 0xFF else number
@@ -249,13 +249,13 @@ def _number(digits: bytes) -> int:
     if not text:
         return 0
     if not _OCTAL.match(text):
-        raise ArchiveRejected("a header's number is none")
+        raise ArchiveRejected("invalid number in a header")
     return int(text, 8)
 
 
 def _name(block: bytes) -> bytes:
     name = block[:100].split(b"\0", 1)[0]
-    if block[257:263] == b"ustar\0":  # GNU tar has other things there
+    if block[257:263] == b"ustar\0":  # GNU tar stores other data there
         prefix = block[345:500].split(b"\0", 1)[0]
         if prefix:
             return prefix + b"/" + name
@@ -264,25 +264,25 @@ def _name(block: bytes) -> bytes:
 
 def _plain(name: bytes) -> bytes:
     if len(name) >= PATH_MAX:
-        raise ArchiveRejected(f"a name of {len(name)} bytes")
+        raise ArchiveRejected(f"name too long: {len(name)} bytes")
     if b"\0" in name:
-        raise ArchiveRejected("a name with a NUL")
+        raise ArchiveRejected("name contains NUL")
     return name
 
 
 def _records(data: bytes, records: dict[bytes, bytes], pairs: list[bytes]) -> None:
-    """Put the records of a pax header that matter into `records`: `LENGTH key=value`."""
+    """Add the records of a pax header that we use to `records`. Format: `LENGTH key=value`."""
     position = 0
     while position < len(data):
         space = data.find(b" ", position, position + 21)
         if space < 0:
             if data[position:].strip(b"\0"):
-                raise ArchiveRejected("a record without a length")
+                raise ArchiveRejected("pax record without a length")
             return
         end = position + _decimal(data[position:space])
         equals = data.find(b"=", space, end)
         if end > len(data) or equals < 0 or data[end - 1 : end] != b"\n":
-            raise ArchiveRejected("a record of another length than it says")
+            raise ArchiveRejected("pax record with a wrong length")
         key, value = data[space + 1 : equals], data[equals + 1 : end - 1]
         if key in (_SPARSE + b"offset", _SPARSE + b"numbytes"):
             pairs.append(value)
@@ -292,7 +292,7 @@ def _records(data: bytes, records: dict[bytes, bytes], pairs: list[bytes]) -> No
             else:
                 records.pop(key, None)
             if len(records) > ARCHIVE_RECORDS_MAX:
-                raise ArchiveRejected("too many records")
+                raise ArchiveRejected("too many pax records")
         position = end
 
 
@@ -306,7 +306,7 @@ def _own(records: dict[bytes, bytes]) -> dict[bytes, bytes]:
 
 def _decimal(text: bytes) -> int:
     if not _NUMBER.match(text):
-        raise ArchiveRejected("a record's number is none")
+        raise ArchiveRejected("invalid number in a pax record")
     return int(text)
 
 
@@ -317,7 +317,7 @@ def _integer(records: dict[bytes, bytes], key: bytes, default: int) -> int:
 
 def _id(number: int) -> int:
     if not 0 <= number < _ID_END:
-        raise ArchiveRejected(f"an owner with the number {number}")
+        raise ArchiveRejected(f"invalid owner: {number}")
     return number
 
 
@@ -328,12 +328,12 @@ def _time(records: dict[bytes, bytes], seconds: int) -> int:
     else:
         match = _TIME.match(text)
         if match is None:
-            raise ArchiveRejected("a time that is no number")
+            raise ArchiveRejected("invalid time")
         sign, whole, fraction = match.groups()
         nanoseconds = int(whole) * SECOND + int(((fraction or b"") + b"000000000")[:9])
         nanoseconds = -nanoseconds if sign else nanoseconds
     if not -_SECONDS_END <= nanoseconds // SECOND < _SECONDS_END:
-        raise ArchiveRejected("a time that no file can have")
+        raise ArchiveRejected("time out of range")
     return nanoseconds
 
 
@@ -351,7 +351,7 @@ def _check_extents(extents: Extents, size: int, stored: int) -> None:
     end = 0
     for offset, length in extents:
         if offset < end or length < 0:
-            raise ArchiveRejected("a map of holes that overlaps")
+            raise ArchiveRejected("overlapping sparse map")
         end = offset + length
     if end > size or sum(length for _, length in extents) != stored:
-        raise ArchiveRejected("a map of holes for another file")
+        raise ArchiveRejected("sparse map does not match the file")

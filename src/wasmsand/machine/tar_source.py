@@ -1,8 +1,8 @@
-"""Where a tar archive is read from: pieces of bytes, packed by gzip or not, bounded.
+"""The input of the tar reader: pieces of bytes, plain or gzip-compressed, with a size limit.
 
-Owns `PieceSource`, `Unpacked`, `Bounded` and `unpacked`. Rules: `read` gives as many bytes as
-were asked for, and fewer only at the end; no source holds more than the piece it was given and
-what it was asked for, so a small archive that unpacks to any size costs no memory.
+Owns `PieceSource`, `Unpacked`, `Bounded` and `unpacked`. Rules: `read` returns as many bytes as
+requested, and fewer only at the end. A source holds no more than its current piece and the
+requested bytes, so a small archive that unpacks to a huge size costs no memory.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _PACKED_PIECE: Final = 65536
 
 
 class Source(Protocol):
-    """What an archive is read from."""
+    """Where an archive is read from."""
 
     def read(self, size: int, /) -> bytes:
-        """`size` bytes; fewer only at the end."""
+        """Read `size` bytes; fewer only at the end."""
 
 
 class PieceSource:
-    """Pieces of bytes, of whatever sizes."""
+    """Reads from pieces of bytes of any sizes."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces: Iterator[bytes | memoryview] = iter(pieces)
@@ -53,13 +53,13 @@ class PieceSource:
         return bytes(taken)
 
     def push_back(self, data: bytes) -> None:
-        """Have `data` read again, next."""
+        """Make `data` the next bytes to read."""
         self._pieces = chain((self._rest,), self._pieces)
         self._rest = memoryview(data)
 
 
 class Unpacked:
-    """What another source holds, packed by gzip; also in several parts."""
+    """Decompresses another source; it may consist of several gzip members."""
 
     def __init__(self, packed: Source) -> None:
         self._packed = packed
@@ -84,7 +84,7 @@ class Unpacked:
         return bytes(taken)
 
     def _next_part(self) -> bool:
-        """Begin the part after one that has ended; zeros between them count for nothing."""
+        """Start the next gzip member; zeros between members are skipped."""
         while True:
             self._input = self._input.lstrip(b"\0")
             if self._input:
@@ -97,14 +97,14 @@ class Unpacked:
 
 
 class Bounded:
-    """Another source, of which no more than `most` bytes can be read."""
+    """Another source, limited to `most` bytes."""
 
     def __init__(self, source: Source, most: int) -> None:
         self._source = source
         self._left = most
 
     def read(self, size: int, /) -> bytes:
-        """See `Source`. ENOSPC beyond the bound."""
+        """See `Source`. ENOSPC beyond the limit."""
         data = self._source.read(size)
         self._left -= len(data)
         if self._left < 0:
@@ -115,7 +115,7 @@ class Bounded:
 
 
 def unpacked(pieces: Iterable[bytes]) -> Source:
-    """Pieces of an archive, unpacked if they are packed by gzip."""
+    """The bytes of an archive, decompressed if they are gzip data."""
     source = PieceSource(pieces)
     start = source.read(len(_GZIP_MAGIC))
     source.push_back(start)

@@ -1,30 +1,30 @@
-"""Writes tar archives: POSIX (pax), which GNU tar, bsdtar and Python read.
+"""Writes tar archives in POSIX (pax) format, which GNU tar, bsdtar and Python read.
 
-Owns `header` and `global_header`. Rules: a plain ustar header where that can say it all, pax
-records for the rest; files with holes are stored as GNU tar does (sparse format 1.0). The
-caller writes the header, `stored_size` bytes of content (the extents one after another), then
-`padding` of that, and `END` after the last member.
+Owns `header` and `global_header`. Rules: a plain ustar header is used where it suffices, pax
+records otherwise; sparse files are stored in GNU tar's sparse format 1.0. The caller writes the
+header, `stored_size` bytes of content (the extents one after another), then `padding` for that
+size, and `END` after the last member.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from wasmsand.machine.tar_format import BLOCK, OWN_KEYS, SECOND, Kind, Member, padding
+from wasmsand.machine.tar_format import BLOCK, OWN_KEYS, SECOND, Member, MemberKind, padding
 
 _NAME_BYTES: Final = 100
 _SPARSE: Final = b"GNU.sparse."
 
 
 def global_header(records: dict[bytes, bytes]) -> bytes:
-    """Records of our own for the whole archive."""
+    """A global header with records of our own."""
     data = b"".join(_record(OWN_KEYS + key, value) for key, value in records.items())
     return _block(b"././@PaxHeader", b"g", 0, 0, 0, len(data), 0, b"") + data + padding(len(data))
 
 
 def stored_size(member: Member) -> int:
-    """Bytes of content that follow the header."""
-    if member.kind is not Kind.FILE:
+    """The size of the content after the header."""
+    if member.kind is not MemberKind.FILE:
         return 0
     if member.extents is None:
         return member.size
@@ -32,10 +32,10 @@ def stored_size(member: Member) -> int:
 
 
 def header(member: Member) -> bytes:
-    """All that stands before a member's content."""
+    """Everything before a member's content."""
     records: list[tuple[bytes, bytes]] = []
     name = member.name or b"."
-    if member.kind is Kind.DIRECTORY:
+    if member.kind is MemberKind.DIRECTORY:
         name += b"/"
     size = stored_size(member)
     extents = b""
@@ -79,7 +79,7 @@ def header(member: Member) -> bytes:
 
 
 def decimal_time(nanoseconds: int) -> bytes:
-    """Seconds with a fraction, as pax has times."""
+    """A time in seconds with a fraction, as in pax records."""
     seconds, rest = divmod(abs(nanoseconds), SECOND)
     return b"%s%d.%09d" % (b"-" if nanoseconds < 0 else b"", seconds, rest)
 
@@ -102,7 +102,7 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _record(key: bytes, value: bytes) -> bytes:
-    """`LENGTH key=value`, where the length counts its own digits."""
+    """`LENGTH key=value`. The length includes its own digits."""
     rest = b" %s=%s\n" % (key, value)
     length = len(rest) + 1
     while len(rest) + len(b"%d" % length) != length:
@@ -111,7 +111,7 @@ def _record(key: bytes, value: bytes) -> bytes:
 
 
 def _extents(extents: list[tuple[int, int]]) -> bytes:
-    """The map of a file with holes, which stands before its content."""
+    """The map of a sparse file, which precedes its content."""
     numbers = [len(extents), *(number for extent in extents for number in extent)]
     text = b"".join(b"%d\n" % number for number in numbers)
     return text + padding(len(text))

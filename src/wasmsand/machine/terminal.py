@@ -1,8 +1,8 @@
 """A command on a pseudo-terminal, driven by the host.
 
-Owns `SandboxTerminal`: what a terminal emulator or `wasmsand shell` holds. Rules:
-`read` and `wait` block the calling host thread; everything else returns at once. One thread
-reads at a time.
+Owns `SandboxTerminal`, which terminal emulators and `wasmsand shell` use. Rules: `read` and `wait`
+block the calling host thread; everything else returns at once. Only one thread at a time may
+read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SandboxTerminal:
-    """One session on a terminal."""
+    """A command and its pseudo-terminal."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class SandboxTerminal:
         self._terminal.changed.wake()
 
     def read(self, count: int = 65536) -> bytes:
-        """What the terminal shows next; waits for it; empty when the session has ended."""
+        """Wait for terminal output and return it; empty when the command has ended."""
         with self._machine.lock:
             while not self._terminal.output:
                 if self._has_ended:
@@ -74,17 +74,17 @@ class SandboxTerminal:
             return taken
 
     def write(self, data: bytes) -> None:
-        """Type at the keyboard."""
+        """Type `data` on the keyboard."""
         with self._machine.lock:
             self._terminal.type_keys(data)
 
     def resize(self, rows: int, columns: int) -> None:
-        """The window has another size."""
+        """Change the window size."""
         with self._machine.lock:
             self._terminal.resize(rows, columns)
 
     def wait(self, timeout_seconds: float | None = None) -> int | None:
-        """The exit code, or None if the program still runs after `timeout_seconds`."""
+        """Wait for the exit code; None if the program still runs after `timeout_seconds`."""
         clock = self._machine.kernel.clock
         deadline = clock.deadline(timeout_seconds)
         parker = Parker(self._machine.lock, clock)
@@ -96,6 +96,6 @@ class SandboxTerminal:
         return exit_code_of(self._process.exit_status)
 
     def close(self) -> None:
-        """Hang up."""
+        """Hang up the terminal."""
         with self._machine.lock:
             self._terminal.close_master()

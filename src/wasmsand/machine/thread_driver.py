@@ -1,11 +1,10 @@
 """Guests on threads of this process.
 
-Owns `ThreadDriver`, which runs one guest on one thread of the engine's pool; a process with
-several threads has one driver for each, and these take turns (see `turns`). Rules: the sandbox's
-lock is held for one system call and never while the guest computes or waits; an exception that is
-none of ours ends the process and is logged, it never reaches the guest; the thread of a dead
-process stops at its next call or tick; a guest that never had threads has no turn, and pays
-nothing for it.
+Owns `ThreadDriver`, which runs one guest on one thread of the engine's pool. A process with several
+threads has one driver per thread, and these take turns (see `turns`). Rules: the sandbox's lock is
+held for one system call, never while the guest computes or waits. An unexpected exception is
+logged and ends the process; it never reaches the guest. The thread of a dead process stops at its
+next call or tick. A guest without further threads has no `Turn` and pays nothing for it.
 """
 
 from __future__ import annotations
@@ -38,13 +37,14 @@ _SHARE_WAIT_NS: Final = 2_000_000
 
 
 class ThreadDriver:
-    """Runs one guest on a thread: its `HostCalls`, and its `Driver`."""
+    """Runs one guest on a thread; implements `HostCalls` for the engine and `Driver` for the
+    guest."""
 
     def __init__(self, lock: SandboxLock, guest: Guest, turn: Turn | None = None) -> None:
-        """With a `turn` the guest is a further thread of a program."""
+        """With `turn`, the guest is a further thread of a program."""
         self.guest = guest
         self._lock = lock
-        # Loaded at every call.
+        # Cached, because every call uses them.
         self._acquire = lock.acquire
         self._release = lock.release
         self._dispatcher = Dispatcher(guest)
@@ -53,13 +53,13 @@ class ThreadDriver:
         self._turn = turn
         self._has_turn = False
         self._place: LockType | None = None
-        """In the queue for the first turn."""
+        """Its place in the queue for its first turn."""
         guest.driver = self
         guest.instance.bind(self)
 
     @property
     def process(self) -> Process:
-        """The process that the guest's calls act on now."""
+        """The process on which the guest's calls act now."""
         return self.guest.process
 
     # The thread.
@@ -69,7 +69,7 @@ class ThreadDriver:
         self.guest.modules.engine.start_thread(self.run)
 
     def run(self) -> None:
-        """Run the guest on this thread, which is one of the pool, to its end."""
+        """Run the guest to its end on this thread, which belongs to the pool."""
         guest = self.guest
         guest.begin_account()
         try:
@@ -86,10 +86,10 @@ class ThreadDriver:
                     with self._lock:
                         self.load(change)
                     continue
-                except GuestUnwind:  # it has ended, or the host is exiting
+                except GuestUnwind:  # the guest has ended, or the host is exiting
                     pass
                 except Exception:
-                    log_bug("host bug in a system call of %r; the process is ended", guest.process)
+                    log_bug("host bug in a system call of %r; ending the process", guest.process)
                     with self._lock:
                         guest.finish(Signal.SIGKILL)
                 break
@@ -100,7 +100,7 @@ class ThreadDriver:
             guest.forget()
 
     def load(self, change: Execute) -> None:
-        """Run another program from now on; called under the lock."""
+        """Continue with another program. Needs the lock."""
         self._dispatcher.load(change)
         change.instance.bind(self)
 
@@ -113,8 +113,8 @@ class ThreadDriver:
             with self._lock:
                 handled = guest.tell_of_fault(signo)
             if handled:
-                # There is nothing left to return to: if the handler does not end the process,
-                # or is itself at fault, the signal does.
+                # The guest's stack is gone. If the handler neither ends the process nor faults
+                # itself, the signal ends it below.
                 with suppress(GuestTrap):
                     guest.instance.call_after_trap("__signal_run")
             with self._lock:
@@ -124,11 +124,11 @@ class ThreadDriver:
                 guest.returned()
 
     def _wait_for_share(self) -> None:
-        """A program takes most of its memory when it begins. If those that compute hold all
-        there is to share, wait a moment until they have looked at what they need."""
+        """A program takes most of its memory at its start. If computing programs hold all free
+        memory as their shares, wait a moment until these have been measured."""
         guest = self.guest
         kernel = guest.kernel
-        # It is the host's processors that are waited for, not the sandbox's time.
+        # This waits for the host's processors, so it uses the host's time, not the sandbox's.
         host_time = Clock()
         parker = Parker(self._lock, host_time)
         with self._lock:
@@ -141,7 +141,7 @@ class ThreadDriver:
                 guest.go_on()
 
     def _drop(self) -> None:
-        """Free the program, and take it out of the ledger."""
+        """Free the program and remove its charge from the ledger."""
         guest = self.guest
         if not guest.charge.left:
             with self._lock:
@@ -152,7 +152,7 @@ class ThreadDriver:
 
     def syscall(self, nr: int, arguments: Arguments) -> int:
         """One system call of the guest."""
-        self._acquire()  # half the price of a `with`, at every call
+        self._acquire()  # half the cost of `with`, on every call
         try:
             outcome = self._dispatch(nr, arguments)
             return self._settle(outcome) if type(outcome) is Blocked else outcome
@@ -160,7 +160,7 @@ class ThreadDriver:
             self._release()
 
     def invoke(self, handler: Callable[..., Any], *arguments: int) -> int:
-        """One call of a function of WASI."""
+        """One WASI call."""
         self._acquire()
         try:
             outcome = self._dispatcher.invoke(handler, arguments)
@@ -174,17 +174,18 @@ class ThreadDriver:
             return self.guest.fork_allowed()
 
     def fork_failed(self) -> None:
-        """There is no copy of this program, nor will there be."""
+        """The copy of this program was not made, and will not be."""
         with self._lock:
             self.guest.fork_failed()
 
     def fork_child(self, child: Instance) -> int:
-        """Adopt the copy that the engine made of this program."""
+        """Create a process for the copy that the engine made."""
         with self._lock:
             return self.guest.fork_child(child)
 
     def tick(self) -> None:
-        """While the guest computes: account for it, stop it, bring it its signals."""
+        """Called periodically while the guest computes: account for it, stop it, tell it of
+        signals."""
         with self._lock:
             outcome = self._dispatcher.tick()
             run_handlers = self._settle(outcome)
@@ -194,8 +195,8 @@ class ThreadDriver:
             self.guest.instance.call("__signal_run")
 
     def _settle(self, outcome: int | Blocked) -> int:
-        """Wait and retry until the guest may go on; what it goes on with. Under the lock, which
-        is free while this waits."""
+        """Wait and retry until the guest may resume; return the result with which it resumes. Needs
+        the lock, and releases it while waiting."""
         dispatcher = self._dispatcher
         while isinstance(outcome, Blocked):
             self._pass_turn()
@@ -216,11 +217,11 @@ class ThreadDriver:
     cpu_time_ns = staticmethod(time.thread_time_ns)
 
     def start(self, guest: Guest) -> None:
-        """Run another guest, beside this one."""
+        """Run another guest concurrently."""
         ThreadDriver(self._lock, guest).run_on_pool()
 
     def start_thread(self, guest: Guest) -> None:
-        """Run another thread of the guest's program, which waits for its turn."""
+        """Run another thread of the guest's program; it waits for its turn."""
         turn = self._turn
         if turn is None:
             turn = self._turn = Turn(self._lock, guest.kernel.interrupt)
@@ -230,11 +231,11 @@ class ThreadDriver:
         thread._place = turn.ask()
 
     def yield_turn(self) -> None:
-        """Let other threads run first."""
+        """Let other threads of the program run first."""
         guest = self.guest
         if self._turn is not None and self._turn.wanted and guest.embryo_parent is None:
             told = guest.told_by_call
-            guest.charge.look_again()  # nobody would while it waits for its next turn
+            guest.charge.look_again()  # it is not measured while it waits for its turn
             self._pass_turn()
             self._take_turn()
             guest.stop_if_over()
@@ -244,7 +245,7 @@ class ThreadDriver:
     # The turn.
 
     def _begin_thread(self, turn: Turn) -> None:
-        """Before the first step of a new thread."""
+        """Called before the first instruction of a new thread."""
         with self._lock:
             turn.take(self._place)
             self._has_turn = True
@@ -258,14 +259,14 @@ class ThreadDriver:
             self._turn.give()
 
     def _take_turn(self) -> None:
-        """Wait until this thread may run, unless it is to end."""
+        """Wait for this thread's turn, unless the thread is to end."""
         if self._turn is not None and not self._has_turn and not self.guest.is_over():
             self._turn.take()
             self._has_turn = True
             self.guest.see_changes()
 
     def _leave_threads(self) -> None:
-        """At the end of this thread, or when it executes another program."""
+        """Called when this thread ends or executes another program."""
         if self._turn is not None:
             with self._lock:
                 self._pass_turn()

@@ -1,9 +1,9 @@
 """The thread-local variables of a program whose threads take turns.
 
-Owns `ThreadLocals`, one per program that has threads. They share one memory, in which the
-variables that each thread has for itself lie in known places. Rules: only one thread runs at a
-time; when another one goes on, what is in these places is exchanged, so that a thread finds there
-what it left. A thread that never ran finds what the last one left; the program sets it up.
+Owns `ThreadLocals`, one per program that has threads. The threads share one memory, in which
+thread-local variables lie at fixed places. Rules: only one thread runs at a time. When another
+thread takes its turn, the content of these places is exchanged, so that each thread finds its own
+values. A new thread finds the values of the thread before it; the program initializes them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import THREAD_LOCALS_BYTES_MAX
 
 _PLACES: Final = "__thread_locals"
-"""The exported address of the program's list of places: first and last address of two."""
+"""The exported address of four words: the start and end addresses of two areas."""
 
 
 class Runner(Protocol):
@@ -24,11 +24,11 @@ class Runner(Protocol):
 
     memory: GuestMemory
     kept_locals: list[bytes] | None
-    """Its variables while another thread runs; None if it never ran."""
+    """Its variables while another thread runs; None if it has never run."""
 
 
 def _places(instance: Instance, memory: GuestMemory) -> list[tuple[int, int]]:
-    """Where thread-local variables are: (address, size)."""
+    """The areas of thread-local variables: (address, size)."""
     address = instance.exported_address(_PLACES)
     if address is None:
         return []
@@ -42,19 +42,20 @@ def _places(instance: Instance, memory: GuestMemory) -> list[tuple[int, int]]:
 
 
 class ThreadLocals:
-    """The places of thread-local variables, and whose variables are in them."""
+    """The areas of thread-local variables, and the thread whose values they hold."""
 
     __slots__ = ("_places", "_present", "size")
 
     def __init__(self, instance: Instance, first: Runner) -> None:
-        """`first` runs. Raises EFAULT if the program's list of places is wrong."""
+        """`first` is the running thread. Raises EFAULT if the program's list of areas is
+        invalid."""
         self._places = _places(instance, first.memory)
         self._present = first
         self.size = sum(size for _, size in self._places)
-        """Bytes that are kept for each thread that does not run."""
+        """Bytes stored for each thread that does not run."""
 
     def switch_to(self, runner: Runner) -> None:
-        """`runner` goes on: keep what is there, and put back what it left."""
+        """`runner` takes its turn: save the current values, and restore its own."""
         last, memory = self._present, runner.memory
         if last is runner:
             return

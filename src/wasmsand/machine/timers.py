@@ -1,11 +1,10 @@
-"""Host timers for guest alarms and for the time limits of commands.
+"""Host timers for guests' alarms and for the time limits of commands.
 
-Owns the one thread that calls `fire_timers` of any owner when it is due by a clock; all machines
-that have the host's time share a service. Rules: the thread
-exists only while a timer is armed; it holds owners weakly; an owner has one entry, at the
-earliest time it asked for, until it is called, cancelled or collected; it is called at most
-every `TIMER_GAP_NS`, so that a guest cannot keep the thread busy; an owner that fails does not
-stop the others.
+Owns the thread that calls the `fire_timers` method of owners when their time comes; all machines on
+the host's time share one service per engine. Rules: the thread exists only while a timer is armed.
+It references owners weakly. An owner has one entry, at the earliest time that it asked for, until
+it is called, cancelled or collected. It is called at most every `TIMER_GAP_NS`, so that a guest
+cannot keep the thread busy. An owner that fails does not affect the others.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ _LONGEST_WAIT: Final = 60.0
 
 
 class TimerOwner(Protocol):
-    """A sandbox that has timers, or a command that has a time limit."""
+    """A sandbox with timers, or a command with a time limit."""
 
     def fire_timers(self) -> int | None:
-        """Fire what is due; when to call again (monotonic ns), or None."""
+        """Fire the timers that are due. Return the next time to call (monotonic ns), or None."""
 
 
 class TimerService:
@@ -40,25 +39,25 @@ class TimerService:
     def __init__(
         self, start_thread: Callable[[Callable[[], None]], None], clock: Clock | None = None
     ) -> None:
-        """`clock` says what time it is; the host's time without one."""
+        """`clock` defaults to the host's time."""
         self._start_thread = start_thread
         self._clock = clock or Clock()
         self._changed = threading.Condition()
         # Guarded by the condition's lock:
         self._due: Deadlines[weakref.ref[TimerOwner]] = Deadlines()
         self._running = False
-        # The collector may run anywhere, also under that lock: it only leaves a note here.
+        # The collector may run while this lock is held, so it only appends to this queue.
         self._collected: deque[weakref.ref[TimerOwner]] = deque()
         self._clock.follow(self._clock_jumped)
 
     @property
     def entries(self) -> int:
-        """How many entries are kept, with those that hold no more."""
+        """How many entries are stored, including outdated ones."""
         with self._changed:
             return self._due.entries
 
     def arm(self, owner: TimerOwner, when_ns: int) -> None:
-        """Call `owner.fire_timers` at `when_ns` of the monotonic clock, or before."""
+        """Call `owner.fire_timers` at `when_ns` on the monotonic clock, or earlier."""
         with self._changed:
             self._forget_collected()
             key = weakref.ref(owner, self._collected.append)
@@ -74,11 +73,11 @@ class TimerService:
             try:
                 self._start_thread(self._run)
                 self._running = True
-            except RuntimeError as error:  # the next one to arm a timer tries again
+            except RuntimeError as error:  # the next call of `arm` tries again
                 log.info("no thread for timers: %s", error)
 
     def cancel(self, owner: TimerOwner) -> None:
-        """The owner has nothing to be called for any more."""
+        """Remove the owner's timer."""
         with self._changed:
             key = weakref.ref(owner)
             if key in self._due:
@@ -112,7 +111,7 @@ class TimerService:
             owner = key() if key is not None else None
             if owner is not None:
                 self._call(owner)
-            del owner  # it may be collected while this thread waits
+            del owner  # let it be collected while this thread waits
 
     def _call(self, owner: TimerOwner) -> None:
         try:

@@ -1,10 +1,10 @@
-"""Whole trees of a sandbox's files: walking, removing, copying.
+"""Operations on whole trees of a sandbox's files: walk, remove, copy.
 
-Rules: everything goes by nodes, not by paths, so that a tree may be deeper than a path can
-name and nobody can lead an operation elsewhere by exchanging a directory for a link; nothing
-recurses, so that a tree may be deeper than Python's stack; symbolic links are never followed;
-nothing is removed in, or copied from, a file system that is mounted in a tree. The lock is
-free between steps (see `host_access`): what goes away meanwhile is left out.
+Rules: operations use nodes, not paths, so a tree may be deeper than a path can name, and a guest
+cannot divert an operation by replacing a directory with a symbolic link. Nothing recurses, so a
+tree may be deeper than Python's stack. Symbolic links are never followed. Nothing is removed in, or
+copied from, a file system that is mounted inside the tree. The lock is released between steps (see
+`host_access`); files that are removed meanwhile are left out.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _DOTS: Final = (b".", b"..")
 
 
 class Found(NamedTuple):
-    """One entry of a directory, or below it."""
+    """One entry of a directory or of a tree."""
 
     path: bytes
-    """Relative to where the search began: for an entry of that directory its name."""
+    """Relative to the start of the search; just the name for entries of the top directory."""
     node: Node
     stat: Stat
 
 
 def content_of(data: bytes) -> FileContent:
-    """Bytes as the content of a file, which no file system has been charged for."""
+    """A file content with these bytes, not yet charged to any file system."""
     content = FileContent()
     if data:
         content.write(0, data, Space(1 << 62, 0))
@@ -41,12 +41,12 @@ def content_of(data: bytes) -> FileContent:
 
 
 def temporary_name() -> bytes:
-    """A name that a guest can neither guess nor have made too long for a path."""
+    """A random name, which a guest cannot guess."""
     return b"." + secrets.token_hex(16).encode()
 
 
 def entries(access: HostAccess, directory: Node) -> list[Found]:
-    """The entries of a directory, sorted by name, without `.` and `..`; none if it is gone."""
+    """The entries of a directory, sorted by name, without `.` and `..`; empty if it was removed."""
     found: list[Found] = []
     cookie = 0
     while True:
@@ -73,11 +73,11 @@ def _read_step(namespace: Namespace, directory: Node, cookie: int) -> list[DirEn
 
 
 def walk(access: HostAccess, top: Node, *, into_mounts: bool = False) -> Iterator[Found]:
-    """Everything below a directory: each directory before its entries, which are sorted.
-    A directory that something is mounted on comes without its entries, unless `into_mounts`.
+    """Everything below a directory: each directory before its entries, which are sorted. The
+    entries of a mounted file system are left out, unless `into_mounts` is set.
 
-    ENAMETOOLONG where the tree is deeper than a path can be long; EBUSY if a guest keeps
-    moving directories to where the walk has not been.
+    ENAMETOOLONG if a path in the tree is too long; EBUSY if a guest keeps moving directories into
+    the part not yet visited.
     """
     left = access.most_entries
     waiting = [(b"", iter(entries(access, top)))]
@@ -92,7 +92,7 @@ def walk(access: HostAccess, top: Node, *, into_mounts: bool = False) -> Iterato
             raise KernelError(Errno.EBUSY, "the tree keeps changing")
         path = prefix + entry.path
         if len(path) >= PATH_MAX:
-            raise KernelError(Errno.ENAMETOOLONG, f"tree deeper than {PATH_MAX} bytes of path")
+            raise KernelError(Errno.ENAMETOOLONG, f"a path has {PATH_MAX} bytes or more")
         yield Found(path, entry.node, entry.stat)
         if _is_directory(entry.stat) and (into_mounts or entry.node.fs is top.fs):
             waiting.append((path + b"/", iter(entries(access, entry.node))))
@@ -109,14 +109,14 @@ class _Emptying:
     def __init__(self, node: Node, name: bytes) -> None:
         self.node = node
         self.name = name
-        """In the directory above it."""
+        """Its name in the parent directory."""
         self.names: list[bytes] = []
-        """Known and not yet removed."""
+        """Entries read but not removed yet."""
         self.cookie = 0
         self.rounds = 0
 
     def next_name(self, namespace: Namespace) -> bytes | None:
-        """An entry to remove; None at the end of a round."""
+        """The next entry to remove; None when all entries were read."""
         while not self.names:
             step = _read_step(namespace, self.node, self.cookie)
             if not step:
@@ -126,26 +126,26 @@ class _Emptying:
         return self.names.pop()
 
     def again(self) -> None:
-        """Somebody has made new entries meanwhile."""
+        """A guest has created new entries: start another round."""
         self.rounds += 1
         self.cookie = 0
         if self.rounds >= REMOVAL_ROUNDS:
-            raise KernelError(Errno.ENOTEMPTY, "a program keeps making files in the directory")
+            raise KernelError(Errno.ENOTEMPTY, "a program keeps creating files in the directory")
 
 
 def remove(access: HostAccess, path: bytes) -> None:
-    """Remove a directory with all that it holds.
+    """Remove a directory and everything in it.
 
-    Only what is in it is removed, also when a guest moves directories meanwhile. EBUSY, before
-    anything is removed, if the directory is the root of a file system, and when one is found
-    mounted in it; ENOTEMPTY if guests make entries as fast as they are removed.
+    Only files inside the directory are removed, even if a guest moves directories meanwhile. EBUSY
+    if the directory is the root of a file system, or when another file system is found mounted in
+    it; ENOTEMPTY if guests create entries as fast as they are removed.
     """
     with access as namespace:
         above, name = namespace.resolve_parent(ROOT, namespace.root, path)
         top = namespace.resolve(ROOT, namespace.root, path, follow=False)
         if top.ino == top.fs.root_ino or name in (b"", *_DOTS):
             raise KernelError(Errno.EBUSY)
-        if find(namespace, above, name) != top:  # a link with a slash after it
+        if find(namespace, above, name) != top:  # a symbolic link with a trailing slash
             raise KernelError(Errno.ENOTDIR)
     left = access.most_entries
     stack = [_Emptying(top, name)]
@@ -165,7 +165,7 @@ def remove(access: HostAccess, path: bytes) -> None:
 
 
 def _cut_off_moved(stack: list[_Emptying], above: Node) -> None:
-    """Forget directories that are no longer where they were when they were entered."""
+    """Forget directories that were moved away since they were entered."""
     outer = above
     for depth, level in enumerate(stack):
         try:
@@ -179,7 +179,7 @@ def _cut_off_moved(stack: list[_Emptying], above: Node) -> None:
 
 
 def _remove_one(namespace: Namespace, stack: list[_Emptying], above: Node) -> None:
-    """Remove one entry of the innermost directory, or enter it, or remove the directory."""
+    """Remove one entry of the innermost directory, enter it, or remove the empty directory."""
     level = stack[-1]
     name = level.next_name(namespace)
     if name is None:
@@ -209,11 +209,11 @@ def _remove_one(namespace: Namespace, stack: list[_Emptying], above: Node) -> No
 
 
 def copy(access: HostAccess, source: bytes, target: bytes) -> None:
-    """Copy a file, a link, a FIFO or a tree to the path `target`; devices are left out.
+    """Copy a file, a symbolic link, a FIFO or a tree to the path `target`; devices are skipped.
 
-    What is made belongs to the sandbox's user and has the modes of the source. A file at
-    `target` is replaced; entries of a directory come into a directory that is there. EINVAL
-    for a directory into itself.
+    The copy belongs to the sandbox's user and has the modes of the source. A file at `target` is
+    replaced; a directory at `target` is merged with the source. EINVAL if a directory would be
+    copied into itself.
     """
     with access as namespace:
         root = namespace.root
@@ -227,7 +227,7 @@ def copy(access: HostAccess, source: bytes, target: bytes) -> None:
         if is_directory and above.fs is top.fs and top.fs.contains(top.ino, above.ino):
             raise KernelError(Errno.EINVAL, "cannot copy a directory into itself")
         if name in (b"", *_DOTS):
-            # Only a directory that is there has such a path.
+            # Only an existing directory has such a path.
             if not is_directory:
                 raise KernelError(Errno.EISDIR, _text(target))
             made = existing
@@ -236,7 +236,7 @@ def copy(access: HostAccess, source: bytes, target: bytes) -> None:
             made = _copy_one(namespace, access, whole, above, name)
     if not is_directory or made is None:
         return
-    # The walk enters a directory right after it has told of it.
+    # The walk enters a directory right after it has returned it.
     places = [(b"", made)]
     for entry in walk(access, top):
         prefix, _, name = entry.path.rpartition(b"/")
@@ -263,7 +263,7 @@ def _is_gone(namespace: Namespace, node: Node) -> bool:
 def _copy_one(
     namespace: Namespace, access: HostAccess, entry: Found, above: Node, name: bytes
 ) -> Node | None:
-    """Copy one thing without its entries; None if it is nothing that can be copied."""
+    """Copy one file, or a directory without its entries; None if the type cannot be copied."""
     kind, mode = entry.stat.mode & S_IFMT, entry.stat.mode & 0o7777
     if kind not in (S_IFDIR, S_IFREG, S_IFLNK, S_IFIFO):
         return None
@@ -278,7 +278,7 @@ def _copy_one(
             raise KernelError(Errno.EISDIR, _text(entry.path))
     content = _content(namespace, entry.node) if kind == S_IFREG else None
     text = namespace.readlink(entry.node) if kind == S_IFLNK else b""
-    # Beside what is there, which stays if this fails.
+    # Create the copy beside the existing file, which stays if this fails.
     made = name if existing is None else temporary_name()
     if kind == S_IFDIR:
         node = namespace.mkdir(ROOT, above, made, mode)
@@ -301,9 +301,9 @@ def _copy_one(
 
 
 def _content(namespace: Namespace, source: Node) -> FileContent:
-    """The content of a file, shared: its bytes are copied when one of both is written."""
+    """A file's content, shared copy-on-write."""
     content = namespace.share_content(source)
-    if content is None:  # of /proc, where no file is longer
+    if content is None:  # a file of /proc, which is never longer
         content = content_of(namespace.read(source, 0, IO_CHUNK))
     return content
 

@@ -1,9 +1,9 @@
-"""Whose turn it is: which thread of a process runs.
+"""Turns: which thread of a process runs.
 
-Owns `Turn`, one per process that has threads. Rules: only the thread that has the turn runs
-the program; it passes it on when it waits, when it yields, at an engine tick if others want
-it, and at its end; who asked first is next. Everything but the wait itself happens under the
-sandbox's lock.
+Owns `Turn`, one per process with threads. Rules: only the thread that has the turn runs the
+program. It passes the turn on when it waits, when it yields, at an engine tick if others wait for
+the turn, and at its end. Waiting threads are served in order. Everything except the wait itself
+happens under the sandbox's lock.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Turn:
     __slots__ = ("_interrupt", "_lock", "_taken", "_waiting")
 
     def __init__(self, lock: SandboxLock, interrupt: Callable[[], None]) -> None:
-        """The caller has it. `interrupt` makes whoever computes tick at once."""
+        """The caller has the turn. `interrupt` makes computing guests tick at once."""
         self._lock = lock
         self._interrupt = interrupt
         self._waiting: deque[LockType] = deque()
@@ -32,30 +32,31 @@ class Turn:
 
     @property
     def wanted(self) -> bool:
-        """Whether others wait for it."""
+        """Whether other threads wait for the turn."""
         return bool(self._waiting)
 
     def ask(self) -> LockType:
-        """A place in the queue, for a thread that will `take` the turn; another one has it."""
+        """Join the queue on behalf of a thread that will call `take`; another thread has the
+        turn."""
         gate = allocate_lock()
         gate.acquire()
         self._waiting.append(gate)
         return gate
 
     def take(self, place: LockType | None = None) -> None:
-        """Wait for the turn; the lock is free meanwhile."""
+        """Wait for the turn; the lock is released meanwhile."""
         if place is None and self._taken:
             place = self.ask()
         if place is not None:
             self._lock.release()
             if not place.acquire(timeout=_PATIENCE_SECONDS):
-                self._interrupt()  # ticks are far apart after everybody has waited for a while
+                self._interrupt()  # after an idle period, ticks are far apart
                 place.acquire()
             self._lock.acquire()
         self._taken = True
 
     def give(self) -> None:
-        """Let the next one run."""
+        """Pass the turn to the next thread."""
         if self._waiting:
             self._waiting.popleft().release()
         else:

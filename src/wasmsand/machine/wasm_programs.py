@@ -1,8 +1,8 @@
-"""The programs of `wasm_dir`: every `*.wasm` file of a host directory becomes a command.
+"""The programs of `wasm_dir`: every `*.wasm` file in a host directory becomes a command.
 
-Owns which files are programs and how they are named. Rules: no other file is opened; a file is
-hashed again only when it has changed; it is compiled before the first machine that offers it is
-created, so that no command waits for the compiler; a file that cannot be a program raises
+Owns which files are programs, and their command names. Rules: no other file is opened. A file is
+hashed again only after a change. It is compiled before the first machine that offers it is created,
+so that no command waits for the compiler. A file that is not a usable program raises
 `WasmProgramRejected`, which names the file.
 """
 
@@ -28,7 +28,7 @@ _SPECIAL_NAMES: Final = {"true-cmd": "true", "false-cmd": "false"}
 
 
 class WasmProgramRejected(Exception):
-    """A file of the directory, or the directory itself, cannot be used."""
+    """The directory, or a file in it, cannot be used."""
 
     def __init__(self, path: Path, reason: str, errno_name: str = "ENOEXEC") -> None:
         super().__init__(f"{path}: {reason}")
@@ -47,7 +47,7 @@ class WasmProgram:
     sha256: str
 
     def read(self) -> bytes:
-        """The module's bytes; EIO if the file has changed."""
+        """The module's bytes. EIO if the file has changed."""
         try:
             content = self.path.read_bytes()
         except OSError as error:
@@ -62,11 +62,11 @@ renewed_in_child(globals(), "_lock")
 # Guarded by the lock:
 _known: dict[Path, WasmProgram] = {}
 _usable: weakref.WeakKeyDictionary[Engine, set[str]] = weakref.WeakKeyDictionary()
-"""Hashes of the modules that an engine accepted as programs."""
+"""Hashes of the modules that each engine accepted as programs."""
 
 
 def find_wasm_programs(directory: Path, engine: Engine) -> tuple[WasmProgram, ...]:
-    """The programs of a directory, sorted by name, each compiled and able to run."""
+    """The programs in a directory, sorted by name, all compiled and usable."""
     try:
         with os.scandir(directory) as entries:
             paths = sorted(
@@ -111,7 +111,7 @@ def _program(path: Path) -> WasmProgram:
 
 
 def _require_usable(program: WasmProgram, engine: Engine) -> None:
-    """Compile the program if necessary. A program that was refused is tried again next time."""
+    """Compile the program if necessary. A rejected program is tried again the next time."""
     with _lock:
         if program.sha256 in _usable.setdefault(engine, set()):
             return

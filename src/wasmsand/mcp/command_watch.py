@@ -1,7 +1,7 @@
-"""A command that a client waits for: what it printed last, and how to end it.
+"""Observes a command that a client waits for: its last line of output, and cancellation.
 
-Rules: written on the tool's thread and read on the event loop's, under a lock where both
-act. A command that starts after it was cancelled is killed at once.
+Rules: the tool's thread writes and the event loop's thread reads; a lock guards what both
+change. A command that starts after the cancellation is killed at once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class CommandWatch:
         self._command: CommandHandle | None = None
 
     def started(self, command: CommandHandle) -> None:
-        """The command runs now."""
+        """See `CommandObserver`."""
         with self._lock:
             self._command = command
             cancelled = self._cancelled
@@ -37,7 +37,7 @@ class CommandWatch:
             self.last_line = lines[-1][:_LONGEST_LINE]
 
     def cancel(self) -> None:
-        """Nobody waits for the command any more: kill it, now or when it starts."""
+        """Kill the command, now or when it starts."""
         with self._lock:
             self._cancelled = True
             command = self._command

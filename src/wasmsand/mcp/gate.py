@@ -1,9 +1,9 @@
-"""What a request must pass before the protocol's package sees it.
+"""Checks that a request must pass before the package `mcp` gets it.
 
-Owns who may come in, how much of requests is held, and which session a connection belongs
-to. Rules: bound to this machine unless a token guards it; the token is compared in constant
-time; a server without a token answers this machine only, by its own names, and no pages of
-other sites; a body is received here as a whole, within a bound of its own and one of all bodies.
+Owns access control, the limits of request bodies, and the assignment of connections to sessions.
+Rules: without a token, the server listens only on this machine, accepts only its names in `Host`,
+and refuses pages of other origins; a token is compared in constant time; a body is received
+completely, within its own limit and the limit of all bodies together.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from wasmsand.serving.shares import Shares
 SESSION_HEADER = "mcp-session-id"
 MAX_REQUEST_BYTES = 16 * 1024 * 1024
 MAX_BUFFERED_BYTES = 16 * MAX_REQUEST_BYTES
-"""Bodies of all requests under way."""
+"""Bodies of all requests in progress."""
 _NEW = "-"
-"""Who has no session yet, or none that is known."""
+"""The tenant of requests without a known session."""
 
 
 class Gate:
-    """The outermost application."""
+    """The outermost ASGI application."""
 
     def __init__(
         self,
@@ -46,14 +46,14 @@ class Gate:
         self._buffered = Shares(MAX_BUFFERED_BYTES, max_sessions + 1)
         self._max_sessions = max_sessions
         self._known: dict[str, None] = {}
-        """Sessions that were made, the least used first; those that ended unnoticed go first."""
+        """Known sessions, least recently used first, so that ended ones are forgotten first."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":
-            return  # which no connection of ours makes
+            return  # our connections never send other types
         refusal = self._refusal(scope)
         if refusal is not None:
             refusal.headers["Connection"] = "close"
@@ -66,7 +66,7 @@ class Gate:
             self._know(name)
         connection = connection_of(scope)
         if connection is not None and not connection.belongs_to(tenant):
-            await _busy("too many connections of this session")(scope, receive, send)
+            await _busy("this session has too many connections")(scope, receive, send)
             return
         await self._serve(scope, receive, send, name, tenant)
 
@@ -76,18 +76,18 @@ class Gate:
             if hmac.compare_digest(given, self._expected):
                 return None
             return PlainTextResponse(
-                "a token is needed: Authorization: Bearer TOKEN\n",
+                "the token is missing or wrong; send Authorization: Bearer TOKEN\n",
                 401,
                 {"WWW-Authenticate": "Bearer"},
             )
         foreign = foreign_host(scope["headers"])
         if foreign is not None:
             return PlainTextResponse(
-                f"a server without a token answers this machine only, not {foreign}\n", 421
+                f"a server without a token accepts only local requests, not {foreign}\n", 421
             )
         origin = header_of(scope, "origin")
         if origin is not None and not is_local_origin(origin):
-            return PlainTextResponse("pages of other sites cannot use this server\n", 403)
+            return PlainTextResponse("web pages of other origins cannot use this server\n", 403)
         return None
 
     async def _serve(
@@ -141,7 +141,8 @@ class _Body:
         self._gone = False
 
     async def receive(self, receive: Receive) -> Response | None:
-        """Take all of it; a refusal if it is too much. Its connection sees to its time."""
+        """Receive the whole body. Returns an error response if it is too large. The connection
+        enforces the time limit."""
         pieces, more = [], True
         while more:
             message = await receive()
@@ -160,7 +161,7 @@ class _Body:
         return None
 
     def replay(self, receive: Receive) -> Receive:
-        """What the application receives."""
+        """A `receive` function that gives the body to the application."""
 
         async def again() -> Message:
             content, self._content = self._content, None
@@ -173,7 +174,7 @@ class _Body:
         return again
 
     def release(self) -> None:
-        """It is needed no longer."""
+        """Free the body."""
         if self._held:
             self._buffered.give(self._tenant, self._held)
             self._held = 0
@@ -187,7 +188,7 @@ def _busy(message: str) -> Response:
 
 
 def header_of(scope: Scope | Message, name: str) -> str | None:
-    """A header of a request or an answer; None if it is not there."""
+    """A header of a request or response; None if it is missing."""
     wanted = name.encode("ascii")
     for key, value in scope.get("headers", ()):
         if key == wanted:

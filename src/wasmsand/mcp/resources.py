@@ -1,8 +1,7 @@
 """Files of a sandbox as MCP resources: `sandbox:///home/user/notes.txt`.
 
-Rules: a URI is a scheme and an absolute path of the sandbox, percent-encoded, and nothing
-else. Lists and contents are bounded; what is too large is refused with the way to read it
-in parts.
+Rules: a URI consists of the scheme and an absolute path in the sandbox, percent-encoded. Lists and
+contents are bounded; the error for a file that is too large says how to read it in parts.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ TEMPLATE = ResourceTemplate(
     name="file",
     title="A file of the sandbox",
     uri_template=f"{SCHEME}:///{{+path}}",
-    description="Any file of the sandbox by its absolute path, without the first slash.",
+    description="Any file of the sandbox; path is its absolute path without the first slash.",
 )
 
 
 class BadResource(ValueError):
-    """A URI that names no file that can be read."""
+    """An invalid URI, or one of a file that cannot be read as a resource."""
 
 
 def listed(sandbox: Sandbox) -> list[Resource]:
-    """The files below the home directory, nearest first; hidden ones are left out."""
+    """The files below the home directory, without hidden ones, sorted by depth and path."""
     paths = [
         (posixpath.relpath(entry.path, HOME), entry)
         for entry in sandbox.files.list(HOME, recursive=True)
@@ -62,7 +61,7 @@ def read(sandbox: Sandbox, uri: str) -> TextResourceContents | BlobResourceConte
             f"{path} has {size} bytes, and a resource may have {MAX_BYTES}; read parts of it "
             "with sandbox_read_file or sandbox_run"
         )
-    # Bounded again: the file may have grown.
+    # Limit the read too: the file may have grown.
     content = next(iter(sandbox.files.read_stream(path, chunk_size=MAX_BYTES)), b"")
     mime_type = mimetypes.guess_type(path)[0]
     try:

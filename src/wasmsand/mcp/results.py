@@ -1,9 +1,8 @@
-"""What a model reads of a tool's result, and what a program does.
+"""Formats a tool's result: as text for the model, and as JSON for programs.
 
-Rules: text is for reading: output as it was printed, nothing quoted, what is special in
-brackets. The same result is beside it as JSON, complete. A failure of a tool is a result
-with `isError`, so that the model sees it and can try again; only an unknown tool is an
-error of the protocol.
+Rules: the text shows output unchanged, with remarks in brackets; the JSON beside it is complete. A
+tool that fails gives a result with `isError`, so that the model sees it and can try again; only an
+unknown tool is a protocol error.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from wasmsand.tools import definitions
 
 
 def succeeded(tool: str, result: Mapping[str, Any]) -> CallToolResult:
-    """The answer of a tool that did its work."""
+    """The result of a tool that succeeded."""
     if tool in (definitions.RUN.name, definitions.PYTHON.name):
         text = _command_text(result)
     elif tool == definitions.READ_FILE.name:
@@ -31,7 +30,7 @@ def succeeded(tool: str, result: Mapping[str, Any]) -> CallToolResult:
 
 
 def failed(error: Exception) -> CallToolResult:
-    """The answer of a tool that could not do its work."""
+    """The result of a tool that failed."""
     return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
 
 

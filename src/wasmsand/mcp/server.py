@@ -1,9 +1,9 @@
-"""The requests of the Model Context Protocol, answered by sandboxes.
+"""Handlers for the requests of the Model Context Protocol.
 
-Owns the handlers that both transports share. Rules: a handler never blocks the event loop:
-what touches a sandbox runs on a thread of its session (`sessions`). While a command runs, a client
-that asked for progress hears once a second how long it runs and what it printed last; if
-it cancels the request, the command is killed.
+Owns the handlers that both transports share. Rules: a handler never blocks the event loop: calls
+of a sandbox run on a thread of its session (`sessions`). While a command runs, a client that asked
+for progress is notified once a second of the run time and the last line of output; if the client
+cancels the request, the command is killed.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ Lifespan = Callable[[Server[Any]], AbstractAsyncContextManager[Any]]
 PROGRESS_SECONDS = 1.0
 
 _INSTRUCTIONS = """\
-A private Linux sandbox: bash, GNU coreutils, git, jq, sqlite3 and more on a file system of
-its own, without network. Work in /home/user. Files stay until the session ends; shell
-variables and the current directory do not stay from one call to the next."""
+A private Linux sandbox: bash, GNU coreutils, git, jq, sqlite3 and more on its own file
+system, without network. Work in /home/user. Files persist until the session ends; shell
+variables and the current directory do not persist from one call to the next."""
 
 
 @asynccontextmanager
@@ -61,15 +61,15 @@ def make_server(
     version: str,
     lifespan: Lifespan = _no_lifespan,
 ) -> Server[Any]:
-    """A server whose requests are answered by the sandbox of `session_name(request)`."""
+    """A server that executes each request in the sandbox of `session_name(request)`."""
 
     async def ready(context: Context) -> str:
-        """The session's name; its sandbox is there."""
+        """Create the session's sandbox if needed; return the session's name."""
         name = session_name(context)
         try:
             await sessions.get(name)
         except SandboxError as error:
-            raise MCPError(INTERNAL_ERROR, f"no sandbox could be made: {error}") from None
+            raise MCPError(INTERNAL_ERROR, f"cannot create a sandbox: {error}") from None
         return name
 
     async def list_tools(
@@ -143,7 +143,7 @@ async def _call(
         except SandboxError as error:
             outcome = error
         except anyio.get_cancelled_exc_class():
-            # Which takes the sandbox's lock: not here.
+            # Cancelling takes the sandbox's lock, so do it on a thread.
             sessions.endings.run(watch.cancel)
             raise
         tasks.cancel_scope.cancel()
@@ -163,7 +163,7 @@ async def _report(context: Context, watch: CommandWatch) -> None:
         try:
             await context.session.report_progress(seconds, message=message)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-            # Nobody listens any more; the command goes on.
+            # The client has disconnected; the command continues.
             return
 
 
@@ -176,7 +176,7 @@ def _described(tool: ToolDefinition) -> Tool:
         annotations=ToolAnnotations(
             title=tool.title,
             read_only_hint=tool.read_only,
-            # Whatever it destroys is the sandbox's own, and nothing of it leads outside.
+            # A tool can destroy only files of the sandbox, and has no effect outside.
             destructive_hint=False,
             open_world_hint=False,
         ),

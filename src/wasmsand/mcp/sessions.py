@@ -1,10 +1,9 @@
-"""The sandboxes of MCP sessions: one each, from its first use to the session's end.
+"""The sandboxes of MCP sessions: one per session, from its first use to the session's end.
 
-Rules: a session's name comes from the transport, which has checked it; nobody reaches a
-sandbox by another session's name. A sandbox ends with its session: when the client says
-so, when no request of it was under way for the idle time, or with the server. All calls
-come from the event loop's thread, and none of them waits there for a sandbox: making one,
-using it and ending it happen on threads, of which each session has its own.
+Rules: the transport has validated a session's name; a session can use only its own sandbox. A
+sandbox ends with its session: when the client ends the session, when the session was idle for too
+long, or at shutdown. All methods are called on the event loop, and none of them waits there for a
+sandbox: sandboxes are created, used and killed on threads, and each session has its own threads.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from wasmsand.tools import SandboxTools
 Result = TypeVar("Result")
 
 CALLS_AT_ONCE = 8
-"""Tool calls of one session that run at the same time; further ones wait."""
+"""Running tool calls of one session; further calls wait."""
 MAX_WAITING = 64
-"""Tool calls of one session that wait; further ones are refused."""
+"""Waiting tool calls of one session; further calls are refused."""
 _WAITING_SECONDS = 3600.0
 _MAX_THREADS = 256
 _LAST_ENDS_SECONDS = 2.0
@@ -36,7 +35,7 @@ _LAST_ENDS_SECONDS = 2.0
 
 
 class SessionBusy(SandboxError):
-    """A session has too many calls, or the server too many sandboxes that do not end."""
+    """The session has too many calls, or too many killed sandboxes have not ended."""
 
 
 @dataclass(slots=True)
@@ -87,16 +86,16 @@ class Sessions:
         return self._daemons.busy
 
     async def get(self, name: str) -> McpSession:
-        """The session's sandbox; made at the first call. Raises `SandboxError`."""
+        """The session's sandbox, created at the first call. Raises `SandboxError`."""
         session = self._sessions.get(name)
         if session is not None:
             return session
         task = self._making.get(name)
         if task is None:
             if len(self.endings) >= self._max_sessions:
-                raise SessionBusy("too many sandboxes of other sessions have not ended yet")
+                raise SessionBusy("too many killed sandboxes have not ended yet; try again later")
             task = self._making[name] = asyncio.create_task(self._make(name))
-            task.add_done_callback(_heard)
+            task.add_done_callback(_ignore_failure)
         return await asyncio.shield(task)
 
     async def _make(self, name: str) -> McpSession:
@@ -118,7 +117,7 @@ class Sessions:
         return session
 
     async def run(self, name: str, work: Callable[[McpSession], Result]) -> Result:
-        """What `work` returns for the session, from one of its threads. Raises `SandboxError`."""
+        """Run `work` on a thread of the session, and return its result. Raises `SandboxError`."""
         session = await self.get(name)
         return await self._on_thread(name, lambda: work(session))
 
@@ -126,11 +125,11 @@ class Sessions:
         try:
             return await self._lane.run(name, "-", work)
         except LaneFull:
-            raise SessionBusy("the session has too many calls; wait for some") from None
+            raise SessionBusy("the session has too many calls; wait until some end") from None
 
     @contextmanager
     def request(self, name: str) -> Iterator[None]:
-        """While a request of the session is under way, it is not idle."""
+        """Count a request of the session: meanwhile the session is not idle."""
         self._under_way[name] = self._under_way.get(name, 0) + 1
         try:
             yield
@@ -142,7 +141,7 @@ class Sessions:
                 self._last_used[name] = self._clock()
 
     def end(self, name: str) -> None:
-        """Kill the session's sandbox, on a thread; it is no error if there is none."""
+        """Kill the session's sandbox, if there is one, on a thread."""
         self._last_used.pop(name, None)
         self._making.pop(name, None)
         session = self._sessions.pop(name, None)
@@ -150,20 +149,20 @@ class Sessions:
             self.endings.run(session.sandbox.kill)
 
     def end_idle(self, seconds: float) -> None:
-        """End every session that had no request under way for `seconds`."""
+        """End every session that was idle for `seconds`."""
         now = self._clock()
         for name, used in list(self._last_used.items()):
             if name not in self._under_way and now - used >= seconds:
                 self.end(name)
 
     async def end_all(self) -> None:
-        """End every session. What hangs is not waited for."""
+        """End every session. Do not wait for sandboxes that hang."""
         for name in [*self._sessions, *self._making]:
             self.end(name)
         await self.endings.settle(_LAST_ENDS_SECONDS)
 
 
-def _heard(task: asyncio.Task[McpSession]) -> None:
-    """Whoever asked for it may have gone: then its failure is no news for the log."""
+def _ignore_failure(task: asyncio.Task[McpSession]) -> None:
+    """Mark the exception as retrieved, so that asyncio does not log it if nobody waits."""
     if not task.cancelled():
         task.exception()

@@ -1,7 +1,7 @@
-"""One client on standard input and output: its sandbox lives as long as the process.
+"""Serves one client on standard input and output; its sandbox ends with the process.
 
-Rules: nothing but the protocol is written to standard output; the protocol's package sees
-to that by giving the descriptor to nobody else.
+Rules: only messages of the protocol go to standard output; the package `mcp` ensures this by
+keeping the descriptor to itself.
 """
 
 from __future__ import annotations

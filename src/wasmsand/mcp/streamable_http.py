@@ -1,11 +1,11 @@
-"""Many clients over streamable HTTP: a sandbox for each session.
+"""Serves many clients over streamable HTTP, with one sandbox per session.
 
-Owns how long a session lives and how many there are; `gate` has who may come in. Rules: a
-session is the one that the transport made, named by an unguessable `Mcp-Session-Id`, and its
-sandbox ends with it; connections, their timers and the server's end are those of `serving`.
+Owns the lifetime and the number of sessions; `gate` controls access. Rules: the transport creates
+a session with an unguessable `Mcp-Session-Id`, and the sandbox ends with its session; `serving`
+implements connections, their timers and shutdown.
 
-A sandbox has a state, so it needs a session. Revision 2026-07-28 of the protocol has none
-over HTTP: its clients are told the revisions that have one, and fall back to them.
+A sandbox has state, so it needs a session. Revision 2026-07-28 of the protocol has no sessions over
+HTTP: the server tells its clients the revisions that have sessions, and they fall back to those.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ from wasmsand.mcp.server import Context, Lifespan, make_server
 from wasmsand.mcp.sessions import CALLS_AT_ONCE, Sessions
 from wasmsand.serving.connections import connection_class
 from wasmsand.serving.crowd import ConnectionLimits
-from wasmsand.serving.ending import EndingServer, leave_process
 from wasmsand.serving.hosts import is_loopback
 from wasmsand.serving.listening import allow_descriptors, listen
+from wasmsand.serving.shutdown import GracefulServer, leave_process
 
 PATH = "/mcp"
 SHORTEST_TOKEN = 16
 _CONNECTIONS_PER_SESSION = 2 * CALLS_AT_ONCE
 _OTHER_CONNECTIONS = 64
-"""Connections beyond those that sessions need."""
+"""Connections in addition to those that sessions need."""
 _OTHER_DESCRIPTORS = 256
 _GRACE_SECONDS = 5.0
-"""After SIGTERM: how long requests may take until their sandboxes are ended."""
+"""After SIGTERM, requests may take this long until their sandboxes are killed."""
 _SECONDS_AFTER_IDLE = 5.0
-"""A sandbox ends a little after its session, never before it."""
+"""How long after its session an idle sandbox is killed, so that it never ends before."""
 
 
 class UnsafeOptions(ValueError):
-    """Others could come in: there is no token, or one that can be guessed."""
+    """Other machines could use the server: there is no token, or it is too short."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpOptions:
-    """How to serve."""
+    """The settings of the HTTP server."""
 
     host: str = "127.0.0.1"
     port: int = 8765
@@ -69,7 +69,7 @@ class HttpOptions:
     unread_seconds: float = 60.0
 
     def connection_limits(self) -> ConnectionLimits:
-        """For `serving.connections`."""
+        """The limits for `serving.connections`."""
         return ConnectionLimits(
             max_connections=self.max_sessions * _CONNECTIONS_PER_SESSION + _OTHER_CONNECTIONS,
             tenants=self.max_sessions + 1,
@@ -83,18 +83,18 @@ class HttpOptions:
     def __post_init__(self) -> None:
         if self.token is None and not is_loopback(self.host):
             raise UnsafeOptions(
-                f"{self.host} can be reached from other machines: set a token, or use 127.0.0.1"
+                f"other machines can reach {self.host}: set a token, or use 127.0.0.1"
             )
         if self.token is not None and len(self.token) < SHORTEST_TOKEN:
             raise UnsafeOptions(f"a token must have at least {SHORTEST_TOKEN} characters")
 
 
 def serve_http(sessions: Sessions, version: str, options: HttpOptions) -> None:
-    """Serve until SIGINT or SIGTERM. The address is printed to standard error."""
+    """Serve until SIGINT or SIGTERM. Prints the address to standard error."""
     limits = options.connection_limits()
     allow_descriptors(limits.max_connections + _OTHER_DESCRIPTORS)
     listener = listen(options.host, options.port)
-    # Its warnings are about requests: anybody could fill the log.
+    # It warns about invalid requests, so any client could fill the log.
     logging.getLogger("mcp").setLevel(logging.ERROR)
     config = uvicorn.Config(
         make_app(sessions, version, options),
@@ -105,12 +105,12 @@ def serve_http(sessions: Sessions, version: str, options: HttpOptions) -> None:
         server_header=False,
         lifespan="on",
     )
-    server = EndingServer(
+    server = GracefulServer(
         config, grace_seconds=_GRACE_SECONDS, begin=lambda: None, kill_all=sessions.end_all
     )
     _announce(listener, options.host)
     server.run_until_signal(listener)
-    if sessions.busy_threads:  # which wait for a sandbox that hangs: the process does not
+    if sessions.busy_threads:  # they wait for sandboxes that hang; do not wait for them
         leave_process()
 
 
@@ -130,7 +130,7 @@ def make_app(sessions: Sessions, version: str, options: HttpOptions) -> ASGIApp:
 
 
 def _session_name(context: Context) -> str:
-    # The transport has checked that this session is there.
+    # The transport has checked that the session exists.
     assert isinstance(context.request, Request)
     return context.request.headers[SESSION_HEADER]
 

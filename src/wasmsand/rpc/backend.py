@@ -1,7 +1,7 @@
-"""`Sandbox(isolation="process")`: a sandbox in a process of its own, behind the same API.
+"""`Sandbox(isolation="process")`: a sandbox in a separate process, behind the same API.
 
-Owns `ProcessBackend`. Rules: a method of the seam is a method of `wasmsand rpc`; what the other
-process says went wrong becomes the exception that a sandbox in this process would raise.
+Owns `ProcessBackend`. Rules: each operation of `Backend` is a method of `wasmsand rpc`; an error
+response becomes the exception that a sandbox in this process would raise.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ log = logging.getLogger("wasmsand.rpc")
 
 _PIECE: Final = 1024 * 1024
 _AT_ONCE: Final = 4 * 1024 * 1024
-"""Of a file that is written by one request; a longer one is sent in pieces."""
+"""A file up to this size is written by one request; a longer one is sent in pieces."""
 _SPARE_SECONDS: Final = 10.0
-"""In which a process that waits makes a sandbox, which takes it some milliseconds."""
+"""How long a spare process may take to create a sandbox; it usually takes milliseconds."""
 _MARGIN_SECONDS: Final = 30.0
-"""How much later than it was told to a process on a busy host may answer."""
+"""How much later than the request's own timeout a process may respond on a busy host."""
 _ENTRY_BYTES: Final = 16 * 1024
-"""More than one file of a listing, or one process, takes as JSON."""
+"""Upper bound of the JSON of one file in a listing, or of one process."""
 
 
 def open_process_backend(options: SandboxOptions) -> ProcessBackend:
@@ -62,17 +62,17 @@ def open_process_backend(options: SandboxOptions) -> ProcessBackend:
 
 
 def keep_process_spares(count: int) -> None:
-    """Keep `count` processes ready for sandboxes with the usual limits, or smaller ones."""
+    """Keep `count` processes ready for sandboxes whose limits are at most the defaults."""
     keep_spares(count, _longest_line(SandboxOptions()))
 
 
 class ProcessBackend(WithoutTerminals):
-    """A process with a machine, as a `Backend`."""
+    """A machine in a separate process, as a `Backend`."""
 
     kind = 'isolation="process"'
 
     def __init__(self, options: SandboxOptions) -> None:
-        """Raises what `LocalBackend` does, and `SandboxCrashedError`."""
+        """Raises what `LocalBackend` raises, and `SandboxCrashedError`."""
         self._fs_limit_bytes = options.fs_limit_bytes
         self.variables = dict(options.env)
         self.cwd = options.cwd
@@ -82,11 +82,11 @@ class ProcessBackend(WithoutTerminals):
                 self._begin(spare, options, _SPARE_SECONDS)
                 return
             except SandboxClosedError:
-                pass  # it died or hangs: nobody has used it, so another one will do
+                pass  # the spare died or hangs: start a new process instead
         if options.wasm_dir is None:
             self._begin(RpcConnection(_longest_line(options)), options, ANSWER_SECONDS)
         else:
-            # Compiling what is in wasm_dir takes the time that it takes.
+            # Compiling the programs of wasm_dir may take long, so there is no timeout.
             connection = RpcConnection(_longest_line(options), [options.wasm_dir])
             self._begin(connection, options, None)
 
@@ -106,11 +106,11 @@ class ProcessBackend(WithoutTerminals):
         self._finalizer = weakref.finalize(self, connection.close, wait=False)
 
     barriers: tuple[str, ...]
-    """What confines the process, see `wasmsand.confinement`."""
+    """The barriers that confine the process; see `wasmsand.confinement`."""
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """The pid of the process."""
         return self._connection.pid
 
     def _call(self, method: str, **params: object) -> Params:
@@ -134,7 +134,7 @@ class ProcessBackend(WithoutTerminals):
                 cancellation.on_cancel(cancel)
             try:
                 return values.completed_in(call.result(limit))
-            except KeyboardInterrupt:  # the caller gave up: so does its command
+            except KeyboardInterrupt:  # the caller gives up: kill the command
                 cancel()
                 raise
 
@@ -170,7 +170,7 @@ class ProcessBackend(WithoutTerminals):
         if len(data) <= _AT_ONCE:
             self._call("files.write", path=path, data=self._content(path, data), mode=mode)
             return
-        # In pieces, so that no line of JSON keeps other threads from running.
+        # Send pieces, because decoding one long line would block other threads.
         self._check_fits(path, data)
         self._send_pieces(self._call("files.writeStream", path=path, mode=mode), (data,))
 
@@ -183,7 +183,7 @@ class ProcessBackend(WithoutTerminals):
         return values.data_out(data)
 
     def _check_fits(self, path: str, data: bytes) -> None:
-        """What does not fit the file system does not fit a line either."""
+        """Refuse content that is larger than the file system: it may not fit in a line."""
         if len(data) > self._fs_limit_bytes:
             raise no_space(path, self._fs_limit_bytes)
 
@@ -262,7 +262,7 @@ class ProcessBackend(WithoutTerminals):
 
 
 class RpcProcess(PolledProcess):
-    """A command that runs in the other process, as a `BackendProcess`."""
+    """A command in the other process, as a `BackendProcess`."""
 
     def __init__(self, connection: RpcConnection, number: int, pid: int) -> None:
         self._connection = connection
@@ -281,7 +281,7 @@ class RpcProcess(PolledProcess):
             return self._connection.call(method, {"command": self._number, **params})
 
     def _call_in(self, seconds: float, method: str, **params: object) -> Params:
-        """A call that waits for the command, for at most this long."""
+        """Call a method that waits for the command for up to `seconds`."""
         params = {"command": self._number, "timeoutMs": seconds * 1000, **params}
         with _failures():
             return self._connection.call(method, params, seconds + _MARGIN_SECONDS)
@@ -307,12 +307,12 @@ class RpcProcess(PolledProcess):
         try:
             self._call("commands.kill")
         except SandboxClosedError:
-            pass  # it ended with its sandbox
+            pass  # the sandbox has ended, and the command with it
 
 
 def _release_later(connection: RpcConnection, number: int, owner: int) -> None:
-    """The collector may run in a thread that writes to the pipe: release from another one. A
-    forked process that forgets its copy does not speak for its parent."""
+    """Release the command on another thread: garbage collection may run in a thread that writes
+    to the pipe. In a forked process, do nothing: the command belongs to the parent."""
     if os.getpid() == owner:
         start_new_thread(_release, (connection, number))
 
@@ -336,14 +336,14 @@ def _milliseconds(seconds: float | None) -> float | None:
 
 
 def _longest_line(options: SandboxOptions) -> int:
-    """More than any request or response of this sandbox can have."""
+    """An upper bound of the length of requests and responses of this sandbox."""
     data = 2 * (options.fs_limit_bytes + 2 * options.max_output_bytes)
     return data + _ENTRY_BYTES * (options.max_inodes + options.max_processes)
 
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Make of what the other process says what a sandbox in this one would raise."""
+    """Turn an error response into the exception that a sandbox in this process would raise."""
     try:
         yield
     except RpcError as error:
@@ -368,4 +368,4 @@ def _exception(error: RpcError) -> Exception:
             return SandboxClosedError(error.message)
     if error.code == -32602:
         return ValueError(error.message)
-    return SandboxError(f"the process of the sandbox says: {error.message}")
+    return SandboxError(f"error in the process of the sandbox: {error.message}")

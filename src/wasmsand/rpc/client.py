@@ -1,13 +1,12 @@
-"""A client of `wasmsand rpc` and the process that it talks to.
+"""A client of `wasmsand rpc`, and the server process that it starts.
 
-Owns `RpcConnection`. Rules: any number of threads may call at once; a call ends when its response
-comes, when its time is over, or when the process ends, whatever the reason: nobody ever waits
-for a process that is gone, and one that neither reads nor answers in time is killed. The process
-is started and reaped by the thread that reads from it, which lives as long as the process: the
-system kills the process when that thread ends (`confinement`). It gets no descriptor of this
-process but its three pipes, a session of its own and few environment variables, and confines
-itself before it takes the first request. A process that was forked from this one can neither
-use nor end a connection.
+Owns `RpcConnection`. Rules: any number of threads may call at the same time; a call ends when its
+response arrives, when it times out, or when the process ends; a process that does not read or
+respond in time is killed. The thread that reads from the process also starts and reaps it, and
+lives as long as the process, because the system kills the process when that thread ends
+(`confinement`). The process gets three pipes and no other descriptors, a new Unix session and a
+few environment variables, and confines itself before it accepts the first request. A forked copy
+of this process can neither use nor close a connection.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from wasmsand.wire.lines import LineReader, LineTooLong
 
 _PACKAGE_DIRECTORY: Final = Path(__file__).resolve().parents[2]
 _BUFFER_BYTES: Final = 65536
-"""What a pipe holds."""
-_LAST_WORDS_BYTES: Final = 2000
-_LAST_WORDS_SECONDS: Final = 1.0
+"""The size of a pipe's buffer."""
+_STDERR_BYTES: Final = 2000
+_STDERR_SECONDS: Final = 1.0
 _TERMINATE_SECONDS: Final = 5.0
-"""How long a process may take to end before it is killed."""
+"""How long a process may take to end after SIGTERM."""
 ANSWER_SECONDS: Final = 120.0
-"""How long the process may take to answer what does not wait: files of all its disk."""
+"""Timeout of a request that does not wait for a command. It may copy all files of a sandbox."""
 _WRITE_BYTES: Final = 1 << 20
 _VARIABLES: Final = (
     "HOME",
@@ -54,7 +53,7 @@ _VARIABLES: Final = (
     "WASMSAND_CACHE",
     "WASMSAND_RENEWAL",
 )
-"""What the process gets of this one's environment."""
+"""Environment variables that the process inherits."""
 _WINDOWS_VARIABLES: Final = (
     "APPDATA",
     "LOCALAPPDATA",
@@ -67,11 +66,11 @@ _WINDOWS_VARIABLES: Final = (
     "USERPROFILE",
     "WINDIR",
 )
-"""Without which Windows finds neither its libraries nor the user's directories."""
+"""Windows needs these to find its libraries and the user's directories."""
 
 
 class PendingCall:
-    """One request, until it is answered."""
+    """One request that waits for its response."""
 
     def __init__(self, connection: RpcConnection, number: int) -> None:
         self.number = number
@@ -81,22 +80,22 @@ class PendingCall:
         self._failure: Exception | None = None
 
     def succeed(self, result: dict[str, object]) -> None:
-        """This is the result."""
+        """Set the result."""
         self._result = result
         self._answered.set()
 
     def fail(self, failure: Exception) -> None:
-        """There is no result."""
+        """Set the exception to raise."""
         self._failure = failure
         self._answered.set()
 
     def result(self, seconds: float | None) -> Params:
-        """Wait for the result. A process that has not answered after `seconds` is killed, and
-        the result is its end."""
+        """Wait for the result. If the process does not respond within `seconds`, kill it and raise
+        `SandboxCrashedError`."""
         if not self._answered.wait(seconds):
             self._connection.kill_silent(seconds)
-            if not self._answered.wait(_TERMINATE_SECONDS):  # the system cannot even kill it
-                self.fail(SandboxCrashedError("the process of the sandbox cannot be ended", -9))
+            if not self._answered.wait(_TERMINATE_SECONDS):  # even SIGKILL did not end it
+                self.fail(SandboxCrashedError("the process of the sandbox cannot be killed", -9))
         if self._failure is not None:
             raise self._failure
         assert self._result is not None
@@ -112,7 +111,7 @@ class _End:
     was_wanted: bool
 
     def exception(self) -> SandboxClosedError:
-        """A new one for each caller: an exception carries the traceback of its thread."""
+        """A new exception for each caller, because an exception holds its thread's traceback."""
         if self.was_wanted:
             return SandboxClosedError("the sandbox was killed; create a new Sandbox")
         return SandboxCrashedError(self.message, self.status)
@@ -122,14 +121,14 @@ class RpcConnection:
     """A server process and its pipes."""
 
     def __init__(self, max_line_bytes: int, readable: Sequence[str] = ()) -> None:
-        """`readable` are files and directories that the process needs besides its own."""
+        """`readable`: further files and directories that the process may read."""
         self._owner = os.getpid()
         self._write_lock = threading.Lock()
-        # Guarded by it:
+        # Guarded by the write lock:
         self._torn = False
-        """Whether the last line may not be whole."""
-        self._may_complain = False
-        """Whether there was ever one."""
+        """Whether the last line may be incomplete."""
+        self._was_torn = False
+        """Whether any line may have been incomplete, so that the process may report an error."""
         self._lock = threading.Lock()
         # Guarded by the lock:
         self._last_number = 0
@@ -141,7 +140,7 @@ class RpcConnection:
         self._process: subprocess.Popen[bytes]
         self._start_failure: BaseException | None = None
         self._started = threading.Event()
-        self._last_words = bytearray()
+        self._stderr_tail = bytearray()
         self._reader = threading.Thread(
             target=self._serve, args=(max_line_bytes, readable), name="wasmsand-rpc", daemon=True
         )
@@ -158,17 +157,17 @@ class RpcConnection:
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """The pid of the process."""
         return self._process.pid
 
     @property
     def is_open(self) -> bool:
-        """Whether the process has not ended, as far as is known."""
+        """Whether the process is not known to have ended."""
         with self._lock:
             return self._end is None and not self._closing
 
     def begin(self, method: str, params: dict[str, object], seconds: float | None) -> PendingCall:
-        """Send a request, for at most `seconds`. Raises `SandboxClosedError` if the process has
+        """Send a request, within `seconds`. Raises `SandboxClosedError` if the process has
         ended."""
         if os.getpid() != self._owner:
             raise ForkedError.here("sandbox")
@@ -184,12 +183,12 @@ class RpcConnection:
     def call(
         self, method: str, params: dict[str, object], seconds: float | None = ANSWER_SECONDS
     ) -> Params:
-        """Send a request and wait for its result. Raises `RpcError` if it failed, and
-        `SandboxClosedError`."""
+        """Send a request and wait for its result. Raises `RpcError` if the call failed, and
+        `SandboxClosedError` if the process has ended."""
         return self.begin(method, params, seconds).result(seconds)
 
     def notify(self, method: str, **params: object) -> None:
-        """Send what wants no answer; if the process is gone, nobody needs it."""
+        """Send a notification. Does nothing if the process has ended."""
         if os.getpid() == self._owner:
             self._send(strict_json.encode(protocol.notification(method, params)), ANSWER_SECONDS)
 
@@ -202,22 +201,22 @@ class RpcConnection:
             if not self._write(line, deadline):
                 self.kill_silent(seconds)
         except (OSError, ValueError):
-            pass  # gone, or closed: the reader finds out, and ends every call
+            pass  # the pipe is closed: the reader notices, and fails every call
         finally:
             self._write_lock.release()
 
     def _write(self, line: bytes, deadline: float | None) -> bool:
-        """Write to the process; whether it has read it in time."""
+        """Write to the process. Returns whether the process has read the line in time."""
         stream = self._process.stdin
         assert stream is not None
         if os.name != "posix":
             stream.write(line)
             stream.flush()
             return True
-        # A caller who was interrupted (Ctrl-C) may have left half a line, which is no JSON: end it.
+        # An interrupted caller (Ctrl-C) may have left half a line: end it.
         rest = memoryview(b"\n" + line if self._torn else line)
         descriptor = stream.fileno()
-        self._may_complain = self._may_complain or self._torn
+        self._was_torn = self._was_torn or self._torn
         self._torn = True
         while rest:
             try:
@@ -232,14 +231,14 @@ class RpcConnection:
         return True
 
     def kill_silent(self, seconds: float | None) -> None:
-        """The process did not do its part in time: end it, and every call with it."""
+        """Kill a process that did not read or respond in time. Every call fails."""
         with self._lock:
             if self._problem is None and not self._closing:
-                self._problem = f"did not answer for {seconds or 0:.0f} s and was ended"
-        self._process.kill()  # does nothing if it was reaped
+                self._problem = f"did not respond for {seconds or 0:.0f} s and was killed"
+        self._process.kill()  # no effect after it was reaped
 
     def _serve(self, max_line_bytes: int, readable: Sequence[str]) -> None:
-        """The reader's thread: start the process, and read from it until it has ended."""
+        """The reader thread: start the process, and read from it until it has ended."""
         try:
             self._process = _start(max_line_bytes, readable)
         except BaseException as error:
@@ -252,18 +251,18 @@ class RpcConnection:
         self._read_all(max_line_bytes, listener)
 
     def _listen(self) -> None:
-        """Another thread: keep the end of what the process says on standard error."""
+        """A thread: keep the last output of the process on standard error."""
         stream = self._process.stderr
         assert stream is not None
         try:
             while piece := os.read(stream.fileno(), _BUFFER_BYTES):
-                self._last_words += piece
-                del self._last_words[:-_LAST_WORDS_BYTES]
+                self._stderr_tail += piece
+                del self._stderr_tail[:-_STDERR_BYTES]
         except (OSError, ValueError):
-            pass  # it was closed
+            pass  # closed
 
     def _read_all(self, max_line_bytes: int, listener: threading.Thread) -> None:
-        """Hand out responses until there are no more."""
+        """Deliver responses until the process closes its output."""
         assert self._process.stdout is not None
         reader = LineReader(self._process.stdout, max_line_bytes)
         problem = "ended unexpectedly"
@@ -271,12 +270,12 @@ class RpcConnection:
             while (line := reader.next()) is not None:
                 self._receive(line)
         except (LineTooLong, strict_json.BadJson, RpcError) as error:
-            problem = f"sent what it must not send ({error})"
+            problem = f"sent an invalid message ({error})"
         except OSError as error:
-            problem = f"cannot be read from ({error.strerror})"
-        self._process.kill()  # it has closed its output, or cannot be trusted
+            problem = f"cannot be read ({error.strerror})"
+        self._process.kill()  # it has closed its output, or violates the protocol
         status = self._process.wait()
-        listener.join(_LAST_WORDS_SECONDS)  # somebody else may hold its standard error
+        listener.join(_STDERR_SECONDS)  # another process may hold its standard error open
         self._ended(problem, status)
 
     def _receive(self, line: bytes) -> None:
@@ -284,14 +283,14 @@ class RpcConnection:
         if not isinstance(value, dict):
             raise RpcError(protocol.INVALID_REQUEST, "not an object")
         number = value.get("id")
-        if number is None and self._may_complain:
+        if number is None and self._was_torn:
             return
         if not isinstance(number, int):
             raise RpcError(protocol.INVALID_REQUEST, f"not a response: {str(value)[:200]}")
         with self._lock:
             call = self._calls.pop(number, None)
         if call is None:
-            return  # its caller was interrupted
+            return  # the caller was interrupted
         result = value.get("result")
         if isinstance(result, dict):
             call.succeed(result)
@@ -300,34 +299,34 @@ class RpcConnection:
 
     def _ended(self, problem: str, status: int) -> None:
         with self._lock:
-            message = self._obituary(self._problem or problem, status)
+            message = self._end_message(self._problem or problem, status)
             end = self._end = _End(message, status, self._closing)
             calls, self._calls = list(self._calls.values()), {}
         for call in calls:
             call.fail(end.exception())
-        # Whoever writes has noticed that nobody reads.
+        # Writers have noticed by now that the pipe is closed.
         with self._write_lock:
             for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
                 assert stream is not None
                 try:
                     stream.close()
                 except OSError:
-                    pass  # what was still buffered for the process
+                    pass  # buffered data for the process is lost
 
-    def _obituary(self, problem: str, status: int) -> str:
+    def _end_message(self, problem: str, status: int) -> str:
         how = f"exit status {status}" if status >= 0 else f"signal {-status}"
         message = f"the process of the sandbox {problem} ({how}); create a new Sandbox"
-        words = bytes(self._last_words).decode("utf-8", "replace").strip()
+        words = bytes(self._stderr_tail).decode("utf-8", "replace").strip()
         return f"{message}. Its last output on standard error: {words}" if words else message
 
     def close(self, *, wait: bool = True) -> None:
-        """End the process; idempotent. With `wait` it is gone afterwards. Does nothing in a
-        process that was forked from the one that started it."""
+        """End the process; idempotent. With `wait`, return after it has ended. Does nothing in a
+        forked copy of the process that started it."""
         if os.getpid() != self._owner:
             return
         with self._lock:
             self._closing = True
-        self._process.terminate()  # does nothing if it was reaped
+        self._process.terminate()  # no effect after it was reaped
         if wait and threading.current_thread() is not self._reader:
             self._reader.join(_TERMINATE_SECONDS)
             if self._reader.is_alive():
@@ -338,21 +337,21 @@ class RpcConnection:
 def _start(max_line_bytes: int, readable: Sequence[str]) -> subprocess.Popen[bytes]:
     if not sys.executable:
         raise SandboxClosedError(
-            "isolation='process' needs a Python interpreter to start, but sys.executable is empty"
+            "isolation='process' must start a Python interpreter, but sys.executable is empty"
         )
     arguments = ["--max-line-bytes", str(max_line_bytes), "--confine", "--parent", str(os.getpid())]
     for path in readable:
         arguments += ["--readable", path]
     process = subprocess.Popen(
-        # The package is found where this one was, and never in the working directory (-P).
+        # The process imports the same package, and never from the working directory (-P).
         [sys.executable, "-P", "-m", "wasmsand", "rpc", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=_environment(),
         bufsize=_BUFFER_BYTES,
-        # Ctrl-C in a terminal is for this process, which then ends the other in its own way; and
-        # a process without a terminal cannot type into one.
+        # Ctrl-C reaches only this process, which then ends the other; and a process without a
+        # controlling terminal cannot insert input into one (TIOCSTI).
         start_new_session=os.name == "posix",
     )
     if os.name == "posix":
@@ -362,7 +361,7 @@ def _start(max_line_bytes: int, readable: Sequence[str]) -> subprocess.Popen[byt
 
 
 def _environment() -> dict[str, str]:
-    """Of the process: nothing that it does not need, as secrets of this one."""
+    """The environment of the process: only what it needs, so no secrets of this one."""
     path = [str(_PACKAGE_DIRECTORY)]
     path += [os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
     names = _VARIABLES if os.name == "posix" else (*_VARIABLES, *_WINDOWS_VARIABLES)
@@ -371,9 +370,9 @@ def _environment() -> dict[str, str]:
 
 
 def _failure(error: object) -> Exception:
-    """The failure that an error object tells of."""
+    """The exception for an error object."""
     if not isinstance(error, dict):
-        return RpcError(protocol.INTERNAL_ERROR, "a response without result and error")
+        return RpcError(protocol.INTERNAL_ERROR, "response without result and error")
     code, message, data = error.get("code"), error.get("message"), error.get("data")
     return RpcError(
         code if isinstance(code, int) else protocol.INTERNAL_ERROR,

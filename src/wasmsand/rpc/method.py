@@ -1,7 +1,7 @@
 """`Method`: one row of the table of methods.
 
-Rules: a method's parameters are checked by name from its row and by type in its handler, before
-anything is done.
+Rules: the row lists the names of the parameters, and the handler checks their types, before
+the method has any effect.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ OK: Final[Result] = {"ok": True}
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """What can be called, and how."""
+    """A method and its parameters."""
 
     name: str
     handler: Handler
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     waits: bool = False
-    """It may take long: it is done beside other requests, and answered when it is done."""
+    """The method may take long: it runs on its own thread, beside other requests."""

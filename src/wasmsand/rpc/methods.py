@@ -1,7 +1,7 @@
-"""Every method that a client can call: the table, and the methods of the sandbox as a whole.
+"""The table of methods, and the methods of the sandbox as a whole.
 
-Rules: a result has the fields that docs/protocols/json-rpc.md lists for it, and no others, so
-that a client may compare it as a whole.
+Rules: a result has exactly the fields that docs/protocols/json-rpc.md lists for it, so that a
+client can compare it as a whole.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _create(session: RpcSession, params: Params) -> Result:
 
 
 def _prepare(session: RpcSession, _: Params) -> Result:
-    """Load what every sandbox needs, so that `create` finds it loaded."""
+    """Load what every sandbox needs, so that `create` is fast."""
     session.check_can_begin()
     LocalBackend(SandboxOptions()).close()
     return OK
@@ -75,7 +75,7 @@ def _kill(session: RpcSession, _: Params) -> Result:
 _OPTIONAL: Final = tuple(
     option.json_name for option in values.options_of() if option.name != "wasm_dir"
 )
-"""Of `create`. The protocol wants `wasmDir` in every call, null if there is none."""
+"""Optional parameters of `create`. `wasmDir` is required; it may be null."""
 METHODS: Final = {
     method.name: method
     for method in (

@@ -1,7 +1,7 @@
 """Methods that run commands.
 
-Rules: `run` is the first protocol's; the others are ours, and give and take bytes as base64. A
-command that was started is known by a number until it is released.
+Rules: `run` belongs to the original protocol; the other methods are ours, and use base64 for
+bytes. A started command has a number until it is released.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _REQUEST = ("stdin", "env", "environ", "cwd", "timeoutMs")
 def _request(
     session: RpcSession, params: Params, *, stdin: bytes | None, timeout_ms: object
 ) -> CommandRequest:
-    """What a client asks for; `stdin` and `timeout_ms` are for those who do not say."""
+    """The command in `params`; `stdin` and `timeout_ms` are the defaults."""
     if params.is_given("timeoutMs"):
         timeout_ms = params.optional(Params.number, "timeoutMs")
     return session.builder.request(
@@ -71,7 +71,7 @@ def _start(session: RpcSession, params: Params) -> Result:
 
 
 def _stream(session: RpcSession, number: int, process: BackendProcess) -> None:
-    """Tell the client of everything that a command prints, and of its end."""
+    """Notify the client of a command's output and of its end."""
 
     def work() -> None:
         try:
@@ -82,7 +82,7 @@ def _stream(session: RpcSession, number: int, process: BackendProcess) -> None:
             if ended is not None:
                 session.notify("commands.exit", {"command": number, **values.ended_out(ended)})
         except (PeerGone, SandboxClosedError):
-            pass  # nobody is there, or nothing is left, to be told
+            pass  # the client has disconnected, or the sandbox has ended
         finally:
             session.commands.drop(number)
 
@@ -94,7 +94,7 @@ def _command(session: RpcSession, params: Params) -> BackendProcess:
 
 
 def _timeout(params: Params) -> float | None:
-    """A time that may be 0: then nothing is waited for."""
+    """A timeout in seconds; 0 means not to wait."""
     if not params.has("timeoutMs"):
         return None
     milliseconds = params.number("timeoutMs")
@@ -136,7 +136,7 @@ def _release(session: RpcSession, params: Params) -> Result:
 
 def _cancel(session: RpcSession, params: Params) -> Result:
     cancellation = session.cancellations.get(params.request_id("request"))
-    if cancellation is not None:  # else it has ended already
+    if cancellation is not None:  # otherwise the request has ended
         cancellation.cancel()
     return OK
 

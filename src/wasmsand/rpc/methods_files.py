@@ -1,7 +1,7 @@
 """Methods on files.
 
-Rules: without the parameters that are ours, a call means, and answers, exactly what the first
-protocol says; with `details`, metadata is complete.
+Rules: a call without our own parameters behaves exactly as the original protocol defines; with
+`details`, the result contains all metadata.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _stat(session: RpcSession, params: Params) -> Result:
 
 
 def _entry(info: FileInfo) -> dict[str, object]:
-    """Of types there are two: what is not a directory is a file."""
+    """The protocol knows two types: everything that is not a directory is a file."""
     kind = "dir" if info.type == "dir" else "file"
     return {"name": info.name, "type": kind, "size": info.size}
 
@@ -122,7 +122,7 @@ def _write_stream(session: RpcSession, params: Params) -> Result:
         for piece in pieces:
             held.append(piece)
             size += len(piece)
-            if size > limit:  # which is held here until it is written
+            if size > limit:  # the content is in memory until it is written
                 raise no_space(path, limit)
         backend.write_file(path, b"".join(held), mode=mode)
 
@@ -138,7 +138,7 @@ def _import_tar(session: RpcSession, params: Params) -> Result:
 def _stream_read(session: RpcSession, params: Params) -> Result:
     stream = session.transfers.get(params.integer("stream"))
     if not isinstance(stream, Outgoing):
-        raise sandbox_error("EBADF", "this stream is written to")
+        raise sandbox_error("EBADF", "this stream can only be written")
     piece = stream.next()
     return {"data": None if piece is None else values.data_out(piece)}
 
@@ -146,7 +146,7 @@ def _stream_read(session: RpcSession, params: Params) -> Result:
 def _incoming(session: RpcSession, params: Params) -> Incoming:
     stream = session.transfers.get(params.integer("stream"))
     if not isinstance(stream, Incoming):
-        raise sandbox_error("EBADF", "this stream is read from")
+        raise sandbox_error("EBADF", "this stream can only be read")
     return stream
 
 

@@ -1,7 +1,7 @@
-"""Methods of shells and interpreters that keep their state.
+"""Methods of shell and Python sessions.
 
-Rules: each is known by a number until it is closed; a run waits, and is answered when it is
-done; a value of a program is sent if JSON has it, and otherwise only its `repr`.
+Rules: a session has a number until it is closed; `run` responds when the code has finished; the
+value of an expression is sent if JSON can represent it, otherwise only its `repr`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _timeout(params: Params) -> float | None:
 
 
 def _begin(params: Params) -> _Begin:
-    """What a session starts with."""
+    """The common parameters of new sessions."""
     return {
         "env": params.optional(Params.variables, "env"),
         "cwd": params.optional(Params.text, "cwd"),
@@ -80,7 +80,8 @@ def _python_run(session: RpcSession, params: Params) -> Result:
 
 
 def _sendable(value: object) -> object:
-    """`value`, or None if JSON has nothing for it: NaN, or a number of thousands of digits."""
+    """`value`, or None if JSON cannot represent it, such as NaN or a number with thousands of
+    digits."""
     try:
         strict_json.encode(value)
     except (ValueError, RecursionError):

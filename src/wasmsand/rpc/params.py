@@ -1,8 +1,8 @@
-"""Parameters of a call, read by name and type.
+"""Reads the parameters of a call by name and type.
 
-Rules: whatever is wrong is `RpcError` -32602 and names the parameter; a value is never
-converted silently, but a whole number may be written as JSON likes (1e3, 1000.0); what only
-the sandbox can judge (is it a path?) is left to it.
+Rules: an invalid parameter is `RpcError` -32602, and the message names it; a value is never
+converted silently, but an integer may have any JSON notation (1e3, 1000.0); checks that need
+the sandbox, such as those of paths, are left to the sandbox.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from wasmsand.wire import strict_json
 
 _Read = TypeVar("_Read")
 _STEP = 1024 * 1024
-"""Characters of base64 that are decoded at once; a multiple of 4."""
+"""Characters of base64 decoded in one step; a multiple of 4."""
 
 
 def invalid(message: str) -> RpcError:
-    """The error of a bad parameter."""
+    """The error for an invalid parameter."""
     return RpcError(INVALID_PARAMS, f"Invalid params: {message}")
 
 
 class Params:
-    """The params of one request (or the fields of a result, for the other end)."""
+    """The params of one request, or in a client the fields of a result."""
 
     def __init__(self, values: dict[str, object], cancellation: Cancellation | None = None) -> None:
         self._values = values
         self.cancellation = cancellation
-        """How a request that waits is given up."""
+        """Cancels a request that waits."""
 
     def check_names(self, required: Iterable[str], optional: Iterable[str]) -> None:
-        """Every required one is there, and none that nobody knows."""
+        """Raises `RpcError` if a required parameter is missing, or if one is unknown."""
         for name in required:
             if name not in self._values:
                 raise invalid(f"{name} is missing")
@@ -43,18 +43,18 @@ class Params:
         for name in self._values:
             if name not in known:
                 names = ", ".join(known) or "none"
-                raise invalid(f"{name[:80]!r} is not a parameter of this method (it has: {names})")
+                raise invalid(f"unknown parameter {name[:80]!r} (known: {names})")
 
     def is_given(self, name: str) -> bool:
-        """Whether it is there, if only as null."""
+        """Whether the parameter is given, even as null."""
         return name in self._values
 
     def has(self, name: str) -> bool:
-        """Whether it is there and not null."""
+        """Whether the parameter is given and not null."""
         return self._values.get(name) is not None
 
     def optional(self, read: Callable[[Params, str], _Read], name: str) -> _Read | None:
-        """What `read`, as `Params.text`, makes of it; None if it is not there or null."""
+        """The parameter as read by `read`, such as `Params.text`; None if missing or null."""
         return read(self, name) if self.has(name) else None
 
     def text(self, name: str) -> str:
@@ -65,7 +65,7 @@ class Params:
         return value
 
     def flag(self, name: str) -> bool:
-        """True or false; false if it is not there."""
+        """True or false; false if missing."""
         value = self._values.get(name, False)
         if not isinstance(value, bool):
             raise self._wrong(name, "true or false")
@@ -79,7 +79,7 @@ class Params:
         return value
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """A whole number; `default`, if there is one, when it is not there."""
+        """A whole number. `default`, if given, is used when the parameter is missing."""
         if default is not None and not self.has(name):
             return default
         value = self.number(name)
@@ -88,12 +88,12 @@ class Params:
         return int(value)
 
     def data(self, name: str) -> bytes:
-        """Bytes, which are in base64."""
+        """Bytes, sent as base64."""
         text = self.text(name)
         try:
             if len(text) <= _STEP:
                 return base64.b64decode(text, validate=True)
-            # In steps, so that other threads can run meanwhile.
+            # Decode in steps, so that other threads can run in between.
             steps = range(0, len(text), _STEP)
             pieces = [base64.b64decode(text[at : at + _STEP], validate=True) for at in steps]
         except (binascii.Error, ValueError) as error:
@@ -126,7 +126,7 @@ class Params:
         return value
 
     def integers(self, name: str) -> list[int]:
-        """An array of whole numbers; empty if it is not there."""
+        """An array of whole numbers; empty if missing."""
         value = self._values.get(name, [])
         if not isinstance(value, list) or not all(type(item) is int for item in value):
             raise self._wrong(name, "an array of whole numbers")
@@ -147,7 +147,7 @@ class Params:
         return None if value is None else Params(value)
 
     def command(self, name: str) -> str | list[str]:
-        """A script for the shell, or a program and its arguments."""
+        """A bash script, or a program and its arguments."""
         value = self._values.get(name)
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             return value
@@ -160,6 +160,6 @@ class Params:
 
 
 def _kind(value: object) -> str:
-    """What `value` is; a number is shown."""
+    """The JSON type of `value`, in words; a number is shown."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return f"the number {value}" if is_number else strict_json.kind_of(value)

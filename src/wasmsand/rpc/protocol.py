@@ -1,7 +1,7 @@
-"""JSON-RPC 2.0 itself: requests, responses, errors, batches.
+"""JSON-RPC 2.0: requests, responses, errors.
 
-Rules: what a peer sends is checked here, once; a request that is a notification is never
-answered, whatever becomes of it; one that cannot be understood is answered with the id null.
+Rules: messages of the peer are validated here, once; a notification gets no response, even if
+it fails; the response to an invalid request has the id null.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 SANDBOX_ERROR: Final = 1
-"""The sandbox refused: the message begins with the name of an errno."""
+"""An operation of the sandbox failed; the message begins with the name of an errno."""
 
 RequestId = str | int | float | None
 
 
 class RpcError(Exception):
-    """A failure that the peer is told. `data` is more of it, for programs."""
+    """An error response. `data` holds details for programs."""
 
     def __init__(self, code: int, message: str, data: Mapping[str, object] | None = None) -> None:
         super().__init__(message)
@@ -68,18 +68,18 @@ def is_id(value: object) -> bool:
 
 
 def id_of(value: object) -> RequestId:
-    """The id to answer to when `value` is no good request: its own if it has one."""
+    """The id for the response to an invalid request: the request's own if it has one."""
     found = value.get("id") if isinstance(value, dict) else None
     return found if is_id(found) else None
 
 
 def success(request_id: RequestId, result: object) -> dict[str, object]:
-    """The response of a call that worked."""
+    """The response to a call that succeeded."""
     return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
 
 def failure(request_id: RequestId, error: RpcError) -> dict[str, object]:
-    """The response of a call that did not."""
+    """The response to a call that failed."""
     body: dict[str, object] = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = error.data
@@ -87,5 +87,5 @@ def failure(request_id: RequestId, error: RpcError) -> dict[str, object]:
 
 
 def notification(method: str, params: Mapping[str, object]) -> dict[str, object]:
-    """A message that wants no answer."""
+    """A message that gets no response."""
     return {"jsonrpc": "2.0", "method": method, "params": params}

@@ -1,9 +1,9 @@
-"""The loop of `wasmsand rpc`: a line, an answer.
+"""The loop of `wasmsand rpc`: reads requests, sends responses.
 
-Rules: requests are executed and answered one after another, in the order of arrival. Methods that
-wait are the exception: each runs on a thread of its own and is answered when it is done. No line,
-whatever it holds, ends the loop. The loop ends after `kill`, at the end of standard input, when
-nobody reads the answers any more, and by SIGTERM or SIGINT; it never leaves a sandbox behind.
+Rules: requests are executed and answered one after another, in the order of arrival, except
+methods that wait: each runs on its own thread and is answered when it has finished. No input
+line ends the loop. The loop ends after `kill`, at the end of standard input, when the client
+closes standard output, and on SIGTERM or SIGINT; it always destroys the sandbox.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _PEER_GONE_STATUS: Final = 141
 """128 + SIGPIPE, as a shell reports it."""
 _BATCH_MAX: Final = 10_000
 _WAITING_MAX: Final = 512
-"""Requests that wait at a time, each of which has a thread."""
+"""Waiting requests at the same time; each has a thread."""
 _ENDING_SECONDS: Final = 2.0
-"""How long `kill` waits for requests whose sandbox is gone to be answered."""
+"""How long `kill` waits for the responses to other requests."""
 
 Response = dict[str, object]
 
 
 def serve_stdio(max_line_bytes: int, barriers: Barriers) -> int:
-    """Serve the peer on standard input and output to the end; the exit status. `barriers` are
-    those that confine this process."""
+    """Serve the client on standard input and output. Returns the exit status. `barriers` are the
+    barriers that confine this process."""
     channel = claim_stdio(max_line_bytes)
     server = RpcServer(channel, barriers)
     try:
@@ -62,10 +62,10 @@ class RpcServer:
         )
         self._changed = threading.Condition()
         self._waiting = 0
-        """Requests that are not answered yet; guarded by the condition."""
+        """Requests without a response so far; guarded by the condition."""
 
     def serve(self) -> None:
-        """Answer line after line."""
+        """Read and answer lines until the end."""
         session, channel = self.session, self._channel
         while not session.ended:
             try:
@@ -90,7 +90,7 @@ class RpcServer:
                 session.after_response.pop(0)()
 
     def _answer(self, line: bytes) -> object | None:
-        """The response to one line: an object, an array for a batch, or None for none."""
+        """The response to one line: an object, an array for a batch, or None for no response."""
         try:
             value = strict_json.decode(line)
         except strict_json.BadJson as error:
@@ -105,7 +105,7 @@ class RpcServer:
         return [response for response in responses if response is not None] or None
 
     def _answer_one(self, value: object, *, may_wait: bool) -> Response | None:
-        """The response; None if there is none, or if it will be sent later."""
+        """The response; None if there is none, or if it is sent later."""
         try:
             request = protocol.request_of(value)
         except RpcError as error:
@@ -117,7 +117,7 @@ class RpcServer:
         return None if request.is_notification else response
 
     def _begin(self, request: RpcRequest) -> Response | None:
-        """Do it on a thread of its own."""
+        """Execute a request that waits, on its own thread."""
         with self._changed:
             if self._waiting >= _WAITING_MAX:
                 error = sandbox_error("EAGAIN", f"{_WAITING_MAX} requests wait already")
@@ -137,7 +137,7 @@ class RpcServer:
             if not request.is_notification:
                 self._channel.send(response)
         except PeerGone:
-            pass  # the main thread is told by a signal
+            pass  # a signal tells the main thread
         finally:
             with self._changed:
                 self._waiting -= 1

@@ -1,8 +1,8 @@
-"""The state of one client: its sandbox, if it has made one, and what it has opened there.
+"""The state of one client: its sandbox, and its commands, sessions and streams.
 
-Rules: there is no sandbox before `create` and none after `kill`; what a client can pile up is
-bounded; every failure of the sandbox is an `RpcError` with the name of an errno in front, and
-whatever else goes wrong is a bug of ours and passes through.
+Rules: there is no sandbox before `create` and none after `kill`; everything that a client can
+accumulate is bounded; a failure of the sandbox becomes an `RpcError` whose message begins with
+an errno's name; any other exception is a bug and passes through.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from wasmsand.sdk.shell import Shell
 
 _COMMANDS_MAX: Final = 4096
 _TRANSFERS_MAX: Final = 64
-"""Each that goes in has a thread."""
+"""Each incoming transfer has a thread."""
 _SESSIONS_MAX: Final = 256
 _Kept = TypeVar("_Kept")
 
 
 class Handles(Generic[_Kept]):
-    """Things that a client knows by number."""
+    """Objects that a client refers to by number."""
 
     def __init__(self, kind: str, limit: int, end: Callable[[_Kept], object]) -> None:
-        """`end` ends one."""
+        """`end` releases one object."""
         self._end = end
         self._kind = kind
         self._limit = limit
@@ -54,7 +54,7 @@ class Handles(Generic[_Kept]):
         self._kept: dict[int, _Kept] = {}
 
     def add(self, thing: _Kept) -> int:
-        """The number of a new one. Raises `RpcError` if there are too many; then it is ended."""
+        """The number of a new object. If there are too many, ends it and raises `RpcError`."""
         with self._lock:
             if len(self._kept) < self._limit:
                 number = next(self._numbers)
@@ -64,26 +64,26 @@ class Handles(Generic[_Kept]):
         raise sandbox_error("EMFILE", f"there are {self._limit} {self._kind}s already; close one")
 
     def get(self, number: int) -> _Kept:
-        """The one with this number. Raises `RpcError` if there is none."""
+        """The object with this number. Raises `RpcError` if there is none."""
         with self._lock:
             thing = self._kept.get(number)
         if thing is None:
-            raise sandbox_error("EBADF", f"there is no {self._kind} {number}")
+            raise sandbox_error("EBADF", f"no {self._kind} {number}")
         return thing
 
     def drop(self, number: int) -> _Kept | None:
-        """Forget the one with this number, if there is one."""
+        """Forget the object with this number, if there is one."""
         with self._lock:
             return self._kept.pop(number, None)
 
     def end(self, number: int) -> None:
-        """Forget and end the one with this number, if there is one."""
+        """Forget and end the object with this number, if there is one."""
         thing = self.drop(number)
         if thing is not None:
             self._end(thing)
 
     def drop_all(self) -> list[_Kept]:
-        """Forget all."""
+        """Forget all objects."""
         with self._lock:
             kept, self._kept = list(self._kept.values()), {}
             return kept
@@ -102,7 +102,7 @@ class RpcSession:
         self._backend: Backend | None = None
         self._builder: CommandBuilder | None = None
         self.ended = False
-        """Whether the client has asked for the end."""
+        """Whether the client has called `kill`."""
         self.commands: Handles[BackendProcess] = Handles(
             "command", _COMMANDS_MAX, lambda process: process.kill()
         )
@@ -114,9 +114,9 @@ class RpcSession:
             "interpreter", _SESSIONS_MAX, PythonSession.close
         )
         self.cancellations: dict[RequestId, Cancellation] = {}
-        """Of requests that wait, by their id."""
+        """The cancellations of waiting requests, by request id."""
         self.after_response: list[Callable[[], None]] = []
-        """What to do when the response to the present request has been sent."""
+        """Functions to call when the response to the current request has been sent."""
 
     @property
     def sandbox(self) -> Sandbox:
@@ -127,14 +127,14 @@ class RpcSession:
 
     @property
     def backend(self) -> Backend:
-        """What is below the sandbox. Raises `RpcError` if there is none."""
+        """The sandbox's backend. Raises `RpcError` if there is no sandbox."""
         if self._backend is None:
             raise self._missing()
         return self._backend
 
     @property
     def builder(self) -> CommandBuilder:
-        """What makes requests for commands. Raises `RpcError` if there is no sandbox."""
+        """The builder of command requests. Raises `RpcError` if there is no sandbox."""
         if self._builder is None:
             raise self._missing()
         return self._builder
@@ -142,25 +142,25 @@ class RpcSession:
     def _missing(self) -> RpcError:
         if self.ended:
             return sandbox_error("ENODEV", "the sandbox was killed")
-        return sandbox_error("ENODEV", "there is no sandbox yet; call create first")
+        return sandbox_error("ENODEV", "no sandbox yet; call create first")
 
     def check_can_begin(self) -> None:
-        """Raise `RpcError` if there is, or was, a sandbox."""
+        """Raises `RpcError` if there is, or was, a sandbox."""
         if self.ended:
             raise self._missing()
         if self._sandbox is not None:
             raise sandbox_error(
-                "EEXIST", "the sandbox was created already; start another process for another one"
+                "EEXIST", "the sandbox exists already; start another process for another sandbox"
             )
 
     def begin(self, backend: Backend, options: SandboxOptions) -> None:
-        """`backend` is the client's."""
+        """Create the client's sandbox on `backend`."""
         self._sandbox = Sandbox.from_backend(backend, options)
         self._backend = backend
         self._builder = CommandBuilder(options, self._sandbox.env.chosen)
 
     def end(self) -> None:
-        """Destroy the sandbox, if there is one; what waits for it ends."""
+        """Destroy the sandbox, if there is one. Requests that wait for it end."""
         self.ended = True
         sandbox, self._sandbox = self._sandbox, None
         self._backend = self._builder = None
@@ -174,7 +174,7 @@ class RpcSession:
 
 
 def sandbox_error(errno_name: str, message: str, **data: object) -> RpcError:
-    """A failure with code 1: the message begins with the errno."""
+    """An error with code 1; the message begins with the errno's name."""
     return RpcError(
         SANDBOX_ERROR,
         f"{errno_name}: {message.removeprefix(f'{errno_name}: ')}",
@@ -184,7 +184,7 @@ def sandbox_error(errno_name: str, message: str, **data: object) -> RpcError:
 
 @contextmanager
 def sandbox_failures() -> Iterator[None]:
-    """Make `RpcError`s of what the API raises on purpose."""
+    """Turn documented exceptions of the API into `RpcError`."""
     try:
         yield
     except FileError as error:
@@ -201,5 +201,5 @@ def sandbox_failures() -> Iterator[None]:
         raise sandbox_error("ENODEV", str(error), kind="closed") from None
     except SandboxError as error:
         raise sandbox_error("EIO", str(error)) from None
-    except ValueError as error:  # types are checked already: this is a value
+    except ValueError as error:  # an invalid value; types were checked before
         raise invalid(str(error)) from None

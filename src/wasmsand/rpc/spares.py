@@ -1,9 +1,9 @@
-"""Processes that are kept ready for the next `Sandbox(isolation="process")`.
+"""Spare processes for `Sandbox(isolation="process")`.
 
-A process takes a few tenths of a second to start; one that waits already makes a sandbox in
-some milliseconds. Rules: nothing is kept unless somebody asks (`keep_spares`: a server does);
-as many as were asked for, and one is started at a time; a spare has had no sandbox, and is used
-for one only; a forked process has none.
+A process takes a few tenths of a second to start; a spare one creates a sandbox in some
+milliseconds. Rules: there are no spares unless `keep_spares` is called, as a server does; they
+are started one at a time; a spare never had a sandbox and is used for only one; a forked process
+has no spares.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ _MAX_SPARES: Final = 64
 
 
 class _Spares:
-    """The spares of this process."""
+    """The spare processes of this process."""
 
     def __init__(self) -> None:
         self._owner = os.getpid()
         self._lock = threading.Lock()
         # Guarded by the lock:
         self._ready: list[tuple[int, RpcConnection]] = []
-        """Connections, and the longest line of each."""
+        """The spares' longest lines and connections."""
         self._wanted = 0
         self._line_bytes = 0
         self._is_filling = False
 
     def keep(self, count: int, line_bytes: int) -> None:
-        """From now on keep `count` processes for lines of `line_bytes`; 0 ends them."""
+        """From now on keep `count` processes for lines of `line_bytes`; 0 ends all spares."""
         with self._lock:
             self._wanted, self._line_bytes = min(count, _MAX_SPARES), line_bytes
             surplus = self._ready[self._wanted :]
@@ -41,7 +41,7 @@ class _Spares:
         self._fill_later()
 
     def take(self, line_bytes: int) -> RpcConnection | None:
-        """A process that waits and can have lines of `line_bytes`, or None."""
+        """A spare that accepts lines of `line_bytes`, or None."""
         if os.getpid() != self._owner:
             return None
         found, gone = None, []
@@ -64,7 +64,7 @@ class _Spares:
             self._is_filling = True
         try:
             threading.Thread(target=self._fill, name="wasmsand-spares", daemon=True).start()
-        except RuntimeError:  # no thread left: sandboxes start their processes themselves
+        except RuntimeError:  # no thread available: sandboxes start their own processes
             with self._lock:
                 self._is_filling = False
 
@@ -77,9 +77,9 @@ class _Spares:
                 line_bytes = self._line_bytes
             try:
                 connection = RpcConnection(line_bytes)
-                connection.call("prepare", {})  # answered when it is ready
+                connection.call("prepare", {})  # returns when the process is ready
             except Exception:
-                # Whoever makes a sandbox is told what is wrong; here nobody listens.
+                # Ignore it: the next sandbox starts its own process and reports the problem.
                 with self._lock:
                     self._is_filling = False
                 return
@@ -95,12 +95,12 @@ _spares = _Spares()
 
 
 def keep_spares(count: int, line_bytes: int) -> None:
-    """Keep `count` processes ready, for sandboxes with lines of `line_bytes` at most."""
+    """Keep `count` spare processes, for sandboxes with lines of up to `line_bytes`."""
     _spares.keep(count, line_bytes)
 
 
 def take_spare(line_bytes: int) -> RpcConnection | None:
-    """A process that waits, for a new sandbox; None if there is none."""
+    """A spare process for a new sandbox; None if there is none."""
     return _spares.take(line_bytes)
 
 

@@ -1,7 +1,7 @@
-"""Archives on their way in or out, in pieces.
+"""Archives and long files, transferred in pieces.
 
-Owns `Transfer`: what a client knows as a stream. Rules: a piece is made, or taken, when the
-client asks; what goes in is unpacked on a thread of its own, at most a few pieces behind.
+Owns `Transfer`, which clients call a stream. Rules: an outgoing piece is produced when the
+client asks for it; incoming pieces are consumed on a separate thread, and only a few may wait.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _PIECES_WAITING: Final = 4
 
 
 class Transfer(Protocol):
-    """A stream of either direction."""
+    """A stream in either direction."""
 
     def close(self) -> None:
-        """Give it up; idempotent."""
+        """Abort the transfer; idempotent."""
 
 
 class Outgoing:
-    """Pieces that the client takes."""
+    """Pieces that the client reads."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
@@ -40,10 +40,10 @@ class Outgoing:
 
 
 class Incoming:
-    """Pieces that the client gives."""
+    """Pieces that the client writes."""
 
     def __init__(self, consume: Callable[[Iterable[bytes]], None]) -> None:
-        """`consume` gets the pieces, on a thread of its own."""
+        """`consume` gets the pieces, on a separate thread."""
         self._changed = threading.Condition()
         # Guarded by the condition:
         self._waiting: deque[bytes] = deque()
@@ -78,7 +78,7 @@ class Incoming:
             yield piece
 
     def write(self, piece: bytes) -> None:
-        """One more piece. Raises what went wrong with those before."""
+        """Add a piece. Raises the exception of `consume` if it has failed."""
         with self._changed:
             self._changed.wait_for(lambda: self._done or len(self._waiting) < _PIECES_WAITING)
             if self._failure is not None:
@@ -88,7 +88,7 @@ class Incoming:
                 self._changed.notify_all()
 
     def finish(self) -> None:
-        """That was the last one: wait until all is done. Raises what went wrong."""
+        """After the last piece: wait for `consume`. Raises its exception if it has failed."""
         with self._changed:
             self._complete = True
             self._changed.notify_all()
@@ -104,4 +104,4 @@ class Incoming:
 
 
 class _Abandoned(Exception):
-    """The client has given up what it was sending."""
+    """The client has aborted the transfer."""

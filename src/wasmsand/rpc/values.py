@@ -1,7 +1,7 @@
-"""The values of the seam below the API, as JSON: one place for both ends of the pipe.
+"""Converts the values of `Backend` to and from JSON, for both ends of the pipe.
 
-Rules: bytes are base64, names are those of the API in JSON's spelling; what is read is checked
-by `Params`, so that a peer that sends nonsense is told, or found out, by an `RpcError`.
+Rules: bytes are base64; names are those of the API in camelCase; `Params` validates everything
+that is read, and raises `RpcError` for invalid input.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
 _Record = TypeVar("_Record", FileInfo, ProcessInfo, Usage)
 _STEP = 768 * 1024
-"""Bytes that are encoded at once; a multiple of 3."""
+"""Bytes encoded in one step; a multiple of 3."""
 
 
 def data_out(data: bytes) -> str:
-    """Bytes, as base64; made in steps, so that other threads can run meanwhile."""
+    """Bytes as base64. Encoded in steps, so that other threads can run in between."""
     if len(data) <= _STEP:
         return base64.b64encode(data).decode("ascii")
     steps = range(0, len(data), _STEP)
@@ -37,7 +37,7 @@ _READERS: Mapping[OptionKind, Callable[[Params, str], object]] = {
     OptionKind.GUEST_DIRECTORY: Params.text,
     OptionKind.HOST_DIRECTORY: Params.text,
 }
-"""How an option is read, by its kind."""
+"""The reader of each kind of option."""
 
 
 def options_of(table: Iterable[Option] = OPTIONS) -> tuple[Option, ...]:
@@ -46,7 +46,8 @@ def options_of(table: Iterable[Option] = OPTIONS) -> tuple[Option, ...]:
 
 
 def options_in(params: Params, table: Iterable[Option] = OPTIONS) -> dict[str, Any]:
-    """The options that a client has given. Null is the default, or None where that is a value."""
+    """The options that a client has set. Null means the default, or None where None is a valid
+    value."""
     given: dict[str, Any] = {}
     for option in options_of(table):
         name = option.json_name
@@ -58,7 +59,7 @@ def options_in(params: Params, table: Iterable[Option] = OPTIONS) -> dict[str, A
 
 
 def options_out(options: SandboxOptions) -> dict[str, object]:
-    """What `create` needs to make the machine of a sandbox."""
+    """The parameters of `create`."""
     below = [option for option in options_of() if option.is_below_seam]
     return {option.json_name: getattr(options, option.name) for option in below}
 
@@ -69,24 +70,24 @@ _RECORD_READERS: Mapping[str, Callable[[Params, str], Any]] = {
     "str": Params.text,
     "tuple[str, ...]": lambda params, name: tuple(params.texts(name)),
 }
-"""How a field of a result of the SDK is read, by its type."""
+"""The reader of a field of the SDK's dataclasses, by the field's type."""
 
 
 _RECORDS: Mapping[type[FileInfo | ProcessInfo | Usage], tuple[tuple[str, str, str], ...]] = {
     kind: tuple((field.name, json_name(field.name), str(field.type)) for field in fields(kind))
     for kind in (FileInfo, ProcessInfo, Usage)
 }
-"""Name, name in JSON, and type of each field of the SDK's plain values."""
+"""Name, JSON name and type of each field of the SDK's dataclasses."""
 
 
 def record_out(record: FileInfo | ProcessInfo | Usage) -> dict[str, object]:
-    """A plain value of the SDK: its fields."""
+    """The fields of a dataclass of the SDK."""
     spelled = {json: getattr(record, name) for name, json, _ in _RECORDS[type(record)]}
     return {json: list(v) if isinstance(v, tuple) else v for json, v in spelled.items()}
 
 
 def record_in(params: Params, kind: type[_Record]) -> _Record:
-    """What `record_out` made of a `kind`."""
+    """The inverse of `record_out`."""
     return kind(
         **{name: _RECORD_READERS[type_](params, json) for name, json, type_ in _RECORDS[kind]}
     )
@@ -103,7 +104,7 @@ def ended_out(ended: Ended) -> dict[str, object]:
 
 
 def ended_in(params: Params) -> Ended:
-    """What `ended_out` made."""
+    """The inverse of `ended_out`."""
     return Ended(
         exit_code=params.integer("exitCode"),
         timed_out=params.flag("timedOut"),
@@ -113,7 +114,7 @@ def ended_in(params: Params) -> Ended:
 
 
 def completed_out(completed: Completed) -> dict[str, object]:
-    """What a command left behind."""
+    """How a command ended, and its output."""
     return {
         **ended_out(completed),
         "stdout": data_out(completed.stdout),
@@ -123,7 +124,7 @@ def completed_out(completed: Completed) -> dict[str, object]:
 
 
 def completed_in(params: Params) -> Completed:
-    """What `completed_out` made."""
+    """The inverse of `completed_out`."""
     stdout, stderr = params.data("stdout"), params.data("stderr")
     return Completed.of(ended_in(params), stdout, stderr, params.flag("truncated"))
 
@@ -134,12 +135,12 @@ def outputs_out(outputs: Sequence[Output]) -> list[dict[str, object]]:
 
 
 def outputs_in(params: Params, name: str) -> tuple[Output, ...]:
-    """What `outputs_out` made."""
+    """The inverse of `outputs_out`."""
     return tuple(Output(item.integer("fd"), item.data("data")) for item in params.objects(name))
 
 
 def descriptors_in(params: Params, name: str) -> tuple[int, ...]:
-    """Numbers of further descriptors."""
+    """Numbers of additional descriptors."""
     numbers = params.integers(name)
     if any(not 3 <= number < 256 for number in numbers):
         raise invalid(f"{name} must be descriptors from 3 to 255")

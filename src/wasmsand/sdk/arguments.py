@@ -1,7 +1,7 @@
-"""Checks of what callers pass in, so that a mistake is named where it was made.
+"""Validates arguments of the API.
 
-Rules: a wrong type is a `TypeError`, a wrong value a `ValueError`, and the message
-starts with the argument's name. Nothing here knows the machine.
+Rules: a wrong type raises `TypeError`, a wrong value `ValueError`, and the message starts with the
+argument's name. Nothing here depends on the machine.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 _LAST_SIGNAL = 64
 _READ_STEP = 1024 * 1024
 _LONGEST_TIMEOUT_MS = 10**12
-"""Thirty years: what is longer would overflow the host's timers."""
+"""Thirty years; a longer timeout would overflow the host's timers."""
 
 
 def positive_integer(name: str, value: object) -> int:
@@ -26,7 +26,7 @@ def positive_integer(name: str, value: object) -> int:
 
 
 def timeout_seconds(name: str, value: object) -> float | None:
-    """`value`, in milliseconds, as seconds for the machine; None is no timeout."""
+    """`value`, in milliseconds, converted to seconds; None means no timeout."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -37,7 +37,7 @@ def timeout_seconds(name: str, value: object) -> float | None:
 
 
 def text(name: str, value: object) -> str:
-    """`value` as text that a guest can be given: a str without NUL characters."""
+    """`value` as text for a guest: a str without NUL characters."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a str, not {_kind(value)}")
     if "\0" in value:
@@ -59,7 +59,7 @@ def non_empty_text(name: str, value: object) -> str:
 def guest_path(name: str, value: object, cwd: str) -> str:
     """`value` as an absolute path in the sandbox; a relative one starts at `cwd`.
 
-    `..` is left to the kernel, which knows the symbolic links.
+    `..` stays in the path: the kernel resolves it, because symbolic links matter.
     """
     if not isinstance(value, str | os.PathLike):
         raise TypeError(f"{name} must be a str or a path, not {_kind(value)}")
@@ -104,8 +104,8 @@ def content(name: str, value: object) -> bytes:
 
 
 def content_or_file(name: str, value: object, limit: int) -> bytes:
-    """`value` as bytes; a binary file is read to its end, or until it is too long to be
-    written, which whoever writes it will find."""
+    """`value` as bytes; a binary file is read to its end, or until it exceeds `limit` bytes, so
+    that writing it will fail."""
     read = getattr(value, "read", None)
     if read is None:
         if not isinstance(value, str | bytes | bytearray | memoryview):
@@ -121,7 +121,7 @@ def content_or_file(name: str, value: object, limit: int) -> bytes:
 
 
 def byte_pieces(name: str, value: object) -> Iterator[bytes]:
-    """`value`, which is bytes, a binary file or an iterable of bytes, in pieces."""
+    """The pieces of `value`: bytes, a binary file or an iterable of bytes."""
     if isinstance(value, bytes | bytearray | memoryview):
         return iter((bytes(value),))
     read = getattr(value, "read", None)
@@ -140,8 +140,8 @@ def _checked_pieces(name: str, pieces: Iterable[object]) -> Iterator[bytes]:
 
 
 def command_line(command: object, shell: tuple[str, ...]) -> tuple[str, ...]:
-    """The argument vector of `command`: a str is given to `shell`, a sequence is run as
-    it stands."""
+    """The argument vector of `command`: a str is passed to `shell`, a sequence is run
+    unchanged."""
     if isinstance(command, str):
         return (*shell, text("command", command))
     if isinstance(command, bytes | bytearray) or not isinstance(command, Sequence):
@@ -195,7 +195,7 @@ def callback(name: str, value: object) -> None:
 
 
 def _encoded(value: str) -> bytes:
-    """The guest's bytes of `value`; bytes that were not UTF-8 come back as they were."""
+    """`value` as bytes for the guest; surrogate escapes become the original bytes."""
     return value.encode("utf-8", "surrogateescape")
 
 

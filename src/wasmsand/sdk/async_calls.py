@@ -1,10 +1,10 @@
-"""How the asynchronous API waits: the blocking calls of `Sandbox`, on threads.
+"""Runs the blocking calls of `Sandbox` on threads, for the asynchronous API.
 
-Owns what the generated classes of `async_sandbox` stand on. Rules: the event loop never
-blocks. A thread is there for every call that waits, however many: with a bounded pool, calls
-that wait for others (a reader for a writer) could use it up and wait for ever. Threads are
-daemons, so one that waits for a command does not keep the interpreter from ending. Cancelling
-a task ends the command that it waits for.
+Owns what the generated classes of `async_sandbox` use. Rules: the event loop never blocks. Every
+waiting call has its own thread, and their number is not limited: with a bounded pool, calls that
+wait for each other (a reader for a writer) could deadlock. Threads are daemons, so a thread that
+waits for a command does not keep the interpreter alive. Cancelling a task kills the command that
+the task waits for.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ AsyncTextSink = Callable[[str], Awaitable[None] | None]
 
 _IDLE_SECONDS: Final = 10.0
 _ENDING_SECONDS: Final = 10.0
-"""How long a cancelled task waits for its command to be gone."""
+"""How long a cancelled task waits for its command to end."""
 _END: Final = object()
 
 
 class _Workers:
-    """Threads that are used again, as many as are needed at a time."""
+    """A pool of threads without a limit; idle threads are reused."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -58,9 +58,9 @@ class _Workers:
                     if inbox in self._idle:
                         self._idle.remove(inbox)
                         return
-                continue  # it was chosen a moment ago
+                continue  # `start` has just chosen this thread
             work()
-            del work  # an idle thread keeps nothing alive
+            del work  # an idle thread must not keep objects alive
             with self._lock:
                 self._idle.append(inbox)
 
@@ -73,12 +73,12 @@ def _forget_workers() -> None:
     _workers = _Workers()
 
 
-if hasattr(os, "register_at_fork"):  # a forked process has none of the threads
+if hasattr(os, "register_at_fork"):  # the threads do not exist in a forked process
     os.register_at_fork(after_in_child=_forget_workers)
 
 
 def _start(function: Callable[[], T], cancellation: Cancellation | None) -> asyncio.Future[T]:
-    """Call `function` on a thread; its future belongs to the running event loop."""
+    """Call `function` on a thread. Returns a future of the running event loop."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
     context = copy_context()
@@ -106,7 +106,7 @@ def _tell(
     try:
         loop.call_soon_threadsafe(cast("Callable[..., None]", settle), future, value)
     except RuntimeError:
-        pass  # the loop is closed: nobody waits any more
+        pass  # the loop is closed
 
 
 def _succeed(future: asyncio.Future[T], result: T) -> None:
@@ -117,12 +117,12 @@ def _succeed(future: asyncio.Future[T], result: T) -> None:
 def _fail(future: asyncio.Future[T], error: BaseException) -> None:
     if not future.done():
         future.set_exception(error)
-        future.exception()  # a task that was cancelled meanwhile will not ask for it
+        future.exception()  # mark it as retrieved: a cancelled task does not ask for it
 
 
 async def call(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a blocking function on a thread. If the task is cancelled, so is the command that
-    the function waits for, and the task ends when that is gone."""
+    """Call a blocking function on a thread. If the task is cancelled, the command that the function
+    waits for is killed, and the task ends when the command has ended."""
     cancellation = Cancellation()
     future = _start(lambda: function(*args, **kwargs), cancellation)
     try:
@@ -138,8 +138,8 @@ async def call(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T
 async def obtain(
     give_back: Callable[[T], object], function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """As `call`, for what must be given back: if the task is cancelled, and the function has
-    its result nevertheless, `give_back` gets it."""
+    """Like `call`, for results that must be freed: if the task is cancelled but the function
+    still returns a result, `give_back` gets the result."""
     future = _start(lambda: function(*args, **kwargs), None)
     try:
         return await asyncio.shield(future)
@@ -155,14 +155,14 @@ async def obtain(
 
 
 class Turns:
-    """Calls of which one goes on at a time, also after the task that waited was cancelled: what
-    it would have got is not lost, and nobody takes it away from the next."""
+    """Runs one call at a time. A call continues after its task was cancelled, and the next call
+    waits for it, so that two calls never compete for output."""
 
     def __init__(self) -> None:
         self._last: asyncio.Future[object] | None = None
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """As the function `call`, but cancelling ends the waiting alone."""
+        """Like the function `call`, but cancelling the task does not cancel the call."""
         while self._last is not None and not self._last.done():
             await asyncio.wait([self._last])
         future = _start(lambda: function(*args, **kwargs), None)
@@ -171,11 +171,11 @@ class Turns:
 
 
 class Stream(Generic[T], AsyncIterator[T]):
-    """A blocking iterator as an asynchronous one. A task that is cancelled while it waits for
-    the next item leaves that to whoever asks next."""
+    """A blocking iterator as an asynchronous one. If a task is cancelled while it waits for an
+    item, the next caller gets the item."""
 
     def __init__(self, make: Callable[[], Iterator[T]]) -> None:
-        """`make` is called on a thread, when the first item is wanted."""
+        """`make` is called on a thread, when the first item is requested."""
         self._make = make
         self._iterator: Iterator[T] | None = None
         self._next: asyncio.Future[object] | None = None
@@ -203,10 +203,10 @@ class Stream(Generic[T], AsyncIterator[T]):
 
 
 def in_loop(sink: AsyncTextSink | None) -> TextSink | None:
-    """A callback as the blocking API wants it: called on a thread, it runs in the event loop,
-    and the thread waits for it, so what it raises ends the command."""
+    """A callback for the blocking API that runs `sink` in the event loop. The calling thread waits,
+    so an exception of `sink` ends the command."""
     if sink is None or not callable(sink):
-        return cast("TextSink | None", sink)  # the blocking API complains
+        return cast("TextSink | None", sink)  # the blocking API raises the error
     loop = asyncio.get_running_loop()
 
     async def deliver(text: str) -> None:

@@ -1,6 +1,6 @@
 """`AsyncSandbox` and its parts: the SDK for asynchronous programs.
 
-Made from the blocking classes by scripts/make_async.py: change those, and run it.
+Generated from the blocking classes by scripts/make_async.py; do not edit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.watching import FileEvent, FileWatch
 
 NOT_ENTERED = (
-    "the sandbox is not there yet: use `async with AsyncSandbox(...) as sandbox`, or "
+    "the sandbox does not exist yet: use `async with AsyncSandbox(...) as sandbox`, or "
     "`await AsyncSandbox.create(...)`"
 )
 
@@ -40,8 +40,8 @@ class AsyncCommandHandle:
             async for chunk in cat:
                 print(chunk.text)
 
-    A task that is cancelled in `wait`, or while it iterates, leaves the command running. The next
-    `wait` or iteration gets the output that the cancelled one would have got.
+    If a task is cancelled in `wait` or while it iterates, the command keeps running, and the next
+    `wait` or iteration gets the output.
     """
 
     def __init__(self, blocking: CommandHandle) -> None:
@@ -442,8 +442,8 @@ class AsyncShell:
 
     @property
     def closed(self) -> bool:
-        """Whether the session is known to have ended: through `close`, through what it ran
-        (`exit` in a shell, `os._exit` in Python), or with the sandbox.
+        """Whether the session is known to have ended: through `close`, through its own code (`exit`
+        in a shell, `os._exit` in Python), or with the sandbox.
         """
         return self._blocking.closed
 
@@ -514,8 +514,8 @@ class AsyncPythonSession:
 
     @property
     def closed(self) -> bool:
-        """Whether the session is known to have ended: through `close`, through what it ran
-        (`exit` in a shell, `os._exit` in Python), or with the sandbox.
+        """Whether the session is known to have ended: through `close`, through its own code (`exit`
+        in a shell, `os._exit` in Python), or with the sandbox.
         """
         return self._blocking.closed
 
@@ -629,7 +629,7 @@ class AsyncSandbox:
         wasm_dir: str | os.PathLike[str] | None = None,
         isolation: Isolation = "none",
     ) -> AsyncSandbox:
-        """A new sandbox, without a block that ends it: `kill` does."""
+        """Create a sandbox without a `with` block. The caller has to `kill` it."""
         return await cls(
             timeout_ms=timeout_ms,
             fs_limit_bytes=fs_limit_bytes,
@@ -657,7 +657,7 @@ class AsyncSandbox:
         self.commands = AsyncCommands(blocking.commands)
         self.files = AsyncFiles(blocking.files)
 
-    if not TYPE_CHECKING:  # a checker would take any name for an attribute
+    if not TYPE_CHECKING:  # a type checker would accept any attribute name
 
         def __getattr__(self, name: str) -> object:
             if name in ("_blocking", "commands", "env", "files"):
@@ -743,7 +743,7 @@ class AsyncSandboxPool:
             async with await pool.take() as sandbox:
                 await sandbox.commands.run("uname -a")
 
-    `make` and `setup` work on a `Sandbox`: they run in advance, on another thread.
+    `make` returns a `Sandbox`, and `setup` gets one: both run in advance, on another thread.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """The state that the parts of a sandbox share: its options, and its backend until it is killed.
 
-Rules: every use of the backend goes through `Attachment.backend`, so that use after
-`kill()` is the same clear error everywhere.
+Rules: every use of the backend goes through `Attachment.backend`, so that use after `kill()`
+raises the same error everywhere.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Attachment:
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called, or this process was forked from the sandbox's."""
+        """Whether `close` was called, or this process is a fork that cannot use the sandbox."""
         return self._backend is None or self._is_of_another_process()
 
     def _is_of_another_process(self) -> bool:
@@ -34,8 +34,8 @@ class Attachment:
 
     @property
     def backend(self) -> Backend:
-        """The backend. Raises `SandboxClosedError` after `close`, and `ForkedError` in a process
-        that was forked from the sandbox's: threads that held its locks are not there."""
+        """The backend. Raises `SandboxClosedError` after `close`, and `ForkedError` in a forked
+        process, where the threads that held the sandbox's locks do not exist."""
         if self._is_of_another_process():
             raise ForkedError.here("sandbox")
         backend = self._backend
@@ -44,12 +44,12 @@ class Attachment:
         return backend
 
     def check_open(self) -> None:
-        """Raise as `backend` does."""
+        """Raises what `backend` raises."""
         _ = self.backend
 
     def make_working_directory(self) -> None:
-        """Make the sandbox's `cwd`, unless it is the one that every sandbox has. If that fails,
-        so does the sandbox."""
+        """Create the sandbox's `cwd`, unless every sandbox has it. On failure, close the
+        sandbox."""
         if self.cwd != HOME:
             try:
                 self.backend.make_directory(self.cwd)
@@ -58,7 +58,7 @@ class Attachment:
                 raise
 
     def close(self) -> None:
-        """End the sandbox; idempotent, from any thread. In a forked process nothing is ended."""
+        """End the sandbox; idempotent, from any thread. Does nothing in a forked process."""
         backend, self._backend = self._backend, None
         if backend is not None and not self._is_of_another_process():
             backend.close()

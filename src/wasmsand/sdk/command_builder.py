@@ -1,8 +1,8 @@
-"""From what a caller asks for to a complete `CommandRequest`: one builder for every interface.
+"""Builds a complete `CommandRequest` from a caller's arguments, for every interface.
 
-Owns `CommandBuilder`. Rules: the SDK, JSON-RPC, HTTP and the line protocol make their requests
-here and nowhere else, so a command is checked in the same words, and gets the sandbox's variables,
-working directory and time limit in the same way, wherever it comes from.
+Owns `CommandBuilder`. Rules: the SDK, JSON-RPC, HTTP and the line protocol build their requests
+only here. So every interface refuses an argument with the same message, and applies the sandbox's
+variables, working directory and timeout in the same way.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class _Inherited(Enum):
 
 
 SANDBOX_TIMEOUT: Final = _Inherited.TIMEOUT
-"""For `timeout_ms`: the time limit that the sandbox has for its commands."""
+"""A value of `timeout_ms`: use the sandbox's `timeout_ms`."""
 
 
 class CommandBuilder:
-    """Makes the requests of one sandbox."""
+    """Builds the requests of one sandbox."""
 
     __slots__ = ("_cwd", "_longest_seconds", "_timeout_seconds", "_variables")
 
@@ -38,8 +38,8 @@ class CommandBuilder:
         variables: Callable[[], Mapping[str, str]],
         longest_seconds: float | None = None,
     ) -> None:
-        """`variables` gives those that the sandbox's user has set. No command may take longer
-        than `longest_seconds`."""
+        """`variables` returns the variables that the user has set. `longest_seconds` is the longest
+        timeout of a command."""
         self._cwd = options.cwd
         self._timeout_seconds = arguments.timeout_seconds("timeout_ms", options.timeout_ms)
         self._variables = variables
@@ -57,11 +57,12 @@ class CommandBuilder:
         inputs: Sequence[int] = (),
         outputs: Sequence[int] = (),
     ) -> CommandRequest:
-        """`command` is a script for bash, or a program and its arguments. `stdin` None leaves
-        the input open; `env` is added to the sandbox's variables, `environ` replaces all;
-        `timeout_ms` None is no limit; `inputs` and `outputs` are further descriptors.
+        """`command` is a bash script, or a program and its arguments. If `stdin` is None, the
+        input stays open. `env` is added to the sandbox's variables; `environ` replaces all of
+        them. If `timeout_ms` is None, there is no timeout. `inputs` and `outputs` are additional
+        descriptors.
 
-        Raises `TypeError` and `ValueError` for what cannot be.
+        Raises `TypeError` and `ValueError` for invalid arguments.
         """
         argv = arguments.command_line(command, _SHELL)
         payload = None if stdin is None else arguments.content("stdin", stdin)

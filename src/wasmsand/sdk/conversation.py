@@ -1,13 +1,13 @@
-"""A conversation with an interpreter that keeps running: one request at a time.
+"""Sends requests to the interpreter of a session, one at a time.
 
-Owns what `Shell` and `PythonSession` have in common. The interpreter reads requests from one
+Owns what `Shell` and `PythonSession` share. The interpreter reads requests from one
 descriptor and reports the end of each on another. Output of all descriptors arrives in the order
 in which it was written, so everything before the report belongs to the request. Rules: reports are
-untrusted: lines are bounded, and every field is checked; a time limit, or a caller who gives up,
-interrupts the request; the interpreter itself is ended only if it does not answer the interrupt.
-Sending has the same time limit: an interpreter that does not read (a program can stop it) is
-continued and interrupted; one that has half a request is not interrupted before it has the rest,
-which it would otherwise take for another request.
+untrusted: lines are bounded, and every field is checked; a timeout or a cancelled call interrupts
+the request; the interpreter is killed only if it does not react to the interrupt. The timeout
+includes sending: an interpreter that does not read, because a program has stopped it, is continued
+and interrupted. An interpreter that has received half a request is not interrupted before it has
+the rest; otherwise it would take the rest for another request.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ _SIGINT, _SIGKILL, _SIGCONT = 2, 9, 18
 _STOPPED: Final = "T"
 _PATIENCE_SECONDS: Final = 0.5
 _POLITE_ROUNDS, _FIRM_ROUNDS = 8, 4
-"""A busy host may need seconds to answer an interrupt; what is firm ends background jobs too."""
+"""Rounds of interrupts: a busy host may need seconds to react. The firm ones also end background
+jobs."""
 _SEND_SECONDS: Final = 0.1
-"""How long to wait for an interpreter to read before what it prints is taken."""
+"""How long to wait for an interpreter to read before its output is taken."""
 _SEND_BYTES: Final = 1024 * 1024
 
 
-class _GivenUp(CommandError):
-    """The caller does not want the result any more."""
+class _Cancelled(CommandError):
+    """The call was cancelled."""
 
     def __init__(self) -> None:
         super().__init__("ECANCELED: the call was cancelled", "ECANCELED")
@@ -61,16 +62,16 @@ class SessionRequest:
         self, limit: int, on_stdout: TextSink | None = None, on_stderr: TextSink | None = None
     ) -> None:
         self.token = secrets.token_hex(8)
-        """What the interpreter's answer has to hold."""
+        """A token that the interpreter's answer must contain."""
         self.answered = False
         self.timed_out = False
         self.begun = False
-        """Whether the interpreter was sent anything of it."""
+        """Whether any part of the request was sent."""
         self.sent = False
-        """Whether it was sent all of it."""
-        self.given_up = False
+        """Whether the whole request was sent."""
+        self.cancelled = False
         self.notices: list[str] = []
-        """What became of the interpreter, for the user."""
+        """Messages for the user about the end of the interpreter."""
         self.is_over = threading.Event()
         self.seconds = 0.0
         self._captured = CapturedOutput(limit)
@@ -79,11 +80,11 @@ class SessionRequest:
 
     @property
     def truncated(self) -> bool:
-        """Whether more than the limit was printed."""
+        """Whether output was cut at the limit."""
         return self._captured.truncated
 
     def receive(self, output: Output) -> None:
-        """Keep what fits, and hand it on."""
+        """Keep output up to the limit, and pass it to the callbacks."""
         data = self._captured.keep(output.fd, output.data)
         sink = self._sinks[output.fd]
         text = self._decoder.decode(Output(output.fd, data))
@@ -91,11 +92,11 @@ class SessionRequest:
             sink(text)
 
     def silence(self) -> None:
-        """Call no callback any more."""
+        """Stop calling callbacks."""
         self._sinks = {STDOUT: None, STDERR: None}
 
     def completed(self, exit_code: int = 0) -> Completed:
-        """Give callbacks what is left; all that the request has left behind."""
+        """Pass the rest of the output to the callbacks, and return the outcome."""
         for fd, sink in self._sinks.items():
             if sink is not None and (text := self._decoder.rest(fd)):
                 sink(text)
@@ -110,24 +111,24 @@ _Request = TypeVar("_Request", bound=SessionRequest)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect(Generic[_Request]):
-    """How to talk to one kind of interpreter."""
+    """How to exchange messages with one kind of interpreter."""
 
-    asked_on: int = STDIN
+    request_fd: int = STDIN
     """The descriptor from which the interpreter reads requests."""
-    told_on: int
+    report_fd: int
     """The descriptor to which it reports their end."""
     line_max: int
-    """Bytes of a report that are kept: its last ones."""
-    hear: Callable[[bytes, _Request], None]
-    """Called with each line of `told_on`."""
+    """Only the last `line_max` bytes of a report are kept."""
+    on_report: Callable[[bytes, _Request], None]
+    """Called with each line of `report_fd`."""
     reminder: Callable[[_Request], bytes] | None = None
-    """What to ask again after an interrupt, which may have dropped the first question."""
+    """Returns what to send again after an interrupt, which may have dropped it."""
     ended: str
-    """The message for a caller whose interpreter has ended."""
+    """The message if the interpreter has ended."""
 
 
 class Conversation(Generic[_Request]):
-    """The host's side of the conversation with one interpreter."""
+    """The host's side of a session with one interpreter."""
 
     def __init__(
         self, attachment: Attachment, request: CommandRequest, dialect: Dialect[_Request]
@@ -136,23 +137,22 @@ class Conversation(Generic[_Request]):
         self._dialect = dialect
         self.process: BackendProcess = attachment.backend.start(request)
         self._signalling = threading.Lock()
-        """Held while a request is interrupted: what follows it must not be."""
+        """Held while a request is interrupted, so that the next request is not."""
         self._owner = os.getpid()
         self._lock = threading.Lock()
         """Held during a request."""
         # Guarded by the lock:
-        self._told = bytearray()
+        self._report = bytearray()
         self._outgoing = memoryview(b"")
-        """What the interpreter is still to be sent; guarded by `_signalling` once it was sent
-        the request."""
+        """Bytes that are not sent yet; guarded by `_signalling` once the request was sent."""
         self._has_ended = False
         self.exit_code: int | None = None
-        """Of the interpreter, once it is known to have ended by itself."""
+        """The interpreter's exit code, once it is known to have ended by itself."""
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Within this no other thread makes a request. Raises `ForkedError` in a process that
-        was forked from the one that began the conversation."""
+        """Exclude requests of other threads until the block ends. Raises `ForkedError` in a forked
+        process."""
         if os.getpid() != self._owner:
             raise ForkedError.here("session")
         with self._lock:
@@ -170,12 +170,12 @@ class Conversation(Generic[_Request]):
             self.process.kill()
 
     def ask(self, text: bytes, request: _Request, timeout_seconds: float | None) -> None:
-        """Make the request, and take what is printed until its answer. Needs the turn."""
+        """Send the request, and collect output until its answer. The caller must have the turn."""
         began = self.process.now()
         deadline = None if timeout_seconds is None else began + timeout_seconds
         cancellation = CANCELLATION.get()
         if cancellation is not None:
-            cancellation.on_cancel(lambda: self._give_up(request))
+            cancellation.on_cancel(lambda: self._cancel(request))
         try:
             self._send(text, request, deadline)
             while not request.answered and not request.truncated:
@@ -185,7 +185,7 @@ class Conversation(Generic[_Request]):
         except TimeoutError:
             request.timed_out = True
             self._end(request)
-        except BaseException:  # the caller gave up: so does its request
+        except BaseException:  # the call was cancelled or interrupted: end the request
             request.silence()
             if not self.closed:
                 self._end(request)
@@ -200,7 +200,7 @@ class Conversation(Generic[_Request]):
         if self._has_ended:
             raise CommandError(self._dialect.ended, "ESRCH")
         self._outgoing = memoryview(text)
-        while not request.given_up:
+        while not request.cancelled:
             seconds = _SEND_SECONDS
             if deadline is not None:
                 seconds = max(0.0, min(seconds, deadline - self.process.now()))
@@ -211,15 +211,15 @@ class Conversation(Generic[_Request]):
             if deadline is not None and self.process.now() >= deadline:
                 raise TimeoutError
         with self._signalling:
-            if request.given_up:
-                raise _GivenUp
+            if request.cancelled:
+                raise _Cancelled
 
     def _flush(self, request: _Request, seconds: float) -> None:
-        """Send what is left to be sent, for this long."""
+        """Send the remaining bytes, for up to `seconds`."""
         while self._outgoing:
             piece = bytes(self._outgoing[:_SEND_BYTES])
             try:
-                taken = self.process.write(piece, self._dialect.asked_on, seconds)
+                taken = self.process.write(piece, self._dialect.request_fd, seconds)
             except CommandError as error:
                 self._has_ended = True
                 raise CommandError(self._dialect.ended, "ESRCH") from error
@@ -231,14 +231,14 @@ class Conversation(Generic[_Request]):
             request.sent = True
 
     def _take_what_there_is(self, request: _Request) -> None:
-        """An interpreter that cannot print does not read."""
+        """Take waiting output: an interpreter that cannot print does not read."""
         try:
             self._take(request, 0.0)
         except TimeoutError:
             pass
 
     def _take(self, request: _Request, timeout_seconds: float | None) -> None:
-        """Wait for output, and give it to the request."""
+        """Wait for output, and pass it to the request."""
         outputs = self.process.read(None if timeout_seconds is None else max(0.0, timeout_seconds))
         if not outputs:
             ended = self.process.wait()
@@ -246,26 +246,26 @@ class Conversation(Generic[_Request]):
             self.exit_code = ended.exit_code
             self._has_ended = request.answered = True
         for output in outputs:
-            if output.fd == self._dialect.told_on:
+            if output.fd == self._dialect.report_fd:
                 self._listen(output.data, request)
             else:
                 request.receive(output)
 
     def _listen(self, data: bytes, request: _Request) -> None:
-        """Put lines together. Programs can write there too, whatever they like, and without end:
-        what is added costs no more than its own length."""
-        told = self._told
+        """Assemble lines. Programs can write to this descriptor too, anything and without end, so
+        the cost of adding data is linear in its length."""
+        report = self._report
         *lines, rest = data.split(b"\n")
         for line in lines:
-            told += line
-            self._dialect.hear(bytes(told[-self._dialect.line_max :]), request)
-            told.clear()
-        told += rest
-        del told[: -self._dialect.line_max]
+            report += line
+            self._dialect.on_report(bytes(report[-self._dialect.line_max :]), request)
+            report.clear()
+        report += rest
+        del report[: -self._dialect.line_max]
 
     def _end(self, request: _Request) -> None:
         """End the request, on the thread that waits for it."""
-        if request.given_up and not request.begun:  # it was never asked
+        if request.cancelled and not request.begun:  # nothing of it was sent
             self._outgoing = memoryview(b"")
             return
 
@@ -278,10 +278,10 @@ class Conversation(Generic[_Request]):
                 if not request.sent:
                     try:
                         self._flush(request, 0.0)
-                    except CommandError:  # it has ended, which is heard of below
+                    except CommandError:  # the interpreter has ended; noticed below
                         request.sent = True
                     if request.sent:
-                        return False  # now it can be interrupted
+                        return False  # all is sent: now it can be interrupted
                     seconds = min(seconds, _SEND_SECONDS)
                 try:
                     self._take(request, seconds)
@@ -293,17 +293,17 @@ class Conversation(Generic[_Request]):
         while not request.answered:
             self._take(request, None)
 
-    def _give_up(self, request: _Request) -> None:
-        """End the request, on another thread than the one that waits for it. While that sends
-        it, it notices by itself."""
+    def _cancel(self, request: _Request) -> None:
+        """End the request, on another thread than the waiting one. If that thread still sends the
+        request, it notices the cancellation itself."""
         with self._signalling:
-            request.given_up = True
+            request.cancelled = True
             sent = request.sent
         if sent:
             self._interrupt(request, lambda: request.is_over.wait(_PATIENCE_SECONDS))
 
     def _interrupt(self, request: _Request, has_ended: Callable[[], bool]) -> None:
-        """Interrupt the request until it has ended. If that cannot be, end the interpreter."""
+        """Interrupt the request until it has ended. If that fails, kill the interpreter."""
         for round_ in range(_POLITE_ROUNDS + _FIRM_ROUNDS):
             with self._signalling:
                 if request.is_over.is_set():
@@ -316,31 +316,31 @@ class Conversation(Generic[_Request]):
             if has_ended():
                 return
         request.notices.append(
-            "the session did not answer an interrupt and was ended; its state is lost"
+            "the session did not react to an interrupt and was ended; its state is lost"
         )
         self.close()
 
     def _remind(self, request: _Request) -> bool:
-        """Ask again for the answer, if that is needed; whether anybody is there to be asked."""
+        """Ask again for the answer, if that is needed; False if the interpreter has ended."""
         if self._dialect.reminder is None:
             return True
         reminder = self._dialect.reminder(request)
         try:
-            # A pipe takes a short line whole or, while nobody reads, not at all.
-            self.process.write(reminder, self._dialect.asked_on, 0.0)
+            # A pipe accepts a short line completely or, when it is full, not at all.
+            self.process.write(reminder, self._dialect.request_fd, 0.0)
         except CommandError:
             self._has_ended = True
             return False
         return True
 
     def _signal_all(self, number: int, *, half_sent: bool) -> None:
-        """Interrupt the interpreter, and send `number` to the processes that it has started."""
+        """Interrupt the interpreter, and send `number` to its child processes."""
         backend = self._attachment.backend
         pid = self.process.pid
         processes = [p for p in backend.processes() if p.command_pid == pid]
         stopped = any(p.pid == pid and p.state == _STOPPED for p in processes)
-        # The interpreter first: one that has not heard of an interrupt goes on with what comes
-        # next when a child ends by it.
+        # Signal the interpreter first: otherwise, when the signal ends a child, the interpreter
+        # would continue with the next command.
         targets = [] if half_sent else [(pid, _SIGINT)]
         targets += [(pid, _SIGCONT)] if stopped else []
         targets += [(process.pid, number) for process in processes if process.pid != pid]
@@ -348,4 +348,4 @@ class Conversation(Generic[_Request]):
             try:
                 backend.signal(target, signal)
             except CommandError:
-                pass  # it has ended meanwhile
+                pass  # the process has ended meanwhile

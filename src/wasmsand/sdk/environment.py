@@ -89,5 +89,5 @@ class Environment:
         return dict(self._variables)
 
     def __repr__(self) -> str:
-        # Names only: values are often secrets, and reprs end up in logs.
+        # Names only: values are often secret, and reprs end up in logs.
         return f"<Environment {sorted(self._variables)}>"

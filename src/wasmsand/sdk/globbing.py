@@ -1,8 +1,8 @@
-"""Patterns of file names: what `files.list(glob=...)` means by one.
+"""File name patterns for `files.list(glob=...)`.
 
-Rules: as shells have them. `*`, `?` and `[...]` match within one name, `**` as a whole
-component is any number of directories. A pattern without a slash is matched with the name
-alone. The time is linear in the path, whatever the pattern.
+Rules: the syntax is that of shells. `*`, `?` and `[...]` match within one name; `**` as a whole
+component matches any number of directories. A pattern without a slash is compared with the name
+only. Matching takes time linear in the length of the path, whatever the pattern.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a relative path matches `pattern`."""
+    """A function that says whether a relative path matches `pattern`."""
     parts = [_component(part) for part in pattern.split("/") if part not in ("", ".")]
     if "/" not in pattern:
         parts.insert(0, None)
@@ -21,13 +21,13 @@ def matcher(pattern: str) -> Callable[[str], bool]:
 
 
 def _component(part: str) -> re.Pattern[str] | None:
-    """None is `**`."""
+    """One component of a pattern as a regular expression; None for `**`."""
     return None if part == "**" else re.compile(fnmatch.translate(part))
 
 
 def _matches(parts: list[re.Pattern[str] | None], names: list[str]) -> bool:
-    """Whether all of `names` can be used up by all of `parts`: the set holds how many parts
-    may have been used up so far."""
+    """Whether `parts` match `names` completely. The set contains the possible numbers of parts
+    that match the names so far."""
     used = _skip_any(parts, {0})
     for name in names:
         further = set()
@@ -43,7 +43,7 @@ def _matches(parts: list[re.Pattern[str] | None], names: list[str]) -> bool:
 
 
 def _skip_any(parts: list[re.Pattern[str] | None], used: set[int]) -> set[int]:
-    """`**` may also stand for no directory at all."""
+    """Add the numbers that result if `**` matches no directory."""
     reached = set(used)
     for index, part in enumerate(parts):
         if part is None and index in reached:

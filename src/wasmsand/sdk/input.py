@@ -1,8 +1,8 @@
-"""Input of a command on its way from the caller.
+"""Writes input to a command.
 
-Rules: whoever waits for a command to read can be told to stop, by a time limit or by a caller
-who gives up (`CANCELLATION`), on every backend; what the command has taken is counted, so that
-the caller can go on with the rest.
+Rules: on every backend, a timeout or a cancelled call (`CANCELLATION`) ends the wait for a command
+that does not read; the bytes that the command has accepted are counted, so that the caller can
+continue with the rest.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Final
 from wasmsand.sdk.backend import CANCELLATION, STDIN, BackendProcess
 
 _STEP_SECONDS: Final = 0.2
-"""How long a caller who has given up may still be waited for."""
+"""How long a wait may continue after the call was cancelled."""
 
 
 def write_all(
     process: BackendProcess, data: bytes, timeout_seconds: float | None, fd: int = STDIN
 ) -> int:
-    """Write to an input. Returns how many bytes it has taken: fewer than `data` has when time
-    ran out, or the caller gave up."""
+    """Write to an input. Returns how many bytes it has accepted: fewer than all on a timeout, or
+    if the call was cancelled."""
     cancellation = CANCELLATION.get()
     if cancellation is None:
         return process.write(data, fd, timeout_seconds)

@@ -1,7 +1,7 @@
-"""`LocalBackend`: a sandbox that is a machine of this process.
+"""`LocalBackend`: a sandbox whose machine runs in this process.
 
-Rules: nothing but this module of the SDK knows the machine, but for the plain values of a command
-(`machine/command.py`); whatever the kernel raises becomes a public exception here.
+Rules: only this module of the SDK uses the machine (`machine/command.py`, the values of a command,
+excepted); it turns all errors of the kernel into public exceptions.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
 
 
 class LocalProcess:
-    """A program of the machine, as a `BackendProcess`."""
+    """A program in the machine, as a `BackendProcess`."""
 
     def __init__(self, process: StreamedProcess, program: str) -> None:
         self._process = process
@@ -106,8 +106,8 @@ class LocalBackend:
         *,
         clock: Clock | None = None,
     ) -> None:
-        """A new sandbox, or one that goes on from `state`; `clock` is the host's without one.
-        Raises `ImageMissingError`; `WasmDirError` if `wasm_dir` holds a bad program."""
+        """A new sandbox, or one that continues from `state`. `clock` defaults to the host's time.
+        Raises `ImageMissingError`; `WasmDirError` if `wasm_dir` contains an invalid program."""
         try:
             if state is not None:
                 self._machine = Machine.from_state(state, clock=clock)
@@ -122,7 +122,7 @@ class LocalBackend:
         self.cwd = self._machine.cwd
 
     def state(self) -> MachineState:
-        """What the sandbox is now, as one value (see `machine.at_rest`)."""
+        """The sandbox's state at rest (see `machine.at_rest`)."""
         return self._machine.state()
 
     # Commands.
@@ -157,7 +157,7 @@ class LocalBackend:
 
     def _start_failure(self, error: KernelError, request: CommandRequest) -> SandboxError:
         """The public exception for a command that could not be started."""
-        if self._machine.closed:  # meanwhile, by another thread
+        if self._machine.closed:  # another thread has closed it meanwhile
             return SandboxClosedError("the sandbox was killed; create a new Sandbox")
         return command_error(error, request.argv[0])
 
@@ -167,7 +167,7 @@ class LocalBackend:
 
     def signal(self, pid: int, number: int) -> None:
         """See `Backend`."""
-        with command_errors(f"process {pid}"):
+        with command_errors(f"pid {pid}"):
             self._machine.change(lambda: send_signal(self._machine, pid, number))
 
     def usage(self) -> Usage:
@@ -199,7 +199,7 @@ class LocalBackend:
             with file_errors(path):
                 yield
         except FileError as error:
-            if error.errno_name == "ESRCH":  # closed meanwhile, by another thread
+            if error.errno_name == "ESRCH":  # another thread has closed the machine meanwhile
                 raise SandboxClosedError("the sandbox was killed; create a new Sandbox") from None
             raise
 

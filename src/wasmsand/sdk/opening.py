@@ -1,7 +1,7 @@
-"""Which backend a sandbox gets.
+"""Chooses the backend of a sandbox.
 
-Rules: a backend that stands in a layer above this one is known here by name only, and its
-module is loaded when somebody asks for it. So the SDK needs neither it nor what it depends on.
+Rules: this module knows backends of higher layers by name only, and imports them when they are
+needed. So the SDK works without them and their dependencies.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from wasmsand.sdk.local import LocalBackend
 from wasmsand.sdk.options import Isolation, SandboxOptions
 
 _PROCESS_BACKEND: Final = ("wasmsand.rpc.backend", "open_process_backend")
-"""`(options: SandboxOptions) -> Backend`: a sandbox in a process of its own."""
+"""`(options: SandboxOptions) -> Backend`: a sandbox in a separate process."""
 _PROCESS_SPARES: Final = ("wasmsand.rpc.backend", "keep_process_spares")
-"""`(count: int) -> None`: keep so many processes ready for such sandboxes."""
+"""`(count: int) -> None`: keep `count` processes ready for such sandboxes."""
 _HTTP_BACKEND: Final = ("wasmsand.http.backend", "open_http_backend")
 """`(url: str, token: str | None, options: SandboxOptions) -> Backend`: a server's sandbox."""
 
@@ -33,13 +33,13 @@ def open_backend(options: SandboxOptions, isolation: Isolation = "none") -> Back
 
 
 def keep_spare_processes(count: int) -> None:
-    """Keep processes ready, so that `open_backend(..., "process")` is quick; 0 ends them. They
-    take memory: for servers, which make many sandboxes."""
+    """Keep processes ready, so that `open_backend(..., "process")` is fast; 0 ends them. The
+    processes take memory; this is meant for servers, which create many sandboxes."""
     cast("Callable[[int], None]", _load(_PROCESS_SPARES))(count)
 
 
 def connect_backend(url: str, token: str | None, options: SandboxOptions) -> Backend:
-    """A new sandbox of a server."""
+    """Create a sandbox on a server."""
     make = cast("Callable[[str, str | None, SandboxOptions], Backend]", _load(_HTTP_BACKEND))
     return make(url, token, options)
 

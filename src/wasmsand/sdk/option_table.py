@@ -1,8 +1,8 @@
-"""What an option of a sandbox is: a row of the table that every interface reads.
+"""The type of a row in the table of options, which every interface reads.
 
-Owns `Option`, its kinds, and the interfaces that may set one. The rows are in `options`. Rules: a
-row says all there is to say of an option; an interface knows kinds, never single options, so that
-a new option of a known kind changes no interface.
+Owns `Option`, its kinds, and the interfaces. The rows are in `options`. Rules: a row describes an
+option completely; an interface handles kinds, never single options, so that a new option of a
+known kind changes no interface.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from wasmsand.sdk import arguments
 
 
 def json_name(name: str) -> str:
-    """How JSON-RPC spells a name: `fsLimitBytes`."""
+    """A name as in JSON-RPC: `fsLimitBytes`."""
     first, *rest = name.split("_")
     return first + "".join([word.capitalize() for word in rest])
 
 
 class SandboxInterface(Enum):
-    """A way to make a sandbox, beside the constructor of `Sandbox`, which takes every option."""
+    """An interface that can create a sandbox. The constructor of `Sandbox` is not listed: it takes
+    every option."""
 
     JSON_RPC = "JSON-RPC"
     HTTP = "HTTP"
@@ -31,7 +32,7 @@ class SandboxInterface(Enum):
 
 
 class OptionKind(Enum):
-    """What values an option has."""
+    """The values that an option can have."""
 
     COUNT = "a whole number, at least 1"
     MILLISECONDS = "a positive number of milliseconds, or None"
@@ -42,7 +43,7 @@ class OptionKind(Enum):
 
     @property
     def has_none(self) -> bool:
-        """Whether None is a value of its own."""
+        """Whether None is a valid value."""
         return self in (OptionKind.MILLISECONDS, OptionKind.HOST_DIRECTORY)
 
 
@@ -72,15 +73,15 @@ class Option:
     kind: OptionKind
     default: Any
     help: str
-    """A phrase for people, which every interface shows."""
+    """A phrase for users, which every interface shows."""
     interfaces: frozenset[SandboxInterface] = frozenset()
-    """Who may set it, beside the constructor."""
+    """The interfaces that may set it, besides the constructor."""
     flag: str = ""
-    """How the command line spells it, if it can be set there."""
+    """Its flag on the command line, if it can be set there."""
     is_limit: bool = False
     """Whether it is a field of `kernel.limits.Limits`."""
     is_below_seam: bool = False
-    """Whether a backend needs it; the SDK itself does what the other options say."""
+    """Whether a backend implements it; the SDK implements the other options."""
 
     @property
     def json_name(self) -> str:
@@ -88,5 +89,6 @@ class Option:
         return json_name(self.name)
 
     def check(self, value: object) -> Any:
-        """`value` as the sandbox uses it. Raises `TypeError` and `ValueError`."""
+        """Validate `value` and return it as the sandbox uses it. Raises `TypeError`,
+        `ValueError`."""
         return _CHECKS[self.kind](self.name, value)

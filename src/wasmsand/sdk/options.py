@@ -1,10 +1,10 @@
-"""`SandboxOptions`: everything that a sandbox is made from, as one value.
+"""`SandboxOptions`: all options of a sandbox, as one value.
 
-Owns the options: a field here is a row of the table `OPTIONS`, from which JSON-RPC, HTTP, the
-command line and docs/reference/options.md are made, and against which a test checks the
-constructor of `Sandbox`. Rules: an option's default, bounds, help and interfaces are said here and
-nowhere else (numbers of limits are those of `wasmsand.kernel.limits`); frozen and checked: an
-options object that exists is valid; plain values only, so that it can be sent to another process.
+Owns the options: a field here is a row of the table `OPTIONS`. JSON-RPC, HTTP, the command line
+and docs/reference/options.md are made from the table, and a test compares the constructor of
+`Sandbox` with it. Rules: default, bounds, help and interfaces of an option are defined only here
+(the numbers of limits in `wasmsand.kernel.limits`); every options object is frozen and valid; its
+values are plain, so that it can be sent to another process.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _option(
     is_below_seam: bool = False,
     is_limit: bool = False,
 ) -> _Value:
-    """A field of `SandboxOptions`, with the rest of its row."""
+    """A field of `SandboxOptions`, with the rest of its row as metadata."""
     row = {
         "kind": kind,
         "default": default,
@@ -44,13 +44,13 @@ def _option(
         "is_limit": is_limit,
     }
     if isinstance(default, dict):
-        # Not in the repr: values are often secrets, and reprs end up in logs.
+        # Leave it out of the repr: values are often secret, and reprs end up in logs.
         return cast("_Value", field(default_factory=dict, repr=False, metadata=row))
     return field(default=default, metadata=row)
 
 
 def _limit(default: int, help_text: str, *interfaces: SandboxInterface, flag: str = "") -> int:
-    """A field that is one of `Limits` too."""
+    """A field that is also a field of `Limits`."""
     return _option(
         OptionKind.COUNT, default, help_text, _RPC, _HTTP, *interfaces, flag=flag, is_limit=True
     )
@@ -58,7 +58,7 @@ def _limit(default: int, help_text: str, *interfaces: SandboxInterface, flag: st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxOptions:
-    """How a sandbox is made: `Sandbox` explains each option, and makes one of these of them.
+    """The options of a sandbox. `Sandbox` describes each option, and creates this object.
 
     Example:
         sandbox.options.timeout_ms
@@ -128,7 +128,7 @@ class SandboxOptions:
             put(self, option.name, option.check(getattr(self, option.name)))
 
     def limits(self) -> Limits:
-        """The kernel's part of the options."""
+        """The limits for the kernel."""
         return Limits(
             **{option.name: getattr(self, option.name) for option in SETTINGS if option.is_limit}
         )

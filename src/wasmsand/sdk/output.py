@@ -1,7 +1,7 @@
-"""Output of a command on its way to the caller: collecting and decoding.
+"""Collects and decodes the output of commands.
 
-Rules: a character is never split, however the command writes its bytes; a callback runs on the
-thread that waits for the command, without locks, so it may use the sandbox.
+Rules: a character is never split, however the command writes its bytes; callbacks run on the
+thread that waits for the command, without locks, so they may use the sandbox.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ TextSink = Callable[[str], None]
 
 
 class TextDecoder:
-    """UTF-8 in pieces; invalid bytes are replaced."""
+    """Decodes UTF-8 in pieces; invalid bytes are replaced."""
 
     def __init__(self) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")
         self._decoders = {STDOUT: decoder("replace"), STDERR: decoder("replace")}
 
     def decode(self, output: Output) -> str:
-        """The characters that are complete now."""
+        """The characters that are complete so far."""
         return self._decoders[output.fd].decode(output.data)
 
     def rest(self, fd: int) -> str:
-        """What an unfinished character becomes at the end."""
+        """The replacement for an incomplete character at the end."""
         return self._decoders[fd].decode(b"", True)
 
 
 class Collector:
-    """What a command has printed so far, each stream up to `limit` bytes."""
+    """Collects a command's output, up to `limit` bytes of each stream."""
 
     def __init__(self, process: BackendProcess, limit: int) -> None:
         self._process = process
@@ -52,8 +52,8 @@ class Collector:
         on_stderr: TextSink | None = None,
         timeout_seconds: float | None = None,
     ) -> CommandResult:
-        """Read to the end. Raises `TimeoutError` when that has not come after
-        `timeout_seconds`; what came is kept for the next call."""
+        """Read to the end. Raises `TimeoutError` if the output has not ended after
+        `timeout_seconds`; the output so far is kept for the next call."""
         deadline = None if timeout_seconds is None else self._process.now() + timeout_seconds
         sinks = {STDOUT: on_stdout, STDERR: on_stderr}
         while outputs := self._process.read(self._seconds_until(deadline)):
@@ -71,7 +71,7 @@ class Collector:
         return None if deadline is None else max(0.0, deadline - self._process.now())
 
     def _keep(self, output: Output) -> Output:
-        """The part of `output` that is within the limit; past it the command is ended."""
+        """The part of `output` within the limit. Kills the command when it exceeds the limit."""
         was_within = not self._captured.truncated
         kept = self._captured.keep(output.fd, output.data)
         if was_within and self._captured.truncated:
@@ -79,7 +79,7 @@ class Collector:
         return Output(output.fd, kept)
 
     def result(self) -> CommandResult:
-        """What the command did; its output has ended."""
+        """The result of the command. Its output must have ended."""
         ended = self._process.wait()
         assert ended is not None, "wait() without a time limit waits"
         return command_result(self._captured.completed(ended))

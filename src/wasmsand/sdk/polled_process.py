@@ -1,8 +1,8 @@
-"""`PolledProcess`: a started command that is reached by requests, each of which waits a while.
+"""`PolledProcess`: a started command behind requests of bounded duration.
 
-Owns what the backends of other processes and of servers have in common. Rules: one request waits
-for a bounded time, so that a peer that is gone is noticed; a caller's time limit is kept over any
-number of requests; input goes in pieces, and what the command has not taken is sent again.
+Owns what the backends of separate processes and of servers share. Rules: one request waits for a
+bounded time, so that a lost peer is noticed; the caller's timeout spans any number of requests;
+input is sent in pieces, and bytes that the command has not accepted are sent again.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ _PIECE_BYTES: Final = 1024 * 1024
 
 
 class PolledProcess(ABC):
-    """Reading, writing and waiting of a `BackendProcess`, made of short requests."""
+    """Implements `read`, `write` and `wait` of a `BackendProcess` with short requests."""
 
     @abstractmethod
     def _read_for(self, seconds: float) -> tuple[Output, ...] | None:
-        """What `read` returns; None if nothing came for `seconds`."""
+        """The result of `read`; None if there is no output for `seconds`."""
 
     @abstractmethod
     def _write_for(self, data: bytes, fd: int, seconds: float) -> int:
-        """How many bytes the input took within `seconds`."""
+        """How many bytes the input has accepted within `seconds`."""
 
     @abstractmethod
     def _wait_for(self, seconds: float) -> Ended | None:
-        """How it ended; None if it still runs after `seconds`."""
+        """How the command ended; None if it still runs after `seconds`."""
 
     def now(self) -> float:
-        """See `BackendProcess`: the host's time, for the other side measures relative times."""
+        """See `BackendProcess`. This is the host's time, because requests carry relative times."""
         return time.monotonic()
 
     def read(self, timeout_seconds: float | None = None) -> tuple[Output, ...]:
@@ -45,7 +45,7 @@ class PolledProcess(ABC):
             if outputs is not None:
                 return outputs
             if _is_over(deadline):
-                raise TimeoutError("the command has printed nothing in time")
+                raise TimeoutError("the command printed nothing before the timeout")
 
     def write(self, data: bytes, fd: int = STDIN, timeout_seconds: float | None = None) -> int:
         """See `BackendProcess`."""

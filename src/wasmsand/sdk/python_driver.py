@@ -1,12 +1,13 @@
-"""The sandbox's side of `PythonSession`: never imported here, its text runs in the sandbox.
+"""The guest's side of `PythonSession`. The host never imports it; its source runs in the sandbox.
 
-Reads requests, one JSON object per line, from one descriptor; runs each in `__main__`; answers
-on another, in a line as well. Rules: its names are in a name space of its own, so that the
-program's is the program's; SIGINT interrupts the program and nothing else; whatever the program
-does, an answer follows, unless it ends the interpreter. Every statement of this file is compiled
-by itself (see `python_session`): it needs the names above it, and no `__future__`.
+The driver reads requests, one JSON object per line, from one descriptor, runs each in `__main__`,
+and writes an answer, also one line, to another. Rules: the driver has its own namespace, so that
+its names do not appear in the program's; SIGINT interrupts only the program; every request gets an
+answer, whatever the program does, unless it ends the interpreter. Each statement of this file is
+compiled separately (see `python_session`): it may use only names defined above it, and no
+`__future__` imports have an effect.
 
-It runs on the Python of the image, and needs nothing but its standard library.
+It runs on the image's Python, and needs only the standard library.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ running = False
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """SIGINT: the program's, while one runs."""
+    """Handle SIGINT: interrupt the program, if one runs."""
     if running:
         raise KeyboardInterrupt
 
 
 def cut(text: str) -> str:
-    """The text, or what is shown of it."""
+    """The text, shortened if it is too long."""
     if len(text) <= TEXT_MAX:
         return text
     return f"{text[:TEXT_MAX]}... ({len(text)} characters)"
 
 
 def is_plain(value: object, depth: int = 0) -> bool:
-    """Whether JSON can hold the value, and gives back the same."""
+    """Whether JSON can represent the value without a change."""
     kind = type(value)
     if value is None or kind in (bool, str, float):
         return True
@@ -58,7 +59,7 @@ def is_plain(value: object, depth: int = 0) -> bool:
 
 
 def described(value: object) -> dict[str, object]:
-    """A value in an answer."""
+    """The fields of an answer for a value."""
     answer: dict[str, object] = {"repr": cut(repr(value))}
     if is_plain(value):
         encoded = json.dumps(value, ensure_ascii=False)
@@ -68,7 +69,7 @@ def described(value: object) -> dict[str, object]:
 
 
 def failed(error: BaseException, trace: TracebackType | None) -> dict[str, object]:
-    """An exception in an answer."""
+    """The fields of an answer for an exception."""
     kind = type(error)
     name = kind.__qualname__
     if kind.__module__ not in ("builtins", "__main__"):
@@ -82,7 +83,7 @@ def failed(error: BaseException, trace: TracebackType | None) -> dict[str, objec
 
 
 def compiled(code: str, name: str) -> tuple[CodeType, CodeType | None]:
-    """The statements, and the expression at the end if there is one."""
+    """The compiled statements, and the expression at the end if there is one."""
     tree = ast.parse(code, name)
     last = None
     if tree.body and isinstance(tree.body[-1], ast.Expr):
@@ -91,7 +92,7 @@ def compiled(code: str, name: str) -> tuple[CodeType, CodeType | None]:
 
 
 def execute(code: str, name: str) -> dict[str, object]:
-    """Run code in `__main__`; the answer, if it raises nothing."""
+    """Run code in `__main__`, and return the answer. Exceptions of the code pass through."""
     linecache.cache[name] = (len(code), None, code.splitlines(True), name)
     statements, last = compiled(code, name)
     exec(statements, main)
@@ -100,17 +101,17 @@ def execute(code: str, name: str) -> dict[str, object]:
 
 
 def flush() -> None:
-    """Let what was printed come before the answer."""
+    """Flush the program's output, so that it comes before the answer."""
     for stream in {sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__}:
         try:
             if stream is not None:
                 stream.flush()
         except Exception:
-            pass  # the program has closed or replaced it
+            pass  # the program has closed or replaced the stream
 
 
 def answer_to(code: str, name: str) -> dict[str, object]:
-    """Run code, whatever it does; the answer."""
+    """Run code, and return the answer, also if the code raises an exception."""
     global running
     try:
         try:
@@ -119,7 +120,7 @@ def answer_to(code: str, name: str) -> dict[str, object]:
         finally:
             running = False
     except BaseException as error:
-        # The frames of this file are not the program's: drop them.
+        # Drop the frames of this file.
         trace = error.__traceback__
         while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
             trace = trace.tb_next

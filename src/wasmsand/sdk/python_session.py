@@ -123,7 +123,7 @@ class _Run(SessionRequest):
         )
 
 
-def _hear_answer(line: bytes, run: _Run) -> None:
+def _on_answer(line: bytes, run: _Run) -> None:
     """Store the answer, if the line is one."""
     try:
         answer = json.loads(line.decode("utf-8", "surrogatepass"))
@@ -142,12 +142,12 @@ def _hear_answer(line: bytes, run: _Run) -> None:
 
 @cache
 def _driver() -> str:
-    """The command that the interpreter runs. In a name space of its own: `__main__` is the
-    program's."""
+    """The command that the interpreter runs. The driver has its own namespace, because `__main__`
+    belongs to the program."""
     source = Path(__file__).with_name("python_driver.py").read_text(encoding="utf-8")
     name = "<session>"
-    # Memory that the compiler has used stays with the interpreter: for all of the driver at once
-    # that is 0.4 MB more than for one statement after another.
+    # The interpreter keeps the memory that its compiler has used. Compiling the driver at once
+    # would take 0.4 MB more than compiling one statement after another.
     space = {"__name__": name, "__file__": name, "statements": _statements(source)}
     load = "for statement in statements: exec(compile(statement, __file__, 'exec'))\n"
     call = f"serve({_REQUESTS}, {_ANSWERS})\n"
@@ -155,7 +155,7 @@ def _driver() -> str:
 
 
 def _statements(source: str) -> list[str]:
-    """The statements of a module, without its docstring and what it has from the future."""
+    """The statements of a module, without its docstring and `__future__` imports."""
     lines = source.splitlines(keepends=True)
     return [
         "".join(lines[node.lineno - 1 : node.end_lineno])
@@ -165,9 +165,9 @@ def _statements(source: str) -> list[str]:
 
 
 _DIALECT: Final[Dialect[_Run]] = Dialect(
-    asked_on=_REQUESTS,
-    told_on=_ANSWERS,
+    request_fd=_REQUESTS,
+    report_fd=_ANSWERS,
     line_max=_ANSWER_MAX,
-    hear=_hear_answer,
+    on_report=_on_answer,
     ended=_ENDED,
 )

@@ -1,7 +1,7 @@
-"""`Session`: what `Shell` and `PythonSession` have in common towards users.
+"""`Session`: the part of the API that `Shell` and `PythonSession` share.
 
-Owns the life of a session and the checks that every `run` makes. Rules: how to talk to the
-interpreter is the business of `conversation`, what to tell it that of the subclass.
+Owns the life cycle of a session, and the checks that every `run` makes. Rules: `conversation`
+exchanges messages with the interpreter; the subclass defines their content.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Session(Generic[_Request]):
 
     @property
     def closed(self) -> bool:
-        """Whether the session is known to have ended: through `close`, through what it ran
-        (`exit` in a shell, `os._exit` in Python), or with the sandbox."""
+        """Whether the session is known to have ended: through `close`, through its own code (`exit`
+        in a shell, `os._exit` in Python), or with the sandbox."""
         return self._conversation.closed
 
     def close(self) -> None:
@@ -57,7 +57,7 @@ class Session(Generic[_Request]):
     def _check_run(
         self, timeout_ms: float | None, on_stdout: TextSink | None, on_stderr: TextSink | None
     ) -> float | None:
-        """Check the arguments that every `run` has. Return its time limit in seconds."""
+        """Check the common arguments of `run`. Returns the timeout in seconds."""
         if timeout_ms is None:
             timeout_ms = self._attachment.options.timeout_ms
         timeout = arguments.timeout_seconds("timeout_ms", timeout_ms)

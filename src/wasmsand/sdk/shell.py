@@ -157,7 +157,7 @@ class _Command(SessionRequest):
         return command_result(self.completed(self.exit_code or 0))
 
 
-def _hear_status(line: bytes, command: _Command) -> None:
+def _on_status(line: bytes, command: _Command) -> None:
     match = _STATUS_LINE.fullmatch(line)
     if match is not None and match[1] == command.token.encode():
         command.exit_code = int(match[2])
@@ -174,9 +174,9 @@ def _tell_status(token: str) -> str:
 
 
 _DIALECT: Final[Dialect[_Command]] = Dialect(
-    told_on=_STATUS,
+    report_fd=_STATUS,
     line_max=_STATUS_LINE_MAX,
-    hear=_hear_status,
+    on_report=_on_status,
     # Bash may drop lines that were sent before the signal.
     reminder=lambda command: _tell_status(command.token).encode(),
     ended=_ENDED,

@@ -1,11 +1,10 @@
-"""Files and directories between this machine and a sandbox.
+"""Copies files and directories between this machine and a sandbox.
 
-Owns the only code of the SDK that writes to the host's disk. Rules: what comes from a sandbox
-is not trusted. Nothing is written outside the directory that the caller named: names with
-`..` are refused, directories on the way must be directories and not links, a file that is
-there is replaced and never written through, and of symbolic links only those are made that
-cannot lead outside; hard links lead to files that were written before. Holes stay holes.
-Set-user-id bits are dropped.
+Owns the only code of the SDK that writes to the host's disk. Rules: data from a sandbox is not
+trusted. Nothing is written outside the directory that the caller names: names with `..` are
+refused; a directory in a path must not be a symbolic link; an existing file is replaced, never
+opened for writing; only symbolic links that cannot lead outside are created; hard links are created
+only to files of the same archive. Holes are kept. Set-user-ID bits are dropped.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from io import BufferedReader, BufferedWriter
 from pathlib import Path
 from typing import Final
 
-from wasmsand.machine.tar_format import END, SECOND, ArchiveRejected, Kind, Member, padding
+from wasmsand.machine.tar_format import END, SECOND, ArchiveRejected, Member, MemberKind, padding
 from wasmsand.machine.tar_reader import TarReader
 from wasmsand.machine.tar_source import PieceSource
 from wasmsand.machine.tar_writer import header
@@ -25,7 +24,7 @@ from wasmsand.sdk.errors import ArchiveError
 
 _CHUNK: Final = 1024 * 1024
 _EXTENTS_MAX: Final = 1 << 20
-"""Pieces between holes that a file may have."""
+"""Most extents between the holes of one file."""
 _LATEST_TIME: Final = 2**33 * SECOND
 
 
@@ -48,11 +47,11 @@ def _raise(error: OSError) -> None:
 
 def _packed(path: str, name: str) -> Iterator[bytes]:
     status = os.lstat(path)
-    kind, size, target = Kind.FILE, 0, ""
+    kind, size, target = MemberKind.FILE, 0, ""
     if stat.S_ISDIR(status.st_mode):
-        kind = Kind.DIRECTORY
+        kind = MemberKind.DIRECTORY
     elif stat.S_ISLNK(status.st_mode):
-        kind, target = Kind.SYMLINK, os.readlink(path)
+        kind, target = MemberKind.SYMLINK, os.readlink(path)
     elif stat.S_ISREG(status.st_mode):
         size = status.st_size
     else:
@@ -74,7 +73,8 @@ def _packed(path: str, name: str) -> Iterator[bytes]:
 
 
 def _exactly(file: BufferedReader, size: int) -> Iterator[bytes]:
-    """`size` bytes of a file that may change: its size has been told already."""
+    """Exactly `size` bytes of a file that may change, because the archive already states its
+    size."""
     while size:
         piece = file.read(min(size, _CHUNK)) or bytes(min(size, _CHUNK))
         size -= len(piece)
@@ -82,10 +82,10 @@ def _exactly(file: BufferedReader, size: int) -> Iterator[bytes]:
 
 
 def unpack_directory(pieces: Iterable[bytes], directory: Path) -> list[str]:
-    """Unpack a tar archive below a directory of the host, which is made.
+    """Unpack a tar archive into a directory of the host, which is created.
 
-    Returns the names of what was left out: links that may lead outside, FIFOs and the like.
-    Raises `ArchiveError` for what is no archive or leads outside.
+    Returns the names that were left out: links that may lead outside, and special files. Raises
+    `ArchiveError` if the archive is invalid or leads outside.
     """
     directory.mkdir(parents=True, exist_ok=True)
     unpacking = _Unpacking(directory)
@@ -100,15 +100,15 @@ def unpack_directory(pieces: Iterable[bytes], directory: Path) -> list[str]:
 
 
 def unpack_file(pieces: Iterable[bytes], target: Path) -> None:
-    """Write the one file that a tar archive holds to `target`, whatever its name is there.
+    """Write the only file of a tar archive to `target`, whatever its name in the archive is.
 
-    Raises `ArchiveError` for what is no such archive.
+    Raises `ArchiveError` if the archive is invalid or has no file.
     """
     reader = TarReader(PieceSource(pieces), _EXTENTS_MAX)
     try:
         member = next(iter(reader), None)
-        if member is None or member.kind is not Kind.FILE:
-            raise ArchiveRejected("it holds no file", readable=True)
+        if member is None or member.kind is not MemberKind.FILE:
+            raise ArchiveRejected("the archive contains no file", readable=True)
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("wb") as file:
             _fill(file, member, reader)
@@ -117,35 +117,35 @@ def unpack_file(pieces: Iterable[bytes], target: Path) -> None:
 
 
 class _Unpacking:
-    """Members of one archive become files below one directory of the host."""
+    """Unpacks the members of one archive into one directory of the host."""
 
     def __init__(self, top: Path) -> None:
         self._top = top
         self._links: list[tuple[list[str], str]] = []
         self._written: set[tuple[int, int]] = set()
-        """Device and number of each file of this archive."""
+        """Device and inode number of each unpacked file."""
         self.left_out: list[str] = []
 
     def unpack(self, member: Member, reader: TarReader) -> None:
-        """Make one member, or note that it is left out."""
+        """Create one member, or add it to `left_out`."""
         parts = _safe_parts(member.name)
         if not parts:
             return
         match member.kind:
-            case Kind.DIRECTORY:
+            case MemberKind.DIRECTORY:
                 _directory(self._top, parts).chmod(member.mode & 0o777 | 0o700)
-            case Kind.FILE:
+            case MemberKind.FILE:
                 path = _directory(self._top, parts[:-1]) / parts[-1]
                 self._written.add(_write(path, member, reader))
-            case Kind.LINK if self._link(parts, _safe_parts(member.target)):
+            case MemberKind.LINK if self._link(parts, _safe_parts(member.target)):
                 pass
-            case Kind.SYMLINK if _stays_inside(_text(member.target), len(parts) - 1):
+            case MemberKind.SYMLINK if _stays_inside(_text(member.target), len(parts) - 1):
                 self._links.append((parts, _text(member.target)))
             case _:
                 self.left_out.append(_text(member.name))
 
     def _link(self, parts: list[str], target: list[str]) -> bool:
-        """Give a file of this archive another name; False if there is none."""
+        """Create a hard link to a file of this archive; False if there is no such file."""
         if not target or target == parts:
             return False
         existing = _directory(self._top, target[:-1]) / target[-1]
@@ -161,7 +161,7 @@ class _Unpacking:
         return True
 
     def make_links(self) -> None:
-        """Last, so that nothing of this archive can be written through one."""
+        """Create the symbolic links. Call it last, so that no member is written through a link."""
         for parts, target in self._links:
             path = _directory(self._top, parts[:-1]) / parts[-1]
             _make_way(path)
@@ -172,15 +172,15 @@ def _safe_parts(name: bytes) -> list[str]:
     parts = [part for part in _text(name).split("/") if part not in ("", ".")]
     if ".." in parts or any(os.sep in part for part in parts):
         raise ArchiveRejected(
-            f"a name of the archive leads outside: {_text(name)[:200]}", readable=True
+            f"a name in the archive leads outside: {_text(name)[:200]}", readable=True
         )
     return parts
 
 
 def _stays_inside(target: str, depth: int) -> bool:
-    """Whether a link cannot lead out of a tree of such links, `depth` directories below its
-    top: it is relative, goes up no further than the top, and `..` comes first, so that it never
-    goes up from where another link leads."""
+    """Whether a link, `depth` directories below the top, cannot lead outside. Such a link is
+    relative, does not go above the top, and has `..` only at the beginning, so that it never goes
+    up from the target of another link."""
     parts = [part for part in target.split("/") if part not in ("", ".")]
     ups = 0
     while ups < len(parts) and parts[ups] == "..":
@@ -189,7 +189,7 @@ def _stays_inside(target: str, depth: int) -> bool:
 
 
 def _directory(top: Path, parts: list[str]) -> Path:
-    """The directory, made if it is missing; a link on the way is an error."""
+    """The directory, created if it is missing. A symbolic link in the path is an error."""
     path = top
     for part in parts:
         path = path / part
@@ -197,12 +197,12 @@ def _directory(top: Path, parts: list[str]) -> Path:
             path.mkdir()
         except FileExistsError:
             if not stat.S_ISDIR(path.lstat().st_mode):
-                raise NotADirectoryError(f"{path} is in the way: not a directory") from None
+                raise NotADirectoryError(f"{path} exists and is not a directory") from None
     return path
 
 
 def _write(path: Path, member: Member, reader: TarReader) -> tuple[int, int]:
-    """Write a file; returns its device and number."""
+    """Write a file; returns its device and inode number."""
     _make_way(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     with os.fdopen(os.open(path, flags, member.mode & 0o777 | 0o600), "wb") as file:
@@ -214,7 +214,7 @@ def _write(path: Path, member: Member, reader: TarReader) -> tuple[int, int]:
 
 
 def _fill(file: BufferedWriter, member: Member, reader: TarReader) -> None:
-    """Write the content of a member to an empty file, and leave its holes."""
+    """Write the content of a member to an empty file, and keep its holes."""
     for offset, data in reader.pieces():
         file.seek(offset)
         file.write(data)
@@ -222,7 +222,7 @@ def _fill(file: BufferedWriter, member: Member, reader: TarReader) -> None:
 
 
 def _make_way(path: Path) -> None:
-    """Remove a file or link that is there."""
+    """Remove an existing file or link."""
     try:
         path.unlink()
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""What a sandbox in another process or on a server does not offer yet.
+"""Operations that sandboxes in separate processes or on servers do not offer yet.
 
-Owns `WithoutTerminals`, which a backend inherits. Rules: an operation that a backend does not
-offer raises `UnsupportedError`, which says what to use instead; it is never left out.
+Owns `WithoutTerminals`, a base class of backends. Rules: an operation that a backend does not offer
+is not missing; it raises `UnsupportedError`, which says what to use instead.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from wasmsand.sdk.errors import UnsupportedError
 
 
 class WithoutTerminals:
-    """A backend that has neither terminals nor disk images."""
+    """A backend without terminals and disk images."""
 
     kind: ClassVar[str]
-    """What a user wrote to get it, as `isolation="process"`."""
+    """How the user selects this backend, for example `isolation="process"`."""
 
     def open_terminal(self, request: CommandRequest, rows: int, columns: int) -> BackendTerminal:
         """See `Backend`."""

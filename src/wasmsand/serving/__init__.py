@@ -1,15 +1,16 @@
-"""What every HTTP server of ours shares: `wasmsand serve` and `wasmsand mcp --http`.
+"""What the HTTP servers `wasmsand serve` and `wasmsand mcp --http` share.
 
-    connections.py    one TCP connection: its timers, and what it may hold
-    crowd.py          all connections of a server: how many, whose, and who goes first
+    connections.py    one TCP connection: its timers and limits
+    crowd.py          all connections of a server: their number, owners, and eviction
     lanes.py          threads and queues for calls that block, per tenant
-    daemons.py        the threads themselves
-    endings.py        work that frees something: never refused, never waited for on the loop
-    shares.py         a fair division of something among tenants
-    hosts.py          which names stand for this machine
-    ending.py         the end of a server: always, and within seconds
+    daemons.py        the threads
+    endings.py        work that frees resources: never refused, never awaited on the loop
+    shares.py         divides a resource fairly among tenants
+    hosts.py          which names mean this machine
+    listening.py      the listening socket
+    shutdown.py       shutdown, within seconds, whatever hangs
 
-A tenant is whoever must not disturb others: a token, or a session. Rules: nothing that can
-wait for a sandbox runs on the event loop; whatever a client can make grow has a bound per
-tenant and a bound in all; work that outlives its request keeps its place until it is done.
+A tenant is a token or a session; tenants must not disturb each other. Rules: nothing that can
+wait for a sandbox runs on the event loop; everything that a client can make grow has a limit
+per tenant and a total limit; work that outlives its request keeps its place until it ends.
 """

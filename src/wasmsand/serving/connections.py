@@ -1,8 +1,9 @@
-"""What one TCP connection may take.
+"""The limits of one TCP connection.
 
-Owns the timers that uvicorn does not have: for a header that never ends, for a body that
-does not come, and for output that nobody reads. Rules: a client that breaks one of them is cut
-off, with an answer if it can still read one; a stranger (see `crowd`) has the shortest time.
+Owns the timers that uvicorn does not have: for a header that never ends, a body that does not
+arrive, and output that the client does not read. Rules: when a timer expires, the server closes
+the connection, after an error response if the client can still read one; strangers (see
+`crowd`) have the shortest timers.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from uvicorn.server import ServerState
 from wasmsand.serving.crowd import LEAST_BYTES_PER_SECOND, ConnectionLimits, Crowd, address_of
 
 STATE_KEY = "wasmsand_connection"
-"""Where an application finds the connection, in the state of its scope."""
+"""The key of the connection in the state of an ASGI scope."""
 
 
 class BoundedConnection(H11Protocol):
@@ -27,7 +28,7 @@ class BoundedConnection(H11Protocol):
 
     limits = ConnectionLimits()
     crowd = Crowd(limits)
-    """Both set in the subclass that `connection_class` makes: uvicorn makes the instances."""
+    """`connection_class` sets both in a subclass, because uvicorn creates the instances."""
 
     def __init__(
         self,
@@ -46,18 +47,18 @@ class BoundedConnection(H11Protocol):
         self._body_ends: float | None = None
         self._unread_timer: asyncio.TimerHandle | None = None
         self._refused = False
-        self._steps_to_settle = 4  # rounds of the event loop, in which a request is read
+        self._steps_to_settle = 4  # iterations of the event loop, enough to read a request
 
-    # Whose it is.
+    # Ownership.
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is under way."""
+        """Whether no request is in progress."""
         return not self._answering()
 
     @property
     def is_settled(self) -> bool:
-        """Whether a request that it sent at once has been read."""
+        """Whether the server has read a request that the client sent at once."""
         return not self._steps_to_settle
 
     def _settle(self) -> None:
@@ -66,21 +67,21 @@ class BoundedConnection(H11Protocol):
             self.loop.call_soon(self._settle)
 
     def belongs_to(self, tenant: str) -> bool:
-        """A request of `tenant` has come; False if it has too many connections."""
+        """Assign the connection to `tenant`; False if the tenant has too many connections."""
         if not self.crowd.adopt(self, tenant):
             return False
         self.timeout_keep_alive = self.limits.keep_alive_seconds  # type: ignore[assignment]
         return True
 
     def drop(self) -> None:
-        """Cut it off now."""
+        """Close the connection now."""
         self.transport.abort()
 
-    # Its life.
+    # Life cycle.
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        # So that `pause_writing` tells of every byte that the client has not taken.
+        # `pause_writing` is then called as soon as the client leaves one byte unread.
         transport.set_write_buffer_limits(high=0)
         self.address = address_of(transport)
         if not self.crowd.arrive(self):
@@ -101,7 +102,7 @@ class BoundedConnection(H11Protocol):
         self._unset_keepalive_if_required()
         self.crowd.leave(self)
         super().connection_lost(exc)
-        self.app_state = {}  # which held this connection
+        self.app_state = {}  # it refers to this connection
 
     def data_received(self, data: bytes) -> None:
         if self._refused:
@@ -110,22 +111,22 @@ class BoundedConnection(H11Protocol):
         if self._answering():
             self._await_rest()
         else:
-            # Whatever came is no whole header; blank lines are none either.
+            # No complete header so far; blank lines do not count.
             self._await_header()
 
     def on_response_complete(self) -> None:
         self.crowd.used(self)
         super().on_response_complete()
-        if self._answering():  # the next request, which had come already
+        if self._answering():  # the next request has arrived already
             self._await_rest()
         elif self.conn.their_state is h11.SEND_BODY or self.conn.trailing_data[0]:
-            # A body that the answer did not wait for (too large, not allowed), or a part of a
-            # header: what is left of it may come, but not for ever.
+            # The rest of a body that was answered early (too large, not allowed), or part of a
+            # header: wait for the rest, but only for a limited time.
             self._stop_body_timer()
             self._await_header()
 
     def _await_rest(self) -> None:
-        """A header has come; a body may follow."""
+        """After a header: wait for the body, if any."""
         self._stop(self._header_timer)
         self._header_timer = None
         if self.conn.their_state is h11.SEND_BODY:
@@ -158,7 +159,7 @@ class BoundedConnection(H11Protocol):
         self._body_timer = self._body_ends = None
         if self.conn.their_state is not h11.SEND_BODY:
             return
-        if self.flow.read_paused:  # it is this side that does not want more yet
+        if self.flow.read_paused:  # the server itself has paused reading
             self._await_body()
         elif self.cycle.response_started:
             self.drop()
@@ -166,8 +167,8 @@ class BoundedConnection(H11Protocol):
             self._refuse(
                 408,
                 "timeout",
-                f"the body took longer than {self.limits.body_seconds:g} seconds, or nothing came "
-                f"for {self.limits.body_idle_seconds:g}",
+                f"the body took longer than {self.limits.body_seconds:g} seconds, or no data "
+                f"arrived for {self.limits.body_idle_seconds:g} seconds",
             )
 
     # Output.
@@ -190,10 +191,10 @@ class BoundedConnection(H11Protocol):
         self._refuse(400, "bad_request", msg)
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Nothing is logged: anybody could fill the log. The request is answered as it is."""
+        """Log nothing, because any client could fill the log. The request is answered as usual."""
 
     def _refuse(self, status: int, code: str, message: str) -> None:
-        """Answer without the application, and close."""
+        """Send an error response without calling the application, and close."""
         self._refused = True
         error = {"code": code, "errno": None, "message": message, "path": None}
         body = json.dumps({"error": error}, separators=(",", ":")).encode("ascii") + b"\n"
@@ -205,7 +206,7 @@ class BoundedConnection(H11Protocol):
         self.transport.close()
 
     def shutdown(self) -> None:
-        """The server ends: what is idle is closed now, the rest after its answer."""
+        """At shutdown: close an idle connection now, a busy one after its response."""
         if self._answering():
             self.cycle.keep_alive = False
         else:
@@ -218,12 +219,12 @@ class BoundedConnection(H11Protocol):
 
 
 def connection_class(limits: ConnectionLimits) -> type[BoundedConnection]:
-    """The class of a server's connections."""
+    """A class of connections with these limits."""
     own = {"limits": limits, "crowd": Crowd(limits)}
     return type("BoundedConnection", (BoundedConnection,), own)
 
 
 def connection_of(scope: Any) -> BoundedConnection | None:
-    """The connection that a request came by."""
+    """The connection of a request."""
     found = scope.get("state", {}).get(STATE_KEY)
     return found if isinstance(found, BoundedConnection) else None

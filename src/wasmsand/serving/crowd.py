@@ -1,11 +1,11 @@
-"""All connections of a server: how many there may be, whose they are, and who goes first.
+"""All connections of a server: their number, their owners, and which one is dropped first.
 
-A connection begins as a stranger's. It becomes a tenant's with the first request that shows
-a token (or, on a server without tokens, that comes from this machine). Rules: strangers have a
-share of the connections, of which one address has a part; when it is full, the stranger that
-has kept the server waiting for the longest goes, so that one who sends a request at once is
-always answered, however many others say nothing. Tenants share the connections fairly; idle ones
-make room for others.
+A new connection belongs to a stranger. The first request with a valid token (or, on a server
+without tokens, the first request from this machine) makes it a tenant's. Rules: strangers may use
+a share of the connections, and one address a part of that share. When the share is full, the
+stranger that has kept the server waiting longest is dropped. So a client that sends a request at
+once is always answered, however many idle connections there are. Tenants share the connections
+fairly; idle connections are dropped to make room.
 """
 
 from __future__ import annotations
@@ -21,60 +21,61 @@ from wasmsand.serving.shares import Shares
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """What connections may take, one and all together."""
+    """Limits of each connection and of all together."""
 
     max_connections: int = 1024
     tenants: int = 1
-    """How many there can be."""
+    """The largest number of tenants."""
     header_seconds: float = 10
-    """For the header of a request, from its first byte, or from the connection's beginning;
-    and how long a stranger's connection may be idle."""
+    """Longest time for a request's header, from its first byte or from the connection's start.
+    Also the longest idle time of a stranger's connection."""
     body_seconds: float = 120
-    """For the whole body of a request."""
+    """Longest time for a whole request body."""
     body_idle_seconds: float = 20
-    """Between two pieces of a body."""
+    """Longest time between two pieces of a body."""
     keep_alive_seconds: float = 75
-    """How long a tenant's connection may be idle."""
+    """Longest idle time of a tenant's connection."""
     unread_seconds: float = 60
-    """How long output may wait for a client that does not read it, and a second more for each
-    LEAST_BYTES_PER_SECOND of it."""
+    """How long a client may leave output unread; plus one second for each
+    LEAST_BYTES_PER_SECOND of output."""
     max_header_bytes: int = 16 * 1024
 
     @property
     def max_strangers(self) -> int:
-        """Connections that no tenant has."""
+        """Most connections of strangers."""
         return max(min(self.max_connections, _FEW), self.max_connections // 2)
 
     @property
     def max_strangers_per_address(self) -> int:
-        """Of one address (of IPv6: of one network of 64 bits)."""
+        """Most connections of strangers from one address, or from one IPv6 /64 network."""
         return max(min(self.max_connections, _FEW), self.max_connections // 4)
 
 
 LEAST_BYTES_PER_SECOND = 64 * 1024
 _FEW = 16
 ACCEPTED_AT_ONCE = 64
-"""Connections that are made before those made so far are looked at again."""
+"""Connections that the server accepts before it reads from the ones accepted so far."""
 _UNSETTLED = 4 * ACCEPTED_AT_ONCE
-"""Connections beyond the bound, until what they sent was read: see `CrowdMember.is_settled`."""
+"""Connections allowed beyond the limit until their input was read: see
+`CrowdMember.is_settled`."""
 
 
 class CrowdMember(Protocol):
-    """One connection, as the crowd needs it."""
+    """The part of a connection that `Crowd` uses."""
 
     address: str
     tenant: str | None
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has no request under way: it can be dropped, and nothing is lost."""
+        """Whether no request is in progress, so that the connection can be dropped."""
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is there for long enough that a request it sent at once has been read."""
+        """Whether the server has read a request that the client sent at once."""
 
     def drop(self) -> None:
-        """Cut it off now."""
+        """Close the connection now."""
 
 
 class Crowd:
@@ -82,10 +83,10 @@ class Crowd:
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self._limits = limits
-        reserved = limits.max_connections // 8  # for strangers, who may become tenants'
+        reserved = limits.max_connections // 8  # for strangers, who may become tenants
         self._shares = Shares(limits.max_connections - reserved, limits.tenants)
         self._members: dict[CrowdMember, None] = {}
-        # The longest there come first:
+        # Oldest first:
         self._strangers: dict[CrowdMember, None] = {}
         self._by_address: dict[str, dict[CrowdMember, None]] = {}
 
@@ -93,11 +94,11 @@ class Crowd:
         return len(self._members)
 
     def held(self, tenant: str) -> int:
-        """Connections of one tenant."""
+        """The number of connections of one tenant."""
         return self._shares.held(tenant)
 
     def arrive(self, member: CrowdMember) -> bool:
-        """A connection was made; whether there is room for it."""
+        """Add a new connection; False if there is no room for it."""
         limits, here = self._limits, self._by_address.get(member.address, {})
         has_room = (
             self._make_room(here, limits.max_strangers_per_address)
@@ -118,7 +119,7 @@ class Crowd:
     def _make_room(self, members: dict[CrowdMember, None], most: int) -> bool:
         while len(members) >= most:
             if not self._drop_one(members):
-                # Whoever has just come is not cut off for the next one: it may be honest.
+                # Do not drop a connection that has just arrived: its request may be on the way.
                 unsettled = not all(member.is_settled for member in members)
                 return unsettled and len(self._members) < self._limits.max_connections + _UNSETTLED
         return True
@@ -132,7 +133,7 @@ class Crowd:
         return False
 
     def adopt(self, member: CrowdMember, tenant: str) -> bool:
-        """A request of `tenant` has come; whether it may have this connection."""
+        """Assign the connection to `tenant`; False if the tenant has too many connections."""
         if member not in self._members or member.tenant == tenant:
             return True
         if not self._shares.take(tenant):
@@ -145,7 +146,7 @@ class Crowd:
         return True
 
     def leave(self, member: CrowdMember) -> None:
-        """A connection ends; idempotent."""
+        """Remove a connection; idempotent."""
         if member not in self._members:
             return
         del self._members[member]
@@ -155,7 +156,7 @@ class Crowd:
             self._shares.give(member.tenant)
 
     def used(self, member: CrowdMember) -> None:
-        """A request of it has been answered: it is the last that will be dropped."""
+        """After a response: make the connection the last one to be dropped."""
         if member in self._members:
             self._members[member] = self._members.pop(member)
 
@@ -171,7 +172,7 @@ class Crowd:
 
 
 def address_of(transport: asyncio.BaseTransport) -> str:
-    """Who is at the other end: an address, of IPv6 the network that one machine can have."""
+    """The client's address; for IPv6 the /64 network, because one host can have all of it."""
     peer = transport.get_extra_info("peername")
     host = str(peer[0]) if isinstance(peer, tuple) and peer else ""
     try:

@@ -1,8 +1,8 @@
-"""Threads that are kept for the next call, and never hold up the end of the process.
+"""A pool of daemon threads.
 
-Rules: they are daemons, because a call that hangs must not keep the process alive (an
-executor's threads are joined at exit); one that had nothing to do for a while ends. How many
-there are is decided by whoever starts calls.
+Rules: the threads are daemons, because a call that hangs must not keep the process alive (the
+threads of an executor are joined at exit); an idle thread ends after `IDLE_SECONDS`. The pool
+does not limit their number; its callers do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 
 IDLE_SECONDS = 20.0
-"""How long a thread waits for its next call."""
+"""How long an idle thread waits for its next call."""
 
 
 class _Daemon:
@@ -23,7 +23,7 @@ class _Daemon:
 
 
 class Daemons:
-    """Threads of one server."""
+    """The threads of one server."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -34,13 +34,13 @@ class Daemons:
 
     @property
     def busy(self) -> int:
-        """Calls that run."""
+        """The number of running calls."""
         with self._lock:
             return self._threads - len(self._idle)
 
     def start(self, call: Callable[[], None]) -> None:
-        """Run `call`, which must not raise, on a thread, now. Raises `RuntimeError` if the
-        system has no thread left."""
+        """Run `call`, which must not raise, on a thread. Raises `RuntimeError` if the system
+        cannot start another thread."""
         with self._lock:
             daemon = self._idle.pop() if self._idle else None
             if daemon is None:
@@ -67,8 +67,8 @@ class Daemons:
                         self._idle.remove(daemon)
                         self._threads -= 1
                         return
-                continue  # a call is on its way
+                continue  # a call is about to be assigned
             call()
-            del call  # what it holds must not live as long as this thread
+            del call  # release the objects that it refers to
             with self._lock:
                 self._idle.append(daemon)

@@ -1,9 +1,8 @@
-"""Work that frees something: killing a command, ending a sandbox.
+"""Work that frees resources, such as killing a command or a sandbox.
 
-Rules: it is never refused, because nobody else would do it, and the event loop never waits
-for it. Each call has a thread of its own, because one that hangs must not hold up another. So
-whoever asks for it must hold a place that is counted (a running command, a sandbox), and keep
-it until the call is done.
+Rules: this work is never refused, and the event loop never waits for it. Each call has its own
+thread, so that a call that hangs does not delay others. Therefore the caller must hold a counted
+place (a running command, a sandbox), and keep it until the call has ended.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _RETRY_SECONDS = 0.5
 
 
 class Endings:
-    """Such work of one server."""
+    """The running calls that free resources of one server."""
 
     def __init__(self, daemons: Daemons) -> None:
         self._daemons = daemons
@@ -30,7 +29,8 @@ class Endings:
         return len(self._under_way)
 
     def run(self, call: Callable[[], object]) -> asyncio.Future[None]:
-        """Run `call` on a thread; the result is done when it is. What it raises is logged."""
+        """Run `call` on a thread. The future is done when the call has ended; an exception is
+        logged."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
         self._under_way.add(done)
@@ -40,7 +40,7 @@ class Endings:
             try:
                 call()
             except Exception as error:
-                log.error("bug while something was ended", exc_info=error)
+                log.error("bug while freeing resources", exc_info=error)
             try:
                 loop.call_soon_threadsafe(finish)
             except RuntimeError:
@@ -53,14 +53,14 @@ class Endings:
         def start() -> None:
             try:
                 self._daemons.start(work)
-            except RuntimeError:  # the system has no thread left; it will
+            except RuntimeError:  # the system cannot start a thread now: try again later
                 loop.call_later(_RETRY_SECONDS, start)
 
         start()
         return done
 
     async def settle(self, seconds: float) -> bool:
-        """Wait until all is done, at most so long; whether it is."""
+        """Wait for all calls, for up to `seconds`. Returns whether all have ended."""
         if self._under_way:
             await asyncio.wait(set(self._under_way), timeout=seconds)
         return not self._under_way

@@ -1,9 +1,10 @@
-"""Which names stand for this machine alone.
+"""Recognises requests that do not come from a program on this machine.
 
-A server that asks for no token answers programs of this machine only. A page of the web can
-make a browser send requests to it: by its address, or by a name of the page's own domain
-that was made to lead here (DNS rebinding). Rules: the `Host` header must be there once, be
-well formed and name this machine; what a browser adds to requests of pages is refused.
+A server without tokens serves only programs on this machine. But a web page can make a browser
+send requests to the server: to its address, or to a host name of the page's own domain that
+resolves to this machine (DNS rebinding). Rules: a request must have exactly one `Host` header,
+well formed, that names this machine; requests with the headers that browsers add for pages are
+refused.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+))(?::[0-9]{1,5})?")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address stands for this machine alone."""
+    """Whether a name or an address means only this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -24,11 +25,11 @@ def is_loopback(host: str) -> bool:
 
 
 Headers = Sequence[tuple[bytes, bytes]]
-"""Names are in lower case."""
+"""Header names are in lower case."""
 
 
 def foreign_host(headers: Headers) -> str | None:
-    """What is wrong with the `Host` of a request; None if it names this machine."""
+    """What is wrong with the `Host` header; None if it names this machine."""
     hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
     if len(hosts) != 1:
         return f"{len(hosts)} Host headers"
@@ -38,17 +39,17 @@ def foreign_host(headers: Headers) -> str | None:
 
 
 def foreign_page(headers: Headers) -> str | None:
-    """Whether a page of a browser sent a request; None if no page did."""
+    """How the request shows that a web page sent it; None if it does not."""
     for name, value in headers:
         if name == b"origin" or (
             name == b"sec-fetch-site" and value not in (b"none", b"same-origin")
         ):
-            return "a page of a browser"
+            return "headers of a web page"
     return None
 
 
 def is_local_origin(origin: str) -> bool:
-    """Whether an `Origin` is a page that this machine serves."""
+    """Whether an `Origin` is a page served by this machine."""
     scheme, colon, host = origin.partition("://")
     return bool(colon) and scheme in ("http", "https") and _is_local(host)
 

@@ -1,11 +1,11 @@
 """Threads and queues for calls that block, per tenant and per sandbox.
 
-Owns `Lane`. Rules: the event loop never waits for a sandbox; every tenant has threads and a
-queue of its own, so that calls which hang take nothing from others; one sandbox cannot take
-all threads of its tenant; what does not fit is refused at once, and what waited too long for
-its turn is refused then. A call that nobody waits for any more keeps its place until it ends.
+Owns `Lane`. Rules: the event loop never waits for a sandbox; every tenant has its own threads and
+its own queue, so that calls that hang do not affect other tenants; one sandbox cannot take all
+threads of its tenant; a call is refused at once if the queue is full, and later if it waits too
+long. A running call keeps its place until it ends, even if nobody waits for it any more.
 
-All of it but the calls themselves runs on one event loop, so there is no lock.
+Everything except the calls runs on one event loop, so there is no lock.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ QUEUE_SECONDS = 20.0
 
 
 class LaneFull(Exception):
-    """There is no room for the call. `cause` is who has too much to do: "sandbox", "tenant" or
-    "server"."""
+    """The call is refused. `cause` is what is overloaded: "sandbox", "tenant" or "server"."""
 
     def __init__(self, lane: str, cause: str) -> None:
         super().__init__(f"{lane}: {cause}")
@@ -36,14 +35,15 @@ class LaneFull(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LaneLimits:
-    """What calls of one kind may take."""
+    """Limits for calls of one kind."""
 
     threads: int
-    """Of all tenants together; half of them are divided evenly among the tenants."""
+    """Threads of all tenants together; half of them are divided evenly among the tenants."""
     tenant_threads: int
     tenant_waiting: int
     sandbox_threads: int | None
-    """None: three quarters of what its tenant can have, so that one that hangs leaves some."""
+    """Threads of one sandbox. None means three quarters of its tenant's, so that a sandbox that
+    hangs leaves some for others."""
     sandbox_waiting: int
     queue_seconds: float = QUEUE_SECONDS
 
@@ -59,17 +59,17 @@ class _Job(Generic[Result]):
 
 
 class Lane:
-    """Calls of one kind."""
+    """Runs calls of one kind."""
 
     def __init__(self, name: str, limits: LaneLimits, tenants: int, daemons: Daemons) -> None:
-        """`tenants`: how many there can be at most."""
+        """`tenants` is the largest number of tenants."""
         self.name = name
         self._limits = limits
         self._daemons = daemons
         self._shares = Shares(limits.threads, tenants, limits.tenant_threads)
         self._sandbox_threads = limits.sandbox_threads or max(2, self._shares.most * 3 // 4)
         self._running: dict[tuple[str, str], int] = {}
-        # Who waits: tenants in the order of their turns, in each its sandboxes likewise.
+        # Waiting jobs: tenants in the order of their turns, and the sandboxes of each likewise.
         self._queues: dict[str, dict[str, deque[_Job[Any]]]] = {}
         self._waiting: dict[str, int] = {}
         self._closed = False
@@ -90,10 +90,10 @@ class Lane:
         call: Callable[[], Result],
         then: Callable[[], object] | None = None,
     ) -> Result:
-        """What `call` returns or raises, from a thread. Raises `LaneFull`.
+        """Run `call` on a thread, and return or raise its outcome. Raises `LaneFull`.
 
-        `then` is called once, on the event loop, when the call has ended or will never begin,
-        also if nobody waits for it any more.
+        `then` is called exactly once, on the event loop, when the call has ended or will never
+        begin, even if the caller was cancelled.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
@@ -115,7 +115,7 @@ class Lane:
     def _enqueue(self, job: _Job[Any]) -> None:
         if self._closed:
             raise LaneFull(self.name, "server")
-        # Calls that can start at once wait for nobody, so they are not counted as waiting.
+        # A call that can start at once does not count as waiting.
         can_start = self._can_start(job)
         if not can_start:
             sandboxes = self._queues.get(job.tenant, {})
@@ -142,14 +142,14 @@ class Lane:
         return "tenant" if self._shares.is_at_most(job.tenant) else "server"
 
     def _withdraw(self, job: _Job[Any]) -> None:
-        """Nobody waits any more for a call that has not begun."""
+        """Remove a call that has not begun, because its caller was cancelled."""
         waiting = self._queues.get(job.tenant, {}).get(job.sandbox)
         if waiting is not None and job in waiting:
             waiting.remove(job)
             self._left(job)
 
     def _left(self, job: _Job[Any]) -> None:
-        """A job has left its queue."""
+        """Update the counts after a job has left its queue."""
         sandboxes = self._queues[job.tenant]
         if not sandboxes[job.sandbox]:
             del sandboxes[job.sandbox]
@@ -160,7 +160,7 @@ class Lane:
             del self._waiting[job.tenant]
 
     def _dispatch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Start what can be started: tenants take turns, and so do the sandboxes of each."""
+        """Start waiting calls: tenants take turns, and so do the sandboxes of each tenant."""
         progress = True
         while progress and not self._closed:
             progress = False
@@ -173,13 +173,13 @@ class Lane:
                         progress = self._start(job, loop) or progress
 
     def _next(self, tenant: str) -> _Job[Any] | None:
-        """Take the tenant's next job whose sandbox may have a further thread."""
+        """Take the tenant's next job whose sandbox may use another thread."""
         sandboxes = self._queues[tenant]
         for sandbox, waiting in sandboxes.items():
             if self._running.get((tenant, sandbox), 0) < self._sandbox_threads:
                 job = waiting.popleft()
                 self._left(job)
-                if waiting:  # it is the others' turn now
+                if waiting:  # move the sandbox behind the others
                     sandboxes[sandbox] = sandboxes.pop(sandbox)
                 if tenant in self._queues:
                     self._queues[tenant] = self._queues.pop(tenant)
@@ -200,11 +200,11 @@ class Lane:
             try:
                 loop.call_soon_threadsafe(self._finished, job, result, error, loop)
             except RuntimeError:
-                pass  # the server has ended, and nobody waits
+                pass  # the event loop has ended
 
         try:
             self._daemons.start(work)
-        except RuntimeError:  # the system has no thread left
+        except RuntimeError:  # the system cannot start another thread
             self._finished(job, None, LaneFull(self.name, "server"), loop)
             return False
         return True
@@ -224,18 +224,18 @@ class Lane:
         if not job.future.done():
             if error is None:
                 job.future.set_result(result)
-            elif isinstance(error, StopIteration):  # which a future cannot hold
+            elif isinstance(error, StopIteration):  # a future cannot hold a StopIteration
                 job.future.set_exception(RuntimeError("StopIteration"))
             else:
                 job.future.set_exception(error)
-                # Nobody may be waiting any more: that is no news for the log.
+                # Mark it as retrieved, so that asyncio does not log it if nobody waits.
                 job.future.exception()
         if job.then is not None:
             job.then()
         self._dispatch(loop)
 
     def close(self) -> None:
-        """Take no further calls. Those that run go on; those that wait are refused."""
+        """Refuse further and waiting calls. Running calls continue."""
         self._closed = True
         for sandboxes in self._queues.values():
             for waiting in sandboxes.values():

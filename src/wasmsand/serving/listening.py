@@ -1,4 +1,4 @@
-"""A socket that listens, and descriptors for those who come."""
+"""The listening socket, and the limit on descriptors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def listen(host: str, port: int) -> socket.socket:
     family, kind, protocol, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
-    # With its protocol named (unlike socket.create_server), asyncio turns off Nagle's
-    # algorithm on its connections; else each answer may wait 40 ms.
+    # Pass the protocol, unlike socket.create_server: only then does asyncio turn off Nagle's
+    # algorithm on its connections, which can delay a response by 40 ms.
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -26,13 +26,13 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def url_of(listener: socket.socket) -> str:
-    """Where clients find it."""
+    """The URL of the server."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def allow_descriptors(wanted: int) -> None:
-    """Have the system allow that many, as far as it lets us: a connection is one."""
+    """Raise the limit on open descriptors to `wanted`, as far as the system allows."""
     try:
         import resource
     except ImportError:  # not a Unix

@@ -1,21 +1,21 @@
-"""A fair division of something among tenants: threads, connections, bytes.
+"""Divides a resource fairly among tenants: threads, connections, bytes.
 
-Rules: half of the total is divided evenly, and a tenant can always have its part; the
-other half goes to whoever comes first, up to the most that one tenant may hold. So no number of
-greedy tenants keeps another one out. Used on the event loop only, so there is no lock.
+Rules: half of the total is divided evenly, and each tenant can always have its part. The other
+half is first come, first served, up to the maximum of one tenant. So greedy tenants cannot lock
+another one out. Used on the event loop only, so there is no lock.
 """
 
 from __future__ import annotations
 
 
 class Shares:
-    """A total, and what each tenant holds of it."""
+    """A resource, and how much of it each tenant holds."""
 
     def __init__(self, total: int, tenants: int, most: int | None = None) -> None:
-        """`tenants`: how many there can be at most. `most`: what one of them may hold."""
+        """`tenants` is the largest number of tenants, `most` the maximum of one tenant."""
         total = max(total, 2 * tenants if tenants > 1 else 1)
         self.guaranteed = total if tenants == 1 else total // (2 * tenants)
-        """What a tenant always gets."""
+        """What a tenant can always have."""
         self._common = total - tenants * self.guaranteed
         limit = self.guaranteed + self._common
         self.most = limit if most is None else max(1, min(most, limit))
@@ -33,11 +33,11 @@ class Shares:
         return self._held.get(tenant, 0)
 
     def is_at_most(self, tenant: str, amount: int = 1) -> bool:
-        """Whether the tenant itself has too much to take `amount` more."""
+        """Whether the tenant's own maximum prevents it from taking `amount` more."""
         return self.held(tenant) + amount > self.most
 
     def take(self, tenant: str, amount: int = 1) -> bool:
-        """Take `amount` more; False if there is not as much for this tenant."""
+        """Take `amount` more; False if the tenant cannot have it."""
         held = self.held(tenant)
         if held + amount > self.most:
             return False
@@ -50,7 +50,7 @@ class Shares:
         return True
 
     def give(self, tenant: str, amount: int = 1) -> None:
-        """Give back what was taken."""
+        """Give back `amount`."""
         held = self._held[tenant]
         self._common_taken -= self._beyond(held) - self._beyond(held - amount)
         self._total_held -= amount

@@ -8,8 +8,8 @@
         schemas = tools.anthropic()             # or tools.openai()
         tools.handle("sandbox_run", {"command": "echo hi"})
 
-`definitions.py` has the tools and their words, `actions.py` what they do, `schemas.py` the
-forms for model APIs, `adapters/` those for agent frameworks. The MCP server has the same
+`definitions.py` describes the tools, `actions.py` implements them, `schemas.py` converts the
+descriptions for model APIs, `adapters/` for agent frameworks. The MCP server offers the same
 tools.
 """
 

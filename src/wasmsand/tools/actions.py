@@ -1,8 +1,7 @@
-"""What each tool does to a sandbox.
+"""The implementations of the tools.
 
-Rules: input is checked already, by the tool's definition; the result is plain JSON. A
-failure of the sandbox passes through as the exception it is. A tool's action has the
-tool's name, without `sandbox_`.
+Rules: the tool's definition has validated the input; the result is plain JSON. Exceptions of the
+sandbox pass through. The function of the tool `sandbox_NAME` is called NAME.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ class ProgramMissing(SandboxError):
 
 @dataclass(frozen=True, slots=True)
 class Workbench:
-    """What an action works with."""
+    """What all tools of one sandbox share."""
 
     sandbox: Sandbox
     outputs: SavedOutputs
     output_limit: int
-    """Characters of one text that a model is given."""
+    """Most characters of one text for the model."""
     observer: CommandObserver | None = None
 
 
@@ -77,14 +76,14 @@ def read_file(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
         if wants_lines:
             raise InvalidToolInput(
                 f"{given['path']} is not UTF-8 text, so offset and limit, which count lines, "
-                "mean nothing; use sandbox_run with xxd or strings"
+                "cannot be used; use sandbox_run with xxd or strings"
             ) from None
         return _binary(content, bench.output_limit)
     first = (given["offset"] or 1) - 1
     last = None if given["limit"] is None else first + given["limit"]
     wanted, total = select_lines(text, first, last)
     if first and first >= total:
-        raise InvalidToolInput(f"offset is {first + 1}, and the file has {total} lines")
+        raise InvalidToolInput(f"offset is {first + 1}, but the file has only {total} lines")
     return {
         "content": wanted[: bench.output_limit],
         "encoding": "utf-8",
@@ -101,7 +100,7 @@ def write_file(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
         try:
             content = base64.b64decode(given["content"], validate=True)
         except (binascii.Error, ValueError):
-            raise InvalidToolInput("content is not valid base64, and encoding says so") from None
+            raise InvalidToolInput("content is not valid base64, but encoding is base64") from None
     bench.sandbox.files.write(given["path"], content)
     return {"path": given["path"], "size": bench.sandbox.files.stat(given["path"]).size}
 
@@ -181,11 +180,11 @@ def _command(
 
 
 def _note(result: CommandResult) -> str | None:
-    """What is special about the way it ended."""
+    """A note for the model if the sandbox ended the command."""
     if result.truncated:
-        return "it was ended because it printed more than the sandbox's max_output_bytes"
+        return "killed: the command printed more than the sandbox's max_output_bytes"
     if result.timed_out:
-        return "it was ended because its time was over; give a longer timeout_ms if it needs it"
+        return "killed: the command timed out; set a longer timeout_ms if it needs more time"
     return None
 
 
@@ -198,7 +197,7 @@ def _output(bench: Workbench, text: str, content: bytes, kind: str) -> str:
 
 
 def _content(bench: Workbench, path: str) -> bytes:
-    """What a file holds; a long one, or one of many holes, is refused before it is read."""
+    """The content of a file. A file that is too large, even a sparse one, is not read."""
     most = definitions.MAX_FILE_BYTES
     content = next(iter(bench.sandbox.files.read_stream(path, chunk_size=most + 1)), b"")
     if len(content) > most:
@@ -210,7 +209,7 @@ def _content(bench: Workbench, path: str) -> bytes:
 
 
 def _binary(content: bytes, output_limit: int) -> dict[str, Any]:
-    # Base64 is a third longer than what it stands for.
+    # Base64 is a third longer than the bytes.
     part = content[: output_limit // 4 * 3]
     return {
         "content": base64.b64encode(part).decode("ascii"),
@@ -221,7 +220,7 @@ def _binary(content: bytes, output_limit: int) -> dict[str, Any]:
 
 
 def has_program(sandbox: Sandbox, name: str) -> bool:
-    """Whether one of the sandbox's usual directories holds the program `name`."""
+    """Whether the usual directories for programs contain `name`."""
     return any(
         sandbox.files.exists(posixpath.join(directory, name))
         for directory in ("/usr/local/bin", "/usr/bin", "/bin")

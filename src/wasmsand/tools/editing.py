@@ -1,9 +1,8 @@
-"""Exact replacement of text in a file's bytes, and an error that helps to do it right; lines
-of a text.
+"""Replaces exact text in a file's content, and selects lines of a text.
 
-Rules: nothing is guessed. The text stands there, and only once unless all are meant, or
-nothing changes and the message says what is there instead. What a text of many short lines
-takes is not many times its size.
+Rules: nothing is guessed. If the text does not occur, or occurs more than once without
+`replace_all`, nothing changes, and the error helps the model to correct its call. Selecting lines
+takes little memory, even if a text has very many short lines.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ _PIECE = 1 << 18
 
 
 def select_lines(text: str, first: int, last: int | None) -> tuple[str, int]:
-    """Lines `first` up to before `last` (None: to the end) as `str.splitlines` counts them from
-    0, and how many there are in all."""
+    """The lines from `first` up to but not including `last` (None: to the end), and the number of
+    all lines. Lines are those of `str.splitlines`, counted from 0."""
     wanted: list[str] = []
     count = 0
     rest = ""
     for start in range(0, len(text), _PIECE):
         lines = (rest + text[start : start + _PIECE]).splitlines(keepends=True)
-        # The last one may go on, and its line end too.
+        # The last line, or its line end, may continue in the next piece.
         rest = lines.pop() if start + _PIECE < len(text) else ""
         begin = max(0, first - count)
         wanted.append("".join(lines[begin : None if last is None else max(begin, last - count)]))
@@ -35,8 +34,8 @@ def select_lines(text: str, first: int, last: int | None) -> tuple[str, int]:
 def replace(
     content: bytes, old: str, new: str, *, replace_all: bool, path: str, most: int
 ) -> tuple[bytes, int]:
-    """`content` with `old` replaced by `new`, and how often. Raises `InvalidToolInput`, also if
-    that would be more than `most` bytes."""
+    """`content` with `old` replaced by `new`, and the number of replacements. Raises
+    `InvalidToolInput`, also if the result would have more than `most` bytes."""
     if old == new:
         raise InvalidToolInput("old_string and new_string are the same: nothing to change")
     wanted = old.encode("utf-8")
@@ -70,7 +69,7 @@ def _lines(content: bytes, wanted: bytes) -> str:
 
 
 def _near_miss(content: bytes, old: str) -> str:
-    """What to do, and where a text is that differs only in its white space."""
+    """What to do; if a similar text differs only in white space, where it is."""
     words = old.split()
     if words:
         pattern = rb"\s+".join(re.escape(word.encode("utf-8")) for word in words)

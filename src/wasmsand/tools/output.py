@@ -1,8 +1,8 @@
-"""Output cut to what a model can use: its beginning, its end, and where the rest is.
+"""Shortens output for a model: its beginning, its end, and where to find the rest.
 
-Rules: a cut is always visible, says how much is missing, and names the file of the sandbox
-that holds everything. Saved files are few: the oldest goes when a new one comes. If the
-file system has no room for one, the cut says so instead.
+Rules: the text at a cut says how much is missing, and names the file of the sandbox that has the
+whole output, or says that the file system is full. Only a few files are kept; a new one replaces
+the oldest.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ _KEPT = 16
 
 
 def head_and_tail(text: str, limit: int, where: str) -> str:
-    """`text` of at most about `limit` characters: if it is longer, its first and last half
-    of that, cut at line ends where there are any, and a line between them about `where`
-    the rest is."""
+    """Shorten `text` to about `limit` characters: its beginning and its end, cut at line ends if
+    possible, with a line between them that contains `where`."""
     if len(text) <= limit:
         return text
     half = limit // 2
     head, tail = text[:half], text[-half:]
-    # Whole lines are easier to read, but not at the price of much of the text.
+    # Prefer whole lines, but not if that loses much of the text.
     end = head.rfind("\n", half // 2) + 1
     head = head[: end or half]
     start = tail.find("\n", 0, half // 2) + 1
@@ -37,7 +36,7 @@ def head_and_tail(text: str, limit: int, where: str) -> str:
 
 
 class SavedOutputs:
-    """Whole outputs in files of one sandbox."""
+    """Saves whole outputs in files of one sandbox."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
@@ -46,7 +45,7 @@ class SavedOutputs:
         self._paths: deque[str] = deque()
 
     def save(self, content: bytes, kind: str) -> str | None:
-        """The path that now holds `content`; None if there is no room for it."""
+        """Save `content`. Returns the path of the file; None if the file system is full."""
         with self._lock:
             path = f"{SAVED_OUTPUT_DIRECTORY}/{next(self._numbers)}.{kind}"
             while len(self._paths) >= _KEPT:
@@ -62,5 +61,5 @@ class SavedOutputs:
         try:
             self._sandbox.files.rm(path)
         except FileError:
-            # Programs of the sandbox may have removed or replaced it.
+            # A program in the sandbox may have removed or replaced the file.
             pass

@@ -1,8 +1,8 @@
-"""One parameter of a tool: the JSON Schema that a model sees, and the check of what it sent.
+"""One parameter of a tool: its JSON Schema for the model, and the validation of its value.
 
-Rules: both come from the same description, so they cannot differ. What a model sends is
-never trusted: a wrong type, a value out of range, a missing or unknown name is an
-`InvalidToolInput` whose text tells the model what to send instead. `null` means left out.
+Rules: both come from the same description, so they cannot differ. A model's input is never
+trusted: a wrong type, a value out of range, a missing or unknown name raises `InvalidToolInput`,
+whose text tells the model what to send instead. `null` means that the parameter is missing.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Parameter:
             value.encode("utf-8")
         except UnicodeEncodeError:
             raise InvalidToolInput(
-                f"{self.name} has half of a surrogate pair, which is no character"
+                f"{self.name} contains half of a surrogate pair, which is not a character"
             ) from None
         if not value and not self.may_be_empty:
             raise InvalidToolInput(f"{self.name} must not be empty")
@@ -132,7 +132,7 @@ def object_schema(parameters: Iterable[Parameter]) -> dict[str, Any]:
 
 
 def checked_input(parameters: Iterable[Parameter], sent: object) -> dict[str, Any]:
-    """`sent` as a value for every parameter; what was left out has its default."""
+    """Validate `sent`; missing parameters get their default."""
     if not isinstance(sent, Mapping):
         raise InvalidToolInput(f"the input must be a JSON object, not {kind_of(sent)}")
     parameters = tuple(parameters)
@@ -155,6 +155,6 @@ def checked_input(parameters: Iterable[Parameter], sent: object) -> dict[str, An
 
 
 def _shown(value: object) -> str:
-    """`value` for a message, bounded: it came from a model."""
+    """`value` for a message, shortened: it may be long."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

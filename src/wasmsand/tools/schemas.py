@@ -1,6 +1,6 @@
-"""Tool definitions in the forms that model APIs want.
+"""Tool definitions in the formats of model APIs.
 
-Rules: pure data, made new at each call; nothing of a vendor's package is imported.
+Rules: plain data, created anew at each call; no vendor's package is imported.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def openai(tools: Iterable[ToolDefinition], *, api: OpenAIApi = "chat") -> list[
             "name": tool.name,
             "description": tool.description,
             "parameters": tool.input_schema(),
-            # Strict mode knows neither optional parameters nor objects with free names.
+            # Strict mode supports neither optional parameters nor objects with arbitrary keys.
             "strict": False,
         }
         for tool in tools

@@ -1,6 +1,5 @@
-"""One JSON value per line, over pipes: what the protocols on standard input and output share.
+"""One JSON value per line over pipes: shared by the protocols on standard input and output.
 
-`strict_json` makes values of lines and lines of values, `lines` reads lines of bounded length,
-`channel` takes standard input and output for a protocol and guards them. Nothing here knows a
-protocol or a sandbox.
+`strict_json` decodes and encodes lines, `lines` reads lines of bounded length, `channel` reserves
+standard input and output for a protocol. Nothing here depends on a protocol or a sandbox.
 """

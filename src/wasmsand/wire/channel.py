@@ -1,10 +1,9 @@
-"""Standard input and output of this process, taken for a protocol.
+"""Reserves standard input and output of this process for a protocol.
 
-Owns `LineChannel` and `claim_stdio`. Rules: once standard output is claimed, only
-`LineChannel.send` can write to the peer: file descriptor 1 leads to standard error from then on, so
-that a stray print, here or in a library, cannot break the protocol, and 0 reads nothing; a line is
-written whole, whichever threads send at once; a peer that is gone is noticed even while nothing is
-written.
+Owns `LineChannel` and `claim_stdio`. Rules: after `claim_stdio`, only `LineChannel.send` writes to
+the peer: file descriptor 1 then refers to standard error, so that a stray print, ours or a
+library's, cannot break the protocol, and descriptor 0 is at end of file; lines of several threads
+never mix; a peer that disconnects is noticed even while nothing is written.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from wasmsand.wire import strict_json
 from wasmsand.wire.lines import MAX_LINE_BYTES, LineReader
 
 _BUFFER_BYTES: Final = 65536
-"""What a pipe holds."""
+"""The size of a pipe's buffer."""
 
 
 class PeerGone(Exception):
-    """Nobody reads what is sent any more."""
+    """The peer has closed its end of the output."""
 
 
 class Terminated(BaseException):
-    """A signal asked the process to end. Not an `Exception`: nothing may take it for a failed
-    request."""
+    """A signal asked the process to end. Not an `Exception`, so that no handler mistakes it for a
+    failed request."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -40,9 +39,9 @@ class Terminated(BaseException):
 
 
 class LineChannel:
-    """A peer that sends and gets one JSON value per line.
+    """Sends and receives one JSON value per line.
 
-    `gone` is whether `watch` found that nobody reads any more.
+    `gone`: `watched` has found that the peer has disconnected.
     """
 
     def __init__(
@@ -55,24 +54,24 @@ class LineChannel:
         self.gone = False
 
     def next_line(self) -> bytes | None:
-        """The next line of the peer; None after the last one (see `LineReader`)."""
+        """The peer's next line; None after the last one (see `LineReader`)."""
         return self._reader.next()
 
     def send(self, value: object) -> None:
-        """Write one line. Raises `PeerGone` if nobody is there to read it."""
+        """Write one line. Raises `PeerGone` if the peer has disconnected."""
         line = memoryview(strict_json.encode(value))
         with self._lock:
             try:
                 while line:
                     line = line[self._sink.write(line) :]
             except (BrokenPipeError, ConnectionResetError):
-                raise PeerGone("nobody reads the answers") from None
+                raise PeerGone("the client has closed its end of the output") from None
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Within this, the main thread gets a SIGTERM when the peer has closed its end of what
-        is sent, so that nothing goes on for nobody. Where the system cannot tell, only `send`
-        will find out."""
+        """Send this process a SIGTERM when the peer closes its end of the output, until the block
+        ends: no work continues without a reader. Where the system cannot report this, only `send`
+        notices."""
         if not hasattr(select, "poll"):
             yield
             return
@@ -84,7 +83,7 @@ class LineChannel:
             self.unwatch()
 
     def unwatch(self) -> None:
-        """From now on the peer may go: the last answer follows."""
+        """From now on the peer may disconnect: only the last answer follows."""
         with self._lock:
             self._watched = False
 
@@ -99,7 +98,7 @@ class LineChannel:
 
 
 def claim_stdio(max_line_bytes: int = MAX_LINE_BYTES) -> LineChannel:
-    """Take standard input and output of this process. To be called once, early."""
+    """Reserve standard input and output of this process. Call it once, early."""
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -111,15 +110,15 @@ def claim_stdio(max_line_bytes: int = MAX_LINE_BYTES) -> LineChannel:
 
 
 def leave(status: int) -> NoReturn:
-    """End the process at once. Nothing is left to be cleaned up, and Python would wait for, or
-    trip over, threads that are in the middle of something."""
+    """End the process at once. Nothing needs clean-up, and a normal exit would wait for running
+    threads or fail because of them."""
     sys.stderr.flush()
     os._exit(status)
 
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """SIGTERM and SIGINT are `Terminated`, raised in the main thread, within this."""
+    """SIGTERM and SIGINT raise `Terminated` in the main thread until the block ends."""
 
     def terminate(number: int, _: FrameType | None) -> None:
         raise Terminated(number)

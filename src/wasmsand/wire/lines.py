@@ -1,7 +1,7 @@
-"""Lines of bounded length from a stream.
+"""Reads lines of bounded length from a stream.
 
-Rules: never more than the limit (and one buffer) is held; a longer line is skipped to its
-end, so that the lines after it are read as usual; a last line without newline counts.
+Rules: at most the limit and one buffer are in memory; a longer line is skipped to its end, and
+the next lines are read as usual; a last line without a newline counts.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import IO
 
 MAX_LINE_BYTES = 384 * 1024 * 1024
-"""The default limit: a file that fills the default file system, in base64, fits."""
+"""The default limit: enough for a file that fills the default file system, in base64."""
 
 _SKIP_BYTES = 1024 * 1024
 
@@ -32,7 +32,7 @@ class LineReader:
     def next(self) -> bytes | None:
         """The next line without its newline; None at the end of the stream.
 
-        Raises `LineTooLong` for a line that is, after skipping it.
+        If the line is too long, skips it and raises `LineTooLong`.
         """
         line = self._stream.readline(self._limit + 1)
         if not line:

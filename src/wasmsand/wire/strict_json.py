@@ -1,10 +1,10 @@
-"""JSON as RFC 8259 has it, and nothing beyond.
+"""JSON exactly as RFC 8259 defines it.
 
-Owns the one way in which bytes of a peer become values. Rules: a line that is not UTF-8, not
-JSON, nested too deeply or with a number that JSON does not have (NaN, 1e999) is `BadJson`,
-whose message says what is wrong; what is encoded is one line of ASCII, so that neither a
-locale nor a file name that is not UTF-8 can break it. A long line is decoded value by value, so
-that other threads of a server can run meanwhile: the fast decoder lets none.
+Owns the decoding of all input from peers. Rules: a line that is not UTF-8, not JSON, nested too
+deeply, or has a number that JSON does not allow (NaN) or that is too large (1e999) raises
+`BadJson`, whose message says why; encoded values are one line of ASCII, so that neither the locale
+nor a file name that is not UTF-8 can break them. A long line is decoded value by value, so that
+other threads can run in between; the fast decoder would hold the GIL.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from types import NoneType
 from typing import Any, Final, NoReturn
 
 _LONG_LINE: Final = 256 * 1024
-"""From so many bytes on it matters that other threads can run."""
+"""From this size on, a line is decoded value by value."""
 
 _KINDS: Final[tuple[tuple[type | tuple[type, ...], str], ...]] = (
     (NoneType, "null"),
@@ -31,7 +31,7 @@ _KINDS: Final[tuple[tuple[type | tuple[type, ...], str], ...]] = (
 
 
 def kind_of(value: object) -> str:
-    """JSON's word for the type of `value`, for messages."""
+    """The JSON type of `value`, in words, for messages."""
     for types, word in _KINDS:
         if isinstance(value, types):
             return word
@@ -39,12 +39,12 @@ def kind_of(value: object) -> str:
 
 
 class BadJson(ValueError):
-    """A line that is not JSON. The message says why, in words for the peer."""
+    """A line that is not valid JSON. The message says why; it may be sent to the peer."""
 
 
 def decode(line: bytes, most_values: int | None = None) -> object:
-    """The value that `line` holds. `most_values`: how many a long one may have in all its lists
-    and objects."""
+    """Decode `line`. A long line may have at most `most_values` values in its lists and
+    objects."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -59,7 +59,7 @@ def decode(line: bytes, most_values: int | None = None) -> object:
         raise BadJson("nested too deeply") from None
     except BadJson:
         raise
-    except ValueError:  # Python refuses to convert whole numbers of thousands of digits
+    except ValueError:  # Python refuses to convert integers with thousands of digits
         raise BadJson("a number has too many digits") from None
 
 
@@ -69,8 +69,8 @@ def encode(value: object) -> bytes:
 
 
 def _patient_decoder(most_values: int | None) -> JSONDecoder:
-    """The standard library's decoder that is written in Python. Long strings are still scanned
-    in one step."""
+    """The standard library's decoder in pure Python. It still scans a long string in one
+    step."""
     decoder: Any = JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
     left = math.inf if most_values is None else most_values
 

@@ -74,7 +74,7 @@ for i in 3 1 2; do (sleep 0.0$i; exit $i) & pids+=($!); done; for p in "${pids[@
 wait 999999; echo $?; wait %7; echo $?
 
 #: job control messages
-set -m; sleep 0.05 & jobs | sed 's/[0-9]\{2,\}/PID/'; wait; sleep 5 & kill %1; wait %1 2>/dev/null; echo $?; set +m; fg; echo $?
+set -m; sleep 0.7 & jobs | sed 's/[0-9]\{2,\}/PID/'; wait; sleep 5 & kill %1; wait %1 2>/dev/null; echo $?; set +m; fg; echo $?
 
 #: coprocesses
 coproc UP { tr a-z A-Z; }; echo hello >&${UP[1]}; exec {UP[1]}>&-; cat <&${UP[0]}; wait

@@ -4,7 +4,7 @@
 #: ps of the shell itself
 #| needs: grep
 #| ignore: stderr
-ps -o comm= -p $$; ps -o ppid= -p $BASHPID | tr -d ' ' | grep -c '^[0-9]*$'; ps -o stat= -p $$ | cut -c1; sleep 5 & sleep 0.5; ps -o comm=,stat= -p $! | tr -s ' '; kill $!; wait $! 2>/dev/null; ps -p $! > /dev/null; echo $?; ps -o args= -p $$ | cut -c1-7; ps -o pid= --ppid $$ > children; wc -l < children; rm children; ps -o user= -p $$ | wc -w; ps -p 999999 -o pid=; echo $?; ps -o nosuch; echo $?; ps --nosuch > /dev/null 2>&1; echo $?; ps -o pid,comm -p $$ | head -1; ps -o comm= -C nosuch; echo $?; sleep 3 & sleep 0.5; ps -o args= -p $!; kill $!
+ps -o comm= -p $$; ps -o ppid= -p $BASHPID | tr -d ' ' | grep -c '^[0-9]*$'; { sleep 0.3; ps -o stat= -p $$; } | cut -c1; sleep 5 & sleep 0.5; ps -o comm=,stat= -p $! | tr -s ' '; kill $!; wait $! 2>/dev/null; ps -p $! > /dev/null; echo $?; ps -o args= -p $$ | cut -c1-7; ps -o pid= --ppid $$ > children; wc -l < children; rm children; ps -o user= -p $$ | wc -w; ps -p 999999 -o pid=; echo $?; ps -o nosuch; echo $?; ps --nosuch > /dev/null 2>&1; echo $?; ps -o pid,comm -p $$ | head -1; ps -o comm= -C nosuch; echo $?; sleep 3 & sleep 0.5; ps -o args= -p $!; kill $!
 
 #: pgrep and pkill of children
 #| ignore: stderr

@@ -150,5 +150,5 @@ def test_a_directory_must_hold_what_was_declared() -> None:
         builder.add_dir_later(b"/d", lambda part: part.add_file(b"/d/f", b""), inodes=2, subdirs=0)
 
     world = World(image(fill))
-    with pytest.raises(ValueError, match="something else than was said"):
+    with pytest.raises(ValueError, match="announced content"):
         world.find(b"/d/f")

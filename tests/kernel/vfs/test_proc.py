@@ -16,7 +16,7 @@ from wasmsand.kernel.vfs import (
     FdInfo,
     ImageBuilder,
     Node,
-    ProcessInfo,
+    ProcessFacts,
     ProcFs,
     Stat,
     SystemInfo,
@@ -37,8 +37,8 @@ class Machine:
         world.write(b"/usr/bin/bash", b"\0asm", 0o755)
         home = world.find(b"/home/user")
         self.processes = {
-            1: ProcessInfo(pid=1, ppid=0, pgid=1, sid=1, name=b"init"),
-            42: ProcessInfo(
+            1: ProcessFacts(pid=1, ppid=0, pgid=1, sid=1, name=b"init"),
+            42: ProcessFacts(
                 pid=42,
                 ppid=1,
                 pgid=42,
@@ -69,13 +69,13 @@ class Machine:
     def self_tid(self) -> int:
         return self.caller
 
-    def thread_info(self, tid: int) -> ProcessInfo | None:
+    def thread_info(self, tid: int) -> ProcessFacts | None:
         return self.processes.get(tid)
 
     def pids(self) -> Sequence[int]:
         return sorted(self.processes)
 
-    def process_info(self, pid: int) -> ProcessInfo | None:
+    def process_info(self, pid: int) -> ProcessFacts | None:
         return self.processes.get(pid)
 
     def fds(self, pid: int) -> Sequence[int]:

@@ -10,7 +10,7 @@ from wasmsand.machine import (
     Machine,
     MachineOptions,
 )
-from wasmsand.machine.tar_format import Kind, Member
+from wasmsand.machine.tar_format import Member, MemberKind
 from wasmsand.machine.tar_reader import TarReader
 from wasmsand.machine.tar_source import unpacked
 
@@ -34,5 +34,5 @@ def read(data: bytes, step: int = 777) -> list[tuple[Member, bytes]]:
     return found
 
 
-def names(found: Iterable[tuple[Member, bytes]]) -> dict[bytes, Kind]:
+def names(found: Iterable[tuple[Member, bytes]]) -> dict[bytes, MemberKind]:
     return {m.name.removeprefix(b"./").removesuffix(b"/"): m.kind for m, _ in found}

@@ -21,7 +21,7 @@ from wasmsand.machine import (
     export_tar,
     import_tar,
 )
-from wasmsand.machine.tar_format import END, Kind, Member, padding
+from wasmsand.machine.tar_format import END, Member, MemberKind, padding
 from wasmsand.machine.tar_reader import TarReader
 from wasmsand.machine.tar_source import PieceSource
 from wasmsand.machine.tar_writer import header
@@ -72,10 +72,12 @@ def test_every_member_comes_back_as_it_was_written() -> None:
     choose = random.Random(7)
     for _ in range(300):
         name = choose.randbytes(choose.choice([1, 20, 99, 100, 101, 300])).replace(b"\0", b"x")
-        kind = choose.choice([k for k in Kind if k is not Kind.OTHER])
-        if kind is Kind.DIRECTORY:
+        kind = choose.choice([k for k in MemberKind if k is not MemberKind.OTHER])
+        if kind is MemberKind.DIRECTORY:
             name = name.rstrip(b"/") + b"d"
-        content = choose.randbytes(choose.choice([0, 1, 511, 512, 513]) if kind is Kind.FILE else 0)
+        content = choose.randbytes(
+            choose.choice([0, 1, 511, 512, 513]) if kind is MemberKind.FILE else 0
+        )
         extents = None
         size = len(content)
         if content and choose.random() < 0.5:
@@ -88,7 +90,7 @@ def test_every_member_comes_back_as_it_was_written() -> None:
             gid=choose.choice([0, 1000, (1 << 32) - 1]),
             size=size,
             mtime_ns=choose.choice([0, 1, -1, 10**18, 10**20, -(10**19)]),
-            target=name if kind in (Kind.LINK, Kind.SYMLINK) else b"",
+            target=name if kind in (MemberKind.LINK, MemberKind.SYMLINK) else b"",
             extents=extents,
         )
         data = header(written) + content + padding(len(content)) + END
@@ -162,8 +164,8 @@ def test_a_single_downloaded_file_of_holes_takes_no_space(machine: Machine, tmp_
 def test_everything_can_be_exported(machine: Machine) -> None:
     """Like `tar --one-file-system /`: with the directory /proc, but without its content."""
     found = names(read(b"".join(export_tar(machine, "/"))))
-    assert found[b"proc"] is Kind.DIRECTORY
-    assert found[b"etc/passwd"] is Kind.FILE
+    assert found[b"proc"] is MemberKind.DIRECTORY
+    assert found[b"etc/passwd"] is MemberKind.FILE
     assert not [name for name in found if name.startswith((b"proc/", b"dev/null"))]
 
 

@@ -18,7 +18,7 @@ from wasmsand.machine import (
     Machine,
     import_tar,
 )
-from wasmsand.machine.tar_format import Kind
+from wasmsand.machine.tar_format import MemberKind
 from wasmsand.machine.tar_writer import decimal_time
 
 pytestmark = pytest.mark.no_userland
@@ -42,13 +42,13 @@ def test_every_format_of_gnu_tar_is_read(tree: Path, kind: str, packed: str) -> 
     kinds = names(found)
     kinds.pop(b"fifo", None)
     assert kinds == {
-        b".": Kind.DIRECTORY,
-        b"directory": Kind.DIRECTORY,
-        b"directory/file": Kind.FILE,
-        b"empty": Kind.FILE,
-        b"link": Kind.SYMLINK,
-        b"script": Kind.FILE,
-        b"second": Kind.LINK,
+        b".": MemberKind.DIRECTORY,
+        b"directory": MemberKind.DIRECTORY,
+        b"directory/file": MemberKind.FILE,
+        b"empty": MemberKind.FILE,
+        b"link": MemberKind.SYMLINK,
+        b"script": MemberKind.FILE,
+        b"second": MemberKind.LINK,
     }
     by_name = {m.name.removeprefix(b"./"): (m, content) for m, content in found}
     assert by_name[b"directory/file"][1] == bytes(range(256)) * 300
@@ -107,7 +107,7 @@ def test_archives_of_python_are_read(kind: int) -> None:
     (file, content), (link, _) = read(data)
     assert (file.name, content) == (info.name.encode(), b"x" * 5000)
     assert (file.uid, file.mode, file.mtime_ns) == (info.uid, 0o1640, 1_234_567_890 * 10**9)
-    assert (link.kind, link.target) == (Kind.LINK, file.name)
+    assert (link.kind, link.target) == (MemberKind.LINK, file.name)
 
 
 def test_a_fraction_and_a_time_before_1970_are_read() -> None:

@@ -1,6 +1,6 @@
-"""Files that stand for events: epoll, eventfd, timerfd, signalfd, pidfd.
+"""Event files: epoll, eventfd, timerfd, signalfd, pidfd.
 
-Owns the calls that make and use them.
+Owns the calls that create and use them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def epoll_create1(context: CallContext, flags: int) -> int:
 
 
 def _file(context: CallContext, fd: int, kind: type[_File]) -> _File:
-    """The open file of a descriptor; EINVAL if it is of another kind."""
+    """The open file behind a descriptor; EINVAL if it has another type."""
     file = context.file(fd)
     if not isinstance(file, kind):
         raise KernelError(Errno.EINVAL)
@@ -212,7 +212,7 @@ def pidfd_open(context: CallContext, pid: int, flags: int) -> int:
 
 
 def pidfd_send_signal(context: CallContext, fd: int, signo: int, info: int, flags: int) -> int:
-    """pidfd_send_signal(2): to the process of a pidfd, or of a directory /proc/PID."""
+    """pidfd_send_signal(2): to the process of a pidfd, or of a /proc/PID directory."""
     process = _process_of(context, context.file(fd))
     if flags or info:
         raise KernelError(Errno.EINVAL)

@@ -1,6 +1,6 @@
 """File descriptors: open, close, dup, pipe, fcntl, getdents.
 
-Owns the calls that make, copy and describe fds.
+Owns the calls that create, duplicate and describe fds.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def openat(context: CallContext, directory: int, path: int, flags: int, mode: in
     """openat(2)."""
     name = context.memory.read_path(path)
     process = context.process
-    process.fds.require_room()  # before anything is made or truncated
+    process.fds.require_room()  # before a file is created or truncated
     base = process.cwd if name.startswith(b"/") else context.directory(directory)
     file = open_path(
         context.kernel, context.thread, base, name, flags & ~O_LARGEFILE, mode & 0o7777
@@ -58,7 +58,7 @@ def openat(context: CallContext, directory: int, path: int, flags: int, mode: in
 
 
 def memfd_create(context: CallContext, name: int, flags: int) -> int:
-    """memfd_create(2): seals are accepted and cannot be set."""
+    """memfd_create(2). The sealing flag is accepted, but seals cannot be set."""
     if flags & ~(_MFD_CLOEXEC | _MFD_ALLOW_SEALING | _MFD_NOEXEC_SEAL | _MFD_EXEC):
         raise KernelError(Errno.EINVAL)
     context.memory.read_string(name, MEMFD_NAME_MAX, Errno.EINVAL)

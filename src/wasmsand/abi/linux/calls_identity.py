@@ -1,6 +1,6 @@
 """User and group ids.
 
-Owns the calls that ask for and change a process's identity.
+Owns the calls that read and change a process's identity.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""ioctl on sockets: questions about network interfaces.
+"""ioctl on sockets: queries about network interfaces.
 
-Owns struct ifreq and struct ifconf. Rules: answers come from `kernel.sockets.interfaces`; nothing
+Owns struct ifreq and struct ifconf. Rules: the data comes from `kernel.sockets.interfaces`; nothing
 can be changed; an unknown request is ENOTTY.
 """
 
@@ -22,13 +22,13 @@ _SIOCGIFMETRIC, _SIOCGIFMTU, _SIOCGIFHWADDR = 0x891D, 0x8921, 0x8927
 _SIOCGIFINDEX, _SIOCGIFTXQLEN = 0x8933, 0x8942
 _NAME_SIZE: Final = 16
 _REQUEST: Final = Struct("<16s16s")
-"""struct ifreq: a name, and what is asked of it."""
+"""struct ifreq: an interface name and a value."""
 _CONFIGURATION: Final = Struct("<iI")
-"""struct ifconf: how many bytes there is room for, and where."""
+"""struct ifconf: the size of a buffer, and its address."""
 
 
 def interface_ioctl(context: CallContext, request: int, address: int) -> int:
-    """One of the requests SIOCGIF*."""
+    """One of the SIOCGIF* requests."""
     if request == _SIOCGIFCONF:
         return _list(context, address)
     if request == _SIOCGIFNAME:
@@ -56,7 +56,7 @@ def _named(field: bytes) -> Interface:
 
 
 def _list(context: CallContext, address: int) -> int:
-    """As many interfaces as there is room for. If the buffer is NULL, return the size needed."""
+    """As many interfaces as fit. If the buffer is NULL, return the size needed."""
     room, at = context.memory.unpack(_CONFIGURATION, address)
     requests = [_REQUEST.pack(known.name, _internet_address(known)) for known in INTERFACES]
     if at:
@@ -90,7 +90,7 @@ def _number(value: int) -> bytes:
 
 
 _ANSWERS: Final[dict[int, Callable[[Interface], bytes]]] = {
-    # struct ifreq has 16 bits for the flags
+    # the flags in struct ifreq have 16 bits
     _SIOCGIFFLAGS: lambda interface: (interface.flags & 0xFFFF).to_bytes(2, "little"),
     _SIOCGIFADDR: _internet_address,
     _SIOCGIFBRDADDR: lambda _: _packed(bytes(4)),

@@ -1,7 +1,7 @@
-"""Moving bytes: read, write and their relatives; seek, truncate, sync, sendfile.
+"""I/O: read, write and their variants; seek, truncate, sync, sendfile.
 
-Owns the I/O calls. Rules: how bytes get from files to memory and back is in
-`abi.transfers`; the forms of read and write that programs use most have a short way here.
+Owns the I/O calls. Rules: transfers between files and memory are in `abi.transfers`; the most
+frequent forms of read and write have a fast path here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from wasmsand.kernel.limits import FILE_SIZE_MAX, IO_CHUNK, IO_MAX
 from wasmsand.kernel.process.rlimits import INFINITY
 
 _FALLOC_FL_KEEP_SIZE: Final = 1
-# RWF_HIPRI, RWF_DSYNC, RWF_SYNC; reading also RWF_NOWAIT.
+# RWF_HIPRI, RWF_DSYNC, RWF_SYNC; for reading also RWF_NOWAIT.
 _RWF_WRITING: Final = 0x1 | 0x2 | 0x4
 _RWF_READING: Final = _RWF_WRITING | 0x8
 _OFFSET_MAX: Final = (1 << 63) - 1
@@ -75,7 +75,7 @@ def writev(context: CallContext, fd: int, address: int, count: int) -> int:
     file.require_writable()
     if count != 2 or context.thread.call.done:
         return write_all(context, file, vectors_at(context, address, count))
-    # How stdio writes: what it had buffered and what came now.
+    # stdio writes two vectors: its buffer, and the new data.
     memory = context.memory
     first, first_size, second, second_size = memory.unpack(_TWO_VECTORS, address)
     if first_size + second_size > IO_CHUNK:
@@ -147,7 +147,7 @@ def pwritev(context: CallContext, fd: int, address: int, count: int, low: int, h
 def preadv2(
     context: CallContext, fd: int, address: int, count: int, low: int, high: int, flags: int
 ) -> int:
-    """preadv2(2): nothing is cached and no file is slow, so the flags change nothing."""
+    """preadv2(2). Files are in memory, so the flags have no effect."""
     if flags & ~_RWF_READING:
         raise KernelError(Errno.EOPNOTSUPP)
     if signed64(low, high) == -1:
@@ -214,7 +214,7 @@ def fallocate(
 
 
 def fsync(context: CallContext, fd: int) -> int:
-    """fsync(2), fdatasync(2), syncfs(2): memory is all there is, so it is in sync."""
+    """fsync(2), fdatasync(2), syncfs(2): files are in memory, so nothing is written back."""
     context.file(fd).sync()
     return 0
 
@@ -231,16 +231,26 @@ def sendfile(context: CallContext, out_fd: int, in_fd: int, offset_address: int,
     target.require_writable()
     if not isinstance(source, RegularFile):
         raise KernelError(Errno.EINVAL)
-    start = context.memory.read_u64(offset_address) if offset_address else source.position
+    start = _position(context, source, offset_address)
     if start > _OFFSET_MAX:
         raise KernelError(Errno.EINVAL)
     data = source.read_at(min(count, IO_CHUNK), start)
     written = write_some(context, target, data) if data else 0
-    if offset_address:
-        context.memory.write_u64(offset_address, start + written)
-    else:
-        source.position = start + written
+    _set_position(context, source, offset_address, start + written)
     return written
+
+
+def _position(context: CallContext, file: RegularFile, address: int) -> int:
+    """The start of a transfer: the offset at `address`; if that is NULL, the file's position."""
+    return context.memory.read_u64(address) if address else file.position
+
+
+def _set_position(context: CallContext, file: RegularFile, address: int, position: int) -> None:
+    """Store the end of a transfer where `_position` read its start."""
+    if address:
+        context.memory.write_u64(address, position)
+    else:
+        file.position = position
 
 
 def copy_file_range(
@@ -258,8 +268,8 @@ def copy_file_range(
     target.require_writable()
     if not isinstance(source, RegularFile) or not isinstance(target, RegularFile) or flags:
         raise KernelError(Errno.EINVAL)
-    start = context.memory.read_u64(in_address) if in_address else source.position
-    to = context.memory.read_u64(out_address) if out_address else target.position
+    start = _position(context, source, in_address)
+    to = _position(context, target, out_address)
     if start > FILE_SIZE_MAX or to > FILE_SIZE_MAX:
         raise KernelError(Errno.EINVAL)
     if target.flags & O_APPEND:
@@ -270,18 +280,12 @@ def copy_file_range(
     data = source.read_at(min(count, IO_CHUNK), start)
     data = within_file_size(context, data, to)
     written = target.write_at(data, to) if data else 0
-    if in_address:
-        context.memory.write_u64(in_address, start + written)
-    else:
-        source.position = start + written
-    if out_address:
-        context.memory.write_u64(out_address, to + written)
-    else:
-        target.position = to + written
+    _set_position(context, source, in_address, start + written)
+    _set_position(context, target, out_address, to + written)
     return written
 
 
 def fadvise(context: CallContext, fd: int) -> int:
-    """fadvise64(2): advice about caching, of which there is none."""
+    """fadvise64(2): there is no cache to advise about."""
     context.file(fd)
     return 0

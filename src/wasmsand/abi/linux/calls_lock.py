@@ -1,7 +1,6 @@
 """File locks: flock, and fcntl's record locks.
 
-Owns their decoding. Rules: a range is normalised to [start, end) before the kernel
-sees it.
+Owns their decoding. Rules: a range is normalised to [start, end) before the kernel sees it.
 """
 
 from __future__ import annotations

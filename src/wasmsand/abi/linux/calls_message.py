@@ -1,9 +1,9 @@
 """Sending and receiving: sendto, recvfrom, sendmsg, recvmsg.
 
-Owns the socket calls that move data. Rules: the guest's buffers are
-checked before a message is taken for them; a blocking send on a stream goes on until all is
-sent, and remembers how far it came; EPIPE comes with SIGPIPE unless MSG_NOSIGNAL; descriptors
-that do not fit are closed, and the guest is told (MSG_CTRUNC).
+Owns the socket calls that transfer data. Rules: the guest's buffers are checked before a message is
+taken. A blocking send on a stream continues until everything is sent, and stores its progress.
+EPIPE comes with SIGPIPE unless MSG_NOSIGNAL is set. Descriptors that do not fit are closed, and the
+guest is told (MSG_CTRUNC).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Vectors = list[tuple[int, int]]
 
 
 class Received(NamedTuple):
-    """What one receive brought."""
+    """The result of one receive."""
 
     size: int
     source: Address | None = None

@@ -1,7 +1,6 @@
 """Names and metadata: stat, mkdir, unlink, rename, links, modes, owners, times.
 
-Owns the calls that work on paths. Rules: a path is read once; every check is the
-name space's.
+Owns the calls that work on paths. Rules: a path is read once; the namespace makes every check.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def _node(context: CallContext, directory: int, path: bytes, *, follow: bool) ->
 
 
 def _node_or_self(context: CallContext, directory: int, address: int, flags: int) -> Node:
-    """Resolve a path, or with AT_EMPTY_PATH and an empty one take the fd's own node."""
+    """Resolve a path; for an empty path with AT_EMPTY_PATH, use the fd's own node."""
     if flags & ~(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW):
         raise KernelError(Errno.EINVAL)
     path = context.memory.read_path(address) if address else b""
@@ -85,7 +84,7 @@ def statx(
     else:
         memory.write(result, pack_statx(process.fds.get(directory).stat()))
         return 0
-    # What is in no file system is reached by following a link of /proc.
+    # An object outside any file system is reached through a link in /proc.
     reference = fs.fd_reference(ino) if fs.has_descriptors and follow else None
     if reference is None:
         stat = fs.stat(ino)
@@ -96,7 +95,7 @@ def statx(
 
 
 def faccessat(context: CallContext, directory: int, address: int, mode: int) -> int:
-    """faccessat(2): by the real ids."""
+    """faccessat(2): checks with the real ids."""
     return faccessat2(context, directory, address, mode, 0)
 
 
@@ -265,7 +264,7 @@ def fchownat(
 
 
 def utimensat(context: CallContext, directory: int, address: int, times: int, flags: int) -> int:
-    """utimensat_time64(2); a null path means the fd itself (futimens)."""
+    """utimensat_time64(2). A NULL path means the fd itself (futimens)."""
     node = (
         _node_or_self(context, directory, address, flags)
         if address
@@ -285,7 +284,7 @@ def utimensat(context: CallContext, directory: int, address: int, times: int, fl
 
 def _time_argument(context: CallContext, address: int) -> FileTime | None:
     seconds, rest = context.memory.unpack(TIMESPEC, address)
-    rest &= 0xFFFF_FFFF  # the upper half is padding of a 32-bit long
+    rest &= 0xFFFF_FFFF  # the upper half pads a 32-bit long
     if rest == _UTIME_OMIT:
         return None
     if rest == _UTIME_NOW:
@@ -325,7 +324,7 @@ def fstatfs(context: CallContext, fd: int, size: int, result: int) -> int:
 
 
 def getcwd(context: CallContext, address: int, size: int) -> int:
-    """getcwd(2): the length with the NUL."""
+    """getcwd(2). Returns the length including the NUL."""
     path = context.kernel.namespace.path_of(context.process.cwd) + b"\0"
     if len(path) > size:
         raise KernelError(Errno.ERANGE)
@@ -367,6 +366,6 @@ def umask(context: CallContext, mask: int) -> int:
 
 
 def chroot(context: CallContext, address: int) -> int:
-    """chroot(2): refused to everybody; the sandbox is the root."""
+    """chroot(2): always refused, also for root."""
     context.memory.read_path(address)
     raise KernelError(Errno.EPERM)

@@ -1,7 +1,7 @@
-"""Processes: start-up, exec, clone, exit, wait, groups, sessions.
+"""Processes: start-up, exec, clone, exit, wait, groups, Unix sessions.
 
-Owns the calls of a process's life. Rules: argument strings are bounded before they
-are copied; fork itself is an import of its own (it needs the engine).
+Owns the calls of a process's life. Rules: argument strings are bounded before they are copied. fork
+is a separate import, because it needs the engine.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def _startup_block(context: CallContext) -> bytes:
 
 
 def startup_size(context: CallContext) -> int:
-    """Bytes that startup_fill writes."""
+    """The number of bytes that startup_fill writes."""
     return len(_startup_block(context))
 
 
 def startup_fill(context: CallContext, address: int, size: int) -> int:
-    """argc, envc and the strings."""
+    """Write argc, envc and the strings."""
     block = _startup_block(context)
     if len(block) > size:
         raise KernelError(Errno.ERANGE)
@@ -73,8 +73,8 @@ def startup_fill(context: CallContext, address: int, size: int) -> int:
 
 
 def checkpoint(context: CallContext, action: int) -> int:
-    """Is this start to be stored (0), or: store it now (1), which never returns. Only the maker
-    of an image stores programs; anybody else gets 0 and ENOSYS."""
+    """0: ask whether this start is to be stored. 1: store it; does not return. Only the builder of
+    an image stores programs; otherwise the results are 0 and ENOSYS."""
     if action == _CHECKPOINT_ASK:
         return int(context.kernel.checkpoint_reached is not None)
     if action != _CHECKPOINT_STORE:
@@ -83,18 +83,18 @@ def checkpoint(context: CallContext, action: int) -> int:
 
 
 class _ExecArguments:
-    """The strings of argv and envp, read over as many holds of the lock as it takes."""
+    """The strings of argv and envp, read in as many holds of the lock as necessary."""
 
     __slots__ = ("_left", "_lists", "_places")
 
     def __init__(self, argv: int, envp: int) -> None:
         self._places = [argv, envp]
-        """Where the next pointer of each array is; 0 when it has been read."""
+        """The address of the next pointer in each array; 0 when the array was read."""
         self._lists: tuple[list[bytes], list[bytes]] = ([], [])
         self._left = ARGUMENT_BYTES_MAX
 
     def read(self, context: CallContext) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-        """All strings. Raises `Yield` before it is through, when that is much work."""
+        """All strings. Raises `Yield` after ARGUMENTS_PER_HOLD strings; call it again."""
         memory = context.memory
         share = ARGUMENTS_PER_HOLD
         for index, strings in enumerate(self._lists):
@@ -151,7 +151,7 @@ def execveat(
     )
     try:
         return context.execute(program)
-    except WouldBlock:  # it is being compiled
+    except WouldBlock:  # the program is being compiled
         call.progress = reading
         raise
 
@@ -159,7 +159,7 @@ def execveat(
 def clone(
     context: CallContext, flags: int, stack: int, parent_tid: int, tls: int, child_tid: int
 ) -> int:
-    """clone(2): a thread, or as vfork: the caller now acts for the new child."""
+    """clone(2): a thread, or a vfork, after which the caller acts for the new child."""
     if flags & _CLONE_THREAD:
         return calls_thread.clone(context, flags, stack, parent_tid, child_tid)
     if flags & (_CLONE_VM | _CLONE_VFORK) != _CLONE_VM | _CLONE_VFORK:
@@ -268,7 +268,7 @@ def setsid(context: CallContext) -> int:
 
 
 def prctl(context: CallContext, option: int, argument: int) -> int:
-    """prctl(2): the process's name, and whether it may dump core (nothing ever does)."""
+    """prctl(2): the thread's name, and the dumpable flag (core files are never written)."""
     process = context.process
     if option == _PR_SET_DUMPABLE and argument in (0, 1):
         process.dumpable = bool(argument)

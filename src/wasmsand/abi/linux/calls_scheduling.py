@@ -1,8 +1,8 @@
 """Scheduling: priorities, policies, processors.
 
-Owns the calls that ask for more or less of the processor. Rules: niceness and processors are
-kept and shown; nothing here has an effect, because the host schedules; what needs privileges is
-EPERM, as for an ordinary user.
+Owns the calls that ask for more or less processor time. Rules: nice values and affinity masks are
+stored and reported but have no effect, because the host schedules. Privileged operations are EPERM,
+as for an ordinary user.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SLICE_NS: Final = 100_000_000
 
 
 def getpriority(context: CallContext, which: int, who: int) -> int:
-    """getpriority(2): 20 minus the nice value, as the raw call gives it."""
+    """getpriority(2): 20 minus the nice value, as the raw call returns it."""
     if which > 2:
         raise KernelError(Errno.EINVAL)
     target = context.process if which or not who else context.kernel.processes.get(signed(who))
@@ -31,7 +31,7 @@ def getpriority(context: CallContext, which: int, who: int) -> int:
 
 
 def setpriority(context: CallContext, which: int, who: int, value: int) -> int:
-    """setpriority(2): kept and shown; it has no effect on scheduling."""
+    """setpriority(2): stored and reported, without effect on scheduling."""
     if which > 2:
         raise KernelError(Errno.EINVAL)
     target = context.process if which or not who else context.kernel.processes.get(signed(who))
@@ -45,7 +45,7 @@ def setpriority(context: CallContext, which: int, who: int, value: int) -> int:
 
 
 def sched_getaffinity(context: CallContext, pid: int, size: int, address: int) -> int:
-    """sched_getaffinity(2): the processors that a thread may run on."""
+    """sched_getaffinity(2): the affinity mask of a thread."""
     if size < 4 or size % 4:
         raise KernelError(Errno.EINVAL)
     target = thread_of(context.kernel, signed(pid)) if pid else context.thread
@@ -54,13 +54,13 @@ def sched_getaffinity(context: CallContext, pid: int, size: int, address: int) -
 
 
 def sched_yield(context: CallContext) -> int:
-    """sched_yield(2): to the other threads of the process; processes run by themselves."""
+    """sched_yield(2): to other threads of the process; processes run concurrently."""
     context.yield_turn()
     return 0
 
 
 def sched_setaffinity(context: CallContext, pid: int, size: int, address: int) -> int:
-    """sched_setaffinity(2): EINVAL unless one of the processors there are is asked for."""
+    """sched_setaffinity(2). EINVAL if the mask contains no existing processor."""
     target = thread_of(context.kernel, signed(pid)) if pid else context.thread
     wanted = int.from_bytes(context.memory.read(address, min(size, 128)), "little")
     owner = target.process.identity

@@ -1,8 +1,8 @@
 """Signals: actions, masks, sending, waiting for and taking them.
 
-Owns the signal calls. Rules: a mask that comes from the guest never blocks SIGKILL
-or SIGSTOP; a change of mask or action may release pending signals, which act at
-once or are left for the guest to take when the call returns.
+Owns the signal calls. Rules: a mask from the guest never blocks SIGKILL or SIGSTOP. A change of
+mask or action may unblock pending signals; these take effect at once, or the guest takes them when
+the call returns.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def replace_mask_while_waiting(context: CallContext, address: int, size: int) ->
 
 
 def restore_mask_after_waiting(context: CallContext) -> None:
-    """Undo it when no handler is about to run (a handler's return would undo it)."""
+    """Restore the mask, unless a handler is about to run (its return restores the mask)."""
     signals = context.thread.signals
     if signals.saved_mask is not None and not deliverable_handler(context.thread):
         signals.set_mask(signals.saved_mask)
@@ -103,7 +103,7 @@ def restore_mask_after_waiting(context: CallContext) -> None:
 
 
 def rt_sigsuspend(context: CallContext, address: int, size: int) -> int:
-    """rt_sigsuspend(2): always ends by a signal."""
+    """rt_sigsuspend(2): a signal always ends it."""
     replace_mask_while_waiting(context, address, size)
     raise WouldBlock((context.thread.signal_queue,))
 
@@ -162,16 +162,16 @@ def _send_to_thread(context: CallContext, group: int | None, tid: int, signo: in
 
 
 def sigaltstack(context: CallContext, new: int, old: int) -> int:
-    """sigaltstack(2): handlers run on the ordinary stack; none is ever set."""
+    """sigaltstack(2): accepted, without effect; handlers run on the ordinary stack."""
     if old:
         context.memory.write(old, b"\0\0\0\0\2\0\0\0\0\0\0\0")
     return 0
 
 
 def signal_take(context: CallContext, address: int) -> int:
-    """Our own: the next signal for the guest to handle."""
+    """wasmsand only: the next signal for a handler of the guest."""
     context.memory.require(address, 152)
-    context.lower_signal_flag()  # raised again on return if another is left
+    context.lower_signal_flag()  # set again on return if another signal is pending
     taken = take_for_handler(context.thread)
     if taken is None:
         return 0
@@ -180,7 +180,7 @@ def signal_take(context: CallContext, address: int) -> int:
 
 
 def signal_return(context: CallContext, address: int) -> int:
-    """Our own: a handler has returned; its mask ends."""
+    """wasmsand only: a handler has returned; restore the mask."""
     context.thread.signals.set_mask(context.memory.read_u64(address))
     act_on_pending(context.kernel, context.thread)
     return 0

@@ -1,8 +1,8 @@
-"""Sockets: making, naming, connecting and asking them.
+"""Sockets: creating, binding, connecting, options.
 
-Owns the socket calls that move no data; those that do are in `calls_message`. Rules: handlers
-only decode arguments and encode results; which sockets exist, and what they may be named, is
-decided by `kernel.sockets`.
+Owns the socket calls that transfer no data; those that do are in `calls_message`. Rules: handlers
+only decode arguments and encode results; `kernel.sockets` decides which sockets exist and which
+names they may have.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SOCK_FLAGS: Final = O_NONBLOCK | O_CLOEXEC
 
 
 def socket_at(context: CallContext, fd: int) -> Socket:
-    """The socket behind an fd, or ENOTSOCK."""
+    """The socket behind an fd; ENOTSOCK if it is not a socket."""
     file = context.file(fd)
     if not isinstance(file, Socket):
         raise KernelError(Errno.ENOTSOCK)
@@ -160,8 +160,8 @@ def shutdown(context: CallContext, fd: int, how: int) -> int:
 
 
 def timed(context: CallContext, timeout_ns: int, attempt: Callable[[], Result]) -> Result:
-    """Make an attempt; EAGAIN when it has waited for `timeout_ns` (SO_RCVTIMEO or SO_SNDTIMEO;
-    0 is for ever) over all tries."""
+    """Make an attempt; EAGAIN when all attempts together have waited for `timeout_ns` (SO_RCVTIMEO
+    or SO_SNDTIMEO; 0 means no limit)."""
     try:
         return attempt()
     except WouldBlock as block:

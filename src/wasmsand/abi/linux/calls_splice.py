@@ -1,8 +1,8 @@
-"""splice: bytes from or to a pipe that do not pass through the guest's memory.
+"""splice: data transfer from or to a pipe without passing through guest memory.
 
-Owns splice(2). Rules: one side at least is a pipe; what the target does not take stays
-in the pipe it came from; regular files and the simple devices can be the other side,
-everything else is EINVAL, and programs then read and write instead.
+Owns splice(2). Rules: at least one side is a pipe. What the target does not take stays in the
+source pipe. The other side may be a pipe, a regular file or a simple device; anything else is
+EINVAL, and programs then use read and write.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _pipe_to_file(
 
 
 def _give(context: CallContext, source: PipeEnd, target: OpenFile, data: bytes) -> int:
-    """Write what was taken from `source`; the rest goes back."""
+    """Write data taken from `source`; put the rest back."""
     if not data:
         return 0
     written = 0

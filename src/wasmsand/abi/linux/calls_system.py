@@ -1,4 +1,4 @@
-"""The machine as a program sees it: uname, memory, limits, usage, random bytes.
+"""The system: uname, memory, limits, usage, random bytes.
 
 Owns the calls about the system and its resources.
 """
@@ -13,7 +13,7 @@ from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import HOSTNAME_MAX, IO_CHUNK
 from wasmsand.kernel.proc_source import OS_RELEASE, OS_VERSION
-from wasmsand.kernel.process.process import Usage
+from wasmsand.kernel.process.process import ResourceUsage
 from wasmsand.kernel.process.rlimits import NOFILE, Limit
 
 _RUSAGE_SELF: Final = 0
@@ -93,7 +93,7 @@ def getrusage(context: CallContext, who: int, address: int) -> int:
     if signed(who) == _RUSAGE_CHILDREN:
         usage = process.children_usage
     elif who in (_RUSAGE_SELF, _RUSAGE_THREAD):
-        usage = Usage()
+        usage = ResourceUsage()
         usage.user_ns = context.cpu_time_ns()
         usage.max_memory = max(process.usage.max_memory, process.memory_bytes)
     else:

@@ -1,7 +1,7 @@
-"""Threads: making and ending them, their numbers, futexes.
+"""Threads: creation, exit, tids, futexes.
 
-Owns the calls of a thread's life and `futex`. Rules: what a futex compares is read under the
-sandbox's lock; a waiter's time limit is fixed at its first try.
+Owns the calls of a thread's life, and `futex`. Rules: the futex word is read under the sandbox's
+lock; the deadline of a wait is fixed at its first attempt.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.process import futex as futexes
 
 _CLONE_REQUIRED: Final = 0x10000 | 0x800 | 0x400 | 0x200 | 0x100
-"""A thread shares memory, files, directory and signal actions."""
+"""A thread shares memory, files, working directory and signal actions."""
 _CLONE_PARENT_SETTID: Final = 0x100000
 _CLONE_CHILD_CLEARTID: Final = 0x200000
 _CLONE_CHILD_SETTID: Final = 0x1000000
@@ -26,7 +26,7 @@ _COUNT_MAX: Final = 0x7FFF_FFFF
 
 
 def clone(context: CallContext, flags: int, stack: int, parent_tid: int, child_tid: int) -> int:
-    """clone(2) of a thread. Its program begins at `__thread_start(stack)`."""
+    """clone(2) of a thread, which starts at `__thread_start(stack)`."""
     if flags & _CLONE_REQUIRED != _CLONE_REQUIRED or not stack or stack % 16:
         raise KernelError(Errno.EINVAL)
     memory = context.memory
@@ -44,7 +44,7 @@ def clone(context: CallContext, flags: int, stack: int, parent_tid: int, child_t
 
 
 def exit_thread(context: CallContext, code: int) -> int:
-    """exit(2): of the calling thread, and with the last one of the process."""
+    """exit(2) of the calling thread; the last thread ends the process."""
     return context.end_thread((code & 0xFF) << 8)
 
 
@@ -54,7 +54,7 @@ def gettid(context: CallContext) -> int:
 
 
 def set_tid_address(context: CallContext, address: int) -> int:
-    """set_tid_address(2): what is cleared, and woken, when the thread ends."""
+    """set_tid_address(2): the word to clear and wake when the thread ends."""
     context.thread.clear_tid = address
     return context.thread.tid
 
@@ -102,12 +102,12 @@ def _wait(
     *,
     absolute: bool | None,
 ) -> int:
-    """`absolute` says what the time limit is: True a time of the real-time clock, False a time
-    of the monotonic clock, None a length of time."""
+    """`absolute` says what the timeout is: True for a time of the real-time clock, False for a time
+    of the monotonic clock, None for a duration."""
     thread, clock = context.thread, context.kernel.clock
     now = clock.monotonic()
     deadline = thread.call.deadline
-    if thread.call.progress is None:  # the first try
+    if thread.call.progress is None:  # the first attempt
         if not bits:
             raise KernelError(Errno.EINVAL)
         if timeout:

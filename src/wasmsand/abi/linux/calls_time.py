@@ -1,7 +1,7 @@
 """Clocks, sleeps, timers, poll and select.
 
-Owns the calls that look at time or wait for it. Rules: a timeout becomes an absolute
-deadline at the first try, so that retries do not lengthen it.
+Owns the calls that read clocks or wait for a time. Rules: a timeout becomes an absolute deadline at
+the first attempt, so that retries do not extend it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _REALTIME_COARSE, _MONOTONIC_COARSE, _BOOTTIME = 5, 6, 7
 _TIMER_ABSTIME: Final = 1
 _ITIMER_REAL: Final = 0
 _ITIMER_SIGNALS: Final = (Signal.SIGALRM, Signal.SIGVTALRM, Signal.SIGPROF)
-"""The signal of each timer. The second and third count CPU time, all of which is user time."""
+"""The signal of each timer. The second and third count CPU time, which is all user time."""
 _TICKS_PER_SECOND: Final = 100
 _TICK: Final = SECOND // _TICKS_PER_SECOND
 _READ_BITS: Final = POLLIN | POLLRDNORM | POLLHUP | POLLERR
@@ -80,7 +80,7 @@ def clock_getres(context: CallContext, clock: int, address: int) -> int:
 
 
 def clock_settime(context: CallContext, clock: int, address: int) -> int:
-    """clock_settime64(2): the host's clock is not the guest's to set."""
+    """clock_settime64(2): always EPERM; guests cannot set the clock."""
     _now(context, clock)
     context.memory.unpack(TIMESPEC, address)
     raise KernelError(Errno.EPERM)
@@ -104,7 +104,7 @@ def clock_nanosleep(
     if left <= 0:
         return 0
     if remaining and not flags & _TIMER_ABSTIME:
-        # Written now because an interrupted call does not come back here.
+        # Written now, because an interrupted call does not return here.
         context.memory.pack(TIMESPEC, remaining, *divmod(left, SECOND))
     raise WouldBlock((), deadline)
 

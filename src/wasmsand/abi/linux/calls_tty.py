@@ -1,7 +1,6 @@
-"""ioctl: terminals, and the few requests that files have in common.
+"""ioctl: terminals, and requests common to all files.
 
-Owns the ioctl numbers and their decoding. Rules: a request that a file does not know
-is ENOTTY.
+Owns the ioctl numbers and their decoding. Rules: a request that a file does not support is ENOTTY.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ def _get_session(context: CallContext, terminal: Terminal, address: int) -> int:
 
 
 def _tell_session(context: CallContext, terminal: Terminal, address: int, number: int) -> int:
-    """Write a number that only the terminal's own session may ask for."""
+    """Write a number that only members of the terminal's session may read."""
     if terminal.session != context.process.session:
         raise KernelError(Errno.ENOTTY)
     context.memory.write_u32(address, number)
@@ -144,7 +143,7 @@ def _flush(context: CallContext, terminal: Terminal, which: int) -> int:
 
 
 def _flush_by_master(context: CallContext, terminal: Terminal, which: int) -> int:
-    """The master's input is what the programs have shown."""
+    """The master's input is the output of the programs."""
     if _flushes_input(which):
         terminal.output.clear()
         terminal.changed.wake()
@@ -152,20 +151,20 @@ def _flush_by_master(context: CallContext, terminal: Terminal, which: int) -> in
 
 
 def _flushes_input(which: int) -> bool:
-    """Output of a pseudo-terminal is never flushed: it is the other side's input at once."""
+    """Pseudo-terminal output is never flushed: it becomes the other side's input at once."""
     if which not in (_TCIFLUSH, _TCOFLUSH, _TCIOFLUSH):
         raise KernelError(Errno.EINVAL)
     return which != _TCOFLUSH
 
 
 def _output_waiting(context: CallContext, terminal: Terminal, address: int) -> int:
-    """Output that waits to be sent: always 0 (see `_flushes_input`)."""
+    """Unsent output: always 0 (see `_flushes_input`)."""
     context.memory.write_u32(address, 0)
     return 0
 
 
 def _flow(context: CallContext, terminal: Terminal, action: int) -> int:
-    """tcflow: suspend and restart output; input is never suspended."""
+    """tcflow: suspend and resume output; input is never suspended."""
     if action > 3:
         raise KernelError(Errno.EINVAL)
     if action in (0, 1):
@@ -175,7 +174,7 @@ def _flow(context: CallContext, terminal: Terminal, action: int) -> int:
 
 
 def _accept(context: CallContext, terminal: Terminal, argument: int) -> int:
-    """tcdrain and tcsendbreak: a pseudo-terminal has nothing to do."""
+    """tcdrain and tcsendbreak: nothing to do on a pseudo-terminal."""
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What a handler of a Linux system call works on.
+"""What the handler of a Linux system call works on.
 
 Owns `CallContext`; its rules are those of `ProcessContext`.
 """
@@ -16,7 +16,7 @@ from wasmsand.kernel.process.thread import Thread
 from wasmsand.kernel.vfs import Node
 
 RESTART = -512
-"""Tells the libc to run signal handlers and make the call again (ERESTARTSYS)."""
+"""Tells the libc to run signal handlers and to make the call again (ERESTARTSYS)."""
 
 AT_FDCWD_U32 = 0xFFFF_FF9C
 
@@ -25,7 +25,7 @@ class CallContext(ProcessContext):
     """The caller of a system call."""
 
     def directory(self, fd: int) -> Node:
-        """The node that an `at` call starts from."""
+        """The directory at which an `*at` call starts."""
         if fd == AT_FDCWD_U32:
             return self.process.cwd
         node = self.process.fds.get(fd).node
@@ -34,50 +34,50 @@ class CallContext(ProcessContext):
         return node
 
     def file(self, fd: int) -> OpenFile:
-        """The open file behind an fd; EBADF if it is only a path (O_PATH)."""
+        """The open file behind an fd; EBADF if it was opened with O_PATH."""
         file = self.process.fds.get(fd)
         if file.flags & O_PATH:
             raise KernelError(Errno.EBADF, "opened with O_PATH")
         return file
 
     def file_or_path(self, fd: int) -> OpenFile:
-        """The open file behind an fd, for the few calls that take O_PATH fds."""
+        """The open file behind an fd, for the few calls that accept O_PATH fds."""
         return self.process.fds.get(fd)
 
     def timespec(self, address: int) -> int:
-        """A timespec64 in nanoseconds; EINVAL if it is not a length of time."""
+        """A timespec64 in nanoseconds; EINVAL if it is not a valid duration."""
         seconds, rest = self.memory.unpack(TIMESPEC, address)
-        rest &= 0xFFFF_FFFF  # the upper half is padding of a 32-bit long
+        rest &= 0xFFFF_FFFF  # the upper half pads a 32-bit long
         if seconds < 0 or rest >= SECOND:
             raise KernelError(Errno.EINVAL)
         return nanoseconds(seconds, rest)
 
     def execute(self, program: Program) -> int:
-        """Replace the caller by `program`; returns only for an embryo (its pid)."""
+        """Replace the caller's program. Returns only for an embryo: its pid."""
         raise NotImplementedError
 
     def begin_embryo(self) -> None:
-        """vfork: until exec or exit the caller's calls act on a new child."""
+        """vfork: until exec or exit, the caller's calls act on a new child."""
         raise NotImplementedError
 
     def store(self) -> int:
-        """Hand the caller's memory to whoever makes an image of it, and end; or ENOSYS."""
+        """checkpoint: store the caller's memory and end it; ENOSYS if nobody stores programs."""
         raise NotImplementedError
 
     def start_thread(self, stack: int) -> Thread:
-        """A further thread of the caller's program, which begins with this stack pointer."""
+        """Start another thread of the caller's program with this stack pointer."""
         raise NotImplementedError
 
     def end_thread(self, status: int) -> int:
-        """The calling thread exits; returns only for an embryo (its pid)."""
+        """The calling thread exits. Returns only for an embryo: its pid."""
         raise NotImplementedError
 
     def yield_turn(self) -> None:
-        """Let the other threads of the program run first."""
+        """Let other threads of the program run first."""
         raise NotImplementedError
 
     def lower_signal_flag(self) -> None:
-        """No handler is left to run."""
+        """No handler is left to run: clear the signal flag."""
         raise NotImplementedError
 
 
@@ -87,7 +87,7 @@ def signed(value: int) -> int:
 
 
 def optional_id(value: int) -> int:
-    """A user or group id; -1 (unchanged) only for all ones."""
+    """A user or group id; -1 (unchanged) if all bits are set."""
     return -1 if value == 0xFFFF_FFFF else value
 
 

@@ -1,8 +1,8 @@
-"""Control messages: what sendmsg and recvmsg carry beside the data.
+"""Control messages: the ancillary data of sendmsg and recvmsg.
 
-Owns their format: descriptors between Unix sockets, and fields of the IPv6 header of UDP's
-messages. Rules: a message of a wrong size or an unknown type is EINVAL; what does not fit is cut
-or left out, and the receiver is told; descriptors that do not fit are closed.
+Owns their format: descriptors between Unix sockets, and IPv6 header fields of UDP datagrams. Rules:
+a message with a wrong size or an unknown type is EINVAL. What does not fit is truncated or omitted,
+and the receiver is told; descriptors that do not fit are closed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _INT: Final = 4
 
 
 class Control(NamedTuple):
-    """What was sent with a message."""
+    """The decoded control messages of one sendmsg."""
 
     files: list[OpenFile]
     header: Header | None
@@ -44,7 +44,7 @@ NOTHING: Final = Control([], None)
 
 
 def read_control(context: CallContext, found: Socket, address: int, length: int) -> Control:
-    """The control messages of a sendmsg."""
+    """Decode the control messages of a sendmsg."""
     if length > CONTROL_BYTES_MAX:
         raise KernelError(Errno.ENOBUFS)
     raw = context.memory.read(address, length)
@@ -75,7 +75,7 @@ def _changed(header: Header, kind: tuple[int, ...], body: bytes) -> Header:
         raise KernelError(Errno.EINVAL)
     if kind not in (IPV6_HOPLIMIT, IPV6_TCLASS):
         raise KernelError(Errno.EINVAL)
-    if value < 0:  # as usual
+    if value < 0:  # keep the default
         return header
     if kind == IPV6_HOPLIMIT:
         return header._replace(hop_limit=value)
@@ -85,7 +85,7 @@ def _changed(header: Header, kind: tuple[int, ...], body: bytes) -> Header:
 def give_rights(
     context: CallContext, rights: Rights, address: int, room: int, *, close_on_exec: bool
 ) -> tuple[int, bool]:
-    """Install descriptors that arrived; (bytes of control data, whether all fitted)."""
+    """Install received descriptors. Returns (bytes of control data, whether all fitted)."""
     fds = context.process.fds
     given: list[int] = []
     all_fit = True
@@ -109,8 +109,8 @@ def give_rights(
 def give_header(
     context: CallContext, found: Socket, header: Header, address: int, room: int
 ) -> tuple[int, bool]:
-    """Write the fields of a message's header that the receiver has asked for; (bytes, whether
-    all fitted)."""
+    """Write the header fields that the receiver has asked for. Returns (bytes, whether all
+    fitted)."""
     wanted = [
         (kind, value)
         for option, kind, value in (

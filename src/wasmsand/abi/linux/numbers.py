@@ -1,8 +1,8 @@
 """The numbers of system calls, by name.
 
-Owns `CallNumber`. Rules: this is the one place where a number is written; everything else uses
-the name. Numbers are Linux's generic 32-bit ones (as riscv32), those from 1000 on are our own.
-What each call does is in `table.py`.
+Owns `CallNumber`. Rules: this is the only place where a number is written; all other code uses the
+name. The numbers are those of Linux's generic 32-bit ABI (as on riscv32); numbers from 1000 are
+wasmsand's own. `table.py` lists what each call does.
 """
 
 from __future__ import annotations

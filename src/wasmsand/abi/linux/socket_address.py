@@ -1,7 +1,7 @@
 """struct sockaddr: reading and writing addresses.
 
 Owns the layout of addresses in guest memory. Rules: a length is checked before anything is read;
-the kernel gives the whole length of an address even if the guest's buffer is too small.
+the kernel returns the full length of an address even if the guest's buffer is too small.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def read_address(context: CallContext, address: int, length: int, family: int) -
         return NetlinkAddress(*_NETLINK.unpack_from(body))
     layout = _INET if family == AF_INET else _INET6
     if len(body) < layout.size:
-        # Linux takes an IPv6 address without the scope.
+        # Linux accepts an IPv6 address without the scope id.
         if family == AF_INET or len(body) < layout.size - 4:
             raise KernelError(Errno.EINVAL)
         body = body.ljust(layout.size, b"\0")
@@ -83,7 +83,7 @@ def pack_address(address: Address) -> bytes:
 
 
 def write_address(context: CallContext, value: Address, address: int, length_at: int) -> None:
-    """Give the guest as much of `value` as it has room for, and its whole length."""
+    """Write as much of `value` as fits, and its full length."""
     if not address:
         return
     room = signed(context.memory.read_u32(length_at))
@@ -95,7 +95,7 @@ def write_address(context: CallContext, value: Address, address: int, length_at:
 
 
 def require_address_room(context: CallContext, address: int, length_at: int) -> None:
-    """Fail now rather than after a message was taken."""
+    """Check the buffer before a message is taken."""
     if address:
         room = signed(context.memory.read_u32(length_at))
         if room < 0:

@@ -1,7 +1,7 @@
 """C layouts of the 32-bit generic Linux ABI, as the guest's libc sees them.
 
-Owns every `struct.Struct` that crosses the boundary and the packing of kernel
-records into them. Rules: little-endian, explicit padding; no guest memory here.
+Owns every `struct.Struct` that crosses the boundary, and packing kernel records into them. Rules:
+little-endian, explicit padding; no access to guest memory here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from wasmsand.kernel.clock import SECOND
 from wasmsand.kernel.limits import NAME_MAX
-from wasmsand.kernel.process.process import Usage
+from wasmsand.kernel.process.process import ResourceUsage
 from wasmsand.kernel.process.signals import Signal, SignalInfo, TakenSignal
 from wasmsand.kernel.vfs import DirEntry, Stat, StatFs
 from wasmsand.kernel.vfs.model import device_major, device_minor
@@ -37,7 +37,7 @@ _PACK_DIRENT: Final = {
     length: Struct(f"<QqHB{length - _DIRENT_HEAD}s").pack
     for length in range(24, _DIRENT_HEAD + NAME_MAX + 9, 8)
 }
-"""By the length of the record. The name takes what is left of it, padded with NULs."""
+"""By record length. The name fills the rest of the record, padded with NULs."""
 _STATFS: Final = Struct("<II5Q2iIII4I4x")
 _RUSAGE: Final = Struct("<4i14i")
 _SYSINFO: Final = Struct("<i9IHHIII8x")
@@ -86,11 +86,11 @@ def _device(number: int) -> tuple[int, int]:
 
 
 def pack_dirents(entries: Iterable[DirEntry], room: int) -> tuple[bytes, int]:
-    """As many struct linux_dirent64 as there is room for, and the cookie of the last one."""
+    """As many struct linux_dirent64 as fit, and the cookie of the last one."""
     records = []
     last = 0
     for name, ino, kind, cookie in entries:
-        length = (_DIRENT_HEAD + len(name) + 8) & ~7  # a NUL, and up to eight bytes
+        length = (_DIRENT_HEAD + len(name) + 8) & ~7  # with a NUL, rounded up to eight bytes
         room -= length
         if room < 0:
             break
@@ -121,7 +121,7 @@ def pack_statfs(stat: StatFs) -> bytes:
     )
 
 
-def pack_rusage(usage: Usage) -> bytes:
+def pack_rusage(usage: ResourceUsage) -> bytes:
     """struct rusage with 32-bit times (the libc widens them)."""
     user, system = usage.user_ns // 1000, usage.system_ns // 1000
     return _RUSAGE.pack(
@@ -151,7 +151,7 @@ def pack_siginfo(info: SignalInfo) -> bytes:
 
 
 def pack_taken_signal(taken: TakenSignal) -> bytes:
-    """What signal_take gives the libc."""
+    """The struct that signal_take writes for the libc."""
     head = _TAKEN_SIGNAL.pack(
         taken.info.signo, taken.action.handler, taken.action.flags, 0, taken.old_mask
     )
@@ -159,5 +159,5 @@ def pack_taken_signal(taken: TakenSignal) -> bytes:
 
 
 def nanoseconds(seconds: int, rest: int) -> int:
-    """A timespec as one number."""
+    """A timespec as nanoseconds."""
     return seconds * SECOND + rest

@@ -1,9 +1,9 @@
-"""The one table of system calls.
+"""The table of system calls.
 
-Owns the handler, the arity and the status of each call; the numbers are in `numbers.py`.
-`docs/syscalls.md` is generated from it (`python scripts/syscall_table.py`). Rules: a
-call that is not listed returns ENOSYS; calls that the libc implements are listed so that readers
-do not look for their handlers.
+Owns the handler, the number of arguments and the status of each call; call numbers are in
+`numbers.py`. `docs/syscalls.md` is generated from this table (`python scripts/syscall_table.py`).
+Rules: a call that is not listed returns ENOSYS. Calls that the libc implements are listed so that
+readers do not look for their handlers.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SystemCall:
-    """One row."""
+    """One row of the table."""
 
     number: CallNumber
     arguments: int
@@ -57,11 +57,11 @@ class SystemCall:
     status: Status = Status.FULL
     note: str = ""
     restarts: bool = False
-    """An interrupted call may be restarted (SA_RESTART)."""
+    """Whether an interrupted call may be restarted (SA_RESTART)."""
 
     @property
     def name(self) -> str:
-        """As Linux spells it."""
+        """The name of the call on Linux."""
         return self.number.name.lower()
 
 
@@ -94,7 +94,9 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
     _call(CallNumber.EPOLL_PWAIT, 6, calls_event.epoll_pwait),
     _call(CallNumber.DUP, 1, calls_fd.dup),
     _call(CallNumber.DUP3, 3, calls_fd.dup3),
-    _call(CallNumber.FCNTL64, 3, calls_fd.fcntl, "no leases and no owners", restarts=True),
+    _call(
+        CallNumber.FCNTL64, 3, calls_fd.fcntl, "leases and owners are not supported", restarts=True
+    ),
     _absent(CallNumber.INOTIFY_INIT1, "programs poll instead"),
     _call(
         CallNumber.IOCTL,
@@ -109,8 +111,8 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
     _call(CallNumber.UNLINKAT, 3, calls_path.unlinkat),
     _call(CallNumber.SYMLINKAT, 3, calls_path.symlinkat),
     _call(CallNumber.LINKAT, 5, calls_path.linkat),
-    _absent(CallNumber.UMOUNT2, "mounts are the host's"),
-    _absent(CallNumber.MOUNT, "mounts are the host's"),
+    _absent(CallNumber.UMOUNT2, "only the host mounts file systems"),
+    _absent(CallNumber.MOUNT, "only the host mounts file systems"),
     _call(CallNumber.STATFS64, 3, calls_path.statfs),
     _call(CallNumber.FSTATFS64, 3, calls_path.fstatfs),
     _call(CallNumber.TRUNCATE64, 3, calls_path.truncate),
@@ -142,13 +144,13 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
         CallNumber.SIGNALFD4,
         4,
         calls_event.signalfd4,
-        "reads the signals of the process that created it",
+        "reads the signals of the thread that created it",
     ),
     _call(
         CallNumber.SPLICE,
         6,
         calls_splice.splice,
-        "only regular files and simple devices",
+        "only pipes, regular files and simple devices",
         restarts=True,
     ),
     _call(CallNumber.READLINKAT, 4, calls_path.readlinkat),
@@ -251,14 +253,14 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
         CallNumber.SENDMSG,
         3,
         calls_message.sendmsg,
-        "ancillary data: only SCM_RIGHTS",
+        "ancillary data: SCM_RIGHTS, IPV6_HOPLIMIT, IPV6_TCLASS",
         restarts=True,
     ),
     _call(
         CallNumber.RECVMSG,
         3,
         calls_message.recvmsg,
-        "ancillary data: only SCM_RIGHTS",
+        "ancillary data: SCM_RIGHTS, IPV6_HOPLIMIT, IPV6_TCLASS",
         restarts=True,
     ),
     _libc(CallNumber.BRK, "the libc uses memory.grow"),
@@ -274,14 +276,14 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
         CallNumber.MMAP, "anonymous and private mappings; shared file mappings are copies (L013)"
     ),
     _call(CallNumber.FADVISE64_64, 1, calls_io.fadvise, "accepted, without effect"),
-    _libc(CallNumber.MPROTECT, "memory of a module has no protection"),
+    _libc(CallNumber.MPROTECT, "linear memory has no page protection"),
     _call(CallNumber.ACCEPT4, 4, calls_socket.accept4, restarts=True),
     _call(CallNumber.WAIT4, 4, calls_process.wait4, restarts=True),
     _call(
         CallNumber.PRLIMIT64,
         4,
         calls_system.prlimit64,
-        "enforces CPU, FSIZE, NPROC and NOFILE; AS from the next exec on",
+        "enforces only CPU, FSIZE, NPROC, NOFILE and AS",
     ),
     _call(CallNumber.SYNCFS, 1, calls_io.fsync),
     _call(CallNumber.RENAMEAT2, 5, calls_path.renameat2),
@@ -289,7 +291,7 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
     _call(CallNumber.MEMFD_CREATE, 2, calls_fd.memfd_create, "no seals"),
     _call(CallNumber.EXECVEAT, 5, calls_process.execveat),
     _call(CallNumber.COPY_FILE_RANGE, 6, calls_io.copy_file_range),
-    _call(CallNumber.PREADV2, 6, calls_io.preadv2, "RWF_NOWAIT waits as read does"),
+    _call(CallNumber.PREADV2, 6, calls_io.preadv2, "RWF_NOWAIT has no effect"),
     _call(CallNumber.PWRITEV2, 6, calls_io.pwritev2, "no RWF_APPEND, no RWF_NOWAIT"),
     _call(CallNumber.STATX, 5, calls_path.statx),
     _call(CallNumber.CLOCK_GETTIME64, 2, calls_time.clock_gettime),
@@ -354,7 +356,7 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
 
 
 def _with_its_arguments(call: SystemCall) -> Handler:
-    """Fetches as many arguments as the call has."""
+    """Adapts a handler to the number of arguments of its call."""
     fn: Any = call.function
     adapters: tuple[Handler, ...] = (
         lambda x, v: fn(x),

@@ -1,6 +1,6 @@
 """Clocks: clock_res_get and clock_time_get.
 
-Rules: CPU clocks count the calling process, which has one thread.
+Rules: CPU clocks measure the calling process, which has one thread.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ THREAD_CPU: Final = 3
 
 
 def now(context: WasiContext, clock: int) -> int:
-    """Nanoseconds of a clock; EINVAL if there is no such clock."""
+    """The current time of a clock in nanoseconds; EINVAL for an unknown clock."""
     if clock == REALTIME:
         return context.kernel.clock.realtime()
     if clock == MONOTONIC:
@@ -35,6 +35,6 @@ def clock_res_get(context: WasiContext, clock: int, result: int) -> int:
 
 
 def clock_time_get(context: WasiContext, clock: int, precision: int, result: int) -> int:
-    """The time of a clock; it is always as precise as it can be."""
+    """The time of a clock, at the highest precision."""
     context.memory.write_u64(result, now(context, clock))
     return 0

@@ -1,6 +1,6 @@
-"""Descriptors and the files behind them: flags, rights, metadata, room, life.
+"""Descriptors and their files: flags, rights, metadata, allocation, closing.
 
-Owns the fd_* functions that move no bytes.
+Owns the fd_* functions that transfer no data.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TIMES_ACCESS, _TIMES_ACCESS_NOW, _TIMES_MODIFIED, _TIMES_MODIFIED_NOW = 1, 2, 4
 
 
 def open_flags(flags: int) -> int:
-    """The open flags of the kernel for descriptor flags; EINVAL for unknown ones."""
+    """The kernel's open flags for descriptor flags; EINVAL for unknown ones."""
     if flags & ~ALL_FLAGS:
         raise KernelError(Errno.EINVAL)
     return (O_APPEND if flags & FLAG_APPEND else 0) | (O_NONBLOCK if flags & FLAG_NONBLOCK else 0)
@@ -47,13 +47,13 @@ def fd_close(context: WasiContext, fd: int) -> int:
 
 
 def fd_renumber(context: WasiContext, fd: int, to: int) -> int:
-    """Give a descriptor the number of another, which is closed."""
+    """Move a descriptor to the number of another, which is closed."""
     context.descriptors.renumber(fd, to)
     return 0
 
 
 def fd_fdstat_get(context: WasiContext, fd: int, result: int) -> int:
-    """Kind, flags and rights."""
+    """File type, flags and rights."""
     descriptor = context.descriptors.get(fd)
     file = descriptor.file
     flags = descriptor.sync_flags
@@ -67,7 +67,7 @@ def fd_fdstat_get(context: WasiContext, fd: int, result: int) -> int:
 
 
 def fd_fdstat_set_flags(context: WasiContext, fd: int, flags: int) -> int:
-    """Change the flags, which every descriptor of the same open file shares."""
+    """Set the flags, which all descriptors of the same open file share."""
     descriptor = context.descriptor(fd, Right.FD_FDSTAT_SET_FLAGS, Errno.EINVAL)
     file = descriptor.file
     file.flags = file.flags & ~(O_APPEND | O_NONBLOCK) | open_flags(flags)
@@ -88,7 +88,7 @@ def fd_filestat_get(context: WasiContext, fd: int, result: int) -> int:
 
 
 def fd_filestat_get_unstable(context: WasiContext, fd: int, result: int) -> int:
-    """Metadata of an open file, as wasi_unstable lays it out."""
+    """Metadata of an open file, in the layout of wasi_unstable."""
     context.memory.write(result, pack_filestat_unstable(_stat(context, fd)))
     return 0
 
@@ -98,7 +98,7 @@ def _stat(context: WasiContext, fd: int) -> Stat:
 
 
 def fd_filestat_set_size(context: WasiContext, fd: int, size: int) -> int:
-    """Cut off or extend a file."""
+    """Set the size of a file."""
     descriptor = context.descriptor(fd, Right.FD_FILESTAT_SET_SIZE, Errno.EINVAL)
     file = descriptor.file
     file.require_writable()
@@ -121,7 +121,7 @@ def fd_filestat_set_times(
 
 
 def set_times(context: WasiContext, node: Node, access: int, modified: int, flags: int) -> None:
-    """Set the times of a file that the flags name, each to the given time or to now."""
+    """Set the times selected by the flags, each to the given time or to now."""
     chosen: list[FileTime | None] = []
     for given, present, value in (
         (_TIMES_ACCESS, _TIMES_ACCESS_NOW, access),
@@ -137,7 +137,7 @@ def set_times(context: WasiContext, node: Node, access: int, modified: int, flag
 
 
 def fd_advise(context: WasiContext, fd: int, offset: int, size: int, advice: int) -> int:
-    """Advice about caching, of which there is none."""
+    """There is no cache to advise about."""
     context.descriptor(fd, Right.FD_ADVISE, Errno.ESPIPE)
     if advice >= _ADVICES:
         raise KernelError(Errno.EINVAL)
@@ -145,7 +145,7 @@ def fd_advise(context: WasiContext, fd: int, offset: int, size: int, advice: int
 
 
 def fd_allocate(context: WasiContext, fd: int, offset: int, size: int) -> int:
-    """Reserve room for a range of a file."""
+    """Reserve space for a range of a file."""
     descriptor = context.descriptors.get(fd)
     inapplicable = Errno.ENODEV if descriptor.start is None else Errno.EISDIR
     descriptor.require(Right.FD_ALLOCATE, inapplicable)
@@ -161,7 +161,7 @@ def fd_allocate(context: WasiContext, fd: int, offset: int, size: int) -> int:
 
 
 def fd_sync(context: WasiContext, fd: int) -> int:
-    """Memory is all there is, so a file is always in sync."""
+    """Files are in memory, so nothing is written back."""
     context.descriptor(fd, Right.FD_SYNC, Errno.EINVAL)
     return 0
 

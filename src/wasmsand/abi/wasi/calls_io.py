@@ -1,7 +1,7 @@
-"""Moving bytes: fd_read, fd_write and their relatives, fd_seek, fd_tell, fd_readdir.
+"""I/O: fd_read, fd_write and their variants, fd_seek, fd_tell, fd_readdir.
 
-Rules: how bytes get from files to memory and back is in `abi.transfers`; the place of the
-result is checked before anything moves.
+Rules: transfers between files and memory are in `abi.transfers`; the address of the result is
+checked before any data is transferred.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _WHENCE_UNSTABLE: Final = (SEEK_CUR, SEEK_END, SEEK_SET)
 
 
 def fd_read(context: WasiContext, fd: int, vectors: int, count: int, result: int) -> int:
-    """Read from the position on."""
+    """Read at the current position."""
     memory = context.memory
     memory.require(result, 4)
     descriptor = context.descriptors.get(fd)
     if not descriptor.base & _READ:
         descriptor.require(_READ, Errno.EISDIR)
     file = descriptor.file
-    if count == 1:  # how most programs read
+    if count == 1:  # the usual case
         address, size = memory.unpack(_VECTOR, vectors)
         if size <= IO_CHUNK:
             memory.require(address, size)
@@ -60,7 +60,7 @@ def fd_read(context: WasiContext, fd: int, vectors: int, count: int, result: int
 
 
 def fd_write(context: WasiContext, fd: int, vectors: int, count: int, result: int) -> int:
-    """Write at the position."""
+    """Write at the current position."""
     memory = context.memory
     memory.require(result, 4)
     descriptor = context.descriptors.get(fd)
@@ -69,7 +69,7 @@ def fd_write(context: WasiContext, fd: int, vectors: int, count: int, result: in
     file = descriptor.file
     file.require_writable()
     done = 0
-    if count == 1 and not context.thread.call.done:  # how most programs write
+    if count == 1 and not context.thread.call.done:  # the usual case
         address, size = memory.unpack(_VECTOR, vectors)
         if size <= IO_CHUNK:
             done = write_some(context, file, memory.read(address, size))
@@ -132,14 +132,14 @@ def _seek(context: WasiContext, fd: int, offset: int, whence: int, result: int) 
 
 
 def fd_seek(context: WasiContext, fd: int, offset: int, whence: int, result: int) -> int:
-    """Move the position."""
+    """Set the position."""
     if whence >= len(_WHENCE):
         raise KernelError(Errno.EINVAL)
     return _seek(context, fd, offset, _WHENCE[whence], result)
 
 
 def fd_seek_unstable(context: WasiContext, fd: int, offset: int, whence: int, result: int) -> int:
-    """Move the position; wasi_unstable counted the origins in another order."""
+    """Set the position; wasi_unstable numbers the origins differently."""
     if whence >= len(_WHENCE_UNSTABLE):
         raise KernelError(Errno.EINVAL)
     return _seek(context, fd, offset, _WHENCE_UNSTABLE[whence], result)
@@ -153,8 +153,8 @@ def fd_tell(context: WasiContext, fd: int, result: int) -> int:
 def fd_readdir(
     context: WasiContext, fd: int, buffer: int, size: int, cookie: int, result: int
 ) -> int:
-    """Entries after the one with a cookie, as many as fit; the last one may be cut off. A
-    buffer that is not full says that there are no more."""
+    """The entries after a cookie, as many as fit; the last one may be cut off. A buffer that is not
+    full means that there are no more entries."""
     memory = context.memory
     memory.require(result, 4)
     memory.require(buffer, size)
@@ -162,7 +162,7 @@ def fd_readdir(
     assert isinstance(file, DirectoryFile)  # only directories have the right
     call = context.thread.call
     done = call.done
-    if isinstance(call.progress, int):  # the cookie of the last entry that was given
+    if isinstance(call.progress, int):  # the cookie of the last entry written
         cookie = call.progress
     room = min(size - done, DIRENT_BYTES_PER_HOLD)
     ends_here = done + room == size
@@ -176,7 +176,7 @@ def fd_readdir(
             break
         record = pack_dirent(entry)
         if len(records) + len(record) > room and not ends_here:
-            are_last = False  # only at the end of the buffer is one cut off
+            are_last = False  # an entry is cut off only at the end of the buffer
             break
         records += record
         cookie = entry.cookie

@@ -1,7 +1,7 @@
-"""Paths: opening, metadata, making, renaming and removing names.
+"""Paths: opening, metadata, creating, renaming and removing names.
 
-Owns the path_* functions. Rules: a path is relative to a directory and cannot lead out of
-it (`vfs.Beneath`); every other check is the name space's.
+Owns the path_* functions. Rules: a path is relative to a directory and cannot lead out of it
+(`vfs.Beneath`); the namespace makes every other check.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OPEN_FLAGS: Final = (
     (_OPEN_EXCLUSIVE, O_EXCL, 0),
     (_OPEN_TRUNCATE, O_TRUNC, Right.PATH_FILESTAT_SET_SIZE),
 )
-"""The flag, the kernel's, and the right over the directory that it needs."""
+"""The flag, the kernel's flag, and the directory right that it needs."""
 _FILE_MODE: Final = 0o666
 _DIRECTORY_MODE: Final = 0o777
 
@@ -68,7 +68,7 @@ def path_open(
     fd_flags: int,
     result: int,
 ) -> int:
-    """Open a file or directory, making it if asked to."""
+    """Open a file or directory; create it if requested."""
     context.memory.require(result, 4)
     directory = context.descriptors.get(fd)
     follow = _follow(lookup_flags)
@@ -80,7 +80,7 @@ def path_open(
             wanted |= kernel_flag
             needed |= right
     directory.require(needed, Errno.ENOTDIR)
-    # Programs that want all rights ask for some that do not exist.
+    # Programs that want all rights also request bits that do not exist.
     base &= right_sets.ALL
     inheriting &= right_sets.ALL
     if (base | inheriting | _rights_of_flags(fd_flags)) & ~directory.inheriting:
@@ -89,7 +89,7 @@ def path_open(
     name = context.path(path, size)
     start = directory.start
     assert start is not None
-    context.process.fds.require_room()  # before anything is made or truncated
+    context.process.fds.require_room()  # before a file is created or truncated
     file = open_path(context.kernel, context.thread, start, name, wanted, _FILE_MODE)
     number = context.descriptors.install(file, base, inheriting)
     context.descriptors.get(number).sync_flags = fd_flags & SYNC_FLAGS
@@ -115,7 +115,7 @@ def _node(context: WasiContext, start: Node, path: bytes, *, follow: bool) -> No
 def path_filestat_get(
     context: WasiContext, fd: int, lookup_flags: int, path: int, size: int, result: int
 ) -> int:
-    """Metadata of what a path means."""
+    """Metadata of the object at a path."""
     context.memory.write(result, pack_filestat(_stat(context, fd, lookup_flags, path, size)))
     return 0
 
@@ -123,7 +123,7 @@ def path_filestat_get(
 def path_filestat_get_unstable(
     context: WasiContext, fd: int, lookup_flags: int, path: int, size: int, result: int
 ) -> int:
-    """Metadata of what a path means, as wasi_unstable lays it out."""
+    """Metadata of the object at a path, in the layout of wasi_unstable."""
     stat = _stat(context, fd, lookup_flags, path, size)
     context.memory.write(result, pack_filestat_unstable(stat))
     return 0
@@ -150,7 +150,7 @@ def path_filestat_set_times(
     modified: int,
     flags: int,
 ) -> int:
-    """Set the times of what a path means."""
+    """Set the times of the object at a path."""
     start = context.directory(fd, Right.PATH_FILESTAT_SET_TIMES)
     follow = _follow(lookup_flags)
     node = _node(context, start, context.path(path, size), follow=follow)
@@ -159,7 +159,7 @@ def path_filestat_set_times(
 
 
 def path_create_directory(context: WasiContext, fd: int, path: int, size: int) -> int:
-    """Make a directory."""
+    """Create a directory."""
     start = context.directory(fd, Right.PATH_CREATE_DIRECTORY)
     name = context.path(path, size)
     context.kernel.namespace.mkdir(
@@ -178,7 +178,7 @@ def path_link(
     new_path: int,
     new_size: int,
 ) -> int:
-    """Give a file another name."""
+    """Create a hard link."""
     old_start = context.directory(old_fd, Right.PATH_LINK_SOURCE)
     new_start = context.directory(new_fd, Right.PATH_LINK_TARGET)
     follow = _follow(lookup_flags)
@@ -191,8 +191,8 @@ def path_link(
 def path_symlink(
     context: WasiContext, target: int, target_size: int, fd: int, path: int, size: int
 ) -> int:
-    """Make a symbolic link. A relative target is not looked at until somebody follows it; an
-    absolute one could never be followed from a directory that confines."""
+    """Create a symbolic link. A relative target is not checked until it is followed. An absolute
+    target is refused where a directory confines, because it could never be followed there."""
     start = context.directory(fd, Right.PATH_SYMLINK)
     text, name = context.path_text(target, target_size), context.path(path, size)
     if text.startswith(b"/") and start.confines:
@@ -204,7 +204,7 @@ def path_symlink(
 def path_readlink(
     context: WasiContext, fd: int, path: int, size: int, buffer: int, room: int, result: int
 ) -> int:
-    """What a symbolic link says, as much of it as there is room for."""
+    """The target of a symbolic link, as much as fits."""
     context.memory.require(result, 4)
     start = context.directory(fd, Right.PATH_READLINK)
     node = _node(context, start, context.path(path, size), follow=False)
@@ -223,7 +223,7 @@ def path_rename(
     new_path: int,
     new_size: int,
 ) -> int:
-    """Rename or move, replacing what was there."""
+    """Rename or move, replacing the target."""
     old_start = context.directory(old_fd, Right.PATH_RENAME_SOURCE)
     new_start = context.directory(new_fd, Right.PATH_RENAME_TARGET)
     old, new = context.path(old_path, old_size), context.path(new_path, new_size)
@@ -239,7 +239,7 @@ def path_remove_directory(context: WasiContext, fd: int, path: int, size: int) -
 
 
 def path_unlink_file(context: WasiContext, fd: int, path: int, size: int) -> int:
-    """Remove a name that is not a directory's."""
+    """Remove a name that does not refer to a directory."""
     start = context.directory(fd, Right.PATH_UNLINK_FILE)
     context.kernel.namespace.unlink(context.credentials(), start, context.path(path, size))
     return 0

@@ -1,7 +1,7 @@
 """Waiting: poll_oneoff.
 
-Rules: a subscription that cannot be waited for is an event at once, with its error; a
-timeout counts from the first try, so that retries do not lengthen it.
+Rules: a subscription that cannot be waited for yields an event with its error at once. A timeout
+counts from the first attempt, so that retries do not extend it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WRITE_RIGHTS: Final = Right.POLL_FD_READWRITE | Right.FD_WRITE
 
 
 class _Clock(NamedTuple):
-    """A subscription to a time."""
+    """A clock subscription."""
 
     userdata: int
     deadline: int
@@ -39,7 +39,7 @@ class _Clock(NamedTuple):
 
 
 class _File(NamedTuple):
-    """A subscription to a file."""
+    """A file subscription."""
 
     userdata: int
     kind: int
@@ -49,14 +49,14 @@ class _File(NamedTuple):
 def poll_oneoff(
     context: WasiContext, subscriptions: int, events: int, count: int, result: int
 ) -> int:
-    """Wait until one of the subscriptions has something to say."""
+    """Wait until at least one subscription has an event."""
     return _poll(context, SUBSCRIPTION, subscriptions, events, count, result)
 
 
 def poll_oneoff_unstable(
     context: WasiContext, subscriptions: int, events: int, count: int, result: int
 ) -> int:
-    """The same for subscriptions as wasi_unstable lays them out."""
+    """The same for subscriptions in the layout of wasi_unstable."""
     return _poll(context, SUBSCRIPTION_UNSTABLE, subscriptions, events, count, result)
 
 
@@ -86,7 +86,7 @@ def _poll(
             found.append(EVENT.pack(userdata, error_number(error), kind, 0, 0))
     deadline = min((clock.deadline for clock in clocks), default=None)
     if found:
-        deadline = now  # look at the rest, but do not wait for it
+        deadline = now  # check the others, but do not wait
     wanted = [(entry.file, POLLIN if entry.kind == _FD_READ else POLLOUT) for entry in files]
     try:
         bits = poll(wanted, now=now, deadline=deadline)
@@ -126,7 +126,7 @@ def _event(entry: _File, bits: int) -> bytes:
     if entry.kind == _FD_READ:
         try:
             size = readable_bytes(file)
-        except KernelError:  # a device, which has as many as are asked for
+        except KernelError:  # a device, which is always readable
             size = PIPE_CAPACITY
     else:
         size = file.pipe.room() if isinstance(file, PipeEnd) else PIPE_CAPACITY

@@ -1,7 +1,7 @@
-"""The process itself: proc_exit, proc_raise, sched_yield, random_get.
+"""The process: proc_exit, proc_raise, sched_yield, random_get.
 
-Rules: exit codes are those of a Unix process, the low eight bits; a program cannot handle signals,
-so raising one takes its default action, or none if the process inherited it as ignored.
+Rules: an exit code is the low eight bits, as on Unix. A program cannot handle signals, so raising
+one takes its default action, or none if the process inherited it as ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SIGNAL_NAMES: Final = """
     TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS
 """
 SIGNALS: Final[tuple[int, ...]] = tuple(int(Signal["SIG" + name]) for name in _SIGNAL_NAMES.split())
-"""Linux's numbers of the signals 1, 2 ... of preview 1."""
+"""Linux's numbers for the signals 1, 2 ... of preview 1."""
 
 
 def proc_exit(context: WasiContext, code: int) -> int:
@@ -40,13 +40,13 @@ def proc_raise(context: WasiContext, signal: int) -> int:
 
 
 def sched_yield(context: WasiContext) -> int:
-    """Let others run; they do anyway."""
+    """Nothing to do: processes run concurrently."""
     return 0
 
 
 def random_get(context: WasiContext, address: int, size: int) -> int:
-    """Fill a buffer with random bytes. A long one is filled in steps, between which other
-    processes get their turn and this one can be ended."""
+    """Fill a buffer with random bytes. A long buffer is filled in steps, between which other
+    processes run and this one can be killed."""
     context.memory.require(address, size)
     call = context.thread.call
     done = call.done

@@ -1,8 +1,8 @@
 """Sockets: sock_accept, sock_recv, sock_send, sock_shutdown.
 
-Rules: these functions are not supported. Preview 1 has no way to make a socket; a program that
-inherits one as a standard file reads and writes it by fd_read and fd_write. Every descriptor is
-ENOTSOCK here, an inherited socket too; a number that is no descriptor is EBADF.
+Rules: these functions are not supported. Preview 1 cannot create sockets; a program that inherits a
+socket as a standard file uses fd_read and fd_write. Here every descriptor, also an inherited
+socket, is ENOTSOCK; an unknown number is EBADF.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from wasmsand.kernel.errno import Errno, KernelError
 
 
 def _refuse(context: WasiContext, fd: int) -> int:
-    """EBADF for a number that is no descriptor, ENOTSOCK for every other."""
+    """EBADF for an unknown number, ENOTSOCK for every descriptor."""
     context.descriptors.get(fd)
     raise KernelError(Errno.ENOTSOCK)
 
@@ -37,5 +37,5 @@ def sock_send(
 
 
 def sock_shutdown(context: WasiContext, fd: int, how: int) -> int:
-    """End one or both directions: not supported."""
+    """Shut down one or both directions: not supported."""
     return _refuse(context, fd)

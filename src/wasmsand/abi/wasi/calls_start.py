@@ -1,4 +1,4 @@
-"""What a program is given at its start: arguments, environment, directories.
+"""What a program receives at its start: arguments, environment, preopened directories.
 
 Owns args_*, environ_* and fd_prestat_*. Rules: a program cannot ask for its working directory, so
 PWD, if it is in the environment, is set to that directory.
@@ -20,7 +20,7 @@ def _environment(context: WasiContext) -> tuple[bytes, ...]:
     process = context.process
     try:
         pwd = b"PWD=" + context.kernel.namespace.path_of(process.cwd)
-    except KernelError:  # it was removed
+    except KernelError:  # the directory was removed
         return process.environ
     return tuple(pwd if entry.startswith(b"PWD=") else entry for entry in process.environ)
 
@@ -45,27 +45,27 @@ def _write_strings(
 
 
 def args_sizes_get(context: WasiContext, count: int, size: int) -> int:
-    """How many arguments, and the bytes of all with their NULs."""
+    """The number of arguments, and their total size with NULs."""
     return _write_sizes(context, context.process.argv, count, size)
 
 
 def args_get(context: WasiContext, pointers: int, buffer: int) -> int:
-    """The arguments, and where each begins."""
+    """The arguments, and a pointer to each."""
     return _write_strings(context, context.process.argv, pointers, buffer)
 
 
 def environ_sizes_get(context: WasiContext, count: int, size: int) -> int:
-    """How many variables, and the bytes of all with their NULs."""
+    """The number of variables, and their total size with NULs."""
     return _write_sizes(context, _environment(context), count, size)
 
 
 def environ_get(context: WasiContext, pointers: int, buffer: int) -> int:
-    """The variables, and where each begins."""
+    """The variables, and a pointer to each."""
     return _write_strings(context, _environment(context), pointers, buffer)
 
 
 def _preopen_name(context: WasiContext, fd: int) -> bytes:
-    # EBADF for an open descriptor that is no preopen too: libcs count up until they get it.
+    # EBADF also for an open descriptor that is not a preopen: libcs count up until they get it.
     name = context.descriptors.get(fd).preopen
     if name is None:
         raise KernelError(Errno.EBADF)
@@ -73,7 +73,7 @@ def _preopen_name(context: WasiContext, fd: int) -> bytes:
 
 
 def fd_prestat_get(context: WasiContext, fd: int, result: int) -> int:
-    """The kind of a preopen, and how long its name is."""
+    """The type of a preopen, and the length of its name."""
     context.memory.pack(PRESTAT, result, _DIRECTORY_TAG, len(_preopen_name(context, fd)))
     return 0
 

@@ -1,6 +1,6 @@
-"""What a handler of a preview 1 function works on.
+"""What the handler of a preview 1 function works on.
 
-Owns `WasiContext`; its rules are those of `ProcessContext`. A handler returns 0, or raises.
+Owns `WasiContext`; its rules are those of `ProcessContext`. A handler returns 0 or raises.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from wasmsand.kernel.vfs import Credentials, Node
 
 
 class WasiContext(ProcessContext):
-    """The caller of a function: a program of preview 1, from its first call to its end."""
+    """The caller of a function: one preview 1 program, from its first call to its end."""
 
     def __init__(self, owner: ProcessContext) -> None:
-        """`owner` is the process as every ABI knows it."""
+        """`owner` is the context that both ABIs share."""
         self.kernel = owner.kernel
         self.process = owner.process
         self.thread = owner.thread
@@ -32,7 +32,7 @@ class WasiContext(ProcessContext):
         return self._owner.cpu_time_ns()
 
     def directory(self, number: int, right: int) -> Node:
-        """Where a path relative to a descriptor begins."""
+        """The directory at which a path relative to a descriptor starts."""
         descriptor = self.descriptors.get(number)
         descriptor.require(right, Errno.ENOTDIR)
         start = descriptor.start
@@ -40,21 +40,21 @@ class WasiContext(ProcessContext):
         return start
 
     def descriptor(self, number: int, right: int, inapplicable: Errno) -> Descriptor:
-        """A descriptor that has a right."""
+        """A descriptor; fails if it lacks a right."""
         descriptor = self.descriptors.get(number)
         descriptor.require(right, inapplicable)
         return descriptor
 
     def path(self, address: int, length: int) -> bytes:
-        """A path argument, which is always relative to a directory."""
+        """A path argument, which must be relative."""
         path = self.path_text(address, length)
         if path.startswith(b"/"):
             raise PathEscapes
         return path
 
     def path_text(self, address: int, length: int) -> bytes:
-        """A string that may be the target of a symbolic link. Any bytes but NUL: a program that
-        is given the name of a file must be able to open it."""
+        """A string that may be the target of a symbolic link. It may contain any bytes but NUL, so
+        that a program can open every file whose name it is given."""
         if length >= PATH_MAX:
             raise KernelError(Errno.ENAMETOOLONG)
         text = self.memory.read(address, length)

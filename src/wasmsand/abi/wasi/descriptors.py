@@ -1,10 +1,9 @@
 """The descriptors of a program: numbers, rights, and the open files behind them.
 
-Owns `Descriptor` and `DescriptorTable`. Rules: a program has only the descriptors that are
-in its table, whatever else its process has open; each is an fd of the process too, by a
-number of its own, so that the kernel counts it, shows it in /proc and closes it when the
-process ends. A missing right that does not apply to the kind of file is the error that
-POSIX has for it; any other is ENOTCAPABLE.
+Owns `Descriptor` and `DescriptorTable`. Rules: a program has only the descriptors in its table,
+whatever else its process has open. Each is also an fd of the process, with a number of its own, so
+that the kernel counts it, shows it in /proc and closes it when the process ends. If a missing right
+does not apply to the type of file, the error is that of POSIX; otherwise it is ENOTCAPABLE.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ class Descriptor:
         self.base = base
         self.inheriting = inheriting
         self.preopen = preopen
-        """The name of a directory that the program starts with; None for all others."""
+        """The name, for a directory that the program starts with; else None."""
         self.sync_flags = 0
-        """Flags that change nothing here, where every write is in place at once."""
+        """Stored only: all writes take effect at once."""
         self.start = start or _start_of(file)
-        """Where paths relative to this descriptor begin; None if it is no directory."""
+        """Where paths relative to this descriptor start; None if it is not a directory."""
 
     def require(self, right: int, inapplicable: Errno) -> None:
-        """Fail unless the descriptor has all of `right`."""
+        """Fail if the descriptor lacks any of `right`."""
         if self.base & right == right:
             return
         if right_sets.applicable(self.file) & right != right:
@@ -54,7 +53,7 @@ class Descriptor:
         raise NotCapable
 
     def restrict(self, base: int, inheriting: int) -> None:
-        """Take away all rights but these, which must be among those it has."""
+        """Remove all rights except these, which the descriptor must have."""
         if base & ~self.base or inheriting & ~self.inheriting:
             raise NotCapable
         self.base, self.inheriting = base, inheriting
@@ -73,11 +72,11 @@ class DescriptorTable:
     __slots__ = ("_descriptors", "_fds", "_lowest_free")
 
     def __init__(self, fds: FdTable) -> None:
-        """A table with those of the standard files that the process has."""
+        """A table with the process's standard files, as far as they are open."""
         self._fds = fds
         self._descriptors: dict[int, Descriptor] = {}
         self._lowest_free = 0
-        """No number below this one is free."""
+        """All numbers below this are in use."""
         for number in range(3):
             file = fds.find(number)
             if file is not None:
@@ -86,7 +85,7 @@ class DescriptorTable:
                 self._descriptors[number] = Descriptor(file, number, base, inheriting)
 
     def get(self, number: int) -> Descriptor:
-        """The descriptor, or EBADF."""
+        """The descriptor; EBADF if there is none."""
         try:
             return self._descriptors[number]
         except KeyError:
@@ -102,7 +101,7 @@ class DescriptorTable:
         )
 
     def install(self, file: OpenFile, base: int, inheriting: int) -> int:
-        """Give a file that was just opened the lowest free number; EMFILE releases it."""
+        """Assign the lowest free number to a newly opened file; on EMFILE the file is released."""
         fd = self._fds.install(file)
         applicable = right_sets.applicable(file)
         if not isinstance(file, DirectoryFile):
@@ -121,7 +120,7 @@ class DescriptorTable:
         self._fds.close(descriptor.fd)
 
     def renumber(self, number: int, target: int) -> None:
-        """Make `target`, which is closed, what `number` was."""
+        """Move the descriptor `number` to `target`, closing what `target` was."""
         descriptor = self.get(number)
         replaced = self.get(target)
         if number != target:

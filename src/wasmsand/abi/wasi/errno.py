@@ -1,8 +1,8 @@
-"""Error numbers of preview 1, and the kernel's errors in terms of them.
+"""Error numbers of preview 1, and their mapping from kernel errors.
 
-Owns `WasiErrno`, and the one place that makes a number of a `KernelError`. Rules: every
-`Errno` of the kernel has a number here (a test checks it); what preview 1 has no name for
-gets that of its nearest relative.
+Owns `WasiErrno`, and the only place that converts a `KernelError` to a number. Rules: every `Errno`
+has a number here (a test checks it); an errno without a counterpart in preview 1 is mapped to the
+nearest one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _NOTCAPABLE: Final = int(WasiErrno["NOTCAPABLE"])
 
 
 def error_number(error: KernelError) -> int:
-    """What a function of preview 1 returns for a failed call."""
+    """The result of a preview 1 function for a failed call."""
     if isinstance(error, NotCapable | PathEscapes):
         return _NOTCAPABLE
     return NUMBERS[error.errno]

@@ -1,21 +1,20 @@
 """The directories that a program starts with.
 
-Owns their names, numbers and order. What a program may reach is the whole sandbox, by the
-preopens `/` and `.`; the order, and the further names for parts of `/`, are there because of
-how programs look for the directory of a path:
+Owns their names, numbers and order. Through the preopens `/` and `.` a program can reach the whole
+sandbox. The order, and the further names for parts of `/`, are due to how programs find the preopen
+for a path:
 
-- Descriptor 3 is the working directory: programs without a libc (Zig's) take it for that.
-- `/` is what Go and others join absolute paths to.
-- wasi-libc (C, C++, Rust, Swift, interpreters) knows no working directory. It drops the
-  slashes at the start of a path, so that `/etc/passwd` and `etc/passwd` are one to it, and
-  takes the preopen with the longest name that the path begins with, the last one of these
-  if several are equally long: `/` and `.` are both of length 0. So `.` is there once more, at
-  the end, for what is relative; and every directory of `/` is there by its own name, for
-  what is absolute.
-- Nothing above a directory can be reached from it, so `..` is a preopen too, and `../..`.
+- Descriptor 3 is the working directory: programs without a libc (Zig's) assume that.
+- Go and others join absolute paths to `/`.
+- wasi-libc (C, C++, Rust, Swift, interpreters) has no working directory. It drops leading slashes,
+  so that it treats `/etc/passwd` and `etc/passwd` alike, and uses the preopen with the longest
+  matching name; among equally long names it uses the last one. `/` and `.` both have length 0. So
+  `.` is listed again at the end, for relative paths, and every directory in `/` is listed by its
+  own name, for absolute paths.
+- Nothing above a directory can be reached from it, so `..`, `../..` and so on are preopens too.
 
-Rules: `.` confines, as every directory does that a program opens. All others are views of
-`/`: what starts there is confined by `/`, so that absolute symbolic links work in them.
+Rules: `.` confines, as does every directory that a program opens. All others are views of `/`:
+paths that start there are confined by `/`, so that absolute symbolic links work in them.
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ class _Preopen(NamedTuple):
 
 
 def start_descriptors(kernel: Kernel, process: Process) -> DescriptorTable:
-    """The descriptors of a program that begins: standard files and preopens.
+    """The initial descriptors of a program: standard files and preopens.
 
-    When the process may not open that many files, the last ones are missing.
+    If the process may not open that many files, the last ones are missing.
     """
     table = DescriptorTable(process.fds)
     namespace, credentials = kernel.namespace, process.identity.credentials()

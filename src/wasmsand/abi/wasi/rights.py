@@ -1,8 +1,8 @@
 """Rights of descriptors.
 
-Owns the bits of `rights`, and which of them mean something for which kind of file. Rules: a
-descriptor never has a right that does not apply to its kind; rights are only ever taken away.
-Rights only protect a program from its own mistakes: the sandbox does not depend on them.
+Owns the bits of `rights`, and which of them apply to which type of file. Rules: a descriptor never
+has a right that does not apply to its type; rights can only be removed. Rights only protect a
+program from its own mistakes: the sandbox does not depend on them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wasmsand.kernel.flags import O_ACCMODE, O_RDONLY, O_WRONLY, S_IFCHR, S_IFMT
 
 
 class Right:
-    """One bit each, named as the specification does; plain numbers, because an IntFlag makes
+    """One bit each, with the names of the specification. Plain numbers, because an IntFlag makes
     every check many times slower."""
 
     FD_DATASYNC: Final = 1 << 0
@@ -54,9 +54,9 @@ class Right:
 ALL: Final = (1 << 30) - 1
 
 READING: Final = Right.FD_READ | Right.FD_READDIR
-"""Any of them opens a file for reading."""
+"""Each of these opens a file for reading."""
 WRITING: Final = Right.FD_WRITE | Right.FD_ALLOCATE | Right.FD_FILESTAT_SET_SIZE
-"""Any of them opens a file for writing."""
+"""Each of these opens a file for writing."""
 
 _STREAM: Final = (
     Right.FD_READ
@@ -65,7 +65,7 @@ _STREAM: Final = (
     | Right.FD_FILESTAT_GET
     | Right.POLL_FD_READWRITE
 )
-"""Pipes and terminals. A character device that cannot seek is how libcs know a terminal."""
+"""Pipes and terminals. libcs recognise a terminal as a character device that cannot seek."""
 
 _DEVICE: Final = _STREAM | (
     Right.FD_SEEK | Right.FD_TELL | Right.FD_SYNC | Right.FD_DATASYNC | Right.FD_FILESTAT_SET_TIMES
@@ -100,7 +100,7 @@ DIRECTORY: Final = (
 
 
 def applicable(file: OpenFile) -> int:
-    """The rights that mean something for this kind of file."""
+    """The rights that apply to this type of file."""
     if isinstance(file, RegularFile):
         return _REGULAR_FILE
     if isinstance(file, DirectoryFile):
@@ -111,7 +111,7 @@ def applicable(file: OpenFile) -> int:
 
 
 def granted(file: OpenFile) -> int:
-    """The rights of a file that somebody else has opened: what its access mode allows."""
+    """The rights of a file opened by another program: those that its access mode allows."""
     rights = applicable(file)
     mode = file.flags & O_ACCMODE
     if isinstance(file, DirectoryFile):

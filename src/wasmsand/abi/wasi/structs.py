@@ -1,8 +1,8 @@
-"""Layouts of preview 1, and of its predecessor where that one differs.
+"""Layouts of preview 1, and of its predecessor where that differs.
 
-Owns every `struct.Struct` that crosses the boundary and the packing of kernel records into
-them. Rules: little-endian, explicit padding; no guest memory here. `wasi_unstable`, which
-programs of 2019 import, has another `filestat` and another `subscription`.
+Owns every `struct.Struct` that crosses the boundary, and packing kernel records into them. Rules:
+little-endian, explicit padding; no access to guest memory here. `wasi_unstable`, which programs
+from 2019 import, has a different `filestat` and `subscription`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _DIRENT: Final = Struct("<QQIB3x")
 DIRENT_BYTES: Final = _DIRENT.size
 
 SUBSCRIPTION: Final = Struct("<QB7xI4xQQH6x")
-"""userdata, type, then of a clock: id, timeout, precision, flags; of a file: its fd first."""
+"""userdata, type; for a clock: id, timeout, precision, flags; for a file: its fd first."""
 SUBSCRIPTION_UNSTABLE: Final = Struct("<QB7xQI4xQQH6x")
-"""The same with a number of its own for the clock, where a file has its fd."""
+"""The same, with an additional identifier for the clock where a file has its fd."""
 EVENT: Final = Struct("<QHB5xQH6x")
 """userdata, error, type, bytes, flags."""
 
@@ -68,7 +68,7 @@ def file_type(mode: int) -> int:
 
 
 def _time(nanoseconds: int) -> int:
-    return max(0, min(nanoseconds, U64_MAX))  # there is no time before 1970
+    return max(0, min(nanoseconds, U64_MAX))  # there are no times before 1970
 
 
 def _filestat(layout: Struct, stat: Stat) -> bytes:
@@ -95,6 +95,6 @@ def pack_filestat_unstable(stat: Stat) -> bytes:
 
 
 def pack_dirent(entry: DirEntry) -> bytes:
-    """`dirent` and the name after it."""
+    """`dirent`, followed by the name."""
     name = entry.name
     return _DIRENT.pack(entry.cookie, entry.ino, len(name), file_type(entry.type)) + name

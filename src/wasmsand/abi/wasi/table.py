@@ -1,8 +1,8 @@
-"""The one table of preview 1's functions.
+"""The table of preview 1's functions.
 
-Owns the name, type, handler and status in words of each. What guests can import is made
-from it, and `docs/wasi.md` (`python scripts/syscall_table.py`). Rules: every function of
-`wasi_snapshot_preview1` is here; a program that imports another one cannot start.
+Owns the name, type, handler and note of each function. The imports of guests and `docs/wasi.md`
+(`python scripts/syscall_table.py`) are made from this table. Rules: every function of
+`wasi_snapshot_preview1` is listed; a program that imports an unknown function cannot start.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from wasmsand.engine.protocol import HostFunction
 
 MODULE: Final = "wasi_snapshot_preview1"
 UNSTABLE_MODULE: Final = "wasi_unstable"
-"""What programs of 2019 import: the same but for a few layouts, and without sock_accept."""
+"""What programs from 2019 import: the same except for a few layouts, without sock_accept."""
 
 Handler = Callable[..., int]
 
 
 @dataclass(frozen=True, slots=True)
 class WasiFunction:
-    """One row."""
+    """One row of the table."""
 
     name: str
     parameters: str
-    """A letter each: `i` for i32, `I` for i64."""
+    """One letter per parameter: `i` for i32, `I` for i64."""
     handler: Handler
     note: str = ""
-    """What is not as the specification says, or not obvious."""
+    """A deviation from the specification, or something not obvious."""
     unstable: Handler | None = None
-    """The handler for `wasi_unstable`, if it is another one."""
+    """The handler for `wasi_unstable`, if it differs."""
     in_unstable: bool = True
 
     @property
     def results(self) -> str:
-        """All but one give an errno."""
+        """All functions but one return an errno."""
         return "" if self.name == "proc_exit" else "i"
 
 
@@ -140,4 +140,4 @@ def _host_functions() -> tuple[HostFunction, ...]:
 
 
 HOST_FUNCTIONS: Final = _host_functions()
-"""What guests can import."""
+"""The functions that guests can import."""

@@ -3,15 +3,15 @@
     c_declarations  the C API's declarations; _c_types is generated from them
     bindings        the loaded library
     config          engine settings
-    compiler        bytes to compiled modules
+    compiler        compiles bytes to modules
     compile_cache   compiled modules on disk
     apart           modules that guests made, compiled by a worker
-    compile_pool    the workers, and who gets one
-    worker_process  one worker, as the host sees it
-    compile_worker  the worker process itself
+    compile_pool    the workers, and the order in which they are assigned
+    worker_process  one worker, from the host's side
+    compile_worker  the code of a worker process
     module_shape    what the worker checks before it compiles
     imports         what guests can import
-    hostcalls       where guests enter Python
+    hostcalls       the C callbacks through which guests call Python
     epochs          the ticker
     fault_handlers  wasmtime's signal handlers, kept in place
     threads         the pool of deep threads
@@ -20,15 +20,15 @@
     store           that program, in C
     guest_thread    a further thread of a program
     shared_memory   memories that threads share
-    holdings        what an instance holds beside its memory
-    memory_image    captured memory, laid under new instances
+    holdings        the memory of an instance besides its linear memory
+    memory_image    captured memory with which new instances start
     touched_pages   what a fork must copy
-    resident_pages  what stacks really take
+    resident_pages  how much of a stack is resident
     traps           why a guest stopped
     runtime         what modules and instances share
     abilities       what this engine can do beyond the protocol
-    engine          all of it together
+    engine          the engine itself
 
-Importing this package's modules loads the C library. Nothing outside of `wasmsand.engine` does:
-see `engine/choosing.py`.
+Importing this package's modules loads the C library. Code outside `wasmsand.engine` does not import
+them: see `engine/choosing.py`.
 """

@@ -1,9 +1,9 @@
 """Modules that guests made: compiled by a worker, checked, cached.
 
-Owns the way from an order to a module. Rules: no such module is compiled in this process,
-unless the host's user says so; the cache gets only modules that passed every check, and those
-that failed one are remembered, so that a guest that starts such a module again costs nothing; the
-host never holds a whole module or a whole result in memory, only pieces of them.
+Owns the path from an order to a module. Rules: no such module is compiled in this process, unless
+the host's user requests it. Only modules that passed every check enter the cache; rejected modules
+are remembered, so that starting them again costs nothing. The host never holds a whole module or a
+whole result in memory, only pieces.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _KILLED: Final = 9
 
 
 class ApartCompiler:
-    """Compiles for one engine, by the workers of this host process."""
+    """Compiles for one engine, with the workers of this host process."""
 
     def __init__(
         self,
@@ -57,8 +57,8 @@ class ApartCompiler:
         find: Callable[[str], WasmtimeModule | None],
         remember: Callable[[str, CData], WasmtimeModule],
     ) -> None:
-        """`probe` is an empty module as the engine compiles it; `find` gives a module that need
-        not be compiled; `remember` checks one and makes the engine know it."""
+        """`probe` is an empty module as compiled by the engine; `find` returns a module that need
+        not be compiled; `remember` checks a module and registers it with the engine."""
         self._runtime = runtime
         self._probe = probe
         self._find = find
@@ -68,12 +68,12 @@ class ApartCompiler:
         self._rejections: OrderedDict[str, str] = OrderedDict()
 
     def compile(self, order: CompileOrder) -> WasmtimeModule:
-        """The module. Raises as `abilities.CompileWorkers` says."""
+        """The module. Raises as described in `abilities.CompileWorkers`."""
         self._require_not_rejected(order.key)
         pool = shared_pool()
         try:
             with pool.admitted(order):
-                # Others may have compiled it meanwhile.
+                # Another order may have compiled it meanwhile.
                 self._require_not_rejected(order.key)
                 return self._find(order.key) or self._compile(order, pool)
         except CompileTooCostly as rejected:
@@ -85,14 +85,14 @@ class ApartCompiler:
             raise
 
     def forget_rejections(self) -> None:
-        """What was rejected may pass now."""
+        """Rejected modules may be accepted now."""
         with self._lock:
             self._rejections.clear()
 
     def _compile(self, order: CompileOrder, pool: CompilePool) -> WasmtimeModule:
         started = time.monotonic()
         entry = self._runtime.cache.begin(order.key, transient=True)
-        content = bytearray()  # if there is nowhere to write
+        content = bytearray()  # used if the cache is not writable
         with entry or nullcontext():
             sink = content.extend if entry is None else entry.write
             try:
@@ -106,7 +106,7 @@ class ApartCompiler:
                 ) from None
             _require_success(order, outcome)
             logger.info(
-                "compiled module %s... (%d bytes) apart in %.2f s, %.2f s of a processor",
+                "compiled module %s... (%d bytes) in a worker in %.2f s, %.2f s of processor time",
                 order.key[:12],
                 order.size,
                 time.monotonic() - started,
@@ -118,7 +118,7 @@ class ApartCompiler:
             return module
 
     def _compile_here(self, order: CompileOrder, sink: Callable[[bytes], None]) -> Outcome:
-        """Where the host's user wants no workers."""
+        """Used if the host's user disabled workers."""
         order.begun = True
         wasm, started = b"".join(order.pieces()), time.thread_time()
         try:
@@ -134,14 +134,14 @@ class ApartCompiler:
             if entry is None:
                 return load_compiled(self._runtime.engine, bytes(content))
             if not entry.finish():
-                raise CompileUnavailable("no room on the host for the compiled program")
+                raise CompileUnavailable("the compiled program could not be written to the cache")
             return open_compiled(self._runtime.engine, entry.temporary)
         except WasmtimeError as error:
             raise CompileUnavailable(f"the compiled program cannot be opened: {error}") from None
 
     def _setup(self, order: CompileOrder) -> WorkerSetup:
         settings = dict(configuration(self._runtime.settings))
-        settings[PARALLEL_COMPILATION] = False  # one processor for each; and it forks
+        settings[PARALLEL_COMPILATION] = False  # one processor per worker, and the worker forks
         return WorkerSetup(
             str(LIBRARY), tuple(settings.items()), tuple(order.limits.shape.items()), self._probe
         )
@@ -161,7 +161,7 @@ class ApartCompiler:
 
 
 def _require_success(order: CompileOrder, outcome: Outcome) -> None:
-    """Raise what the outcome is, unless the module was compiled."""
+    """Raise the exception for an outcome, unless the module was compiled."""
     if outcome.rejection is not None:
         raise ModuleRejected(outcome.rejection)
     if outcome.code == 0:
@@ -171,12 +171,12 @@ def _require_success(order: CompileOrder, outcome: Outcome) -> None:
     logger.info("the compiler of module %s... ended with %d", order.key[:12], outcome.code)
     if name in _TIME_SIGNALS or outcome.cpu_seconds >= limits.cpu_seconds:
         raise CompileTooCostly(
-            f"takes more than {limits.cpu_seconds} s of a processor to compile", of_time=True
+            f"takes more than {limits.cpu_seconds} s of processor time to compile", of_time=True
         )
     if signal == _KILLED:
-        raise CompileUnavailable("the host ended the compiler of this program")
+        raise CompileUnavailable("the compiler of this program was killed")
     raise CompileTooCostly(
         f"takes more than {limits.memory_bytes} bytes of memory to compile"
-        + ("" if name == "SIGABRT" else f", or breaks the compiler ({name or outcome.code})"),
+        + ("" if name == "SIGABRT" else f", or crashes the compiler ({name or outcome.code})"),
         of_time=False,
     )

@@ -1,12 +1,12 @@
-"""The loaded wasmtime C library, behind a small typed façade.
+"""The loaded wasmtime C library, with a small typed interface.
 
-Owns the only reference to the shared library and the conversions that every caller
-needs (strings out of C, errors into exceptions). Rules: C objects are made by the module
-that owns them and freed by `ffi.gc`; what a C function returns as an error is taken here,
-at once, so that nothing leaks. cffi has no types: `CData` marks what is a C value.
+Owns the only reference to the shared library, and the conversions that every caller needs (strings
+from C, errors to exceptions). Rules: the module that owns a C object creates it, and `ffi.gc` frees
+it. Errors returned by C functions are taken here at once, so that nothing leaks. cffi is untyped:
+`CData` marks C values.
 
-The library is the one inside the PyPI package `wasmtime`. That package is found but never
-imported: its own bindings take 90 ms to import and are 20 times slower per call.
+The library is part of the PyPI package `wasmtime`. That package is located but never imported: its
+own bindings take 90 ms to import and are 20 times slower per call.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _MACHINES = {"AMD64": "x86_64", "arm64": "aarch64", "ARM64": "aarch64"}
 
 
 class WasmtimeError(Exception):
-    """What wasmtime said when it refused something."""
+    """An error message from wasmtime."""
 
 
 class EngineUnavailable(RuntimeError):
-    """There is no usable wasmtime library here; the message says what to install."""
+    """No usable wasmtime library was found; the message says what to install."""
 
 
 def _find_library() -> Path:
@@ -52,7 +52,7 @@ def _find_library() -> Path:
         for entry in package.parent.glob("wasmtime-*.dist-info")
     ]
     if releases and not any(r.split(".")[0] == SUPPORTED_RELEASE for r in releases):
-        raise EngineUnavailable(f"wasmtime {releases[0]} is installed, not a 50 release: {wanted}")
+        raise EngineUnavailable(f"wasmtime {releases[0]} is installed, not release 50: {wanted}")
     machine = _MACHINES.get(platform.machine(), platform.machine())
     library = package / f"{sys.platform}-{machine}" / _LIBRARY_NAMES.get(sys.platform, "")
     if not library.is_file():
@@ -67,7 +67,7 @@ NULL: CData = ffi.NULL
 
 
 def take_bytes(vector: CData) -> bytes:
-    """The content of a `wasm_byte_vec_t *` that we own, which is freed."""
+    """The content of a `wasm_byte_vec_t *` that we own; frees it."""
     try:
         return bytes(ffi.buffer(vector.data, vector.size)) if vector.size else b""
     finally:
@@ -75,7 +75,7 @@ def take_bytes(vector: CData) -> bytes:
 
 
 def take_error(error: CData) -> str:
-    """The message of a `wasmtime_error_t *`, which is freed."""
+    """The message of a `wasmtime_error_t *`; frees it."""
     message = ffi.new("wasm_byte_vec_t *")
     lib.wasmtime_error_message(error, message)
     lib.wasmtime_error_delete(error)

@@ -1,13 +1,13 @@
 """The part of wasmtime's C API that this package uses, as C declarations.
 
-Owns the C text, and the generator of `_c_types.py`, its compact form: parsing C at
-every start would cost 60 ms. Rules: after any change here run
-`python -m wasmsand.engine.wasmtime.c_declarations`; a test fails when the two differ.
-The declarations hold for the wasmtime release named in `bindings.SUPPORTED_RELEASE`;
-a struct that changes its layout in another release corrupts memory.
+Owns the C text, and the generator of `_c_types.py`, its compact form: parsing C at every start
+would take 60 ms. Rules: after any change here, run `python -m
+wasmsand.engine.wasmtime.c_declarations`; a test fails if the two differ. The declarations are valid
+for the wasmtime release in `bindings.SUPPORTED_RELEASE`; in another release, a changed struct
+layout would corrupt memory.
 
-Callbacks take and return addresses as integers, and leave out a last parameter that nobody
-reads (the caller passes it in a register): fewer objects to build, a quarter less per call.
+Callbacks take and return addresses as integers, and omit a last parameter that nobody reads (the
+caller passes it in a register): fewer objects are built, which saves a quarter per call.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ typedef struct {
     uintptr_t finalizer;
 } wasmtime_memory_creator_t;
 
-/* Of the C library on 64-bit Linux, glibc and musl alike; not wasmtime's. */
+/* From the C library of 64-bit Linux (glibc and musl), not from wasmtime. */
 typedef struct {
     uintptr_t handler;
     uint64_t mask[16];
@@ -134,7 +134,7 @@ int pthread_getattr_np(uintptr_t, pthread_attr_t *);
 int pthread_attr_getstack(const pthread_attr_t *, void **, size_t *);
 int pthread_attr_destroy(pthread_attr_t *);
 
-/* What wasmtime 50 keeps in memory, as far as it is read here: see `holdings`. */
+/* Internal records of wasmtime 50, as far as they are read here: see `holdings`. */
 typedef struct {
     int64_t fuel_consumed;
     uint64_t epoch_deadline;
@@ -268,7 +268,7 @@ _HEADER = """\
 
 
 def generated_text() -> str:
-    """What `_c_types.py` must say."""
+    """The required content of `_c_types.py`."""
     import cffi  # type: ignore[import-untyped]  # it has no stubs
 
     ffi = cffi.FFI()

@@ -1,12 +1,12 @@
 """Compiled modules on disk.
 
-Owns the cache directory. Rules: an entry's name is the module's content key and the
-engine's fingerprint; an entry appears whole or not at all (written beside, flushed, then
-renamed), so any number of processes may write at once; an entry is machine code that we
-will run, so a directory that others can write to is not used. Where there is no usable
-directory, modules live in memory only, and one warning says so. Transient entries, of modules
-that guests made, are in a directory of their own, where the least recently used are dropped:
-guests can neither fill the disk nor push out the entries of the user space.
+Owns the cache directory. Rules: an entry is named by the module's content key and the engine's
+fingerprint. An entry appears completely or not at all (it is written under another name, flushed,
+then renamed), so any number of processes may write at once. An entry is machine code that we run,
+so a directory that others can write to is not used. Without a usable directory, modules are kept in
+memory only, and one warning says so. Transient entries (modules that guests made) have a directory
+of their own, from which the least recently used are removed: guests can neither fill the disk nor
+evict the entries of the user space.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TRANSIENT_BYTES_MAX = 1 << 30
 TRANSIENT_ENTRIES_MAX = 256
 _TRANSIENT = "guests"
 UNNAMED = "unnamed"
-"""The directory of files without a name. A confined process may write there and nowhere else."""
+"""The directory for unnamed files. A confined process may write there and nowhere else."""
 _SUFFIX = ".cwasm"
 _UNFINISHED = ".tmp"
 
@@ -40,7 +40,7 @@ def default_directory() -> Path:
 
 
 class NewEntry:
-    """An entry that is being written. `commit` makes it visible to others; without it, nothing is
+    """An entry that is being written. `commit` makes it visible to others; otherwise nothing is
     left at the end of the `with` block."""
 
     def __init__(self, cache: CompileCache, temporary: Path, descriptor: int, path: Path) -> None:
@@ -56,11 +56,11 @@ class NewEntry:
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
-        with contextlib.suppress(OSError):  # it was renamed
+        with contextlib.suppress(OSError):  # already renamed
             self.temporary.unlink()
 
     def write(self, content: bytes) -> None:
-        """Append to its content. `finish` and `commit` report a failure."""
+        """Append to the entry. `finish` and `commit` report failures."""
         if self._failure is None:
             try:
                 view = memoryview(content)
@@ -70,7 +70,7 @@ class NewEntry:
                 self._failure = error
 
     def finish(self) -> bool:
-        """Flush it to disk; whether that worked, so that `temporary` has all of its content."""
+        """Flush the entry to disk. True if `temporary` now has all of its content."""
         try:
             if self._failure is not None:
                 raise self._failure
@@ -84,7 +84,7 @@ class NewEntry:
         return True
 
     def commit(self) -> Path | None:
-        """Give it its name; None if it could not be written."""
+        """Rename the entry to its final name; None if it could not be written."""
         if not self.finish():
             return None
         try:
@@ -97,7 +97,7 @@ class NewEntry:
 
 
 class CompileCache:
-    """Files of compiled modules that fit one engine."""
+    """The compiled modules for one engine configuration."""
 
     def __init__(self, directory: Path, fingerprint: str) -> None:
         self._directory = directory
@@ -116,11 +116,11 @@ class CompileCache:
             return None
         if path.parent != self._directory:
             with contextlib.suppress(OSError):
-                os.utime(path)  # used just now
+                os.utime(path)  # mark it as recently used
         return path
 
     def store(self, key: str, content: bytes) -> Path | None:
-        """Write an entry, replacing an old one; None if there is nowhere to write."""
+        """Write an entry, replacing an old one; None if the cache is not writable."""
         entry = self.begin(key)
         if entry is None:
             return None
@@ -129,7 +129,7 @@ class CompileCache:
             return entry.commit()
 
     def begin(self, key: str, *, transient: bool = False) -> NewEntry | None:
-        """A new entry to write to; None if there is nowhere to write."""
+        """A new entry to write to; None if the cache is not writable."""
         path = self._transient_path(key) if transient else self._path(key)
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -155,10 +155,10 @@ class CompileCache:
         self._warn(str(error))
 
     def _drop_oldest(self, newest: Path) -> None:
-        """Bring the transient entries back to their limits. Whoever has one open keeps it."""
+        """Remove transient entries beyond the limits. Open files stay usable."""
         found = []
         for entry in newest.parent.glob(f"*{_SUFFIX}"):
-            with contextlib.suppress(OSError):  # another process may drop it too
+            with contextlib.suppress(OSError):  # another process may remove it too
                 status = entry.stat()
                 found.append((status.st_mtime_ns, status.st_size, entry))
         found.sort(reverse=True)
@@ -169,10 +169,10 @@ class CompileCache:
                 self.discard(entry)
 
     def unnamed_file(self) -> int:
-        """A new file that is in the directory but has no name, so that it goes with its last
-        descriptor and mapping; raises `OSError`, also where there are no such files."""
+        """A new file in the directory without a name, which disappears with its last descriptor and
+        mapping. Raises `OSError`, also where unnamed files are not supported."""
         if not hasattr(os, "O_TMPFILE"):
-            raise OSError(errno.EOPNOTSUPP, "no files without a name here")
+            raise OSError(errno.EOPNOTSUPP, "unnamed files are not supported")
         directory = self._directory / UNNAMED
         with contextlib.suppress(OSError):
             directory.mkdir(mode=0o700, exist_ok=True)
@@ -190,7 +190,7 @@ class CompileCache:
         return self._directory / _TRANSIENT / f"{key}-{self._fingerprint}{_SUFFIX}"
 
     def _distrust(self, directory: Path) -> str | None:
-        """Why files of a directory must not be run, if so."""
+        """Why files in a directory must not be run, or None."""
         if os.name != "posix":
             return None
         for checked in {directory, self._directory}:

@@ -1,9 +1,9 @@
-"""The compile workers of a host process, and who gets one.
+"""The compile workers of a host process, and their assignment to orders.
 
-Owns the pool. Rules: there are never more than `workers` compilations at a time, and one more of a
-small module; the order with the smallest priority goes first, and a sandbox waits for one module
-at a time, so that none can keep the others waiting for long; a worker that did well is kept for a
-moment, since programs come in groups.
+Owns the pool. Rules: at most `workers` compilations run at a time, plus one small module. The order
+with the smallest priority goes first, and a sandbox waits for one module at a time, so that none
+can block the others for long. A worker that succeeded is kept for a few seconds, because programs
+come in groups.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wasmsand.engine.forking import in_child
 from wasmsand.engine.wasmtime.worker_process import Outcome, Worker, WorkerSetup
 
 IDLE_SECONDS = 5.0
-"""How long a worker waits for its next order."""
+"""How long an idle worker is kept."""
 
 
 class _Ticket:
@@ -32,7 +32,7 @@ class _Ticket:
         self.called = threading.Event()
         self.admitted = False
         self.beside = False
-        """Whether it was admitted to the extra place, which only small modules get."""
+        """Whether it has the extra slot, which only small modules get."""
 
 
 class CompilePool:
@@ -52,7 +52,7 @@ class CompilePool:
     def run(
         self, setup: WorkerSetup, order: CompileOrder, sink: Callable[[bytes], None]
     ) -> Outcome:
-        """See `Worker.run`; raises `CompileUnavailable` too. Called while `admitted`."""
+        """See `Worker.run`; also raises `CompileUnavailable`. Called while `admitted`."""
         order.begun = True
         worker = self._take_idle(setup) or Worker(setup, order)
         try:
@@ -68,7 +68,7 @@ class CompilePool:
 
     @contextlib.contextmanager
     def admitted(self, order: CompileOrder) -> Iterator[None]:
-        """Wait for permission to compile, which lasts for this block; raises
+        """Wait for permission to compile, which is valid within this block. Raises
         `CompileUnavailable`, `CompileCancelled`."""
         ticket = _Ticket(order, next(self._numbers))
         with self._lock:
@@ -120,7 +120,7 @@ class CompilePool:
             self._ending_idle = True
         try:
             threading.Thread(target=self._end_idle, name="wasmsand-workers", daemon=True).start()
-        except RuntimeError:  # the host has no thread left
+        except RuntimeError:  # the host has no thread available
             with self._lock:
                 self._ending_idle = False
                 idle, self.idle = self.idle, []
@@ -143,14 +143,14 @@ class CompilePool:
                 time.sleep(max(0.0, next_time - now))
 
     def end_idle_now(self) -> None:
-        """End the workers that wait for an order."""
+        """End the idle workers."""
         with self._lock:
             idle, self.idle = self.idle, []
         for _, worker in idle:
             worker.end()
 
     def waiting(self) -> int:
-        """How many wait for a worker."""
+        """How many orders wait for a worker."""
         with self._lock:
             return len(self._waiting)
 
@@ -169,7 +169,7 @@ def shared_pool() -> CompilePool:
 
 
 def _forget_pool() -> None:
-    # Workers belong to the process that started them. Nothing is waited for here.
+    # Workers belong to the process that started them. Do not wait for them here.
     global _pool
     for _, worker in _pool.idle:
         worker.close_streams()

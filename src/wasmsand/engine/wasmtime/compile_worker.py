@@ -1,16 +1,16 @@
 """The process that compiles modules which guests made.
 
-Owns `main`, which `worker_process` starts: a process that waits for orders, and for each of them
-forks one that compiles. So a compilation can be ended at any moment, has limits that the
-system enforces, and leaves nothing behind for the next. Rules: the first process never touches
-a module; the second one cannot open files, start processes or write anywhere but to its pipes;
-as little as possible is imported, since somebody waits for the start (that is why the engine's
-settings come as plain data); all ends when the host process does.
+Owns `main`, which `worker_process` starts: a process that waits for orders and forks a child for
+each. So a compilation can be ended at any time, the system enforces its limits, and it leaves
+nothing behind for the next. Rules: the parent never touches a module. The child cannot open files,
+start processes or write anywhere except to its pipes. As little as possible is imported, because
+someone waits for the start (for the same reason the engine's settings are passed as plain data).
+Everything ends when the host process does.
 
-The host writes to standard input, for each order: `ORDER` and the module. The worker answers
-on standard output by a frame (`FRAME`: kind and size, then content), and on standard error by
-`REPORT` when the compiling process is gone. At first it writes one frame, an empty module as
-it compiles it, by which the host sees that both compile for the same.
+For each order, the host writes `ORDER` and the module to standard input. The worker answers with a
+frame on standard output (`FRAME`: kind and size, then content), and with `REPORT` on standard error
+when the child has ended. At its start the worker writes one frame: an empty module as it compiles
+it, by which the host checks that both compile for the same target.
 """
 
 from __future__ import annotations
@@ -32,15 +32,14 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 ORDER = struct.Struct("<QQQQ")
-"""Bytes of the module; seconds of processor time; bytes of memory; seconds."""
+"""Size of the module; seconds of processor time; bytes of memory; wall-clock seconds."""
 FRAME = struct.Struct("<cQ")
 COMPILED, REJECTED = b"C", b"R"
 REPORT = struct.Struct("<iQQ")
-"""How the process ended, as `Popen.returncode` has it; its processor time in microseconds; the
-most memory that it had."""
+"""The exit code, as in `Popen.returncode`; processor time in microseconds; peak memory."""
 REASON_BYTES_MAX = 500
 _IDLE_MS = 120_000
-"""How long it waits for an order. The host ends it earlier."""
+"""How long the worker waits for an order; the host usually ends it earlier."""
 _WATCH_MS = 500
 _NICE = 5
 _PIECE = 1 << 20
@@ -48,7 +47,7 @@ _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 
 
 class Compiler:
-    """An engine, set up as the host's."""
+    """An engine with the host's settings."""
 
     def __init__(self, library: str, configuration: list[tuple[str, int]]) -> None:
         self.lib: Any = ffi.dlopen(library)
@@ -58,7 +57,7 @@ class Compiler:
         self._engine = self.lib.wasm_engine_new_with_config(config)
 
     def compile(self, wasm: Any) -> Any:
-        """The compiled module as a buffer; raises `Refused`."""
+        """The compiled module as a buffer. Raises `Refused`."""
         module = ffi.new("wasmtime_module_t **")
         content = ffi.from_buffer(wasm)
         self._check(self.lib.wasmtime_module_new(self._engine, content, len(wasm), module))
@@ -68,7 +67,7 @@ class Compiler:
         return ffi.buffer(compiled.data, compiled.size)
 
     def validate(self, wasm: Any) -> None:
-        """Raise `Refused` if it is not valid."""
+        """Raise `Refused` if the module is not valid."""
         content = ffi.from_buffer(wasm)
         self._check(self.lib.wasmtime_module_validate(self._engine, content, len(wasm)))
 
@@ -87,16 +86,16 @@ def compile_checked(compiler: Compiler, wasm: Any, shape: dict[str, int]) -> tup
             check_shape(wasm, shape)
         except Unreadable as reason:
             compiler.validate(wasm)
-            raise Refused(f"unusual: {reason}") from None
+            raise Refused(f"unsupported module: {reason}") from None
         return COMPILED, compiler.compile(wasm)
     except Refused as refusal:
         return REJECTED, str(refusal).encode("utf-8", "replace")[:REASON_BYTES_MAX]
 
 
 def main(arguments: list[str]) -> None:
-    """Serve orders until standard input ends. Arguments: the library; then `NAME=VALUE` for
-    the engine's configuration, in order, and for the limits of a module's shape."""
-    sys.stderr = None  # standard error is for reports
+    """Serve orders until standard input ends. Arguments: the library, then `NAME=VALUE` for the
+    engine's configuration, in order, and for the limits on a module's shape."""
+    sys.stderr = None  # standard error carries reports
     library, *values = arguments
     settings: list[tuple[str, int]] = []
     shape: dict[str, int] = {}
@@ -120,7 +119,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _prefer_as_victim() -> None:
-    """When the system runs out of memory, let this be what it ends."""
+    """When the system runs out of memory, it should end this process first."""
     try:
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
             file.write("1000")
@@ -129,14 +128,14 @@ def _prefer_as_victim() -> None:
 
 
 class _Server:
-    """Forks a process for each order and waits for it."""
+    """Forks a child for each order and waits for it."""
 
     def __init__(self, compiler: Compiler, shape: dict[str, int]) -> None:
         self._compiler = compiler
         self._shape = shape
         self._child = 0
         self._parent = os.getppid()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the host's terminal
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the host's terminal
         signal.signal(signal.SIGTERM, self._cancelled)
 
     def serve(self) -> None:
@@ -156,9 +155,9 @@ class _Server:
         os.kill(self._child, signal.SIGKILL)
 
     def _work(self, size: int, cpu: int, memory: int, seconds: int) -> bool:
-        """Whether all went well, so that another order can follow."""
+        """Process one order. True if it succeeded, so that another order can follow."""
         errors, errors_of_child = os.pipe()
-        # A signal that came between the fork and the assignment would miss the child.
+        # A signal between the fork and the assignment would miss the child.
         masked = {signal.SIGTERM}
         signal.pthread_sigmask(signal.SIG_BLOCK, masked)
         child = os.fork()
@@ -178,10 +177,10 @@ class _Server:
         return code == 0
 
     def _wait_for_end(self, errors: int) -> None:
-        """Until the child has closed its standard error, which is when it is gone."""
+        """Wait until the child has ended, which closes its standard error."""
         waiting = select.poll()
         waiting.register(errors, select.POLLIN)
-        waiting.register(2, 0)  # which tells when the host has closed its end
+        waiting.register(2, 0)  # reports when the host closes its end
         while True:
             for descriptor, _ in waiting.poll(_WATCH_MS):
                 if descriptor == 2:
@@ -193,7 +192,7 @@ class _Server:
                 os.kill(self._child, signal.SIGKILL)
 
     def _compile(self, errors: int, size: int, cpu: int, memory: int, seconds: int) -> NoReturn:
-        """In the child."""
+        """Runs in the child."""
         code = 1
         try:
             os.dup2(errors, 2)
@@ -229,12 +228,12 @@ class _Server:
             if number is not None:
                 try:
                     resource.setrlimit(number, (soft, hard))
-                except (ValueError, OSError):  # the system allows less, or has it not
+                except (ValueError, OSError):  # the system allows less, or lacks this limit
                     pass
 
 
 def _serve_once(compiler: Compiler, shape: dict[str, int]) -> None:
-    """Where there is no fork: one order, in this process, which the host can end."""
+    """For systems without fork: one order, in this process, which the host can end."""
     import time
 
     order = _read(ORDER.size)
@@ -250,7 +249,7 @@ def _unsigned_longs(*values: int) -> list[Any]:
 
 
 def _read(size: int) -> bytearray | None:
-    """So many bytes of standard input; None if it ends before."""
+    """Read `size` bytes from standard input; None if it ends earlier."""
     content = bytearray(size)
     view, at = memoryview(content), 0
     with open(0, "rb", buffering=0, closefd=False) as file:

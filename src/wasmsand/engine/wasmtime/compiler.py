@@ -1,7 +1,7 @@
 """From WebAssembly bytes to compiled modules.
 
-Owns calling the compiler and the rules that are not wasmtime's. Rules: everything wrong
-with the bytes is `ModuleRejected`, with the reason.
+Owns calling the compiler, and rules of our own. Rules: every defect of the bytes is
+`ModuleRejected`, with the reason.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def _sections(wasm: bytes) -> list[int]:
 
 
 def compile_module(engine: CData, wasm: bytes) -> CData:
-    """A `wasmtime_module_t *` that frees itself; this can take seconds."""
+    """A `wasmtime_module_t *` that frees itself. This can take seconds."""
     if not wasm.startswith(_MAGIC):
-        # wasmtime would try to read it as text.
-        raise ModuleRejected("not a WebAssembly module: it does not begin with \\0asm")
+        # wasmtime would try to parse it as text.
+        raise ModuleRejected("not a WebAssembly module: does not start with \\0asm")
     module = ffi.new("wasmtime_module_t **")
     try:
         check(lib.wasmtime_module_new(engine, wasm, len(wasm), module))
@@ -52,21 +52,21 @@ def compile_module(engine: CData, wasm: bytes) -> CData:
         raise ModuleRejected(f"not a module this engine can run: {error}") from None
     compiled = ffi.gc(module[0], lib.wasmtime_module_delete)
     if _START_SECTION in _sections(wasm):
-        # It would run at instantiation: before anybody answers its calls, and perhaps on a
-        # thread whose stack is too small for a guest.
+        # It would run at instantiation: before calls can be answered, and perhaps on a thread whose
+        # stack is too small for a guest.
         raise ModuleRejected("has a start section; export the function as `_start` instead")
     return compiled
 
 
 def serialise(module: CData) -> bytes:
-    """The compiled module as a file's content for `open_compiled`."""
+    """The compiled module as file content for `open_compiled`."""
     content = ffi.new("wasm_byte_vec_t *")
     check(lib.wasmtime_module_serialize(module, content))
     return take_bytes(content)
 
 
 def load_compiled(engine: CData, content: bytes) -> CData:
-    """A `wasmtime_module_t *` from what `serialise` gave."""
+    """A `wasmtime_module_t *` from the output of `serialise`."""
     module = ffi.new("wasmtime_module_t **")
     with native():
         check(lib.wasmtime_module_deserialize(engine, content, len(content), module))
@@ -74,10 +74,10 @@ def load_compiled(engine: CData, content: bytes) -> CData:
 
 
 def open_compiled(engine: CData, path: Path) -> CData:
-    """A `wasmtime_module_t *` mapped from a file that `serialise` wrote.
+    """A `wasmtime_module_t *` mapped from a file with the output of `serialise`.
 
-    The file's content is trusted: it is machine code. Raises `WasmtimeError` if it is
-    damaged or made for another set-up.
+    The file is trusted: it is machine code. Raises `WasmtimeError` if it is damaged or was made
+    with other settings.
     """
     module = ffi.new("wasmtime_module_t **")
     with native():

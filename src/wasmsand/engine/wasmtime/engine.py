@@ -1,8 +1,8 @@
 """The wasmtime engine: modules by content, threads, time.
 
-Owns loading: a module is compiled once per machine, mapped once per process. Rules: one
-thread at a time loads a given module, others wait for it; a compilation is announced in
-the log, because a command may be waiting for it.
+Owns loading: a module is compiled once per machine and mapped once per process. Rules: one thread
+at a time loads a given module; others wait for it. A compilation is logged, because a command may
+be waiting for it.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ logger = logging.getLogger("wasmsand.engine")
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 _SLOW_TO_COMPILE = 256 * 1024
-"""From this size on a compilation takes long enough to deserve a warning."""
+"""From this size on, a compilation takes long enough for a warning."""
 _EXIT_PATIENCE_SECONDS = 0.3
 
 
 class HostExiting(GuestUnwind):
-    """The host's interpreter is about to end, and the guest with it."""
+    """The host's interpreter is about to exit, and the guest with it."""
 
 
 class WasmtimeEngine:
@@ -66,7 +66,7 @@ class WasmtimeEngine:
         probed = probe(engine)
         self._cache = CompileCache(cache_directory or default_directory(), fingerprint(probed))
         ticker = EpochTicker(engine, settings.tick_seconds)
-        self.guest_resumed = ticker.guest_resumed  # without a step in between: at every wait
+        self.guest_resumed = ticker.guest_resumed  # directly, because it is called at every wait
         self._runtime = Runtime(
             settings=settings,
             engine=engine,
@@ -95,9 +95,9 @@ class WasmtimeEngine:
         _engines.add(self)
 
     def offer(self, functions: Sequence[HostFunction]) -> None:
-        """Let guests import these from now on."""
+        """See `protocol.Engine`."""
         if self._runtime.imports.offer(functions):
-            self._apart.forget_rejections()  # of modules that may import them
+            self._apart.forget_rejections()  # rejected modules may import them
 
     def load(self, key: str, read: Callable[[], bytes]) -> WasmtimeModule:
         """The module with this content key: from memory, from the cache, or compiled."""
@@ -188,25 +188,25 @@ class WasmtimeEngine:
 
     def _compile(self, key: str, wasm: bytes) -> CData:
         if hashlib.sha256(wasm).hexdigest() != key:
-            raise ValueError(f"the bytes of module {key} have another hash")
+            raise ValueError(f"the bytes of module {key} have a different hash")
         level = logging.WARNING if len(wasm) >= _SLOW_TO_COMPILE else logging.INFO
         logger.log(
-            level, "compiling module %s... (%d bytes), which is not cached", key[:12], len(wasm)
+            level, "compiling module %s... (%d bytes): not in the cache", key[:12], len(wasm)
         )
         started = time.monotonic()
         compiled = compile_module(self._runtime.engine, wasm)
         logger.info("compiled module %s... in %.2f s", key[:12], time.monotonic() - started)
         if self._cache.store(key, serialise(compiled)) is None:
             return compiled
-        # The file's pages are shared by all processes; those of `compiled` are not.
+        # All processes share the file's pages, but not those of `compiled`.
         return self._open(key) or compiled
 
 
 def _end_guests() -> None:
-    """Get computing guests out of C before the interpreter goes.
+    """Make computing guests leave C code before the interpreter exits.
 
-    A thread that came back to a dead interpreter would be ended in the middle of C frames,
-    and abort the process.
+    A thread that returned to a finalized interpreter would be ended in the middle of C frames,
+    which aborts the process.
     """
     deadline = time.monotonic() + _EXIT_PATIENCE_SECONDS
     while (guests := hostcalls.running_guests()) and time.monotonic() < deadline:

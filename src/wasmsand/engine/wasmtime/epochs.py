@@ -1,10 +1,10 @@
 """The clock that makes computing guests call the host.
 
-Owns the ticker thread. Rules: it advances the engine's epoch only while some guest is
-inside `run`; when the epoch moves, a guest that computes calls its epoch callback at the
-next function entry or loop turn. A guest that waits in a host call sees it afterwards. When
-all guests wait it ticks less often, until one goes on: a guest never computes for much longer
-than a tick before the host looks at it.
+Owns the ticker thread. Rules: it advances the engine's epoch only while some guest is inside `run`.
+When the epoch advances, a computing guest calls its epoch callback at the next function entry or
+loop iteration; a guest that waits in a host call does so afterwards. While all guests wait, ticks
+are less frequent, until one resumes: a guest never computes much longer than a tick before the host
+measures it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from wasmsand.engine.wasmtime import hostcalls
 from wasmsand.engine.wasmtime.bindings import CData, lib
 
 _SLOWEST = 8
-"""When every guest waits in the host, tick up to this many times less often."""
+"""While all guests wait in the host, tick up to this many times less often."""
 
 
 class EpochTicker:
-    """Advances the epoch of an engine, and of its second for threads, while guests run."""
+    """Advances the epoch of an engine, and of its second engine for threads, while guests run."""
 
     def __init__(self, engine: CData, seconds: float) -> None:
         self._engines: tuple[CData, ...] = (engine,)
@@ -35,16 +35,16 @@ class EpochTicker:
         self._hurry.acquire()
 
     def guest_resumed(self) -> None:
-        """A guest that has waited in the host goes on computing."""
+        """A guest that waited in the host resumes computing."""
         if self._slow:
             self._slow = False
             try:
                 self._hurry.release()
-            except RuntimeError:  # two did it at once
+            except RuntimeError:  # two threads did it at once
                 pass
 
     def guest_entered(self) -> None:
-        """A guest is about to run, and `hostcalls` knows it."""
+        """A guest is about to run, and is registered in `hostcalls`."""
         self.guest_resumed()
         if not self._wanted.is_set():
             self._wanted.set()
@@ -52,15 +52,15 @@ class EpochTicker:
                 self._start()
 
     def guest_ticked(self) -> None:
-        """A guest noticed the epoch, so some guest computes."""
+        """A guest noticed the epoch, so some guest is computing."""
         self._noticed = True
 
     def add(self, engine: CData) -> None:
-        """Advance this engine's epoch as well."""
+        """Also advance the epoch of this engine."""
         self._engines = (*self._engines, engine)
 
     def advance(self) -> None:
-        """Make every guest that computes call its epoch callback now."""
+        """Make every computing guest call its epoch callback now."""
         for engine in self._engines:
             lib.wasmtime_engine_increment_epoch(engine)
 
@@ -82,7 +82,7 @@ class EpochTicker:
                 time.sleep(self._seconds)
             if not hostcalls.any_running():
                 self._wanted.clear()
-                if hostcalls.any_running():  # one entered in between
+                if hostcalls.any_running():  # one entered meanwhile
                     self._wanted.set()
                 factor = 1
                 continue
@@ -91,7 +91,7 @@ class EpochTicker:
             self.advance()
 
     def _hurried(self, seconds: float) -> bool:
-        """Sleep while every guest waits; whether one of them went on."""
+        """Sleep while all guests wait. True if one of them resumed."""
         self._slow = True
         hurried = self._hurry.acquire(timeout=seconds)
         self._slow = False

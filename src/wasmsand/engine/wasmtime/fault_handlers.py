@@ -1,11 +1,11 @@
-"""wasmtime's signal handlers, kept in place.
+"""Keeping wasmtime's signal handlers in place.
 
-Owns the check that faults of guests still reach wasmtime. A guest that reads outside its
-memory raises SIGSEGV in the host process; wasmtime's handler makes it a trap. A handler
-that somebody installs later (Python's `faulthandler.enable()`, a crash reporter) would make
-it the host's death instead. Rules: handlers are compared each time a guest is entered;
-wasmtime's are put back where they were replaced, and one warning says so. A handler that
-was installed before the engine is not affected: wasmtime passes on what is not its own.
+Owns the check that faults of guests still reach wasmtime. A guest that accesses memory outside its
+own raises SIGSEGV in the host process, and wasmtime's handler turns it into a trap. If a handler
+was installed later (by Python's `faulthandler.enable()`, or a crash reporter), it would end the
+host process instead. Rules: the handlers are compared each time a guest is entered. Replaced
+handlers are put back, and one warning says so. A handler that was installed before the engine is
+not affected: wasmtime passes on signals that are not its own.
 
 Linux only: on macOS wasmtime uses exception ports, on Windows vectored handlers.
 """
@@ -24,7 +24,7 @@ _SIGNALS = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE")
 
 
 class FaultHandlers:
-    """The handlers as they are once an engine exists."""
+    """The signal handlers after an engine was created."""
 
     def __init__(self) -> None:
         self._expected: list[tuple[int, CData, int]] = []
@@ -38,7 +38,7 @@ class FaultHandlers:
             self._expected.append((number, action, action.handler))
 
     def keep(self) -> None:
-        """Put back handlers that were replaced; about 1 us when none was."""
+        """Put replaced handlers back; takes about 1 us if none was replaced."""
         current = ffi.new("sigaction_t *")
         for number, action, handler in self._expected:
             self._sigaction(number, NULL, current)

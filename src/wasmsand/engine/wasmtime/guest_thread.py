@@ -1,8 +1,8 @@
-"""A further thread of a program: an instance that runs in another one's memory.
+"""A further thread of a program: an instance that runs in the memory of another.
 
-Owns `WasmtimeThread`. Rules: a thread has its own stack, globals and function table, and the first
-instance's memory, which the first instance answers for. Making one fills a scratch area with the
-program's data, which takes a millisecond for ten megabytes. So a few instances whose thread ended
+Owns `WasmtimeThread`. Rules: a thread has its own stack, globals and function table, but uses the
+memory of the first instance, which owns it. Creating an instance fills a scratch area with the
+program's data, which takes a millisecond for ten megabytes. So a few instances whose threads ended
 by a host call are kept for the program's next threads; those that trapped are not.
 """
 
@@ -22,7 +22,7 @@ _EAGAIN = 11
 _IDLE_MAX = 8
 """Instances of ended threads that a program keeps."""
 _IDLE_EXCEPTION_BYTES = 256 << 10
-"""The largest heap of exceptions that an idle instance may keep."""
+"""The largest exception heap that an idle instance may keep."""
 
 
 class WasmtimeThread(WasmtimeInstance):
@@ -39,7 +39,7 @@ class WasmtimeThread(WasmtimeInstance):
         shared = ready.share(first)
         self._first = first
         with MemoryHandover(shared):
-            # The first instance's limit is the one that counts.
+            # The limit of the first instance applies.
             super().__init__(module, ready.prepared, 1 << 32, module.runtime.sharing.engine)
         self.asyncify = None  # only the first thread can fork
         if first.image is not None:
@@ -53,7 +53,7 @@ class WasmtimeThread(WasmtimeInstance):
     def take_idle(
         first: WasmtimeInstance, stack_pointer: int, argument: int
     ) -> WasmtimeThread | None:
-        """An instance whose thread has ended, for another thread."""
+        """Reuse an instance whose thread has ended; None if there is none."""
         try:
             thread = first.idle_threads.pop()
         except IndexError:
@@ -76,21 +76,21 @@ class WasmtimeThread(WasmtimeInstance):
             raise
 
     def new_thread(self, stack_pointer: int, argument: int) -> WasmtimeThread:
-        """Another thread of the same program."""
+        """Create another thread of the same program."""
         return self._module.start_thread(self._first, stack_pointer, argument)
 
     def _leave_overflowed_stack(self) -> None:
-        """Do nothing: where a thread's stack ends is not known here."""
+        """Do nothing: the end of a thread's stack is not known here."""
 
     def catch_up(self) -> None:
-        """See the memory as large as the other threads left it."""
+        """Update the size of the memory, which other threads may have grown."""
         size = self._first.memory_size()
         if size != self._seen_size:
             self._store.read_memory_again()
             self._seen_size = size
 
     def limit_memory(self, limit: int) -> None:
-        """Growth is the first instance's, exceptions are this one's."""
+        """Limit the first instance's memory, and this instance's exceptions."""
         self._first.limit_memory(limit)
         super().limit_memory(limit)
 
@@ -103,16 +103,16 @@ class WasmtimeThread(WasmtimeInstance):
         return self._first.memory_size()
 
     def fork_called(self, buffer: int) -> int:
-        """Refuse: the child would have to begin in the frames of this thread."""
+        """Refuse: the child would have to start in the frames of this thread."""
         return -_EAGAIN
 
     def close(self) -> None:
-        """Free all but the memory, which is the first instance's."""
+        """Free everything except the memory, which belongs to the first instance."""
         if self._store.closed or self in self._first.idle_threads:
             return
         small = self.held_bytes() - self._module.instance_bytes <= _IDLE_EXCEPTION_BYTES
         if self._usable_again and small and len(self._first.idle_threads) < _IDLE_MAX:
-            self._calls = None  # no circles of references
+            self._calls = None  # break reference cycles
             self._first.idle_threads.append(self)
         else:
             super().close()

@@ -1,14 +1,14 @@
-"""What an instance holds of the host's memory beside its linear memory.
+"""The host memory of an instance besides its linear memory.
 
-Owns reading three facts that wasmtime has but its C API does not tell: how large the heap of
-exceptions is, which grows with every exception that is kept; and how large the record of the
-instance is (globals, imports, references to functions). They are read where wasmtime's compiled
-code reads them. Rules: the layout is that of `bindings.SUPPORTED_RELEASE`, it is checked with
-every first instance of a module, and another one is an error; nothing is written there.
+Owns reading two sizes that wasmtime's C API does not provide: the exception heap, which grows with
+every exception that is kept, and the record of the instance (globals, imports, function
+references). They are read where wasmtime's compiled code reads them. Rules: the layout is that of
+`bindings.SUPPORTED_RELEASE`; it is checked with the first instance of each module, and a different
+layout is an error. Nothing is written there.
 
-The heap of exceptions is bounded by the store's limit of memory, like the linear memory but
-apart from it. Tables are bounded by number and size (`TableRoom`); what a process may hold is
-charged, whether it does or not, since nothing tells the size of a table that is not exported.
+The exception heap is bounded by the store's memory limit, like the linear memory but separately.
+Tables are bounded by number and size (`TableRoom`). A process is charged for the largest size of
+its tables, because the actual size of a table that is not exported is unknown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wasmsand.engine.wasmtime.bindings import SUPPORTED_RELEASE, CData, ffi
 _MAGIC = b"core"
 _POINTER_BYTES = 8
 _REFERENCE_BYTES = 32
-"""A function that is in a table has such a record as well."""
+"""A function in a table also has such a record."""
 
 
 class TableRoom(NamedTuple):
@@ -31,12 +31,12 @@ class TableRoom(NamedTuple):
 
     @property
     def cost(self) -> int:
-        """Bytes that they can take."""
+        """The most bytes that they can take."""
         return self.tables * self.elements * (_POINTER_BYTES + _REFERENCE_BYTES)
 
 
 def table_rooms(most: TableRoom, least_elements: int = 1024) -> list[TableRoom]:
-    """The sizes that are tried for a module whose tables nobody knows, cheapest first."""
+    """The sizes to try for a module whose tables are not known, cheapest first."""
     sizes = [least_elements]
     while sizes[-1] < most.elements:
         sizes.append(min(sizes[-1] * 2, most.elements))
@@ -45,20 +45,20 @@ def table_rooms(most: TableRoom, least_elements: int = 1024) -> list[TableRoom]:
 
 
 class LayoutUnknown(RuntimeError):
-    """wasmtime keeps its records in another way than this package knows."""
+    """The layout of wasmtime's records is not the one that this package knows."""
 
 
 def store_record(function: CData) -> CData:
-    """The `store_record_t *` of the store that a `wasmtime_func_t *` is in. It is valid for as
-    long as the store lives. The layout was checked with the module's first instance."""
+    """The `store_record_t *` of the store of a `wasmtime_func_t *`; valid as long as the store
+    lives. The layout was checked with the module's first instance."""
     return ffi.cast("function_record_t *", function.function).instance.store
 
 
 def checked_instance_bytes(function: CData, deadline: int) -> int:
-    """Check the layout with a function of a store whose deadline is `deadline` epochs or more;
-    returns the bytes of the instance's own record, all but its references to functions."""
+    """Check the layout, with a function of a store whose deadline is at least `deadline` epochs
+    away. Returns the size of the instance's record without its function references."""
     record = ffi.cast("function_record_t *", function.function)
     instance = record.instance
     if ffi.buffer(instance.magic)[:] != _MAGIC or instance.store.epoch_deadline < deadline:
-        raise LayoutUnknown(f"this package knows wasmtime {SUPPORTED_RELEASE}.*, not this one")
+        raise LayoutUnknown(f"unknown layout: only wasmtime {SUPPORTED_RELEASE}.* is supported")
     return int(ffi.cast("char *", record) - ffi.cast("char *", instance))

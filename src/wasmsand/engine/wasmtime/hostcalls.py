@@ -1,14 +1,14 @@
-"""Where guests enter Python: the C callbacks of imports, and of epochs.
+"""The C callbacks through which guests call Python: imports and epochs.
 
-Owns the C callbacks, and the record of which guest runs on which thread. Rules: a callback
-does as little as possible, because it is the price of every system call; no exception
-passes through C: it is kept on the guest and a trap is returned, so that the guest unwinds
-and `Instance.run` raises the very same object.
+Owns the C callbacks, and the record of which guest runs on which thread. Rules: a callback does as
+little as possible, because every system call pays for it. No exception passes through C: it is
+stored on the guest and a trap is returned, so that the guest unwinds and `Instance.run` raises the
+same object.
 
-Measured, of 0.6 us for a system call: 0.3 us entering Python, 0.1 us finding the guest by
-its thread, 0.04 us for each argument, read as a struct field when it is asked for (unpacking
-all seven costs 0.6 us). That call has a callback of its own. All other functions share one,
-which knows them by the number that C hands back, and reads the arguments that their types say.
+Measured, of 0.6 us for a system call: 0.3 us entering Python, 0.1 us finding the guest by its
+thread, 0.04 us per argument, read as a struct field on access (unpacking all seven would take
+0.6 us). The system call has a callback of its own. All other functions share one, which identifies
+them by the number that C passes, and reads the arguments according to their types.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from wasmsand.engine.wasmtime.bindings import CData, ffi, lib
 
 _UNWIND = b"host call left the guest"
 _VALUE_NAMES = "abcdefghi"
-"""Of the fields of `function_values_t`."""
+"""The names of the fields of `function_values_t`."""
 
 _SyscallHandler = Callable[[int, Arguments], int]
 _FunctionHandler = Callable[..., int]
@@ -35,7 +35,7 @@ class RunningGuest(Protocol):
     """What the callbacks need of the instance that runs on this thread."""
 
     def fail(self, error: BaseException) -> None:
-        """Keep the exception for `run` to raise; the first one wins."""
+        """Store the exception for `run` to raise; the first one counts."""
 
     def fork_called(self, buffer: int) -> int:
         """The guest called `linux.fork`."""
@@ -52,7 +52,7 @@ Occupant = tuple[RunningGuest, _SyscallHandler, _FunctionHandler] | None
 
 
 def enter(thread: int, guest: RunningGuest, calls: HostCalls) -> Occupant:
-    """From now on callbacks on this thread belong to `guest`; returns whose they were."""
+    """From now on, callbacks on this thread belong to `guest`. Returns the previous owner."""
     before = None
     if thread in _guests:
         before = (_guests[thread], _syscalls[thread], _functions[thread])
@@ -71,7 +71,7 @@ def leave(thread: int, before: Occupant) -> None:
 
 
 def running_guests() -> list[RunningGuest]:
-    """The guests inside `run` or `call` now, waiting in a host call or computing."""
+    """The guests that are inside `run` or `call`, waiting in a host call or computing."""
     return list(_guests.values())
 
 
@@ -86,7 +86,7 @@ def _forget_guests() -> None:
     _functions.clear()
 
 
-in_child(_forget_guests)  # the threads they ran on stayed behind
+in_child(_forget_guests)  # their threads do not exist in the child
 
 
 def _keep_and_trap(
@@ -121,28 +121,28 @@ renewed_in_child(globals(), "_registering")
 
 
 def number_of(function: HostFunction) -> int:
-    """What `FUNCTION_CALLBACK` needs as its environment to be this function. The same for
-    all engines of the process, for good: compiled code holds it."""
+    """The environment value that makes `FUNCTION_CALLBACK` call this function. It is the same for
+    all engines of the process and never changes: compiled code holds it."""
     with _registering:
         number = _numbers.get(function)
         if number is None:
             number = len(_registered)
             _registered.append((_reader(function.parameters), function.handler))
-            _numbers[function] = number  # last: a fork may come at any moment
+            _numbers[function] = number  # last, because a fork may happen at any moment
         return number
 
 
 def _reader(parameters: str) -> _Reader:
-    """Takes the arguments out of a `function_values_t *`."""
+    """A function that reads the arguments from a `function_values_t *`."""
     if len(parameters) > len(_VALUE_NAMES) or set(parameters) - set("iI"):
-        raise ValueError(f"a host function cannot have the parameters {parameters!r}")
+        raise ValueError(f"unsupported parameters of a host function: {parameters!r}")
     names = [
         name if kind == "i" else f"{name}64"
         for name, kind in zip(_VALUE_NAMES, parameters, strict=False)
     ]
     if not names:
         return lambda values: ()
-    read = attrgetter(*names)  # one call for all of them
+    read = attrgetter(*names)  # reads all in one call
     return read if len(names) > 1 else lambda values: (read(values),)
 
 
@@ -169,5 +169,5 @@ SYSCALL_CALLBACK = ffi.callback("syscall_callback_t", _syscall, onerror=_keep_an
 FORK_CALLBACK = ffi.callback("fork_callback_t", _fork, onerror=_keep_and_trap)
 FUNCTION_CALLBACK = ffi.callback("function_callback_t", _function, onerror=_keep_and_trap)
 PROCEDURE_CALLBACK = ffi.callback("function_callback_t", _procedure, onerror=_keep_and_trap)
-"""As FUNCTION_CALLBACK, for functions without a result."""
+"""Like FUNCTION_CALLBACK, for functions without a result."""
 EPOCH_CALLBACK = ffi.callback("epoch_callback_t", _epoch, onerror=_keep_and_fail)

@@ -1,8 +1,8 @@
 """What guests of one engine can import.
 
-Owns the C linker and the list of names in it. Rules: the two functions of the Linux ABI are
-always defined; all others were offered, and stay; the linker is used under a lock, because C does
-not guard it.
+Owns the C linker and the list of names in it. Rules: the two functions of the Linux ABI are always
+defined; all others are defined by `offer`, and stay. The linker is used under a lock, because it is
+not thread-safe.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from wasmsand.engine.wasmtime.hostcalls import (
 
 FORK_IMPORT = ("linux", "fork")
 _VALUE_TYPES = {"i": 0, "I": 1}
-"""Letters of a function's type, as the C API numbers value types."""
+"""Value types of the C API, by letter."""
 
 
 class ImportTable:
-    """The functions that a linker resolves imports to."""
+    """The functions to which imports are resolved."""
 
     def __init__(self, engine: CData) -> None:
         self._linker = ffi.gc(lib.wasmtime_linker_new(engine), lib.wasmtime_linker_delete)
@@ -41,9 +41,9 @@ class ImportTable:
         return name in self._names
 
     def offer(self, functions: Sequence[HostFunction]) -> bool:
-        """Define those functions that are not yet; whether there were any."""
+        """Define the functions that are not defined yet. True if there were any."""
         if functions and (functions[-1].module, functions[-1].name) in self._names:
-            return False  # the usual case: every machine offers the same
+            return False  # the usual case: every machine offers the same functions
         with self._lock:
             for function in functions:
                 name = (function.module, function.name)

@@ -1,9 +1,9 @@
 """One program in memory.
 
-Owns the life of an instance: the way in and out of the guest, nested calls, traps, forks, its end.
-Rules: a guest runs only on a thread of the pool, whose stack is deep enough that the guest's own
-limit is reached first; the first exception of a host call or the first trap ends the instance,
-also when it happened in a nested call; a memory is freed after the last thread that uses it.
+Owns the life of an instance: entering and leaving the guest, nested calls, traps, forks, closing.
+Rules: a guest runs only on a pool thread, whose stack is so deep that the guest reaches its own
+limit first. The first exception of a host call or the first trap ends the instance, even in a
+nested call. A memory is freed after the last thread that uses it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 STACK_POINTER = "__stack_pointer"
 _NESTED_CALLS_MAX = 16
-"""Signal handlers interrupting each other; deeper ones have to wait."""
+"""Signal handlers that interrupt each other; deeper ones have to wait."""
 _STACK_LEFT_MIN = 4096
-"""Bytes of C stack that a handler can begin with."""
+"""Bytes of C stack with which a handler can start."""
 _HOST_CALL_STACK = 1 << 20
-"""Stack that a host call at a guest's deepest point may use."""
+"""Stack that a host call may use at a guest's deepest point."""
 _sharing = allocate_lock()
-"""Guards who uses whose memory."""
+"""Guards which instances use whose memory."""
 renewed_in_child(globals(), "_sharing")
 
 
@@ -51,18 +51,18 @@ class WasmtimeInstance:
         self._failure: BaseException | None = None
         self._depth = 0
         self.nested = 0
-        """How many `call`s are under way."""
+        """How many `call`s are in progress."""
         self._started = self._ended = False
         self._threads = 0
         self.idle_threads: list[WasmtimeThread] = []
         """Instances on this memory whose threads have ended."""
         self._close_wanted = False
         self.image: MappedImage | None = None
-        """What the memory began with, if not with the module's data."""
+        """The image with which the memory started; None if with the module's data."""
         self._record: CData | None = None
-        """The C record of its store, once it was asked for."""
+        """The C record of its store, after first use."""
         self._stack: ThreadStack | None = None
-        """Of the thread that it runs on."""
+        """The stack of the thread on which it runs."""
         self.asyncify = Asyncify(self) if module.forks else None
         self._store = GuestStore(engine, prepared, memory_limit, module.table_room)
         self.memory_base = self._store.memory_base
@@ -70,11 +70,11 @@ class WasmtimeInstance:
     # --- the protocol
 
     def bind(self, calls: HostCalls) -> None:
-        """Set whose calls these are; needed before `run`."""
+        """See `protocol.Instance`."""
         self._calls = calls
 
     def run(self) -> None:
-        """Run `_start`, or go on after a fork, until it returns."""
+        """See `protocol.Instance`."""
         if self._started:
             raise RuntimeError("an instance runs only once")
         before = self._enter()
@@ -92,10 +92,10 @@ class WasmtimeInstance:
             self.invoke("_start")
 
     def call(self, name: str) -> None:
-        """Call an exported function `() -> ()`, from inside `HostCalls.tick` too.
+        """See `protocol.Instance`.
 
-        While the guest is in the middle of a fork, or many calls are nested already, this
-        does nothing: the guest cannot be entered now, and the next tick may try again.
+        Does nothing during a fork, or if many calls are nested already: the guest cannot be entered
+        now, and the next tick may try again.
         """
         if not self.exports_procedure(name):
             raise KeyError(f"the module exports no function `{name}` without parameters")
@@ -106,8 +106,8 @@ class WasmtimeInstance:
         before = self._enter()
         self.nested += 1
         try:
-            # During a tick the store is without its epoch callback: this guest would not be
-            # interrupted but trap. When the tick is over the store gets the old one back.
+            # During a tick, the store lacks its epoch callback: this guest would trap instead of
+            # being interrupted. After the tick, the store gets its old callback back.
             self._store.set_epoch_callback()
             self.invoke(name)
         finally:
@@ -126,8 +126,8 @@ class WasmtimeInstance:
             self._ended = True
 
     def _leave_overflowed_stack(self) -> None:
-        """Give a handler half of a C stack that has overflowed. Nothing returns into the frames
-        there any more, but a handler may look at the highest ones, where the program began."""
+        """Give a handler half of an overflowed C stack. No code returns into the frames there, but
+        a handler may read the highest ones, where the program started."""
         pointer, reserve = self.stack_pointer(), self.stack_reserve()
         if pointer is not None and not _STACK_LEFT_MIN <= pointer <= reserve:
             self.set_stack_pointer(reserve // 2 & ~15)
@@ -137,11 +137,11 @@ class WasmtimeInstance:
         store = self._store
         if store.closed:
             store.require_open()
-        # Asked at every wait: no call of Python in between.
+        # Called at every wait, so the C function is called directly.
         return int(lib.wasmtime_memory_data_size(store.context, store.memory))
 
     def memory_view(self) -> memoryview:
-        """All of the memory; released by `close`."""
+        """The whole memory; the view is released by `close`."""
         return self._store.memory_view()
 
     def read(self, address: int, count: int) -> bytes:
@@ -184,18 +184,18 @@ class WasmtimeInstance:
         if self._store.closed:
             return
         with _sharing:
-            if self._threads:  # the last of them does it
+            if self._threads:  # the last one frees it
                 self._close_wanted = True
                 return
         self._free()
 
     def thread_began(self) -> None:
-        """Another instance uses this one's memory from now on."""
+        """Another instance now uses this one's memory."""
         with _sharing:
             self._threads += 1
 
     def thread_closed(self) -> None:
-        """An instance uses this one's memory no longer; the last one frees it."""
+        """An instance no longer uses this one's memory; the last one frees it."""
         with _sharing:
             self._threads -= 1
             last = not self._threads and self._close_wanted
@@ -206,21 +206,21 @@ class WasmtimeInstance:
         for thread in self.idle_threads:
             thread._free()
         self.idle_threads.clear()
-        self._calls = self.asyncify = None  # no circles of references
+        self._calls = self.asyncify = None  # break reference cycles
         self._record = self._stack = None
         self._store.free()
         self.image = None
 
-    # --- what the callbacks need
+    # --- for the callbacks
 
     def fail(self, error: BaseException) -> None:
-        """Keep the exception for `run` to raise; the first one wins."""
+        """Store the exception for `run` to raise; the first one counts."""
         if self._failure is None:
             self._failure = error
 
     def fork_called(self, buffer: int) -> int:
         """The guest called `linux.fork`."""
-        assert self.asyncify is not None  # else its module could not import it
+        assert self.asyncify is not None  # only such modules can import fork
         return self.asyncify.import_called(buffer)
 
     def tick(self) -> None:
@@ -228,20 +228,20 @@ class WasmtimeInstance:
         self._module.runtime.ticker.guest_ticked()
         if self._failure is None:
             self.calls.tick()
-        if self._failure is not None:  # a nested call failed, or the host is ending
+        if self._failure is not None:  # a nested call failed, or the host is exiting
             raise self._failure
 
-    # --- what a fork needs: see `asyncify.ForkingInstance`
+    # --- for a fork: see `asyncify.ForkingInstance`
 
     @property
     def calls(self) -> HostCalls:
-        """Whose calls these are."""
+        """The receiver of this guest's calls."""
         if self._calls is None:
-            raise RuntimeError("bind() comes before run()")
+            raise RuntimeError("bind() must be called before run()")
         return self._calls
 
     def invoke(self, name: str, argument: int | None = None) -> None:
-        """Call an exported function that takes nothing or one i32."""
+        """Call an exported function with no parameter or one i32."""
         self._depth += 1
         try:
             error, trap = self._store.call(name, argument)
@@ -255,16 +255,16 @@ class WasmtimeInstance:
             raise self._failure
 
     def sibling(self, memory_limit: int) -> WasmtimeInstance:
-        """A fresh instance of the same module, which began as this one did; raises
+        """A new instance of the same module, which started with the same image. Raises
         `MemoryError`."""
         return self._module.instantiate(memory_limit, self.image)
 
     def grow_memory(self, size: int) -> bool:
-        """Make the memory `size` bytes; false if that is not possible."""
+        """Grow the memory to `size` bytes; False if that is not possible."""
         return self._store.grow_memory(size)
 
     def stack_pointer(self) -> int | None:
-        """The C stack pointer, if the module exports it."""
+        """The C stack pointer; None if the module does not export it."""
         if STACK_POINTER not in self._module.exports.variables:
             return None
         return self._store.read_global(STACK_POINTER)
@@ -278,23 +278,23 @@ class WasmtimeInstance:
         self._store.set_global(name, value)
 
     def copy_memory(self, child: WasmtimeInstance, start: int, end: int) -> None:
-        """Copy what may differ: pages that neither has ever written are left out."""
+        """Copy pages that may differ: pages that neither instance has written are skipped."""
         source, target = self.memory_base, child.memory_base
         address = int(ffi.cast("uintptr_t", source))
         for first, last in written_ranges(address, start, end):
             ffi.memmove(target + first, source + first, last - first)
 
-    # --- what the engine's abilities need: see `abilities`
+    # --- for the engine's abilities: see `abilities`
 
     def new_thread(self, stack_pointer: int, argument: int) -> WasmtimeThread:
-        """Another thread of this program, in the same memory."""
+        """Create another thread of this program, in the same memory."""
         return self._module.start_thread(self, stack_pointer, argument)
 
     def catch_up(self) -> None:
-        """All growth is this one's own."""
+        """Nothing to do: this instance owns the memory."""
 
     def capture(self, *, stack: bool) -> MappedImage:
-        """The memory and the exported variables as they are now."""
+        """Capture the current memory and exported variables."""
         variables, first = self.exported_variables(), 0
         if not stack:
             variables.pop(STACK_POINTER, None)
@@ -302,37 +302,37 @@ class WasmtimeInstance:
         return MappedImage(self.memory_view(), first, variables, self._module.runtime.cache)
 
     def stack_reserve(self) -> int:
-        """The first value of the C stack pointer."""
+        """The initial value of the C stack pointer."""
         return self._module.stack_reserve or 0
 
     def limit_memory(self, limit: int) -> None:
-        """The memory cannot grow past `limit` bytes from now on."""
+        """See `abilities.MemoryControl`."""
         self._store.require_open()
         self._store.limit_memory(limit)
 
     def held_bytes(self) -> int:
-        """What it holds beside its linear memory."""
+        """What the instance uses beside its linear memory."""
         record = self._record
         if record is None:
-            if not self._started:  # so it has thrown nothing
+            if not self._started:  # so it has no exceptions
                 return self._module.instance_bytes
             self._store.require_open()
             record = self._record = store_record(self._store.function("_start"))
         return self._module.instance_bytes + int(record.exception_heap_bytes)
 
     def record_bytes(self) -> int:
-        """Bytes of the instance's own record in C; of an instance that has not run."""
+        """The size of the instance's own record in C. The instance must not have run."""
         return checked_instance_bytes(self._store.function("_start"), NEVER)
 
     def stacks_in_use(self, c_stack: int) -> tuple[int, int]:
-        """What is in use of the C stack and, below what every thread has, of the thread's."""
+        """How much is resident of the C stack, and of the thread's stack beyond the usual part."""
         self._store.require_open()
         address = int(ffi.cast("uintptr_t", self.memory_base))
         used = resident_bytes(address, c_stack) if c_stack >= PAGE else 0
         most = self._module.runtime.settings.guest_stack_bytes + _HOST_CALL_STACK
         return used or 0, self._stack.deep_bytes(most) if self._stack is not None else 0
 
-    # --- inside
+    # --- internal
 
     def _enter(self) -> tuple[int, hostcalls.Occupant]:
         self._store.require_open()
@@ -346,7 +346,7 @@ class WasmtimeInstance:
         self._store.set_deadline(1)
         before = hostcalls.enter(thread, self, self.calls)
         try:
-            runtime.ticker.guest_entered()  # which looks at who has entered
+            runtime.ticker.guest_entered()  # it checks the registered guests
         except BaseException:
             hostcalls.leave(thread, before)
             raise

@@ -1,21 +1,21 @@
-"""Memory as it was at some moment, laid under new instances.
+"""Captured memory with which new instances start.
 
-Owns `MappedImage`: captured memory in a file that has no name, and the mapping of that file
-over the memory of a fresh instance, in place of the module's own data. Rules: an image never
-changes (its file can only be read); instances map it privately, so a page is shared by all of
-them until one writes it; whoever refers to an image keeps its file open, and mappings keep the
-content. The instance must have the same code as the program that was captured, since the memory
-refers to functions by number. The caller guarantees that; only names of variables are checked.
+Owns `MappedImage`: captured memory in an unnamed file, and mapping that file over the memory of a
+new instance, in place of the module's own data. Rules: an image never changes (its file is
+read-only). Instances map it privately, so they share a page until one writes it. References to an
+image keep its file open, and mappings keep its content. The instance must have the same code as the
+captured program, because the memory refers to functions by number. The caller guarantees that; only
+the names of variables are checked.
 
-A mapping ends with its instance. It lies in the address space that wasmtime reserved for this
-one memory, and since memories are allocated on demand (see `config`), deleting the store unmaps
-all of it: no later instance can see a page of it. A pooling allocator would keep the mapping for
-the next guest; `tests/engine/test_memory_image.py` fails then.
+A mapping ends with its instance. It lies in the address space that wasmtime reserved for this one
+memory, and because memories are allocated on demand (see `config`), deleting the store unmaps all
+of it: no later instance can see its pages. A pooling allocator would keep the mapping for the next
+guest; `tests/engine/test_memory_image.py` would fail then.
 
-The file is on disk, beside the compiled modules, if that is possible: the system keeps its pages
-in larger pieces than those of a file in memory, and can reclaim them. Page faults then take two
-thirds of the time, and Python starts as fast as from its module; from a file in memory it starts
-a seventh slower. An image has the memory and the exported i32 variables, as a fork has.
+The file is on disk, beside the compiled modules, if possible: the system keeps its pages in larger
+units than those of a file in memory, and can reclaim them. Page faults then take two thirds of the
+time, and Python starts as fast as from its module; from a file in memory it starts a seventh
+slower. Like a fork, an image has the memory and the exported i32 variables.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from wasmsand.engine.wasmtime.instance import WasmtimeInstance
 
 FILE_NAME = "wasmsand-memory-image"
-"""What mappings of images that are not on disk are called in /proc/PID/maps."""
+"""The name in /proc/PID/maps of images that are not on disk."""
 
 _FIXED = 0x10
 """MAP_FIXED, which Python's `mmap` does not name."""
@@ -49,9 +49,9 @@ class MappedImage:
     def __init__(
         self, memory: memoryview, first: int, variables: Mapping[str, int], cache: CompileCache
     ) -> None:
-        """`memory` from `first` on; what is below stays that of a fresh instance.
+        """Capture `memory` from `first` on; below that, a new instance keeps its own content.
 
-        Raises `OSError` where there are no files without a name, or no room for this one.
+        Raises `OSError` if unnamed files are not supported, or if there is no room for this one.
         """
         self.size = len(memory)
         self.variables = MappingProxyType(dict(variables))
@@ -69,37 +69,37 @@ class MappedImage:
         weakref.finalize(self, os.close, self._file).atexit = False
 
     def lay_under(self, instance: WasmtimeInstance) -> None:
-        """Make the memory and variables of a fresh instance those of this image.
+        """Replace the memory and variables of a new instance with those of this image.
 
-        Raises `MemoryError` when there is no room; the instance is of no use then.
+        Raises `MemoryError` if there is no room; the instance is then unusable.
         """
         if instance.memory_size() < self.size and not instance.grow_memory(self.size):
             raise MemoryError(f"no room for a memory of {self.size} bytes")
         base = instance.memory_base
         _map(base + self._start, self._end - self._start, mmap.MAP_PRIVATE, self._file)
-        # The module may have data where the image has nothing any more.
+        # The module may have data beyond the end of the image.
         rest = instance.memory_size() - self._end
         _map(base + self._end, rest, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1)
         self.set_variables(instance)
         instance.image = self
 
     def set_variables(self, instance: WasmtimeInstance) -> None:
-        """Give an instance, or a thread of one, the captured values."""
+        """Set the captured variables in an instance, or in a thread of one."""
         for name, value in self.variables.items():
             instance.set_variable(name, value)
 
 
 def _new_file(cache: CompileCache) -> int:
     if sys.platform != "linux":
-        raise OSError("memory images need Linux, where files can be without a name")
+        raise OSError("memory images need unnamed files, which only Linux has")
     try:
         return cache.unnamed_file()
-    except OSError:  # no directory to write to, or one that cannot do that
+    except OSError:  # no writable directory, or no unnamed files in it
         return os.memfd_create(FILE_NAME, os.MFD_CLOEXEC)
 
 
 def _contents(memory: memoryview, first: int) -> Iterator[tuple[int, int]]:
-    """The parts from `first` on that are not zero, by pages."""
+    """The non-zero parts from `first` on, in whole pages."""
     page, size = mmap.PAGESIZE, len(memory)
     begin = None
     for start in range(first - first % page, size, page):
@@ -122,7 +122,7 @@ def _write(file: int, content: memoryview, offset: int) -> None:
 
 
 def _map(address: CData, size: int, flags: int, file: int) -> None:
-    """Map the beginning of a file, or zeros, over what is at `address`."""
+    """Map the start of a file, or zeros, over the memory at `address`."""
     access = mmap.PROT_READ | mmap.PROT_WRITE
     if size and lib.mmap(address, size, access, flags | _FIXED, file, 0) == _MAP_FAILED:
         raise MemoryError(f"cannot map {size} bytes of memory: {os.strerror(ffi.errno)}")

@@ -1,8 +1,8 @@
-"""Compiled programs: what they import and export, and making instances of them.
+"""Compiled programs: their imports and exports, and creating instances.
 
-Owns one C module and its prepared instantiation. Rules: a module is checked against the
-guest ABI once, when it is loaded, so that an instance can rely on the types of what it
-calls; a check that fails raises `ModuleRejected`, which names the import or export.
+Owns one C module and its prepared instantiation. Rules: a module is checked against the guest ABI
+once, when it is loaded, so that instances can rely on the types of what they call. A failed check
+raises `ModuleRejected`, which names the import or export.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from wasmsand.engine.wasmtime.shared_memory import ThreadModule
 from wasmsand.engine.wasmtime.store import WASM_PAGE, InstantiationFailed
 
 _FUNCTION, _GLOBAL, _MEMORY = 0, 1, 3
-"""Kinds of exports, as the C API numbers their types."""
+"""Kinds of exports in the C API."""
 _NAMED_IMPORTS = 8
-"""How many missing imports a refusal names; more would hide the message."""
+"""How many unknown imports a message names; more would hide the message."""
 _NAME_CHARACTERS = 120
-"""How much of a name a refusal shows: guests choose names."""
+"""How much of a name a message shows, because guests choose names."""
 _I32 = ffi.gc(lib.wasm_valtype_new(0), lib.wasm_valtype_delete)
 
 
 class Exports(NamedTuple):
-    """The exports that the guest ABI gives a meaning to."""
+    """The exports that have a meaning in the guest ABI."""
 
     functions: dict[str, int]
-    """Functions without a result: how many i32 they take."""
+    """Functions without a result, by their number of i32 parameters."""
     constants: frozenset[str]
     """Immutable i32 globals."""
     variables: frozenset[str]
@@ -54,15 +54,15 @@ class WasmtimeModule:
         self.runtime = runtime
         self.forks = FORK_IMPORT in self.imports
         self.constant_values: dict[str, int] = {}
-        """Values of `exports.constants` that instances have looked up."""
+        """Values of `exports.constants` that instances have read."""
         self.stack_reserve: int | None = None
-        """The C stack pointer that an instance begins with; None before the first instance."""
+        """The initial C stack pointer of an instance; None before the first instance."""
         self.instance_bytes = 0
-        """What an instance holds beside its memory and exceptions; 0 before the first one."""
+        """What an instance uses beside its memory and exceptions; 0 before the first one."""
         most = TableRoom(runtime.settings.tables, runtime.settings.table_elements)
         self._table_rooms = table_rooms(most)
         self.table_room = self._table_rooms[0]
-        """The smallest room that its tables fit in; a guess before the first instance."""
+        """The smallest size in which its tables fit; a guess before the first instance."""
         self.compiled = module
         self._prepared: CData | None = None
         self._prepare_lock = threading.Lock()
@@ -86,14 +86,14 @@ class WasmtimeModule:
         try:
             instance = WasmtimeInstance(self, prepared, memory_limit, self.runtime.engine)
         except InstantiationFailed as failure:
-            # It worked before, so the host ran out of something.
+            # Instantiation worked before, so the host is out of some resource.
             raise MemoryError(f"no room for another guest: {failure}") from None
         if image is not None:
             self._begin_with(image, instance)
         return instance
 
     def _learn(self, prepared: CData, memory_limit: int) -> None:
-        """Find out what every instance needs; raises `ModuleRejected` if it is too much."""
+        """Find out what every instance needs. Raises `ModuleRejected` if that is too much."""
         with self._first_lock:
             if self._instantiated:
                 return
@@ -127,10 +127,10 @@ class WasmtimeModule:
     def _begin_with(self, image: MappedImage, instance: WasmtimeInstance) -> None:
         try:
             if not image.variables.keys() <= self.exports.variables:
-                raise ModuleRejected("the memory image is that of another program")
+                raise ModuleRejected("the memory image belongs to another program")
             image.lay_under(instance)
         except BaseException:
-            instance.close()  # its memory may be half of the one and half of the other
+            instance.close()  # its memory may be partly replaced
             raise
 
     def start_thread(
@@ -154,7 +154,7 @@ class WasmtimeModule:
             raise MemoryError(f"no room for another thread: {failure}") from None
 
     def check(self) -> None:
-        """Raise `ModuleRejected` unless this can be instantiated, memory permitting."""
+        """Raise `ModuleRejected` if this cannot be instantiated, apart from lack of memory."""
         self._check_imports()
         self._check_exports()
         self._prepare()
@@ -211,7 +211,7 @@ def _imports(module: CData) -> tuple[tuple[str, str], ...]:
 
 
 def _is_i32(value_type: CData) -> bool:
-    # Not by `wasm_valtype_kind`: that aborts the process at a type it has no number for.
+    # Not with `wasm_valtype_kind`, which aborts the process for a type that it has no number for.
     return bool(lib.wasmtime_wasm_valtype_equal(value_type, _I32))
 
 

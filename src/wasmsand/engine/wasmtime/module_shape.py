@@ -1,13 +1,13 @@
-"""The shape of a WebAssembly module, looked at before it is compiled.
+"""The shape of a WebAssembly module, checked before it is compiled.
 
-Owns `check_shape`, which refuses modules that cost the compiler far more than their size: its
-time and memory grow faster than the number of loops in a function, of locals, and of values
+Owns `check_shape`, which refuses modules that cost the compiler far more than their size suggests:
+its time and memory grow faster than the number of loops in a function, of locals, and of values
 that calls and blocks pass on. Rules: it runs in the compile worker, so it imports as little as
-possible; it does not validate, the compiler does; what it cannot read is not compiled, so that
-nothing hides from it; the worker's limits of time and memory hold for what passes here.
+possible. It does not validate; the compiler does. A module that it cannot parse is not compiled, so
+that nothing is hidden from it. For modules that pass, the worker's time and memory limits apply.
 
-Function bodies are read by one regular expression that skips over all instructions without an
-influence on shape, so that a megabyte takes well below a tenth of what compiling it takes.
+Function bodies are read with one regular expression that skips all instructions without influence
+on the shape, so that a megabyte takes well below a tenth of its compile time.
 """
 
 from __future__ import annotations
@@ -56,24 +56,24 @@ _SKIPPED = (
     + rb"|[\x08\x0a\x0c\x0e]" + _MEMORY + rb")"
     + rb"|\xfd(?:[\x00-\x0b\x5c\x5d]" + _MEMORY
     + rb"|[\x0c\x0d].{16}|[\x15-\x22].|[\x54-\x5b]" + _MEMORY + rb"."
-    # Numbers from 128 on take two bytes and have no operand. A smaller one could be written so
-    # too, and would hide its operand: that is not matched.
+    # Opcodes from 128 on take two bytes and have no operand. A smaller opcode encoded in two bytes
+    # would hide its operand, so it is not matched.
     + rb"|[\x0e-\x14\x23-\x53\x5e-\x7f]|[\x80-\xff][\x01-\x7f])"
 )  # fmt: skip
 _NEXT = re.compile(rb"(?:" + _SKIPPED + rb")*+([\x02-\x04\x06\x0b\x0e\x10-\x15\x1f])", re.DOTALL)
 
 
 class Refused(Exception):
-    """The module is not to be compiled; the message says why."""
+    """The module must not be compiled; the message says why."""
 
 
 class Unreadable(Exception):
-    """Not WebAssembly as we know it. Most likely it is not valid."""
+    """The module cannot be parsed, most likely because it is not valid."""
 
 
 def check_shape(wasm: bytes, limits: Mapping[str, int]) -> dict[str, int]:
-    """Raise `Refused` if there is more of anything in the module than `limits` say, or it has
-    a start section; `Unreadable`. Returns what was found."""
+    """Raise `Refused` if the module exceeds one of `limits` or has a start section; raise
+    `Unreadable`. Returns the counts."""
     return _Module(wasm, limits).check()
 
 
@@ -83,15 +83,15 @@ class _Module:
         self._limits = limits
         self._found: dict[str, int] = dict.fromkeys(limits, 0)
         self._values: list[int] = []
-        """By type: parameters and results."""
+        """By type: the number of parameters and results."""
         self._function_values: list[int] = []
-        """By function, imported ones first: those of its type."""
+        """By function, imported ones first: the number of values of its type."""
 
     def check(self) -> dict[str, int]:
         wasm = self._wasm
         if wasm[:4] != HEADER[:4]:
-            # The compiler would try to read it as text.
-            raise Refused("not a WebAssembly module: it does not begin with \\0asm")
+            # The compiler would try to parse it as text.
+            raise Refused("not a WebAssembly module: does not start with \\0asm")
         at = len(HEADER)
         try:
             while at < len(wasm):
@@ -101,13 +101,13 @@ class _Module:
                 self._section(number, at, at + size)
                 at += size
         except IndexError:
-            raise Unreadable("it ends too early") from None
+            raise Unreadable("it is truncated") from None
         return self._found
 
     def _section(self, number: int, at: int, end: int) -> None:
         if number == _START:
-            # It would run at instantiation: before anybody answers its calls, and perhaps on a
-            # thread whose stack is too small for a guest.
+            # It would run at instantiation: before calls can be answered, and perhaps on a thread
+            # whose stack is too small for a guest.
             raise Refused("has a start section; export the function as `_start` instead")
         if number in _COUNTED:
             count, at = self._number(at)
@@ -135,7 +135,7 @@ class _Module:
     def _types(self, count: int, at: int) -> None:
         for _ in range(count):
             if self._wasm[at] != _FUNCTION_TYPE:
-                raise Unreadable("a type that is none of a function")
+                raise Unreadable("a type is not a function type")
             values, at = self._number(at + 1)
             self._raise("parameters of a function", values)
             at = self._value_types(values, at)
@@ -148,7 +148,7 @@ class _Module:
     def _value_types(self, count: int, at: int) -> int:
         wasm = self._wasm
         for _ in range(count):
-            if wasm[at] in (0x63, 0x64):  # a reference, to a type that follows
+            if wasm[at] in (0x63, 0x64):  # a reference; its type follows
                 _, at = self._number(at + 1)
             else:
                 at += 1
@@ -187,12 +187,12 @@ class _Module:
     def _body(self, at: int, end: int, local_count: int) -> None:
         wasm, scan = self._wasm, _NEXT.match
         blocks = loops = through_blocks = through_calls = branches = 0
-        open_blocks: list[int] = []  # their instructions
+        open_blocks: list[int] = []  # their opcodes
         deepest = open_loops = deepest_loop = 0
         while at < end:
             match = scan(wasm, at, end)
             if match is None:
-                raise Unreadable("an instruction that is not known here, or in a strange encoding")
+                raise Unreadable("unknown instruction or unusual encoding")
             at = match.end()
             opcode = wasm[at - 1]
             if opcode == _END:
@@ -245,7 +245,7 @@ class _Module:
         self._raise("branch targets in a function", branches)
 
     def _block_type(self, at: int) -> tuple[int, int]:
-        """How many values it passes on, and where it ends."""
+        """How many values the block passes on, and the end of its type."""
         first = self._wasm[at]
         if first == 0x40:
             return 0, at + 1
@@ -265,7 +265,7 @@ class _Module:
         return at + size
 
     def _number(self, at: int) -> tuple[int, int]:
-        """A number of 32 bits, and where it ends."""
+        """A 32-bit number, and the position after it."""
         wasm = self._wasm
         byte = wasm[at]
         at += 1
@@ -274,7 +274,7 @@ class _Module:
         value, shift = byte & 0x7F, 7
         while byte >= 0x80:
             if shift > 28:
-                raise Unreadable("a number that is too long")
+                raise Unreadable("a number is too long")
             byte = wasm[at]
             at, value, shift = at + 1, value | (byte & 0x7F) << shift, shift + 7
         return value, at
@@ -283,7 +283,7 @@ class _Module:
         self._raise(what, self._found[what] + count)
 
     def _raise(self, what: str, count: int) -> None:
-        """Note that there are `count` of something."""
+        """Record a count, and check it against its limit."""
         if count > self._found[what]:
             self._found[what] = count
             if count > self._limits[what]:

@@ -1,12 +1,12 @@
-"""How much of an area of memory takes room, and giving that room back.
+"""How much of a memory area is resident, and releasing it.
 
-Owns the questions to the operating system about resident pages, and the areas they are asked
-of: the stacks of threads. Rules: asking never changes anything; what a system cannot tell is
-None, and the caller decides. Some systems call every page resident (a sandbox around this
-process may): that is tried once, with a page that nobody has touched.
+Owns the queries to the operating system about resident pages, and the areas queried: the stacks of
+threads. Rules: a query never changes anything. If a system cannot tell, the result is None, and the
+caller decides. Some systems report every page as resident (a sandbox around this process may do
+so): this is tested once, with an untouched page.
 
-Measured: 1 us for a few pages, 5 us for 16 MiB of which nothing was touched, 10 us for 16 MiB
-of which all was.
+Measured: 1 us for a few pages, 5 us for 16 MiB of untouched pages, 10 us for 16 MiB of touched
+pages.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from wasmsand.engine.wasmtime.bindings import CData, ffi, lib
 PAGE = mmap.PAGESIZE
 _RESIDENT = b"\1"
 _DONT_NEED = 4
-"""MADV_DONTNEED: the pages are zero from now on, and take no room."""
+"""MADV_DONTNEED: the pages become zero and no longer take memory."""
 
 
 def resident_bytes(address: int, size: int) -> int | None:
-    """How much of these pages takes room; None if the system cannot tell."""
+    """How many bytes of these pages are resident; None if the system cannot tell."""
     return _ask(address, size) if _system_tells() else None
 
 
@@ -38,7 +38,7 @@ def _ask(address: int, size: int) -> int | None:
 @cache
 def _system_tells() -> bool:
     try:
-        lib.mincore, lib.madvise  # noqa: B018  # not everywhere
+        lib.mincore, lib.madvise  # noqa: B018  # not available everywhere
         area = mmap.mmap(-1, 2 * PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except (AttributeError, OSError, ValueError, TypeError):
         return False
@@ -48,17 +48,17 @@ def _system_tells() -> bool:
 
 
 class ThreadStack:
-    """The stack of one thread: its highest `KEPT_BYTES` are always in use, the rest only by
-    deep recursion. Compiled code touches every page of its frames, so the first page of that
-    rest tells whether there is any."""
+    """The stack of one thread: its highest `KEPT_BYTES` are always in use, the rest only by deep
+    recursion. Compiled code touches every page of its frames, so the first page of the rest shows
+    whether any of it is in use."""
 
     __slots__ = ("_answer", "_first", "_low", "_size")
 
     KEPT_BYTES = 128 << 10
-    """Measured: a thread that runs a small program has touched 12 KiB, one that runs Python 100."""
+    """Measured: a thread that runs a small program touches 12 KiB, one that runs Python 100."""
 
     def __init__(self, low: int, size: int) -> None:
-        """All of it, from its lowest address."""
+        """The whole stack, given its lowest address."""
         self._low = low
         self._size = size - self.KEPT_BYTES
         self._first: CData = ffi.cast("void *", low + self._size - PAGE)
@@ -66,7 +66,7 @@ class ThreadStack:
 
     @classmethod
     def of_this_thread(cls) -> ThreadStack | None:
-        """None if the system cannot tell where that is, or what of it takes room."""
+        """None if the system cannot tell where the stack is, or how much of it is resident."""
         if not _system_tells():
             return None
         attributes: CData = ffi.new("pthread_attr_t *")
@@ -81,18 +81,18 @@ class ThreadStack:
         return cls(int(ffi.cast("uintptr_t", low[0])), int(size[0]))
 
     def is_deep(self) -> bool:
-        """Whether more takes room than is always in use."""
+        """Whether more than the usual part is resident."""
         return not lib.mincore(self._first, PAGE, self._answer) and bool(self._answer[0] & 1)
 
     def deep_bytes(self, most: int) -> int:
-        """What takes room below the part that is always in use, of the next `most` bytes."""
+        """How many of the `most` bytes below the usual part are resident."""
         if not self.is_deep():
             return 0
         size = min(most, self._size)
         return _ask(self._low + self._size - size, size) or 0
 
     def give_back(self) -> None:
-        """Free all but what is always in use. Called by the thread itself, when it has
-        returned to where it began."""
+        """Free all but the usual part. Called by the thread itself, after it has returned to its
+        start."""
         if self.is_deep():
             lib.madvise(ffi.cast("void *", self._low), self._size, _DONT_NEED)

@@ -16,7 +16,7 @@ from wasmsand.engine.wasmtime.threads import ThreadPool
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """The C engine, its imports, and what runs beside them."""
+    """The C engine, its imports, and its services."""
 
     settings: EngineSettings
     engine: CData

@@ -1,19 +1,18 @@
-"""Memories that several instances share: what a guest's threads run on.
+"""Memories that several instances share: the threads of a guest.
 
-Owns the second C engine, whose memories are those of instances of the first, and the way a
-memory gets from one to the other. wasmtime has shared memories of its own, but those lose
-the copy-on-write images by which programs start, and need atomic instructions everywhere.
-Instead a thread's instance has, by wasmtime's interface for memories of the host, the very
-addresses of the first instance's memory. Rules: only one instance of a memory runs at a
-time (the machine sees to it); the first one owns the memory, so it is closed last; growth
-is always the first one's.
+Owns the second C engine, whose instances use the memories of instances of the first, and how a
+memory is passed between them. wasmtime has shared memories of its own, but these do not support the
+copy-on-write images with which programs start, and need atomic instructions everywhere. Instead, a
+thread's instance uses the addresses of the first instance's memory, through wasmtime's interface
+for host-provided memories. Rules: only one instance of a memory runs at a time (the machine ensures
+that). The first instance owns the memory and is closed last; only it grows the memory.
 
-The second engine has the settings of the first, so it opens the same compiled files. Two
-facts of the supported release are used (a test of each is in `tests/engine`): making an
-instance fills its memory with the module's data, so while it is made it has a scratch area,
-whose size is no multiple of a page, because wasmtime would ask for a copy-on-write image
-otherwise; and growing by nothing makes wasmtime ask for address and size again. wasmtime
-also wants memories for itself (the heap of exceptions), which are made here as it would.
+The second engine has the settings of the first, so it can open the same compiled files. Two
+properties of the supported release are used (each has a test in `tests/engine`). Creating an
+instance fills its memory with the module's data; so during creation it gets a scratch area, whose
+size is not a multiple of a page, because otherwise wasmtime would ask for a copy-on-write image.
+Growing by zero pages makes wasmtime read address and size again. wasmtime also requests memories
+for itself (the exception heap); these are allocated here in the same way as wasmtime would.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ if TYPE_CHECKING:
 _CAPACITY = 1 << 32
 """Address space that wasmtime reserves for every 32-bit memory."""
 _SCRATCH_BYTES_MAX = 256 << 20
-"""Initial memory of modules whose data may be in the scratch area at the same time."""
+"""The most module data that may be in the scratch area at the same time."""
 
 
 class SharedMemory:
-    """The memory of `first`, as another instance has it."""
+    """The memory of `first`, as used by another instance."""
 
     __slots__ = ("_scratch", "first", "minimum")
 
@@ -52,7 +51,7 @@ class SharedMemory:
         self._scratch: int | None = scratch
 
     def leave_scratch(self) -> None:
-        """The instance is made: from now on this is the memory of the first one."""
+        """The instance exists: from now on, use the memory of the first instance."""
         self._scratch = None
 
     def place(self) -> tuple[int, int, int]:
@@ -63,7 +62,7 @@ class SharedMemory:
         return address, self.first.memory_size(), _CAPACITY
 
     def grow(self, size: int) -> bool:
-        """Make it larger; false if that is not possible."""
+        """Grow the memory; False if that is not possible."""
         return self.first.grow_memory(size)
 
 
@@ -89,7 +88,7 @@ class PrivateMemory:
         return int(ffi.cast("uintptr_t", self._address)), self._size, self._reserved
 
     def grow(self, size: int) -> bool:
-        """Make it larger; false if that is not possible."""
+        """Grow the memory; False if that is not possible."""
         if size > self._reserved:
             return False
         if size and lib.mprotect(self._address, size, mmap.PROT_READ | mmap.PROT_WRITE):
@@ -98,12 +97,12 @@ class PrivateMemory:
         return True
 
     def forget(self) -> None:
-        """Give all pages back; they are zero again."""
+        """Free all pages; they become zero."""
         self._area.madvise(mmap.MADV_DONTNEED)
 
 
 class Scratch:
-    """Where instances write their data while they are made. All use the same area, since
+    """Where instances write their data while they are created. All use the same area, because
     nobody reads it."""
 
     def __init__(self) -> None:
@@ -113,13 +112,13 @@ class Scratch:
         self._written = 0
 
     def address(self, writer: object, size: int) -> int:
-        """Of `size` bytes for an instance of the module `writer`."""
+        """The address of `size` bytes for an instance of the module `writer`."""
         with self._lock:
             address, present, _ = self._area.place()
             if size > present and not self._area.grow(size):
                 raise MemoryError(f"{size} bytes of scratch memory")
-            # Pages that were written stay, for the next instance of the same module, but the
-            # data of many modules must not add up.
+            # Written pages are kept for the next instance of the same module, but the data of many
+            # modules must not accumulate.
             if writer is not self._writer:
                 self._writer = writer
                 self._written += size
@@ -130,7 +129,7 @@ class Scratch:
 
 
 class ThreadModule:
-    """A module in the second engine, ready to make instances."""
+    """A module in the second engine, ready for instantiation."""
 
     __slots__ = ("_compiled", "_initial_bytes", "_scratch", "prepared")
 
@@ -143,13 +142,13 @@ class ThreadModule:
         self.prepared = prepared
 
     def share(self, first: WasmtimeInstance) -> SharedMemory:
-        """The memory of `first` for a further instance."""
+        """The memory of `first`, for a further instance."""
         size = self._initial_bytes
         return SharedMemory(first, self._scratch.address(self, size + mmap.PAGESIZE), size)
 
 
 class MemorySharing:
-    """Makes instances whose memory is that of another one."""
+    """Creates instances that use the memory of another one."""
 
     def __init__(self, settings: EngineSettings, ticker: EpochTicker, cache: CompileCache) -> None:
         self._settings = settings
@@ -163,13 +162,13 @@ class MemorySharing:
     @property
     def engine(self) -> CData:
         """The second engine."""
-        assert self._engine is not None  # who asks has a module of it
+        assert self._engine is not None  # callers have a module of it
         return self._engine
 
     def open(self, module: WasmtimeModule, initial_bytes: int) -> ThreadModule:
-        """The module for threads; compiled by the first engine. Raises `MemoryError`."""
+        """The module for threads, compiled by the first engine. Raises `MemoryError`."""
         if os.name != "posix":
-            raise MemoryError("threads of guests need the memory mappings of POSIX systems")
+            raise MemoryError("guest threads need POSIX memory mappings")
         with self._start_lock:
             if self._engine is None or self._imports is None or self._scratch is None:
                 self._scratch = Scratch()
@@ -191,7 +190,7 @@ class MemorySharing:
 
 
 class MemoryHandover:
-    """Gives the next memory that wasmtime wants, on this host thread, to be `memory`."""
+    """Makes `memory` the next memory that wasmtime requests on this host thread."""
 
     def __init__(self, memory: SharedMemory) -> None:
         self._memory = memory

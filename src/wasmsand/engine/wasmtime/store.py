@@ -1,8 +1,8 @@
 """A C store with its one instance.
 
-Owns every use of the C API for an instance that exists: its memory, globals, functions, limits.
-Rules: nothing of C is touched after `free`; whoever kept a view of the memory gets a ValueError
-then, not another guest's memory. What calls into the guest mean is `instance`'s part.
+Owns every use of the C API for an existing instance: its memory, globals, functions, limits. Rules:
+C is not touched after `free`; an old view of the memory then raises ValueError instead of showing
+another guest's memory. `instance` decides what calls into the guest mean.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from wasmsand.engine.wasmtime.traps import discard_failure, take_failure
 
 WASM_PAGE = 65536
 NEVER = 1 << 40
-"""A deadline that no epoch reaches."""
+"""A deadline that is never reached."""
 _I32 = 0
 
 
 class InstantiationFailed(Exception):
-    """wasmtime's reason."""
+    """The message is wasmtime's reason."""
 
 
 class GuestStore:
@@ -37,7 +37,7 @@ class GuestStore:
         self.context: CData = lib.wasmtime_store_context(self._store)
         self.limit_memory(memory_limit)
         self.set_epoch_callback()
-        # Filling memory and tables may run compiled code; nobody answers its ticks yet.
+        # Initializing memory and tables may run compiled code, but ticks cannot be answered yet.
         self.set_deadline(NEVER)
         self._instance = ffi.new("wasmtime_instance_t *")
         trap = ffi.new("wasm_trap_t **")
@@ -51,20 +51,20 @@ class GuestStore:
         self.memory_base: CData = lib.wasmtime_memory_data(self.context, self.memory)
 
     def limit_memory(self, limit: int) -> None:
-        """The memory cannot grow past `limit` bytes from now on."""
+        """From now on the memory cannot grow past `limit` bytes."""
         if limit != self._memory_limit:
             self._memory_limit = limit
             tables, elements = self._table_room
             lib.wasmtime_store_limiter(self._store, limit, elements, 1, tables, 1)
 
     def set_epoch_callback(self) -> None:
-        """Have the guest's ticks answered."""
+        """Install the callback for the guest's ticks."""
         lib.wasmtime_store_epoch_deadline_callback(
             self._store, hostcalls.EPOCH_CALLBACK, NULL, NULL
         )
 
     def set_deadline(self, epochs: int) -> None:
-        """The guest's next tick comes after so many epochs."""
+        """Set after how many epochs the guest's next tick comes."""
         lib.wasmtime_context_set_epoch_deadline(self.context, epochs)
 
     def memory_size(self) -> int:
@@ -73,14 +73,14 @@ class GuestStore:
         return int(lib.wasmtime_memory_data_size(self.context, self.memory))
 
     def memory_view(self) -> memoryview:
-        """The memory as it is now, writable; released by `free`."""
+        """The current memory, writable; the view is released by `free`."""
         size = self.memory_size()
         if not self._views or len(self._views[-1]) != size:
             self._views.append(memoryview(ffi.buffer(self.memory_base, size)))
         return self._views[-1]
 
     def grow_memory(self, size: int) -> bool:
-        """Make the memory `size` bytes; false if that is not possible."""
+        """Grow the memory to `size` bytes; False if that is not possible."""
         pages = (size - self.memory_size()) // WASM_PAGE
         if pages:
             error = lib.wasmtime_memory_grow(
@@ -91,7 +91,7 @@ class GuestStore:
         return True
 
     def read_memory_again(self) -> None:
-        """Make wasmtime ask for the address and size of a memory of the host."""
+        """Make wasmtime read the address and size of a host-provided memory again."""
         check(lib.wasmtime_memory_grow(self.context, self.memory, 0, ffi.new("uint64_t *")))
 
     def read_global(self, name: str) -> int:
@@ -115,8 +115,8 @@ class GuestStore:
         return found[1]
 
     def call(self, name: str, argument: int | None) -> tuple[CData, CData]:
-        """Call an exported function that takes nothing or one i32. The C error and trap, each of
-        which may be NULL, belong to the caller."""
+        """Call an exported function with no parameter or one i32. Returns the C error and trap,
+        each possibly NULL, which the caller owns."""
         function = self.function(name)
         trap = ffi.new("wasm_trap_t **")
         arguments, count = NULL, 0
@@ -140,7 +140,7 @@ class GuestStore:
         ffi.release(self._store)
 
     def _export(self, name: str) -> CData:
-        """The `wasmtime_extern_t *` of an export that the module is known to have."""
+        """The `wasmtime_extern_t *` of an export that the module has."""
         self.require_open()
         export = ffi.new("wasmtime_extern_t *")
         encoded = name.encode()
@@ -152,7 +152,7 @@ class GuestStore:
 
 
 def _i32(value: int) -> CData:
-    """A `wasmtime_val_t *` of an unsigned 32-bit number."""
+    """A `wasmtime_val_t *` with an unsigned 32-bit number."""
     result = ffi.new("wasmtime_val_t *")
     result.kind = _I32
     result.of.i32 = value - (value >> 31 << 32)

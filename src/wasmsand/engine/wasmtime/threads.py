@@ -1,13 +1,13 @@
-"""Threads deep enough for guests, kept for reuse.
+"""Threads with stacks deep enough for guests, kept for reuse.
 
-Owns the pool. Rules: the stack size of new threads is a setting of the whole process, so
-it is changed only around the start of one of ours, under a lock; the last thread to become
-idle is the first to be used again (its stack is warm); an idle thread ends by itself after
-a while. A job is handed over by releasing a raw lock: no queue and no condition variable.
-What a job's deep recursion touched of the stack is given back before the next job.
+Owns the pool. Rules: the stack size of new threads is a setting of the whole process, so it is
+changed only while one of our threads is started, under a lock. The thread that became idle last is
+used first (its stack is warm). An idle thread ends by itself after a while. A job is passed to a
+thread by releasing a raw lock, without a queue or a condition variable. Stack pages touched by a
+job's deep recursion are freed before the next job.
 
-The list of idle workers needs no lock: `append`, `pop` and `remove` are atomic, and who
-removes a worker from it owns that worker.
+The list of idle workers needs no lock: `append`, `pop` and `remove` are atomic, and the code that
+removes a worker from the list owns that worker.
 """
 
 from __future__ import annotations
@@ -54,20 +54,20 @@ class ThreadPool:
         worker.wake.release()
 
     def owns(self, thread: int) -> bool:
-        """Whether the thread with this identity is one of the pool's."""
+        """Whether the thread with this identity belongs to the pool."""
         return thread in self._threads
 
     def stack(self, thread: int) -> ThreadStack | None:
-        """The stack of one of the pool's threads; None if the system does not say."""
+        """The stack of a pool thread; None if the system cannot tell."""
         return self._threads.get(thread)
 
     @property
     def idle(self) -> int:
-        """Threads waiting for a job."""
+        """The number of threads waiting for a job."""
         return len(self._idle)
 
     def __len__(self) -> int:
-        """Threads alive, idle ones included."""
+        """The number of threads, including idle ones."""
         return len(self._threads)
 
     def _start_worker(self, worker: _Worker) -> None:
@@ -98,7 +98,7 @@ class ThreadPool:
                     job()
                 except Exception:
                     _report(threading.current_thread())
-                del job  # an idle thread keeps nothing alive
+                del job  # an idle thread must not keep objects alive
                 if stack is not None:
                     stack.give_back()
                 self._idle.append(worker)
@@ -106,7 +106,7 @@ class ThreadPool:
                     continue
                 try:
                     self._idle.remove(worker)
-                except ValueError:  # a job is being handed over at this moment
+                except ValueError:  # a job is being passed at this moment
                     worker.wake.acquire()
                     continue
                 return
@@ -116,11 +116,11 @@ class ThreadPool:
 
 _stack_size_lock = allocate_lock()
 _usual_stack_size: int | None = None
-"""The setting of the process, while it is changed; guarded by the lock."""
+"""The setting of the process while it is changed; guarded by the lock."""
 
 
 def _restore_stack_size() -> None:
-    # A fork may have come while another thread was being started.
+    # The fork may have happened while another thread was being started.
     global _usual_stack_size
     if _usual_stack_size is not None:
         threading.stack_size(_usual_stack_size)

@@ -1,11 +1,10 @@
 """Which pages of a guest's memory were ever written.
 
-Owns the reading of the operating system's page map. Rules: what it cannot tell, it calls
-written. A page that was never written still holds what a fresh instance of the same module
-holds, so a fork need not copy it; each page spared saves its fault and its copy, 0.5 to
-2 us, and asking costs 30 ns a page.
+Owns reading the operating system's page map. Rules: pages that it cannot tell count as written. A
+page that was never written has the same content as in a new instance of the module, so a fork need
+not copy it. Each skipped page saves a fault and a copy, 0.5 to 2 us; a query costs 30 ns per page.
 
-Linux only: elsewhere, and where the page map cannot be read, everything counts as written.
+Linux only: elsewhere, and if the page map cannot be read, everything counts as written.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from wasmsand.engine.forking import in_child
 
 _ENTRY_BYTES = 8
 _PRESENT, _SWAPPED, _FILE = 0x80, 0x40, 0x20
-"""Bits of an entry's highest byte. A private copy of a page is present or swapped, and
-belongs to no file; a page of the module's image that was only read belongs to its file."""
+"""Bits of an entry's highest byte. A private copy of a page is present or swapped and belongs to no
+file; a page of the module's image that was only read belongs to its file."""
 _WRITTEN_FLAG = bytes(
     int(bool(flags & _SWAPPED) or (flags & (_PRESENT | _FILE)) == _PRESENT) for flags in range(256)
 )
@@ -32,7 +31,7 @@ _open_lock = threading.Lock()
 
 
 def _forget_page_map() -> None:
-    # The file opened before a fork of the host shows the memory of the parent process.
+    # A file opened before the host forked shows the memory of the parent process.
     global _page_map, _open_lock
     _open_lock = threading.Lock()
     if _page_map is not None:
@@ -57,7 +56,7 @@ def _read_page_map(first_page: int, pages: int) -> bytes | None:
 
 
 def written_ranges(address: int, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The parts of `start..end`, offsets from `address`, that may have been written."""
+    """The parts of `start..end` (offsets from `address`) that may have been written."""
     if start >= end:
         return
     page = mmap.PAGESIZE

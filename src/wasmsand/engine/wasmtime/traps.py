@@ -1,7 +1,7 @@
-"""What a failed call into a guest means.
+"""The meaning of a failed call into a guest.
 
-Owns the mapping from wasmtime's trap codes to `TrapKind`. Rules: the C trap and error are
-freed here, whatever they are.
+Owns the mapping from wasmtime's trap codes to `TrapKind`. Rules: C traps and errors are always
+freed here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _trap_kind(context: CData, trap: CData) -> TrapKind:
 
 
 def take_failure(context: CData, error: CData, trap: CData) -> GuestTrap:
-    """The exception for a call into a store that returned an error or a trap."""
+    """The exception for a call that returned an error or a trap."""
     if error:
         return GuestTrap(TrapKind.OTHER, take_error(error))
     kind = _trap_kind(context, trap)
@@ -43,14 +43,14 @@ def take_failure(context: CData, error: CData, trap: CData) -> GuestTrap:
     lib.wasm_trap_message(trap, message)
     lib.wasm_trap_delete(trap)
     if kind is TrapKind.STACK:
-        # wasmtime lists all frames of a stack that overflowed, up to two million: 48 MB, which
-        # the C library would keep.
+        # wasmtime lists all frames of an overflowed stack, up to two million: 48 MB, which the C
+        # library would keep.
         give_back_now(lib)
     return GuestTrap(kind, take_bytes(message).rstrip(b"\0").decode("utf-8", "replace"))
 
 
 def discard_failure(error: CData, trap: CData) -> None:
-    """Free the C error and trap of a call whose exception is known already."""
+    """Free the C error and trap of a call whose exception is already known."""
     if error:
         lib.wasmtime_error_delete(error)
     if trap:

@@ -1,8 +1,8 @@
-"""One worker process that compiles, as the host sees it.
+"""One compile worker process, from the host's side.
 
-Owns starting such a process, giving it orders, and ending it. Rules: a worker inherits no file and
-no environment; it is used by one thread at a time and ended by any; one that failed or was ended
-is not used again. What it does is in `compile_worker`; who gets one is decided in `compile_pool`.
+Owns starting a worker, giving it orders, and ending it. Rules: a worker inherits no files and no
+environment. One thread at a time uses it; any thread may end it. A worker that failed or was ended
+is not used again. The worker's own code is in `compile_worker`; `compile_pool` assigns workers.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from wasmsand.engine.wasmtime.compile_worker import FRAME, ORDER, REPORT
 logger = logging.getLogger("wasmsand.engine")
 
 VARIABLE = "WASMSAND_PYTHON"
-"""Of the host's environment: the interpreter of workers, where sys.executable is none."""
+"""Host environment variable: the interpreter for workers, if sys.executable is not one."""
 MODE_VARIABLE = "WASMSAND_COMPILE"
-"""Likewise: `in-process` does without workers, and so without limits of time and memory. For
-hosts that cannot start processes, and trust what runs in their sandboxes."""
+"""Host environment variable: `in-process` disables workers, and with them the time and memory
+limits. For hosts that cannot start processes and trust what runs in their sandboxes."""
 _START_SECONDS = 60.0
 _END_SECONDS = 5.0
 _PIECE = 1 << 20
 _SHOWN_BYTES = 2000
 _PASSED_ON = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
-"""Variables without which an interpreter may not find its own libraries."""
+"""Variables that an interpreter may need to find its own libraries."""
 _PACKAGES = ("wasmsand", "wasmsand.engine", "wasmsand.engine.wasmtime")
 _BOOT = f"""\
 import sys
@@ -53,7 +53,7 @@ main(arguments)
 
 @dataclass(frozen=True, slots=True)
 class WorkerSetup:
-    """What a worker is started with; another set-up needs another worker."""
+    """The parameters of a worker; other parameters need another worker."""
 
     library: str
     configuration: tuple[tuple[str, int], ...]
@@ -67,17 +67,17 @@ class Outcome:
     """How a compilation ended."""
 
     rejection: str | None
-    """Why the module was refused."""
+    """Why the module was refused, or None."""
     code: int
-    """0, or what ended it: minus the number of a signal."""
+    """0, or the exit code; negative for a signal."""
     cpu_seconds: float
 
 
 class Worker:
-    """One worker process; used by one thread at a time, ended by any."""
+    """One worker process. One thread at a time uses it; any thread may end it."""
 
     def __init__(self, setup: WorkerSetup, order: CompileOrder) -> None:
-        """Start it; raises `CompileUnavailable`, `CompileCancelled`."""
+        """Start the worker. Raises `CompileUnavailable`, `CompileCancelled`."""
         self.setup = setup
         try:
             self._process = subprocess.Popen(
@@ -90,7 +90,7 @@ class Worker:
                 env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
             )
         except OSError as error:
-            raise CompileUnavailable(f"no process to compile in: {error}") from None
+            raise CompileUnavailable(f"cannot start a compile worker: {error}") from None
         timer = threading.Timer(_START_SECONDS, self._process.kill)
         timer.daemon = True
         timer.start()
@@ -110,7 +110,7 @@ class Worker:
                 raise CompileCancelled
             _warn_once(said.decode("utf-8", "replace"))
             raise CompileUnavailable(
-                f"{_interpreter()} started no compile worker: set {VARIABLE} to a Python "
+                f"{_interpreter()} did not start a compile worker: set {VARIABLE} to a Python "
                 f"{sys.version_info.major}.{sys.version_info.minor} that has cffi"
             )
 
@@ -119,17 +119,17 @@ class Worker:
         return self._process.pid
 
     def run(self, order: CompileOrder, sink: Callable[[bytes], None]) -> Outcome:
-        """Compile, and give the result to `sink` piece by piece.
+        """Compile a module, and pass the result to `sink` piece by piece.
 
-        Raises `CompileCancelled`, and what reading the module or `sink` raise. After those, and
-        after an outcome that has a code, the worker is to be ended.
+        Raises `CompileCancelled`, and what reading the module or `sink` raises. After an exception,
+        or an outcome with a non-zero code, the worker must be ended.
         """
         started = time.monotonic()
         limits, rejection = order.limits, b""
         patience = 60 + 10 * limits.cpu_seconds
         header = ORDER.pack(order.size, limits.cpu_seconds, limits.memory_bytes, patience)
         with order.cancellation.calling(self.cancel):
-            with contextlib.suppress(BrokenPipeError):  # it is gone; its report says why
+            with contextlib.suppress(BrokenPipeError):  # it has ended; its report says why
                 self._write(header)
                 for piece in order.pieces():
                     self._write(piece)
@@ -154,11 +154,11 @@ class Worker:
         return Outcome(text if kind == compile_worker.REJECTED else None, code, cpu_seconds)
 
     def cancel(self) -> None:
-        """End a compilation under way, and the worker with it. Never waits."""
+        """End the current compilation and the worker. Never waits."""
         self._process.terminate()
 
     def end(self) -> None:
-        """End the worker and wait until it is gone. It ends its compilation before."""
+        """End the worker, and its compilation, and wait until it has ended."""
         _stream(self._process.stdin).close()
         self.cancel()
         try:
@@ -179,7 +179,7 @@ class Worker:
             at += stream.write(view[at:]) or 0
 
     def _frame(self, limit: int) -> tuple[bytes, Iterator[bytes]]:
-        """The kind of an answer and its pieces; no kind, and no pieces, if there is none."""
+        """The kind of an answer and its pieces; both empty if there is no answer."""
         stream = _stream(self._process.stdout)
         header = _read(stream, FRAME.size)
         if len(header) < FRAME.size:
@@ -194,14 +194,14 @@ def _warn_once(said: str) -> None:
     global _warned
     if not _warned:
         _warned = True
-        logger.warning("%s started no compile worker: %s", _interpreter(), said)
+        logger.warning("%s did not start a compile worker: %s", _interpreter(), said)
 
 
 _warned = False
 
 
 class OutputTooLarge(Exception):
-    """The result has more bytes than it may have."""
+    """The result exceeds its size limit."""
 
 
 def _pieces(stream: IO[bytes], size: int) -> Iterator[bytes]:
@@ -218,7 +218,7 @@ def _read(stream: IO[bytes], size: int) -> bytes:
 
 
 def _stream(stream: IO[bytes] | None) -> IO[bytes]:
-    assert stream is not None  # all are pipes
+    assert stream is not None  # all three are pipes
     return stream
 
 
@@ -229,8 +229,8 @@ def _interpreter() -> str:
 def _command(setup: WorkerSetup) -> list[str]:
     if VARIABLE not in os.environ and (not sys.executable or getattr(sys, "frozen", False)):
         raise CompileUnavailable(
-            "programs that guests made are compiled by a Python process of their own, and here "
-            f"sys.executable is not one: set {VARIABLE} to an interpreter, or "
+            "programs that guests made are compiled by a separate Python process, but "
+            f"sys.executable is not an interpreter: set {VARIABLE} to one, or "
             f"{MODE_VARIABLE}=in-process, without limits"
         )
     values = (*setup.configuration, *setup.shape)

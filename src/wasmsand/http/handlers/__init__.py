@@ -1,1 +1,1 @@
-"""What each route does: one family per file. `routes.py` lists them all."""
+"""The handlers of the routes, one family per file. `routes.py` lists them all."""

@@ -1,4 +1,4 @@
-"""Commands: run one to its end, with a result or with a stream of events."""
+"""Runs a command to its end. The response is the result, or a stream of events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ from wasmsand.http.quotas import CommandPlace
 from wasmsand.http.routing import Call
 from wasmsand.http.service import log
 from wasmsand.http.started import output_of
-from wasmsand.http.streaming import EVENT_STREAM, HEARTBEAT, Emit, Streaming, event, unless_gone
+from wasmsand.http.streaming import (
+    EVENT_STREAM,
+    HEARTBEAT,
+    Emit,
+    Streaming,
+    event,
+    unless_disconnected,
+)
 from wasmsand.sdk.backend import (
     BackendProcess,
     Cancellation,
@@ -41,7 +48,7 @@ async def run(call: Call[None, RunCommand]) -> Response:
 async def _completed(
     call: Call[None, RunCommand], request: CommandRequest, place: CommandPlace
 ) -> list[bytes]:
-    """Run on a thread; a client that goes away takes its command with it."""
+    """Run the command on a thread. If the client disconnects, kill the command."""
     service, sandbox = call.service, call.entry.sandbox
     cancellation = Cancellation()
 
@@ -53,9 +60,9 @@ async def _completed(
     seconds = request.timeout_seconds or service.settings.max_command_seconds
     running = call.in_command_thread(work, seconds, then=place.keep().release)
     try:
-        completed, pieces = await unless_gone(running, call.request.receive)
+        completed, pieces = await unless_disconnected(running, call.request.receive)
     except (ClientDisconnect, asyncio.CancelledError, ApiFailure):
-        # Which takes the sandbox's lock: not here.
+        # Cancelling takes the sandbox's lock, so do it on a thread.
         service.endings.run(cancellation.cancel).add_done_callback(place.keep().release)
         raise
     service.metrics.count_command(completed.exit_code, completed.timed_out, completed.seconds)
@@ -74,7 +81,7 @@ async def _streamed(
         place.keep()
 
         def end() -> None:
-            # Whoever stops listening ends the command; to end one that has ended does nothing.
+            # A client that disconnects ends its command. Killing an ended command does nothing.
             service.endings.run(process.kill).add_done_callback(place.release)
 
         held.callback(end)
@@ -84,7 +91,7 @@ async def _streamed(
 
 
 async def _events(call: Call[None, RunCommand], process: BackendProcess, emit: Emit) -> None:
-    """Send what a command prints, and how it ends."""
+    """Send a command's output, and how it ended."""
     service, sandbox = call.service, call.entry.sandbox
     seconds = service.settings.heartbeat_seconds
     try:
@@ -104,8 +111,8 @@ async def _events(call: Call[None, RunCommand], process: BackendProcess, emit: E
     except Exception as error:
         failure = failure_of(error)
         if failure is None:
-            log.error("bug while output was streamed", exc_info=error)
-            failure = ApiFailure(500, "internal", "a bug of the server; its log says more")
+            log.error("bug while streaming output", exc_info=error)
+            failure = ApiFailure(500, "internal", "bug in the server; see its log")
         await emit(event("error", failure.body()))
 
 
@@ -119,7 +126,7 @@ def _outcome(completed: Completed) -> list[bytes]:
 
 
 def command_end(ended: Ended) -> CommandEnd:
-    """How a command ended, for a client."""
+    """`ended` as a JSON message."""
     return CommandEnd(
         exit_code=ended.exit_code,
         timed_out=ended.timed_out,

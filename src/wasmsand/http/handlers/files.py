@@ -1,4 +1,4 @@
-"""Files: what `sandbox.files` does, as requests. Contents are bodies, as they are."""
+"""Files: the operations of `sandbox.files`. Bodies hold the files' bytes unchanged."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from wasmsand.sdk.results import FileInfo
 BYTES = "application/octet-stream"
 TAR = "application/x-tar"
 _PIECE = 256 * 1024
-"""Bytes that are handed to the connection at once."""
+"""Bytes passed to the connection at once."""
 _WHOLE_BYTES = 16 * 1024 * 1024
-"""A file, or a part, of at most so much is read in one step. What is longer is read while it
-is sent, so that the server does not hold it."""
+"""Up to this size, content is read in one step. The rest is read while it is sent, so the server
+does not hold all of it."""
 _STEP_BYTES = 1024 * 1024
 _TAR_PIECES = 16
-"""Pieces of an archive that are made in one visit to a thread."""
+"""Pieces of an archive produced by one call on a thread."""
 
 
 async def read(call: Call[ReadFile, None]) -> Response:
@@ -49,7 +49,7 @@ async def read(call: Call[ReadFile, None]) -> Response:
     path = sandbox.path(query.path)
 
     def begin() -> tuple[bytes, int]:
-        """The beginning, and how much there is."""
+        """The beginning of the content, and the size of all of it."""
         backend = sandbox.backend
         wanted = _WHOLE_BYTES if query.count is None else min(query.count, _WHOLE_BYTES)
         first = backend.read_file(path, query.offset, wanted)
@@ -59,7 +59,7 @@ async def read(call: Call[ReadFile, None]) -> Response:
         if query.count is not None:
             rest = min(rest, query.count)
         if rest > 2 * sandbox.options.fs_limit_bytes:
-            backend.read_file(path, query.offset, query.count)  # refuses so many holes
+            backend.read_file(path, query.offset, query.count)  # raises: too large a sparse file
         return first, max(rest, len(first))
 
     first, size = await call.in_file_thread(begin)
@@ -79,7 +79,7 @@ async def read(call: Call[ReadFile, None]) -> Response:
                 piece = await call.in_file_thread(
                     partial(sandbox.backend.read_file, path, at, count)
                 )
-        # If the file has become shorter, the answer has too: the connection breaks off.
+        # If the file has shrunk meanwhile, the response is too short and the connection breaks.
 
     with ExitStack() as held:
         held.enter_context(call.service.registry.use(call.entry))
@@ -185,14 +185,14 @@ async def export_tar(call: Call[FilePath, None]) -> Streaming:
     pieces: Iterator[bytes] = iter(())
 
     def begin() -> bytes:
-        # The first piece is made before the answer begins: a path that is not there is a 404.
+        # Produce the first piece before the response begins, so that a missing path is a 404.
         nonlocal pieces
         pieces = iter(sandbox.backend.export_tar(path))
         return b"".join(islice(pieces, 1))
 
     first = await call.in_file_thread(begin)
 
-    using = Lock()  # a client can leave while a thread makes the next pieces
+    using = Lock()  # the client can disconnect while a thread produces the next pieces
 
     def more() -> bytes:
         with using:
@@ -209,7 +209,7 @@ async def export_tar(call: Call[FilePath, None]) -> Streaming:
             data = await call.in_file_thread(more)
 
     def end() -> None:
-        # To close it may have to tell the sandbox, so it is done on a thread.
+        # Closing may call the sandbox, so do it on a thread.
         service.endings.run(close)
 
     with ExitStack() as held:

@@ -1,4 +1,4 @@
-"""Sandboxes: create, list, look at, kill; their variables and usage."""
+"""Sandboxes: create, list, show, kill; their variables and usage."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.results import Usage
 
 _END_SECONDS = 2.0
-"""How long the answer to a kill waits for the end."""
+"""How long a DELETE waits for the sandbox's end."""
 
 
 async def create(call: Call[None, CreateSandbox]) -> SandboxState:
@@ -61,7 +61,7 @@ def _options(wanted: CreateSandbox) -> SandboxOptions:
 
 
 def _check_limits(options: SandboxOptions, settings: Settings) -> None:
-    """What no quota counts, but a server's memory does."""
+    """Check limits that no quota bounds but that cost the server memory."""
     for name, _, _ in option_fields():
         most = settings.most_of(name)
         if most is not None and getattr(options, name) > most:
@@ -95,8 +95,8 @@ async def kill(call: Call[None, None]) -> Killed:
     """`DELETE /v1/sandboxes/{sandbox}`"""
     entry = call.entry
     if call.service.registry.take(entry):
-        # Nobody finds it any more. Its end is awaited for a moment only, so that whoever kills
-        # one to make another finds its quota free.
+        # The sandbox is out of the registry. Wait briefly for its end, so that a client that
+        # creates another one right after finds its quota free.
         await asyncio.wait({call.service.end(entry, "killed")}, timeout=_END_SECONDS)
     return Killed()
 
@@ -114,7 +114,7 @@ async def variables(call: Call[None, None]) -> Variables:
 async def change_variables(call: Call[None, ChangeVariables]) -> Variables:
     """`PATCH /v1/sandboxes/{sandbox}/env`"""
     environment = call.entry.sandbox.env
-    # Checked first: all of it is done, or nothing.
+    # Check everything first: make all changes or none.
     arguments.variables("set", call.body.set)
     check_variables({**environment.chosen(), **call.body.set})
     for name in [arguments.variable_name(name) for name in call.body.unset]:

@@ -1,4 +1,4 @@
-"""The server itself: is it well, what does it do, how is it used."""
+"""The server itself: health and metrics."""
 
 from __future__ import annotations
 

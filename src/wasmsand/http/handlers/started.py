@@ -1,4 +1,4 @@
-"""Commands that go on between requests: start, read, write, wait, end; and all processes."""
+"""Started commands: start, read, write, wait, kill; and the list of processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from wasmsand.http.started import Started
 from wasmsand.sdk.backend import BackendProcess, Ended
 
 LONGEST_WAIT_MS = 20_000
-"""Of one request: a client that wants more asks again, and so learns that the server lives."""
+"""Longest wait of one request. A client that wants to wait longer sends another request, and
+so notices a lost server."""
 
 
 async def start(call: Call[None, StartCommand]) -> CommandState:
@@ -34,7 +35,7 @@ async def start(call: Call[None, StartCommand]) -> CommandState:
     request = sandbox.command_request(call.body)
 
     def begin() -> BackendProcess:
-        # Asks the sandbox which commands have ended, so it is done here.
+        # It calls the sandbox, so it runs on this thread.
         sandbox.make_room()
         return sandbox.backend.start(request)
 

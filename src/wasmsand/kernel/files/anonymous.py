@@ -1,8 +1,8 @@
-"""Inodes of objects that are in no file system: pipes, sockets, captured output, timers.
+"""Inodes of objects outside any file system: pipes, sockets, captured output, timers.
 
-Owns their numbers. Rules: each object gets a number of its own, so that programs which
-compare st_dev and st_ino tell them apart; numbers are counted per sandbox, so that no guest
-learns from them what others do.
+Owns their inode numbers. Rules: each object gets its own number, so that programs can tell objects
+apart by st_dev and st_ino. Numbers are counted per sandbox, so that a guest learns nothing about
+other sandboxes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class AnonymousInodes:
         self._numbers = count(_FIRST_NUMBER)
 
     def new(self, mode: int, uid: int = 0, gid: int = 0) -> Stat:
-        """A fresh identity with these attributes."""
+        """A new inode with these attributes."""
         now = self._clock.realtime()
         return Stat(
             dev=ANONYMOUS_DEVICE,

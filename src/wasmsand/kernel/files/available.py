@@ -1,4 +1,4 @@
-"""How much can be read without waiting.
+"""How many bytes can be read without waiting.
 
 Owns `readable_bytes`, which ioctl(FIONREAD) and WASI's poll_oneoff report.
 """
@@ -15,7 +15,7 @@ from wasmsand.kernel.sockets.base import Socket
 
 
 def readable_bytes(file: OpenFile) -> int:
-    """Bytes that a read would get now; ENOTTY for what has no such number."""
+    """Bytes that a read would return now; ENOTTY if the file type has no such count."""
     if isinstance(file, PipeEnd):
         return file.pipe.size
     if isinstance(file, Socket):

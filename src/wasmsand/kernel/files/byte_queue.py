@@ -1,8 +1,8 @@
-"""A queue of bytes in pieces: what pipes and stream sockets hold between writer and reader.
+"""A queue of bytes, stored in pieces: the buffer of pipes and stream sockets.
 
-Owns `ByteQueue`. Rules: taking bytes copies only those taken; small pieces are joined, so
-that a guest that writes byte by byte does not cost the host an object for each; a piece of
-which most was taken is cut, so that its last byte does not keep it; what waits is on the
+Owns `ByteQueue`. Rules: taking bytes copies only those taken. Small pieces are joined, so that a
+guest that writes single bytes does not cost the host an object for each. A piece that was mostly
+taken is cut, so that its last byte does not keep it in memory. Queued bytes are charged to the
 sandbox's ledger.
 """
 
@@ -24,18 +24,18 @@ class ByteQueue:
     __slots__ = ("_chunks", "_ledger", "_taken", "size")
 
     refusal: ClassVar[Errno] = Errno.ENOBUFS
-    """The error of a push when the sandbox's memory is used up."""
+    """The error of `push` when the sandbox's memory is used up."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._chunks: deque[bytes] = deque()
-        self._taken = 0  # of the first chunk
+        self._taken = 0  # bytes of the first chunk
         self.size = 0
 
     def push(self, data: bytes) -> None:
         """Append `data`."""
         size = len(data)
-        ledger = self._ledger  # as `Ledger.add_queued`, without the price of a call
+        ledger = self._ledger  # `Ledger.add_queued`, inlined for speed
         if ledger.objects + ledger.queued + size > ledger.kernel_max:
             ledger.require(size, self.refusal)
         ledger.queued += size
@@ -69,7 +69,7 @@ class ByteQueue:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def put_back(self, data: bytes) -> None:
-        """Undo a `pull`: these bytes are the next ones to be taken."""
+        """Undo a `pull`: make these bytes the next ones to be taken."""
         if data:
             if self._taken:
                 self._chunks[0] = self._chunks[0][self._taken :]

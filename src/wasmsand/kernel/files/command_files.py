@@ -1,9 +1,9 @@
-"""Files whose other side is the host program: given input, captured output.
+"""Files whose other side is the host: given input, captured output.
 
-Owns `CommandInput`, `CommandOutput` and `OutputSink`. Rules: to the guest they look like pipes;
-a write never waits; when the host has detached an output, writes are accepted and dropped, so
-that a background process does not die because nobody listens any more. The status of a file is
-made when it is first asked for: most programs never ask.
+Owns `CommandInput`, `CommandOutput` and `OutputSink`. Rules: to the guest they look like pipes. A
+write never waits. After the host has detached an output, writes succeed and are dropped, so that a
+background process does not die of SIGPIPE. The stat of a file is created on first use, because most
+programs never ask for it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from wasmsand.kernel.vfs import Stat
 
 
 class OutputSink(Protocol):
-    """What gets the output of a command. Called under the sandbox's lock."""
+    """Receives the output of a command. Called under the sandbox's lock."""
 
     def printed(self, fd: int, data: bytes) -> None:
         """`data` was written to the descriptor `fd`."""
 
     def output_closed(self) -> None:
-        """Nobody holds one of the outputs any more."""
+        """The last description of one of the outputs was closed."""
 
 
 class _CommandFile(OpenFile):
-    """What input and output have in common."""
+    """The common part of input and output."""
 
     __slots__ = ("_make_stat", "_stat")
 
@@ -45,7 +45,7 @@ class _CommandFile(OpenFile):
 
 
 class CommandInput(_CommandFile):
-    """Bytes given by the host before the process started."""
+    """Input that the host gave before the process started."""
 
     __slots__ = ("_data", "_position")
 
@@ -83,7 +83,7 @@ class CommandOutput(_CommandFile):
         return len(data)
 
     def detach(self) -> None:
-        """The host listens no longer."""
+        """The host no longer captures this output."""
         self._sink = None
 
     def poll(self) -> int:

@@ -1,10 +1,10 @@
 """Open file descriptions: what an fd refers to.
 
-Owns `OpenFile`, the base of everything that can be read, written or polled. Rules: an fd, a
-description and an inode are three things; dup and fork share a description and so its offset and
-status flags; `release` runs once, when the last fd is gone; a description is on the sandbox's
-ledger from its first fd, or before it (a connection that waits to be accepted), to its last. A
-method raises `KernelError` or `WouldBlock`, never waits.
+Owns `OpenFile`, the base class of everything that can be read, written or polled. Rules: an fd, a
+description and an inode are three different things. dup and fork share a description, and with it
+the offset and status flags. `release` runs once, when the last fd is closed. A description is
+charged to the sandbox's ledger from its first fd (or earlier, as for a connection waiting to be
+accepted) until its last fd is closed. Methods raise `KernelError` or `WouldBlock` and never wait.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from wasmsand.kernel.vfs import Node, Stat
 from wasmsand.kernel.wait import WaitQueue, WouldBlock
 
 _NOT_FOR_READING: Final = O_WRONLY | O_PATH
-"""O_WRONLY is a bit that O_RDONLY and O_RDWR do not have, and the invalid mode 3 has."""
+"""The bit O_WRONLY is clear in O_RDONLY and O_RDWR, and set in the invalid access mode 3."""
 _WRITING: Final = O_ACCMODE | O_PATH
 _FOR_WRITING: Final = (O_WRONLY, O_RDWR)
 
 
 class Watcher(Protocol):
-    """Something that watches a description until it is closed: a watch of an epoll file."""
+    """Watches a description until it is closed: an epoll watch."""
 
     def file_closed(self) -> None:
         """The description is about to be released."""
@@ -38,29 +38,29 @@ class OpenFile:
     __slots__ = ("charged", "flags", "ledger", "on_last_close", "references", "watchers")
 
     cost: ClassVar[int] = OPEN_FILE_COST
-    """Bytes on the ledger."""
+    """Bytes charged to the ledger."""
 
     kind: ClassVar[str] = "anon_inode"
-    """How /proc/PID/fd names an object that has no path."""
+    """The name in /proc/PID/fd if the object has no path."""
 
     writes_all: ClassVar[bool] = False
-    """A blocking write goes on until everything is written (streams)."""
+    """Whether a blocking write continues until everything is written (streams)."""
 
     def __init__(self, flags: int) -> None:
         self.flags = flags
         self.references = 0
         self.on_last_close: Callable[[], None] | None = None
-        """Called when the description is closed, to end what belongs to it (a flock)."""
+        """Called when the description is closed, to release what depends on it (a flock)."""
         self.watchers: dict[Watcher, None] | None = None
         self.ledger: Ledger | None = None
-        """The ledger in which this description is entered; None: not yet."""
+        """The ledger to which the description is charged; None if not charged yet."""
         self.charged = 0
-        """Bytes entered there."""
+        """Bytes charged so far."""
 
     def enter(self, ledger: Ledger, errno: Errno = Errno.ENOMEM) -> None:
-        """Enter the description in `ledger`; `errno` if there is no room. `FdTable` does this
-        with the first fd; code that keeps a description without an fd does it itself."""
-        cost = self.cost  # as `Ledger.add_object`, without the price of a call
+        """Charge the description to `ledger`; `errno` if there is no room. `FdTable` does this for
+        the first fd; code that keeps a description without an fd calls it directly."""
+        cost = self.cost  # `Ledger.add_object`, inlined for speed
         if ledger.objects + ledger.queued + cost > ledger.kernel_max:
             ledger.require(cost, errno)
         ledger.objects += cost
@@ -68,7 +68,7 @@ class OpenFile:
         self.charged = cost
 
     def charge(self, cost: int, errno: Errno = Errno.ENOMEM) -> None:
-        """The description has grown by `cost` bytes; `errno` if there is no room."""
+        """Charge `cost` more bytes for this description; `errno` if there is no room."""
         if self.ledger is not None:
             self.ledger.add_object(cost, errno)
             self.charged += cost
@@ -80,7 +80,7 @@ class OpenFile:
             self.dispose()
 
     def dispose(self) -> None:
-        """Release a description to which no fd refers (any more)."""
+        """Release a description that has no fd (any longer)."""
         if self.on_last_close is not None:
             self.on_last_close()
         if self.watchers:
@@ -113,17 +113,17 @@ class OpenFile:
             raise KernelError(Errno.EBADF, "not open for writing")
 
     def wait_or_fail(self, *queues: WaitQueue) -> Exception:
-        """What to raise when nothing can be moved now."""
+        """The exception to raise when no data can be transferred now."""
         if self.flags & O_NONBLOCK:
             return KernelError(Errno.EAGAIN)
         return WouldBlock(queues)
 
     def read(self, count: int) -> bytes:
-        """Up to `count` bytes from the current position; empty at the end."""
+        """Read up to `count` bytes at the current position; empty at end of file."""
         raise KernelError(Errno.EINVAL)
 
     def write(self, data: bytes) -> int:
-        """Write some of `data` at the current position; the count written."""
+        """Write some of `data` at the current position. Returns the number of bytes written."""
         raise KernelError(Errno.EINVAL)
 
     def read_at(self, count: int, offset: int) -> bytes:
@@ -135,7 +135,7 @@ class OpenFile:
         raise KernelError(Errno.ESPIPE)
 
     def seek(self, offset: int, whence: int) -> int:
-        """Move the position; the new one."""
+        """Set the position. Returns the new one."""
         raise KernelError(Errno.ESPIPE)
 
     def truncate(self, length: int) -> None:
@@ -147,21 +147,22 @@ class OpenFile:
         raise KernelError(Errno.EINVAL)
 
     def stat(self) -> Stat:
-        """Metadata, as fstat gives it."""
+        """Metadata, as returned by fstat."""
         raise NotImplementedError
 
     def poll(self) -> int:
-        """The poll bits that hold now."""
+        """The poll events that are ready now."""
         raise NotImplementedError
 
     def kept_open(self) -> Iterable[OpenFile]:
-        """Descriptions without an fd that are open while this one is: of a socket, the
-        connections that wait to be accepted."""
+        """Descriptions without an fd that stay open as long as this one: for a listening socket,
+        the connections waiting to be accepted."""
         return ()
 
     def queues(self) -> tuple[WaitQueue, ...]:
-        """Queues that wake when `poll` may have changed; empty if it never does."""
+        """Queues that are woken when the result of `poll` may have changed; empty if it never
+        does."""
         return ()
 
     def release(self) -> None:
-        """The last reference is gone. Called by `dispose`, by nobody else."""
+        """The last reference is gone. Only `dispose` calls this."""

@@ -1,8 +1,7 @@
-"""Character devices without state: null, zero, full, random, urandom.
+"""Stateless character devices: null, zero, full, random, urandom.
 
-Owns their behaviour by device number. Rules: reads are capped by the caller, so
-/dev/zero cannot make the host allocate without bound; random bytes come from the
-host's generator.
+Owns their behaviour by device number. Rules: the caller limits the size of reads, so that /dev/zero
+cannot make the host allocate without bound. Random bytes come from the host's generator.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from wasmsand.kernel.vfs import Namespace, Node, Stat
 
 
 def device_number(major: int, minor: int) -> int:
-    """Linux's dev_t of a device (small majors and minors)."""
+    """Linux's dev_t for small major and minor numbers."""
     return (major << 8) | minor
 
 

@@ -1,15 +1,15 @@
-"""epoll: many files watched at once.
+"""epoll: watching many files at once.
 
-Owns `EpollFile`. Rules: a watched file that may have become ready puts itself on a list, so that a
-wait looks only at the files on the list; level-triggered files stay on the list while they are
-ready; a file whose last descriptor is closed is no longer watched.
+Owns `EpollFile`. Rules: a watched file that may have become ready is put on a ready list, and a
+wait checks only the files on that list. Level-triggered files stay on the list while they are
+ready. A file is no longer watched after its last descriptor is closed.
 
-Epoll files can watch each other. As on Linux they do so neither in circles nor more than
-`EPOLL_NESTS_MAX` above each other, whichever side of a chain is extended (ELOOP), and the ways
-from a file up to the epoll files that nobody watches are counted (EINVAL). So the wake-ups that
-a change of one file causes are bounded. A look at what is on a list drops what is not ready:
-an epoll file that is looked at twice in one call costs nothing the second time, by however many
-ways it is reached. All watches of a sandbox together are bounded (ENOSPC).
+Epoll files can watch each other. As on Linux, they must not form loops or chains longer than
+`EPOLL_NESTS_MAX` (ELOOP), and the number of paths from a file up to the outermost epoll files is
+bounded (EINVAL). This bounds the wake-ups that one change of a file can cause. Checking a ready
+list removes the files that are not ready, so an epoll file that is reached by several paths in one
+call costs nothing after the first check. The total number of watches in a sandbox is bounded
+(ENOSPC).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ EPOLLONESHOT: Final = 1 << 30
 _ALWAYS: Final = POLLERR | POLLHUP
 
 _Paths = tuple[int, ...]
-"""How many ways lead to the top, by the number of epoll files on the way."""
+"""How many paths lead to the outermost epoll files, by path length."""
 _TOP: Final[_Paths] = (1, *(0 for _ in EPOLL_PATHS_MAX[1:]))
 
 
@@ -51,9 +51,9 @@ class WatchAccount:
         self.ledger = ledger
 
     def add(self) -> None:
-        """Count one more watch; ENOSPC, ENOMEM."""
+        """Count one more watch. ENOSPC or ENOMEM if there is no room."""
         if self.count >= EPOLL_WATCHES_MAX:
-            raise KernelError(Errno.ENOSPC, f"{EPOLL_WATCHES_MAX} files are watched")
+            raise KernelError(Errno.ENOSPC, f"limit of {EPOLL_WATCHES_MAX} watches reached")
         self.ledger.add_object(WATCH_COST)
         self.count += 1
 
@@ -76,19 +76,19 @@ class Watch:
         self.data = data
 
     def wake(self) -> None:
-        """The file changed."""
+        """The file's readiness may have changed."""
         epoll = self.epoll
         epoll.maybe_ready[self] = None
         epoll.changed.wake()
 
     def start(self) -> None:
-        """Start to watch the file."""
+        """Start watching the file."""
         for queue in self.file.queues():
             queue.add(self.wake)
 
     def look(self) -> None:
-        """See whether the file is ready already. Nobody is woken if it is not: an epoll file
-        with nothing below it wakes none of those above, of which there may be very many."""
+        """Put the file on the ready list if it is already ready. If it is not, nothing is woken:
+        there may be very many outer epoll files."""
         if self.bits():
             self.wake()
 
@@ -103,15 +103,15 @@ class Watch:
         self.epoll.drop(self)
 
     def bits(self) -> int:
-        """Those of the wanted events that the file is ready for."""
+        """The wanted events that are ready."""
         wanted = self.events
         if not wanted & ~(EPOLLET | EPOLLONESHOT):
-            return 0  # EPOLLONESHOT, and it has fired
+            return 0  # EPOLLONESHOT has fired
         return self.file.poll() & (wanted & 0xFFFF | _ALWAYS)
 
 
 class EpollFile(OpenFile):
-    """What epoll_create makes."""
+    """An epoll instance, created by epoll_create."""
 
     __slots__ = ("_account", "_inner", "_stat", "_watches", "changed", "maybe_ready")
 
@@ -121,7 +121,7 @@ class EpollFile(OpenFile):
     def __init__(self, stat: Stat, account: WatchAccount) -> None:
         super().__init__(O_RDWR)
         self.changed = WaitQueue()
-        self.maybe_ready: dict[Watch, None] = {}  # in the order of becoming ready
+        self.maybe_ready: dict[Watch, None] = {}  # in the order in which they became ready
         self._watches: dict[tuple[int, OpenFile], Watch] = {}
         self._inner: dict[Watch, EpollFile] = {}
         """The watched epoll files, by watch."""
@@ -131,7 +131,7 @@ class EpollFile(OpenFile):
     def add(self, fd: int, file: OpenFile, events: int, data: int) -> None:
         """EPOLL_CTL_ADD."""
         if isinstance(file, RegularFile | DirectoryFile):
-            raise KernelError(Errno.EPERM, "a file that is always ready")
+            raise KernelError(Errno.EPERM, "this type of file is always ready")
         if isinstance(file, EpollFile):
             _require_no_loop(self, file)
         if (fd, file) in self._watches:
@@ -146,7 +146,7 @@ class EpollFile(OpenFile):
             self._inner[watch] = file
         if (self.watchers or isinstance(file, EpollFile)) and _too_many_paths(file):
             self.drop(watch)
-            raise KernelError(Errno.EINVAL, "too many ways through epoll files")
+            raise KernelError(Errno.EINVAL, "too many paths through epoll files")
         watch.start()
         watch.look()
 
@@ -190,7 +190,7 @@ class EpollFile(OpenFile):
         return (file for _, file in self._watches)
 
     def wait(self, most: int, *, now: int, deadline: int | None) -> list[tuple[int, int]]:
-        """Up to `most` (events, data) that are ready; WouldBlock until `deadline`, then none."""
+        """Up to `most` ready (events, data); WouldBlock until `deadline`, then an empty list."""
         found: list[tuple[int, int]] = []
         for watch in tuple(self.maybe_ready):
             if len(found) >= most:
@@ -203,7 +203,7 @@ class EpollFile(OpenFile):
             if watch.events & EPOLLONESHOT:
                 watch.events &= EPOLLET | EPOLLONESHOT
             elif not watch.events & EPOLLET:
-                self.maybe_ready[watch] = None  # looked at again, after the others
+                self.maybe_ready[watch] = None  # checked again, after the others
         if found or (deadline is not None and now >= deadline):
             return found
         raise WouldBlock((self.changed,), deadline)
@@ -217,7 +217,7 @@ class EpollFile(OpenFile):
                 break
             idle.append(watch)
         for watch in idle:
-            del self.maybe_ready[watch]  # a change of the file puts it back
+            del self.maybe_ready[watch]  # a change of the file puts it back on the list
         return found
 
     def queues(self) -> tuple[WaitQueue, ...]:
@@ -236,8 +236,8 @@ def _watches_of(file: OpenFile) -> list[Watch]:
 
 
 def _require_no_loop(above: EpollFile, below: EpollFile) -> None:
-    """ELOOP if `above` must not watch `below`: if that reaches it, or too many would be above
-    each other. Linux's `ep_loop_check`."""
+    """ELOOP if `above` must not watch `below`, because that would form a loop or too long a chain.
+    Linux's `ep_loop_check`."""
     if above is below:
         raise KernelError(Errno.ELOOP)
     down = _layers(below, EpollFile.inner)
@@ -251,7 +251,7 @@ def _require_no_loop(above: EpollFile, below: EpollFile) -> None:
 def _layers(
     start: EpollFile, step: Callable[[EpollFile], Iterable[EpollFile]]
 ) -> list[set[EpollFile]]:
-    """The epoll files that are reached in 0, 1, 2 ... steps. There are no circles."""
+    """The epoll files reached in 0, 1, 2 ... steps. There are no loops."""
     layers = [{start}]
     while True:
         following = {epoll for reached in layers[-1] for epoll in step(reached)}
@@ -261,8 +261,8 @@ def _layers(
 
 
 def _too_many_paths(file: OpenFile) -> bool:
-    """Whether a file that `file` is, or that it watches in several steps, has too many ways to
-    the top. Linux's `reverse_path_check`; each epoll file is looked at once."""
+    """Whether `file`, or a file that it watches directly or indirectly, has too many paths to the
+    outermost epoll files. Linux's `reverse_path_check`; visits each epoll file once."""
     known: dict[EpollFile, _Paths] = {}
     sources = {file}
     if isinstance(file, EpollFile):
@@ -271,14 +271,14 @@ def _too_many_paths(file: OpenFile) -> bool:
         sources = {watched for epoll in epolls for watched in epoll.watched()} - epolls
     for source in sources:
         paths = _sum(_paths(watch.epoll, known) for watch in _watches_of(source))
-        # Any number of epoll files may watch a file themselves.
+        # Any number of epoll files may watch a file directly.
         if any(count > most for count, most in zip(paths[1:], EPOLL_PATHS_MAX[1:], strict=True)):
             return True
     return False
 
 
 def _paths(epoll: EpollFile, known: dict[EpollFile, _Paths]) -> _Paths:
-    """The ways from an epoll file to the top. As deep as epoll files are nested."""
+    """The paths from an epoll file to the outermost ones. Recursion is bounded by the nesting."""
     found = known.get(epoll)
     if found is None:
         above = epoll.outer()

@@ -1,7 +1,7 @@
-"""eventfd: a counter that is a file.
+"""eventfd: a counter as a file.
 
-Owns `EventFile`. Rules: a read takes the whole count, or 1 of a semaphore, and waits while
-it is 0; a write adds, and waits if the count would not fit.
+Owns `EventFile`. Rules: a read takes the whole count (1 for a semaphore) and waits while the count
+is 0. A write adds to the count and waits while the sum would overflow.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The terminal's line discipline: what happens between keys and a reading program.
+"""The terminal's line discipline: the processing between keyboard and reading program.
 
-Owns `Termios` and `LineDiscipline`: canonical editing, echo, signal characters, flow
-control, newline translation. Rules: pure byte processing; signals are reported to the
-caller, not sent; input is bounded as on Linux: one line of 4095 bytes and its end, and
-what does not fit any more is left to the caller.
+Owns `Termios` and `LineDiscipline`: canonical editing, echo, signal characters, flow control,
+newline translation. Rules: it only processes bytes; signals are reported to the caller, not sent.
+Input is bounded as on Linux (one line of 4095 bytes and its terminator); the caller keeps what does
+not fit.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ class Termios:
         self.cc = _DEFAULT_CC
 
     def pack(self) -> bytes:
-        """As TCGETS gives it."""
+        """The settings as TCGETS returns them."""
         return _FORMAT.pack(self.iflag, self.oflag, self.cflag, self.lflag, self.line, self.cc)
 
     def unpack(self, data: bytes) -> None:
-        """As TCSETS sets it."""
+        """Set the settings as TCSETS does."""
         self.iflag, self.oflag, self.cflag, self.lflag, self.line, self.cc = _FORMAT.unpack(data)
 
 
@@ -84,19 +84,19 @@ class LineDiscipline:
 
     def __init__(self) -> None:
         self.termios = Termios()
-        self._line = bytearray()  # canonical: being edited
-        self._ready = bytearray()  # what a read may take
+        self._line = bytearray()  # canonical mode: the line being edited
+        self._ready = bytearray()  # bytes that a read may take
         self._ends: deque[int] = deque()
-        # Canonical: positions in `_ready` where a read must stop, one per line. A VEOF adds
-        # an end but no byte, so after nothing it makes a read return nothing.
+        # Canonical mode: positions in `_ready` at which a read must stop, one per line. A VEOF adds
+        # an end but no byte: on an empty line it makes a read return 0 bytes.
         self._literal_next = False
         self.output_stopped = False
-        """Suspended by VSTOP until VSTART."""
+        """Output is suspended by VSTOP until VSTART."""
 
     def receive(self, data: bytes) -> tuple[int, bytes, list[int]]:
-        """Bytes typed at the terminal: (how many were taken, what to echo, signals to send).
+        """Process typed bytes. Returns (how many were taken, what to echo, signals to send).
 
-        Not all are taken while the program leaves complete input unread.
+        Not all bytes are taken while the program leaves complete input unread.
         """
         termios = self.termios
         echo = bytearray()
@@ -147,7 +147,7 @@ class LineDiscipline:
             self._append(byte, termios, echo)
 
     def _controls_output(self, byte: int, termios: Termios) -> bool:
-        """Whether `byte` was VSTOP or VSTART, which no program sees."""
+        """Whether `byte` is VSTOP or VSTART, which programs never see."""
         if not termios.iflag & IXON or byte == _DISABLED:
             return False
         if byte in (termios.cc[VSTOP], termios.cc[VSTART]):
@@ -240,11 +240,11 @@ class LineDiscipline:
         return len(self._ready) >= wanted
 
     def available(self) -> int:
-        """Bytes that a read could take (FIONREAD)."""
+        """Bytes available to a read (FIONREAD)."""
         return len(self._ready)
 
     def take(self, count: int) -> bytes | None:
-        """What a read of `count` gets; None if there is nothing yet; empty at EOF."""
+        """The result of a read of `count` bytes; None if it must wait; empty at end of file."""
         if not self.termios.lflag & ICANON:
             if len(self._ready) < min(count, self.termios.cc[VMIN]):
                 return None
@@ -256,7 +256,7 @@ class LineDiscipline:
         return self.take_now(min(count, self._ends[0]))
 
     def take_now(self, count: int) -> bytes:
-        """Up to `count` bytes of what there is (a non-canonical read whose time is over)."""
+        """Take up to `count` available bytes (a non-canonical read that timed out)."""
         taken = bytes(self._ready[:count])
         del self._ready[:count]
         if self._ends:
@@ -266,14 +266,14 @@ class LineDiscipline:
         return taken
 
     def flush_input(self) -> None:
-        """Forget what was typed and not read."""
+        """Discard input that was not read."""
         self._line.clear()
         self._ready.clear()
         self._ends.clear()
 
     def change(self, data: bytes) -> None:
-        """New settings. What was typed so far is readable at once when editing is switched
-        off, and is one line when it is switched on."""
+        """Change the settings. When canonical mode is switched off, all typed bytes become
+        readable; when it is switched on, they become one line."""
         was_canonical = self.termios.lflag & ICANON
         self.termios.unpack(data)
         if self.termios.lflag & ICANON == was_canonical:
@@ -286,7 +286,7 @@ class LineDiscipline:
             self._ends.append(len(self._ready))
 
     def process_output(self, data: bytes) -> bytes:
-        """What a program wrote, as the terminal shows it."""
+        """Convert a program's output for the terminal."""
         oflag = self.termios.oflag
         if oflag & OPOST:
             if oflag & OCRNL:

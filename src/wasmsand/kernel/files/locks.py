@@ -1,8 +1,8 @@
 """Advisory file locks: flock(2) and POSIX record locks.
 
-Owns who holds which lock on which inode. Rules: a flock belongs to an open file
-description and goes with it; a record lock belongs to a process and goes when the
-process closes any fd of that file or ends; neither stops reads or writes.
+Owns which lock is held on which inode, and by whom. Rules: a flock belongs to an open file
+description and is released with it. A record lock belongs to a process and is released when the
+process ends or closes any fd of the file. Neither prevents reads or writes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class RecordLock:
     end: int
 
     def conflicts(self, pid: int, kind: int, start: int, end: int) -> bool:
-        """Whether another lock stands in the way of this request."""
+        """Whether this lock conflicts with the requested one."""
         if self.pid == pid or (self.kind == F_RDLCK and kind == F_RDLCK):
             return False
         return self.start < end and start < self.end
@@ -55,7 +55,7 @@ class _InodeLocks:
         self.holders: dict[OpenFile, int] = {}
         self.records: list[RecordLock] = []
         self.owners: frozenset[int] = frozenset()
-        """The processes that have records."""
+        """The pids that hold record locks."""
         self.changed = WaitQueue()
 
 
@@ -82,7 +82,7 @@ class FileLocks:
             self._ledger.drop_object(LOCKED_FILE_COST)
 
     def flock(self, file: OpenFile, node: Node, operation: int) -> None:
-        """flock(2); a change of mode gives the old lock up first, as on Linux."""
+        """flock(2). A conversion first releases the existing lock, as on Linux."""
         wanted = operation & ~LOCK_NB
         if wanted not in (LOCK_SH, LOCK_EX, LOCK_UN):
             raise KernelError(Errno.EINVAL)
@@ -90,7 +90,7 @@ class FileLocks:
             self.drop_description(file, node)
             return
         locks = self._of(node)
-        # An exclusive lock is the only one, so looking at one other holder is enough.
+        # An exclusive lock has no other holders, so checking one of the others is enough.
         other = next((mode for holder, mode in locks.holders.items() if holder is not file), None)
         if other is not None and LOCK_EX in (other, wanted):
             self.drop_description(file, node)
@@ -106,7 +106,7 @@ class FileLocks:
         locks.holders[file] = wanted
 
     def drop_description(self, file: OpenFile, node: Node) -> None:
-        """The description is closed or unlocked."""
+        """Release the description's lock."""
         locks = self._inodes.get(node)
         if locks is not None:
             if locks.holders.pop(file, None) is not None:
@@ -117,7 +117,7 @@ class FileLocks:
     def find_conflict(
         self, pid: int, node: Node, kind: int, start: int, end: int
     ) -> RecordLock | None:
-        """The lock that would stop this request (F_GETLK)."""
+        """The lock that conflicts with this request (F_GETLK)."""
         locks = self._inodes.get(node)
         if locks is None:
             return None
@@ -165,7 +165,7 @@ class FileLocks:
         locks.changed.wake()
 
     def drop_process(self, pid: int, node: Node) -> None:
-        """A process closed a file: its record locks on it are gone."""
+        """A process closed a file: release its record locks on that file."""
         locks = self._inodes.get(node)
         if locks is not None and pid in locks.owners:
             self._replace(locks, [record for record in locks.records if record.pid != pid])

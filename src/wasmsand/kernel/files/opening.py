@@ -1,8 +1,8 @@
 """From a path to an open file description.
 
-Owns `open_path`: which kind of description an inode opens as. Rules: the name space
-checks permissions; a FIFO waits for its other side; /dev/tty is the caller's
-terminal; /proc/PID/fd/N of an object without inode opens that object again.
+Owns `open_path`, which chooses the type of description for an inode. Rules: the namespace checks
+permissions. Opening a FIFO waits for its other side. /dev/tty is the caller's terminal. Opening
+/proc/PID/fd/N of an object without an inode opens that object again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 def open_path(
     kernel: Kernel, thread: Thread, base: Node, path: bytes, flags: int, mode: int
 ) -> OpenFile:
-    """open(2) up to, but not including, the fd."""
+    """open(2) without allocating the fd."""
     waiting = thread.call.progress
     if isinstance(waiting, FifoOpen):
         return _finish_fifo_open(thread, waiting)
@@ -86,12 +86,12 @@ def _open_unnamed(
     node = namespace.make_unnamed(credentials, directory, mode, process.umask)
     kept = flags & ~(O_CREATION | O_TMPFILE_BIT | O_DIRECTORY)
     file = RegularFile(kept, namespace, node, credentials)
-    namespace.release(node)  # the description holds it now
+    namespace.release(node)  # the description retains it
     return file
 
 
 def open_memory(kernel: Kernel) -> OpenFile:
-    """A file that is in no directory (memfd_create)."""
+    """A file without a directory entry (memfd_create)."""
     namespace = kernel.namespace
     node = namespace.make_unnamed(ROOT, namespace.root, 0o777)
     file = RegularFile(O_RDWR, namespace, node, ROOT)
@@ -137,13 +137,13 @@ def _adopt(process: Process, terminal: Terminal) -> None:
 
 
 def _reopen(kernel: Kernel, process: Process, pid: int, fd: int, flags: int) -> OpenFile:
-    """Open again what another fd refers to and no path names."""
+    """Open an object again that another fd refers to and that has no path."""
     original = referenced_file(kernel, pid, fd)
     if isinstance(original, PipeEnd):
         return PipeEnd(original.pipe, flags, stat=original.stat())
     if isinstance(original, TerminalFile):
         return TerminalFile(original.terminal, flags)
-    # Host-side streams have one description each; share it, as dup does.
+    # Streams to the host have one description each; share it, as dup does.
     wanted = flags & O_ACCMODE
     if wanted not in (original.flags & O_ACCMODE, O_RDWR) and wanted != O_RDONLY:
         raise KernelError(Errno.EACCES)
@@ -151,7 +151,7 @@ def _reopen(kernel: Kernel, process: Process, pid: int, fd: int, flags: int) -> 
 
 
 def referenced_file(kernel: Kernel, pid: int, fd: int) -> OpenFile:
-    """What /proc/PID/fd/N stands for, or ENOENT when process or fd are gone."""
+    """The file behind /proc/PID/fd/N; ENOENT if the process or the fd is gone."""
     owner = kernel.processes.find(pid)
     try:
         if owner is not None:
@@ -162,7 +162,7 @@ def referenced_file(kernel: Kernel, pid: int, fd: int) -> OpenFile:
 
 
 class FifoOpen(HeldByCall):
-    """An open of a FIFO that waits for its other side."""
+    """An open of a FIFO that waits for the other side."""
 
     __slots__ = ("end", "partners_seen")
 
@@ -171,7 +171,7 @@ class FifoOpen(HeldByCall):
         self.partners_seen = partners_seen
 
     def abandon(self) -> None:
-        """The wait for the other side was ended by a signal or by death."""
+        """A signal or the process's end interrupted the wait."""
         self.end.dispose()
 
 
@@ -184,7 +184,7 @@ def _open_fifo(kernel: Kernel, thread: Thread, node: Node, flags: int) -> OpenFi
     kernel.fifos[node] = pipe
     end.on_release = lambda: _forget_idle_fifo(kernel, node, pipe)
     try:
-        end.enter(kernel.ledger)  # it may be long without an fd
+        end.enter(kernel.ledger)  # it may have no fd for a long time
     except KernelError:
         end.dispose()
         raise
@@ -202,7 +202,7 @@ def _finish_fifo_open(thread: Thread, waiting: FifoOpen) -> OpenFile:
     pipe = end.pipe
     reading = end.flags & O_ACCMODE == O_RDONLY
     if (pipe.total_writers if reading else pipe.total_readers) != waiting.partners_seen:
-        thread.call.progress = None  # the end is the caller's now
+        thread.call.progress = None  # the caller owns the end now
         return end
     thread.call.progress = waiting
     raise WouldBlock((pipe.opened,))

@@ -1,10 +1,10 @@
-"""Output that goes to the host while it is written.
+"""Output that the host reads while the command runs.
 
-Owns `OutputChannel`, one ordered, bounded queue for several descriptors of one command, and
-`ChannelOutput`, an end of it. Rules: to the guest it looks like a pipe: a write to a full one
-waits; what was written is taken in the order of the writes, whichever descriptor they went to;
-when the host has left, writes are accepted and dropped, so that a background process does not die
-because nobody listens any more.
+Owns `OutputChannel`, an ordered, bounded queue for all output descriptors of one command, and
+`ChannelOutput`, the description for one of them. Rules: to the guest it looks like a pipe: a write
+waits while the queue is full. The host receives data in the order of the writes, across all
+descriptors. After the host has left, writes succeed and are dropped, so that a background process
+does not die of SIGPIPE.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from wasmsand.kernel.wait import WaitQueue
 
 
 class OutputChannel:
-    """Bytes on their way to the host, each with the descriptor that it was written to."""
+    """Data for the host, with the descriptor to which it was written."""
 
     __slots__ = ("_chunks", "_ledger", "abandoned", "changed", "size", "writers")
 
@@ -30,10 +30,10 @@ class OutputChannel:
         self._ledger = ledger or Ledger()
         self._chunks: deque[tuple[int, bytearray]] = deque()
         self.size = 0
-        """Bytes, and the cost of their pieces."""
+        """Bytes queued, plus a fixed cost per piece."""
         self.writers = 0
         self.abandoned = False
-        """Nobody reads any more."""
+        """The host no longer reads."""
         self.changed = WaitQueue()
 
     def room(self) -> int:
@@ -41,7 +41,7 @@ class OutputChannel:
         return OUTPUT_CHANNEL_CAPACITY - self.size
 
     def push(self, fd: int, data: bytes) -> None:
-        """Append `data`, which must fit; small pieces of one descriptor are joined."""
+        """Append `data`, which must fit; join it to the last piece if that has the same `fd`."""
         chunks = self._chunks
         joins = bool(chunks) and chunks[-1][0] == fd
         cost = len(data) if joins else len(data) + OUTPUT_PIECE_COST
@@ -54,13 +54,13 @@ class OutputChannel:
         self.changed.wake()
 
     def take(self) -> tuple[tuple[int, bytes], ...]:
-        """Everything that waits."""
+        """Take all queued data."""
         taken = tuple((fd, bytes(data)) for fd, data in self._chunks)
         self._clear()
         return taken
 
     def abandon(self) -> None:
-        """The host has left: drop what waits and what will come."""
+        """The host has left: drop queued data and all further writes."""
         self.abandoned = True
         self._clear()
 
@@ -72,7 +72,7 @@ class OutputChannel:
 
 
 class ChannelOutput(OpenFile):
-    """One descriptor's end of a channel."""
+    """The description of one output descriptor."""
 
     __slots__ = ("_channel", "_fd", "_stat")
 

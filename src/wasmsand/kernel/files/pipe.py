@@ -1,9 +1,9 @@
 """Pipes and FIFOs.
 
-Owns `Pipe` (the buffer and who holds its ends) and the descriptions of its two
-ends. Rules: the buffer holds 64 KiB (4 KiB if there are very many pipes); a write of at
-most 4096 bytes is done whole or not at all; readers see EOF when the last writer is
-gone and data is used up; a write without readers is EPIPE (the caller adds SIGPIPE).
+Owns `Pipe` (the buffer and the counts of its open ends) and `PipeEnd`. Rules: the buffer holds
+64 KiB (4 KiB if the sandbox has very many pipes). A write of at most 4096 bytes is atomic. A read
+returns end of file when the buffer is empty and the last writer is gone. A write without readers is
+EPIPE (the caller sends SIGPIPE).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from wasmsand.kernel.wait import WaitQueue
 
 
 class PipeAccount:
-    """How many pipes a sandbox has in use, and where their content is entered. As on Linux,
+    """The number of pipes in use in a sandbox, and the ledger for their content. As on Linux,
     pipes beyond FULL_PIPES_MAX hold only one page."""
 
     __slots__ = ("in_use", "ledger")
@@ -70,15 +70,15 @@ class Pipe(ByteQueue):
         self.capacity = PIPE_CAPACITY
         self.readers = 0
         self.writers = 0
-        # Ever-growing counts: an open of a FIFO waits for the other side to have come,
-        # even if it has left again.
+        # These only grow: an open of a FIFO returns once the other side was opened, even if it
+        # has been closed again.
         self.total_readers = 0
         self.total_writers = 0
         self.changed = WaitQueue()
         self.opened = WaitQueue()
 
     def attach(self, mode: int) -> None:
-        """An end is opened."""
+        """An end was opened."""
         if not self.readers and not self.writers:
             self._account.in_use += 1
             if self._account.in_use > FULL_PIPES_MAX:
@@ -93,18 +93,18 @@ class Pipe(ByteQueue):
         self.changed.wake()
 
     def detach(self, mode: int) -> None:
-        """An end is closed."""
+        """An end was closed."""
         if mode != O_WRONLY:
             self.readers -= 1
         if mode != O_RDONLY:
             self.writers -= 1
         if not self.readers and not self.writers:
             self._account.in_use -= 1
-            self.clear()  # as on Linux, also what was in a FIFO
+            self.clear()  # as on Linux, even for a FIFO
         self.changed.wake()
 
     def resize(self, size: int) -> None:
-        """F_SETPIPE_SZ: hold at least `size` bytes, rounded up to a power of two."""
+        """F_SETPIPE_SZ: set the capacity to `size`, rounded up to a power of two."""
         wanted = max(PIPE_ATOMIC_WRITE, 1 << max(size - 1, 0).bit_length())
         crowded = self._account.in_use > FULL_PIPES_MAX
         if wanted > (self.capacity if crowded else PIPE_CAPACITY):
@@ -124,7 +124,7 @@ class Pipe(ByteQueue):
         self.changed.wake()
 
     def pull(self, count: int) -> bytes:
-        """Take up to `count` of the buffered bytes."""
+        """Take up to `count` buffered bytes."""
         data = super().pull(count)
         self.changed.wake()
         return data
@@ -223,6 +223,6 @@ class PipeEnd(OpenFile):
 
 
 def make_pipe(account: PipeAccount, flags: int, stat: Stat) -> tuple[PipeEnd, PipeEnd]:
-    """A pipe without a name: (read end, write end)."""
+    """Create an unnamed pipe: (read end, write end)."""
     pipe = Pipe(account)
     return PipeEnd(pipe, flags | O_RDONLY, stat=stat), PipeEnd(pipe, flags | O_WRONLY, stat=stat)

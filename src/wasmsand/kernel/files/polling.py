@@ -1,7 +1,7 @@
 """Waiting for several files at once: poll and select.
 
-Owns the one function behind poll, ppoll, select and pselect. Rules: errors and
-hang-ups are always reported; files that cannot block are always ready.
+Owns the function behind poll, ppoll, select and pselect. Rules: errors and hang-ups are always
+reported; files that cannot block are always ready.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _ALWAYS: Final = POLLERR | POLLHUP | POLLNVAL
 def poll(
     wanted: Sequence[tuple[OpenFile | None, int]], *, now: int, deadline: int | None
 ) -> list[int]:
-    """The bits that hold for each (file, events); a closed fd (None) is POLLNVAL.
+    """The ready events for each (file, events); POLLNVAL for a closed fd (None).
 
-    Nothing ready: WouldBlock until `deadline`, then all zeros.
+    If nothing is ready: WouldBlock until `deadline`, then all zeros.
     """
     results = []
     ready = False

@@ -1,7 +1,7 @@
-"""pidfd: a process that is a file.
+"""pidfd: a process as a file.
 
-Owns `ProcessFile`. Rules: it is ready for reading when its process has ended, and stands for
-that process for ever, even if another one has its number by then.
+Owns `ProcessFile`. Rules: it becomes readable when its process ends. It always refers to that
+process, even if its pid has been reused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ProcessFile(OpenFile):
-    """What pidfd_open makes."""
+    """A pidfd, created by pidfd_open."""
 
     __slots__ = ("_stat", "process")
 

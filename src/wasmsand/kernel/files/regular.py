@@ -1,8 +1,8 @@
 """Open regular files and directories.
 
-Owns `NodeFile` (a path-only handle and common base), `RegularFile` and
-`DirectoryFile`. Rules: the node is retained while open; the position is the
-description's; O_APPEND writes at the end whatever the position.
+Owns `NodeFile` (the common base, and the description for O_PATH), `RegularFile` and
+`DirectoryFile`. Rules: the node is retained while the file is open. The position belongs to the
+description. With O_APPEND, writes go to the end of the file whatever the position.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from wasmsand.kernel.vfs import Credentials, DirEntry, Namespace, Node, Stat
 
 
 class NodeFile(OpenFile):
-    """A description with an inode. O_PATH opens this class itself."""
+    """A description of an inode. O_PATH uses this class itself."""
 
     __slots__ = ("_fs", "_ino", "_namespace", "_node", "credentials", "position")
 
@@ -37,9 +37,9 @@ class NodeFile(OpenFile):
         self._namespace = namespace
         self._node = node
         self.credentials = credentials
-        """The opener's credentials: a write by anybody else clears set-id bits."""
+        """The opener's credentials: a write by an unprivileged opener clears set-id bits."""
         self.position = 0
-        """Where the next read or write begins; for a directory, the cookie of the last entry."""
+        """Offset of the next read or write; for a directory, the cookie of the last entry read."""
         self._fs = fs = node.fs
         self._ino = ino = node.ino
         fs.retain(ino)
@@ -82,7 +82,7 @@ class RegularFile(NodeFile):
         return self._fs.read(self._ino, offset, count)
 
     def write_at(self, data: bytes, offset: int) -> int:
-        if self.flags & O_APPEND:  # as Linux does, against POSIX
+        if self.flags & O_APPEND:  # as on Linux, although POSIX says otherwise
             offset = self._fs.size(self._ino)
         return self._namespace.write(self.credentials, self._node, offset, data)
 
@@ -111,7 +111,7 @@ class RegularFile(NodeFile):
         self._namespace.resize(self.credentials, self._node, length)
 
     def write_limit(self) -> int:
-        """Where the next write would begin (for RLIMIT_FSIZE)."""
+        """Offset of the next write (for RLIMIT_FSIZE)."""
         if self.flags & O_APPEND:
             return self._fs.size(self._ino)
         return self.position
@@ -129,11 +129,11 @@ class DirectoryFile(NodeFile):
         raise KernelError(Errno.EISDIR)
 
     def entries(self, limit: int) -> list[DirEntry]:
-        """The next entries; the caller moves `position` past those it could use."""
+        """The next entries. The caller advances `position` past those it used."""
         return self.entries_after(self.position, limit)
 
     def entries_after(self, cookie: int, limit: int) -> list[DirEntry]:
-        """The entries that follow the one with `cookie`; 0 is before the first."""
+        """The entries after the one with `cookie`; 0 means from the start."""
         return self._namespace.readdir(self._node, cookie, limit)
 
     def seek(self, offset: int, whence: int) -> int:

@@ -1,8 +1,8 @@
-"""signalfd: signals that are read from a file.
+"""signalfd: reading signals from a file.
 
-Owns `SignalFile`. Rules: a read takes signals that are pending for the thread that made
-the file, as sigtimedwait does, whether or not they are blocked; so a child that inherited
-the file reads its parent's signals, where Linux would give it its own.
+Owns `SignalFile`. Rules: a read takes signals pending for the thread that created the file, as
+sigtimedwait does, whether or not they are blocked. A child that inherits the file therefore reads
+its parent's signals; on Linux it would read its own.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from wasmsand.kernel.process.thread import Thread
 
 _RECORD: Final = Struct("<IiiII20xi84x")
-"""struct signalfd_siginfo: signal, errno, code, pid, uid, five that do not apply, status."""
+"""struct signalfd_siginfo: signo, errno, code, pid, uid, five unused fields, status."""
 
 
 class SignalFile(OpenFile):
-    """What signalfd makes."""
+    """A signalfd."""
 
     __slots__ = ("_stat", "_thread", "wanted")
 
@@ -36,7 +36,7 @@ class SignalFile(OpenFile):
         super().__init__(O_RDWR | flags)
         self._thread = thread
         self.wanted = wanted
-        """The signals that a read takes, as a bit mask."""
+        """The mask of signals that a read takes."""
         self._stat = stat
 
     def read(self, count: int) -> bytes:

@@ -1,9 +1,9 @@
 """File descriptor tables.
 
-Owns the mapping fd → open file description of one process, with close-on-exec.
-Rules: the lowest free number is taken; the limit is the process's RLIMIT_NOFILE;
-a description is released when its last fd, in any process, is closed; fds are on the
-sandbox's ledger, and ENOMEM is raised before anything changes.
+Owns the mapping from fd to open file description for one process, with close-on-exec flags. Rules:
+a new fd is the lowest free number. The limit is the process's RLIMIT_NOFILE. A description is
+released when its last fd, in any process, is closed. fds are charged to the sandbox's ledger, and
+ENOMEM is raised before anything changes.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ class FdTable:
         self._lowest_free = 0
         self.limit = limit
         self.on_close: Callable[[OpenFile], None] | None = None
-        """Set while the process holds record locks, which end with any close."""
+        """Set while the process holds record locks: closing any fd of a file releases them."""
 
     def get(self, fd: int) -> OpenFile:
-        """The description behind `fd`, or EBADF."""
+        """The description behind `fd`; EBADF if it is not open."""
         try:
             return self._files[fd]
         except KeyError:
             raise KernelError(Errno.EBADF) from None
 
     def find(self, fd: int) -> OpenFile | None:
-        """The description behind `fd`, if it is open."""
+        """The description behind `fd`, or None."""
         return self._files.get(fd)
 
     def install(self, file: OpenFile, *, close_on_exec: bool = False, minimum: int = 0) -> int:
-        """Give `file` the lowest free fd from `minimum` on.
+        """Assign the lowest free fd that is at least `minimum` to `file`.
 
-        On EMFILE and ENOMEM the file is released if nothing else refers to it, so that a
-        failed open leaves nothing behind.
+        On EMFILE and ENOMEM, `file` is released if nothing else refers to it, so that a failed open
+        leaves nothing behind.
         """
         try:
             fd = self._lowest(minimum)
@@ -62,14 +62,14 @@ class FdTable:
         return fd
 
     def require_room(self) -> None:
-        """EMFILE or ENOMEM unless a further fd can be given out."""
-        self._lowest_free = self._lowest(0)  # `install` need not look again
+        """EMFILE or ENOMEM if no further fd can be assigned."""
+        self._lowest_free = self._lowest(0)  # saves `install` the search
         ledger = self._ledger
         if ledger.objects + ledger.queued + _NEW_FD_COST > ledger.kernel_max:
             ledger.require(_NEW_FD_COST)
 
     def _charge(self, file: OpenFile) -> None:
-        """Enter a further fd in the ledger, and the file if this is its first."""
+        """Charge a further fd, and the file if this is its first fd."""
         ledger = self._ledger
         if file.ledger is None:
             file.enter(ledger)
@@ -89,14 +89,14 @@ class FdTable:
         return fd
 
     def replace(self, fd: int, file: OpenFile, *, close_on_exec: bool = False) -> None:
-        """Make `fd` refer to `file`, closing what it was (dup2)."""
+        """Make `fd` refer to `file`, closing what it referred to before (dup2)."""
         if not 0 <= fd < self.limit:
             raise KernelError(Errno.EBADF)
         self._charge(file)
         before = self._files.get(fd)
         self._close_on_exec.discard(fd)
         self._put(fd, file, close_on_exec)
-        if before is not None:  # last: it may hang up a terminal, which ends this process
+        if before is not None:  # last: closing may hang up a terminal and end this process
             self._closed(before)
 
     def _put(self, fd: int, file: OpenFile, close_on_exec: bool) -> None:
@@ -106,7 +106,7 @@ class FdTable:
             self._close_on_exec.add(fd)
 
     def close(self, fd: int) -> None:
-        """Close `fd`, or EBADF."""
+        """Close `fd`; EBADF if it is not open."""
         try:
             file = self._files.pop(fd)
         except KeyError:
@@ -126,12 +126,12 @@ class FdTable:
         """Close every fd (exit)."""
         for fd in list(self._files):
             self.close(fd)
-        self._files, self._close_on_exec = {}, set()  # a large one would keep its memory
+        self._files, self._close_on_exec = {}, set()  # an emptied large dict would keep its memory
 
     def close_for_exec(self) -> None:
-        """Close what is marked close-on-exec."""
+        """Close the fds marked close-on-exec."""
         for fd in sorted(self._close_on_exec):
-            if fd in self._files:  # a terminal that hangs up may have ended the process
+            if fd in self._files:  # a hang-up may have ended the process
                 self.close(fd)
 
     def close_on_exec(self, fd: int) -> bool:
@@ -148,7 +148,7 @@ class FdTable:
             self._close_on_exec.discard(fd)
 
     def copy(self) -> FdTable:
-        """The table a forked child gets: same descriptions, own numbers."""
+        """The table of a forked child: its own fds for the same descriptions."""
         self._ledger.add_object(FD_COST * len(self._files))
         child = FdTable(self.limit, self._ledger)
         child._files = dict(self._files)

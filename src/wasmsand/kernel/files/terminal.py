@@ -1,10 +1,10 @@
 """Pseudo-terminals.
 
-Owns `Terminal` (the state both sides share), the program's side `TerminalFile` and
-the controlling side `TerminalMaster`. Rules: output waits when the master does not
-read (64 KiB), echo is dropped then; input waits when the program does not read; when
-the master is gone, reads end and writes give EIO; when the last program's side is
-gone, the master reads EIO. A terminal is on the ledger until both sides are closed.
+Owns `Terminal` (the state that both sides share), `TerminalFile` (the slave side, used by programs)
+and `TerminalMaster`. Rules: output waits while the master does not read (64 KiB); echo is dropped
+then. Input waits while the program does not read. After the master is closed, slave reads return
+end of file and slave writes fail with EIO. After the last slave is closed, master reads fail with
+EIO. A terminal is charged to the ledger until both sides are closed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from wasmsand.kernel.wait import WaitQueue
 
 
 class Terminal:
-    """A pseudo-terminal's shared state."""
+    """The state of one pseudo-terminal."""
 
     __slots__ = (
         "_charged",
@@ -77,10 +77,10 @@ class Terminal:
         self.device = device
         self.namespace = namespace
         self.node = node
-        """The /dev/pts entry, retained by the master and by each open program's side."""
+        """The /dev/pts entry, retained by the master and by each open slave."""
         namespace.retain(node)
         self.discipline = LineDiscipline()
-        self.rows = self.columns = 0  # until they are set
+        self.rows = self.columns = 0  # until set
         self.session = 0
         self.foreground_group = 0
         self.output = bytearray()
@@ -90,33 +90,33 @@ class Terminal:
         self.slaves_seen = False
         self._typed = bytearray()
         self.send_signal = send_signal
-        """(process group, signal): called when a key or a resize sends one."""
+        """(process group, signal): called when a key or a resize sends a signal."""
         self.hang_up = hang_up
-        """Called when the master side is closed."""
+        """Called when the master is closed."""
 
     def type_keys(self, data: bytes) -> None:
-        """Bytes from the keyboard side. Bytes that the program leaves no room for wait."""
+        """Input from the keyboard. Bytes that do not fit wait until the program reads."""
         self._typed += data
         self.feed()
 
     def typing_room(self) -> int:
-        """Bytes that may be typed before a guest must wait for the program to read."""
+        """Bytes that a guest may write to the master before it must wait."""
         return max(0, TERMINAL_INPUT_MAX - len(self._typed))
 
     def feed(self) -> None:
-        """Pass on what was typed, when there may be room for it again."""
+        """Pass waiting input to the line discipline, as far as it has room."""
         if not self._typed:
             return
         taken, echo, signals = self.discipline.receive(bytes(self._typed))
         del self._typed[:taken]
         self.output += echo[: max(0, PIPE_CAPACITY - len(self.output))]
-        for signo in dict.fromkeys(signals):  # a signal that is pending does not queue
+        for signo in dict.fromkeys(signals):  # signals do not queue
             if self.foreground_group:
                 self.send_signal(self.foreground_group, signo)
         self.changed.wake()
 
     def resize(self, rows: int, columns: int) -> None:
-        """A new window size; the foreground group is told (SIGWINCH)."""
+        """Set the window size; send SIGWINCH to the foreground group if it changed."""
         if (rows, columns) == (self.rows, self.columns):
             return
         self.rows, self.columns = rows, columns
@@ -124,7 +124,7 @@ class Terminal:
             self.send_signal(self.foreground_group, 28)
 
     def close_master(self) -> None:
-        """The controlling side is gone: hang up; idempotent."""
+        """The master is closed: hang up. Idempotent."""
         if self.master_open:
             self.master_open = False
             self.changed.wake()
@@ -133,15 +133,15 @@ class Terminal:
             self.leave_ledger()
 
     def leave_ledger(self) -> None:
-        """A side was closed: the terminal is gone when both are. That can be noticed twice: the
-        hang-up ends processes, which close the other side."""
+        """A side was closed. When both are, remove the charge. This may be called twice: the
+        hang-up ends processes, which close the slave side."""
         if self._charged and not self.master_open and not self.slaves:
             self._charged = False
             self._ledger.drop_object(TERMINAL_COST)
 
 
 class TerminalFile(OpenFile):
-    """A terminal opened by a program (/dev/pts/N, /dev/tty)."""
+    """The slave side, opened by a program (/dev/pts/N, /dev/tty)."""
 
     __slots__ = ("terminal",)
 
@@ -172,9 +172,10 @@ class TerminalFile(OpenFile):
         raise self.wait_or_fail(terminal.changed)
 
     def read_timeout(self) -> int:
-        """How long a read that found too little may wait, in nanoseconds; 0: for ever.
+        """How long a read may wait, in nanoseconds, when too little input is available; 0: no
+        limit.
 
-        That is VTIME for a non-canonical read; with VMIN it counts from the first byte.
+        For a non-canonical read this is VTIME; with VMIN it counts from the first byte.
         """
         discipline = self.terminal.discipline
         termios = discipline.termios
@@ -183,14 +184,14 @@ class TerminalFile(OpenFile):
         return termios.cc[VTIME] * 100_000_000
 
     def read_after_timeout(self, count: int) -> bytes:
-        """What there is when `read_timeout` is over."""
+        """The available input when `read_timeout` has passed."""
         taken = self.terminal.discipline.take_now(count)
         self.terminal.feed()
         return taken
 
     @property
     def stops_background_writers(self) -> bool:
-        """Whether a write from the background is SIGTTOU (stty tostop)."""
+        """Whether a write by a background process sends SIGTTOU (stty tostop)."""
         return bool(self.terminal.discipline.termios.lflag & TOSTOP)
 
     def write(self, data: bytes) -> int:
@@ -200,7 +201,7 @@ class TerminalFile(OpenFile):
         room = PIPE_CAPACITY - len(terminal.output)
         if room <= 0 or terminal.discipline.output_stopped:
             raise self.wait_or_fail(terminal.changed)
-        # Newlines grow on output; half the room is always enough.
+        # ONLCR at most doubles the output, so half the room is always enough.
         part = data[: max(1, room // 2)]
         terminal.output += terminal.discipline.process_output(part)
         terminal.changed.wake()
@@ -232,7 +233,7 @@ class TerminalFile(OpenFile):
 
 
 class TerminalMaster(OpenFile):
-    """The controlling side: what is typed is written, what is shown is read."""
+    """The master side: writing types, reading returns the output."""
 
     __slots__ = ("_node", "terminal")
 

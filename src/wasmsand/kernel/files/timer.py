@@ -1,7 +1,7 @@
-"""timerfd: a timer that is a file.
+"""timerfd: a timer as a file.
 
-Owns `TimerFile`. Rules: a read gives how often the timer has gone off since the last read; times
-are kept on the monotonic clock, and a setting on another clock is converted at once.
+Owns `TimerFile`. Rules: a read returns the number of expirations since the last read. Times are
+kept on the monotonic clock; a setting on another clock is converted at once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TimerFile(OpenFile):
         super().__init__(O_RDWR | flags)
         self.clock = clock
         self.deadline = 0
-        """When it goes off next, in monotonic nanoseconds; 0: not armed."""
+        """The next expiration, in monotonic nanoseconds; 0: not armed."""
         self.interval = 0
         self.changed = WaitQueue()
         self._expirations = 0
@@ -39,7 +39,7 @@ class TimerFile(OpenFile):
         self._stat = stat
 
     def arm(self, deadline: int, interval: int) -> None:
-        """Set the timer; 0 stops it."""
+        """Set the timer; a deadline of 0 disarms it."""
         self.deadline = deadline
         self.interval = interval
         self._expirations = 0
@@ -47,7 +47,7 @@ class TimerFile(OpenFile):
             self._disarmed(self)
 
     def fire(self, now: int) -> int | None:
-        """Go off as often as is due; returns the next time."""
+        """Count the expirations that are due. Returns the next one, or None."""
         if self.deadline and self.deadline <= now:
             if self.interval:
                 times = (now - self.deadline) // self.interval + 1

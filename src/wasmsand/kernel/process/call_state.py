@@ -1,23 +1,22 @@
-"""What a system call remembers between its tries.
+"""What a system call remembers between its attempts.
 
-Owns `CallState`, of which every thread has one. A call that cannot finish raises `WouldBlock` and
-is made again later, with the same arguments; what it must not do twice, and what it must not
-forget, is here. Rules: a handler stores something only when it is about to raise `WouldBlock`, so
-that a call that never waits leaves no trace; `clear` is the only place where all of it is
-forgotten; whoever runs the call clears it when the call ends, and the kernel when the process
-does.
+Owns `CallState`, one per thread. A call that cannot finish raises `WouldBlock` and is made again
+later with the same arguments. This object holds what the call must not repeat or forget. Rules: a
+handler stores something only when it is about to raise `WouldBlock`, so that a call that never
+waits leaves no trace. `clear` is the only place that resets the state; the dispatcher calls it when
+the call ends, and the kernel when the thread or process does.
 """
 
 from __future__ import annotations
 
 
 class HeldByCall:
-    """Something in the kernel that belongs to a waiting call, as a place in a queue."""
+    """A kernel object that belongs to a waiting call, such as its place in a queue."""
 
     __slots__ = ()
 
     def abandon(self) -> None:
-        """The call ends before it has got what it waits for: give it back."""
+        """The call ends without what it waited for: release the object."""
         raise NotImplementedError
 
 
@@ -28,14 +27,14 @@ class CallState:
 
     def __init__(self) -> None:
         self.done = 0
-        """Bytes already moved. A call that is interrupted returns this, if it is not 0."""
+        """Bytes transferred so far. If not 0, an interrupted call returns this number."""
         self.deadline: int | None = None
-        """When the call gives up: the deadline of the `WouldBlock` that it raised, set by whoever
-        runs the call. None at the first try."""
+        """When the wait times out: the deadline of the `WouldBlock` that was raised, set by the
+        dispatcher. None at the first attempt."""
         self.started: int | None = None
-        """The time of the first try, for a call that waits for several times at once."""
+        """The time of the first attempt, for a call that waits for several times at once."""
         self.progress: object | None = None
-        """What the call has made so far, if it is more than a number."""
+        """Intermediate state that is more than a number."""
 
     def clear(self) -> None:
         """The call has ended."""

@@ -1,8 +1,8 @@
-"""Sending signals, and what they do.
+"""Sending signals, and their effects.
 
-Owns the way of a signal from its sender to its effect. Rules: an effect that needs
-no guest code (end, stop, continue, ignore) happens at once, under the lock; one that
-has a handler stays pending until the guest takes it.
+Owns the path of a signal from its sender to its effect. Rules: an effect that needs no guest code
+(terminate, stop, continue, ignore) happens at once, under the lock. A signal with a handler stays
+pending until the guest takes it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def post_to_thread(kernel: Kernel, thread: Thread, info: SignalInfo) -> None:
 
 
 def _prepare(kernel: Kernel, process: Process, signo: int) -> bool:
-    """What a signal does to its process before it is pending; whether it is to be."""
+    """The effects of sending a signal before it becomes pending. False if it must not become
+    pending."""
     if signo == Signal.SIGKILL:
         kernel.exit(process, signo)
         return False
@@ -74,13 +75,13 @@ def _prepare(kernel: Kernel, process: Process, signo: int) -> bool:
 
 
 def _add(kernel: Kernel, thread: Thread, info: SignalInfo) -> None:
-    """Make a signal pending for a thread; for the only one of its process, that is for both."""
+    """Make a signal pending for a thread. If it is the only thread, the process shares the set."""
     signals = thread.signals
     blocked = bool(signals.mask >> (info.signo - 1) & 1)
     if signals.ignores(info.signo) and not blocked:
         return
     signals.add(info)
-    thread.signal_queue.wake()  # also when blocked: sigtimedwait may want it
+    thread.signal_queue.wake()  # even when blocked, for sigtimedwait
     if not blocked:
         act_on_pending(kernel, thread)
         kernel.interrupt_if_computing(thread)
@@ -93,13 +94,13 @@ def _discard(process: Process, bits: int) -> None:
 
 
 def any_thread_takes(process: Process, signo: int) -> bool:
-    """Whether some thread does not block the signal."""
+    """Whether any thread has the signal unblocked."""
     return any(not thread.signals.mask >> (signo - 1) & 1 for thread in process.threads)
 
 
 def retarget(kernel: Kernel, process: Process) -> None:
-    """Give each signal of a process with threads to one that takes it: the first one that does
-    not block it, the process's first thread before others. Signals that all block stay with
+    """Assign each pending signal of a multi-threaded process to the first thread that does not
+    block it; the first thread of the process comes first. Signals that all threads block stay with
     the process."""
     takers: list[Thread] = []
     pending = process.signals.pending
@@ -113,7 +114,7 @@ def retarget(kernel: Kernel, process: Process) -> None:
                 break
         else:
             for thread in process.threads:
-                thread.signal_queue.wake()  # sigtimedwait may want it
+                thread.signal_queue.wake()  # for sigtimedwait
     for thread in takers:
         thread.signal_queue.wake()
         _act(kernel, thread)
@@ -121,8 +122,8 @@ def retarget(kernel: Kernel, process: Process) -> None:
 
 
 def hand_back(thread: Thread, signals: int) -> None:
-    """Give signals that were sent to the process, and are pending for one of its threads, back
-    to the process, for other threads to take."""
+    """Return signals that were sent to the process and assigned to this thread to the process, so
+    that other threads can take them."""
     own = thread.signals
     assert isinstance(own, ThreadSignals)
     for info in own.own_signals():
@@ -131,10 +132,10 @@ def hand_back(thread: Thread, signals: int) -> None:
 
 
 def act_on_pending(kernel: Kernel, thread: Thread) -> None:
-    """Take every signal deliverable to a thread that needs no guest code.
+    """Take every signal that is deliverable to a thread and needs no guest code.
 
-    Called when a signal arrives, when a mask changes, when an action changes, and when a
-    stopped process goes on: until then only SIGKILL and SIGCONT reach it.
+    Called when a signal arrives, when a mask or an action changes, and when a stopped process
+    continues: a stopped process takes only SIGKILL and SIGCONT.
     """
     process = thread.process
     if process.is_threaded:
@@ -152,7 +153,7 @@ def _act(kernel: Kernel, thread: Thread) -> None:
             return
         handler = signals.action(signo).handler
         if handler not in (SIG_DFL, SIG_IGN):
-            # A handler must run first; but a later fatal signal need not wait for it.
+            # The handler must run in the guest first, but a fatal signal need not wait for it.
             signo = _lowest_default(signals)
             if not signo:
                 return
@@ -178,7 +179,7 @@ def _default(kernel: Kernel, process: Process, signo: int) -> None:
     if action is DefaultAction.TERMINATE:
         kernel.exit(process, signo)
     elif action is DefaultAction.CORE:
-        kernel.exit(process, signo)  # no core is ever written
+        kernel.exit(process, signo)  # no core file is written
     elif action is DefaultAction.STOP:
         if signo != Signal.SIGSTOP and kernel.processes.is_orphaned(process.group):
             return
@@ -186,7 +187,7 @@ def _default(kernel: Kernel, process: Process, signo: int) -> None:
 
 
 def stop(kernel: Kernel, process: Process, signo: int) -> None:
-    """Suspend a process and tell its parent."""
+    """Stop a process and notify its parent."""
     if process.stopped:
         return
     process.stopped = True
@@ -237,26 +238,26 @@ def deliverable_handler(thread: Thread) -> int:
 
 
 def give_up_handlers(kernel: Kernel, thread: Thread) -> None:
-    """The program cannot run handlers: signals that wait for a handler take their default
-    actions."""
+    """The program cannot run signal handlers: reset the handlers of pending signals, so that the
+    default actions are taken."""
     while not thread.dead and not thread.stopped and (signo := deliverable_handler(thread)):
         thread.signals.set_action(signo, SignalAction())
         act_on_pending(kernel, thread)
 
 
 def take_for_handler(thread: Thread) -> TakenSignal | None:
-    """The next signal for the guest to handle, entered as Linux enters a handler."""
+    """Take the next signal for a handler, and apply the handler's mask as Linux does."""
     signo = deliverable_handler(thread)
     return thread.signals.take_for_handler(signo) if signo else None
 
 
 def interrupts(thread: Thread) -> bool:
-    """Whether a wait must end for a handler to run."""
+    """Whether a signal handler must interrupt the current wait."""
     return bool(thread.signals.pending & ~thread.signals.mask) and bool(deliverable_handler(thread))
 
 
 def restarts(thread: Thread) -> bool:
-    """Whether the handler about to run asks for interrupted calls to be restarted."""
+    """Whether the next handler has SA_RESTART."""
     signo = deliverable_handler(thread)
     return bool(signo) and bool(thread.signals.action(signo).flags & SA_RESTART)
 
@@ -270,7 +271,7 @@ def may_signal(sender: Process, target: Process, signo: int) -> bool:
 
 
 def kill(kernel: Kernel, sender: Process, target: int, signo: int) -> None:
-    """kill(2): a pid, 0 for the own group, -1 for all, or minus a group."""
+    """kill(2): `target` is a pid, 0 (own group), -1 (all) or minus a group."""
     table = kernel.processes
     if target > 0:
         targets = [table.get(target)]
@@ -294,6 +295,6 @@ def kill(kernel: Kernel, sender: Process, target: int, signo: int) -> None:
 
 
 def signal_group(kernel: Kernel, group: int, signo: int) -> None:
-    """A signal from the kernel to a process group (terminal keys, hang-up)."""
+    """Send a signal from the kernel to a process group (terminal keys, hang-up)."""
     for process in kernel.processes.group(group):
         post(kernel, process, SignalInfo(signo, SI_KERNEL))

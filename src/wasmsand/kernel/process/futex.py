@@ -1,8 +1,8 @@
-"""futex: sleeping until another thread wakes the sleeper.
+"""futex: sleeping on an address until another thread wakes it.
 
-Owns the queues of those who wait for an address. Rules: addresses are of one process (no memory is
-shared between processes); the word is compared with what the caller saw under the sandbox's lock,
-so no wake-up is lost; a waiter is in exactly one queue until it is woken or gives up.
+Owns the queues of threads that wait on an address. Rules: addresses belong to one process, because
+processes share no memory. The word is compared under the sandbox's lock, so no wake-up is lost. A
+waiter is in exactly one queue until it is woken or gives up.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class FutexWait(HeldByCall):
     __slots__ = ("_waiting", "address", "bits", "queue", "woken")
 
     def __init__(self, waiting: dict[int, list[FutexWait]], address: int, bits: int) -> None:
-        """`waiting` has all that sleep in the same process, by address."""
+        """`waiting` holds all sleeping threads of the process, by address."""
         self._waiting = waiting
         self.address = address
         self.bits = bits
@@ -29,19 +29,19 @@ class FutexWait(HeldByCall):
         self._enter()
 
     def wake(self) -> None:
-        """Let it go on."""
+        """Wake the thread."""
         self._leave()
         self.woken = True
         self.queue.wake()
 
     def move(self, address: int) -> None:
-        """Let it sleep on another address."""
+        """Make the thread sleep on another address."""
         self._leave()
         self.address = address
         self._enter()
 
     def abandon(self) -> None:
-        """Its wait was ended by a signal, by its time limit or by death."""
+        """A signal, a timeout or the thread's end finished the wait."""
         if not self.woken:
             self._leave()
 
@@ -56,8 +56,8 @@ class FutexWait(HeldByCall):
 
 
 def wait(thread: Thread, address: int, bits: int, now: int, deadline: int | None) -> None:
-    """Wait to be woken. The caller has compared the word if this is the first try; raises
-    `WouldBlock` until a waker came, and ETIMEDOUT."""
+    """Wait to be woken. The caller compares the word before the first attempt. Raises `WouldBlock`
+    until the thread is woken, and ETIMEDOUT."""
     waiting = thread.call.progress
     if isinstance(waiting, FutexWait) and waiting.woken:
         return
@@ -69,7 +69,7 @@ def wait(thread: Thread, address: int, bits: int, now: int, deadline: int | None
 
 
 def wake(process: Process, address: int, count: int, bits: int) -> int:
-    """Wake up to `count` of those who wait for one of `bits`; how many."""
+    """Wake up to `count` threads that wait for any of `bits`. Returns how many."""
     woken = 0
     for waiting in list(process.futexes.get(address, ())):
         if woken >= count:
@@ -81,7 +81,7 @@ def wake(process: Process, address: int, count: int, bits: int) -> int:
 
 
 def requeue(process: Process, address: int, count: int, to: int, moved_max: int) -> tuple[int, int]:
-    """Wake some, and let others wait for `to` instead; how many of each."""
+    """Wake some threads, and move others to the address `to`. Returns how many of each."""
     woken = wake(process, address, count, -1)
     moving = process.futexes.get(address, [])[:moved_max]
     for waiting in moving:

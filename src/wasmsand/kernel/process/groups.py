@@ -1,6 +1,6 @@
 """Process groups, sessions and controlling terminals.
 
-Owns setpgid, setsid, and the terminal's foreground group. Rules are POSIX's.
+Owns setpgid, setsid, and the terminal's foreground group. The rules are those of POSIX.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def take_terminal(process: Process, terminal: Terminal) -> None:
 
 
 def leave_terminal(kernel: Kernel, process: Process) -> None:
-    """TIOCNOTTY, and the death of a session leader: a leader takes the terminal from its
-    whole session and hangs up the foreground group."""
+    """TIOCNOTTY, or the death of a session leader. A session leader releases the terminal for its
+    whole session and sends SIGHUP to the foreground group."""
     terminal = process.terminal
     process.terminal = None
     if terminal is None or process.session != process.pid or terminal.session != process.session:
@@ -79,7 +79,7 @@ def leave_terminal(kernel: Kernel, process: Process) -> None:
 
 
 def set_foreground(kernel: Kernel, thread: Thread, terminal: Terminal, group: int) -> None:
-    """tcsetpgrp: only for members of the terminal's session."""
+    """tcsetpgrp: allowed for members of the terminal's session."""
     process = thread.process
     if terminal.session != process.session:
         raise KernelError(Errno.ENOTTY)
@@ -95,12 +95,12 @@ def set_foreground(kernel: Kernel, thread: Thread, terminal: Terminal, group: in
 
 
 def require_foreground_to_change(kernel: Kernel, thread: Thread, terminal: Terminal) -> None:
-    """A background process that changes its terminal gets SIGTTOU."""
+    """Send SIGTTOU to a background process that changes its terminal."""
     _require_foreground(kernel, thread, terminal, Signal.SIGTTOU, fails=False)
 
 
 def require_foreground_to_read(kernel: Kernel, thread: Thread, terminal: Terminal) -> None:
-    """A background process that reads its terminal gets SIGTTIN."""
+    """Send SIGTTIN to a background process that reads its terminal."""
     _require_foreground(kernel, thread, terminal, Signal.SIGTTIN, fails=True)
 
 
@@ -118,5 +118,5 @@ def _require_foreground(
     if kernel.processes.is_orphaned(process.group):
         raise KernelError(Errno.EIO)
     signal_group(kernel, process.group, signo)
-    # Stopped now, or a handler is pending: either way the call is made again afterwards.
+    # The process is stopped, or a handler is pending: in both cases the call is made again.
     raise WouldBlock((thread.signal_queue,))

@@ -1,7 +1,7 @@
 """User and group identities of a process.
 
-Owns `Identity`: real, effective and saved ids and the changes Linux allows.
-Rules: immutable; a change returns a new one or EPERM.
+Owns `Identity`: real, effective and saved ids, and the changes that Linux allows. Rules: immutable;
+a change returns a new object or raises EPERM.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ from dataclasses import dataclass, field, replace
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.vfs import Credentials
 
+_Ids = tuple[int, int, int]
+"""The real, effective and saved id."""
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a process is."""
+    """The user and group ids of a process."""
 
     uid: int
     euid: int
@@ -26,43 +29,40 @@ class Identity:
     _credentials: Credentials = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Made once: almost every system call on a path asks for it.
+        # Created once, because almost every path system call needs it.
         effective = Credentials(self.euid, self.egid, self.groups)
         object.__setattr__(self, "_credentials", effective)
 
     @classmethod
     def of(cls, uid: int, gid: int, groups: frozenset[int] = frozenset()) -> Identity:
-        """All ids the same."""
+        """An identity with equal real, effective and saved ids."""
         return cls(uid, uid, uid, gid, gid, gid, groups)
 
     def credentials(self) -> Credentials:
-        """What file permission checks look at."""
+        """The credentials for file permission checks."""
         return self._credentials
 
     def real_credentials(self) -> Credentials:
-        """What access(2) looks at."""
+        """The credentials for access(2)."""
         return Credentials(self.uid, self.gid, self.groups)
 
     def with_uids(self, real: int, effective: int, saved: int) -> Identity:
         """setresuid; -1 leaves an id as it is."""
-        self._check((real, effective, saved), (self.uid, self.euid, self.suid))
-        return replace(
-            self,
-            uid=self.uid if real < 0 else real,
-            euid=self.euid if effective < 0 else effective,
-            suid=self.suid if saved < 0 else saved,
-        )
+        old = (self.uid, self.euid, self.suid)
+        uid, euid, suid = self._changed(old, (real, effective, saved))
+        return replace(self, uid=uid, euid=euid, suid=suid)
 
     def with_gids(self, real: int, effective: int, saved: int) -> Identity:
         """setresgid; -1 leaves an id as it is."""
-        self._check((real, effective, saved), (self.gid, self.egid, self.sgid))
-        return replace(
-            self,
-            gid=self.gid if real < 0 else real,
-            egid=self.egid if effective < 0 else effective,
-            sgid=self.sgid if saved < 0 else saved,
-        )
+        old = (self.gid, self.egid, self.sgid)
+        gid, egid, sgid = self._changed(old, (real, effective, saved))
+        return replace(self, gid=gid, egid=egid, sgid=sgid)
 
-    def _check(self, wanted: tuple[int, ...], allowed: tuple[int, ...]) -> None:
-        if self.euid != 0 and any(w >= 0 and w not in allowed for w in wanted):
+    def _changed(self, old: _Ids, wanted: _Ids) -> _Ids:
+        """The ids after a change. Only root may set an id to one that it does not have already."""
+        if self.euid != 0 and any(new >= 0 and new not in old for new in wanted):
             raise KernelError(Errno.EPERM)
+        real, effective, saved = (
+            was if new < 0 else new for was, new in zip(old, wanted, strict=True)
+        )
+        return real, effective, saved

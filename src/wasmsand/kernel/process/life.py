@@ -1,8 +1,8 @@
-"""The life of a process: birth by fork, change by exec, death by exit, wait.
+"""The life of a process: fork, exit, wait.
 
-Owns these four verbs. Rules: each leaves the table consistent or does nothing; the
-limit of processes is checked before anything is made; a dead process keeps only
-what its parent may ask for.
+Owns these three operations; exec is in `program`. Rules: each either leaves the process table
+consistent or changes nothing. The process limit is checked before anything is created. A dead
+process keeps only what its parent may ask for.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wasmsand.kernel.process.delivery import (
     post,
 )
 from wasmsand.kernel.process.groups import leave_terminal
-from wasmsand.kernel.process.process import Process, Usage
+from wasmsand.kernel.process.process import Process, ResourceUsage
 from wasmsand.kernel.process.room import require_room
 from wasmsand.kernel.process.signals import SA_NOCLDWAIT, SIG_IGN, Signal, SignalInfo
 from wasmsand.kernel.process.thread import ProcessState, Thread
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 
 def require_room_for_child(kernel: Kernel, parent: Process) -> None:
-    """EAGAIN when the sandbox, or the user by RLIMIT_NPROC, has too many processes; ENOMEM
-    when there is no memory for the record of another one."""
+    """EAGAIN if the sandbox, or the user (RLIMIT_NPROC), has too many processes; ENOMEM if there is
+    no memory for another process's kernel objects."""
     table = kernel.processes
     require_room(kernel, parent)
     kernel.ledger.require(PROCESS_COST + parent.argument_cost + len(parent.fds) * FD_COST)
@@ -46,8 +46,8 @@ def require_room_for_child(kernel: Kernel, parent: Process) -> None:
 
 
 def fork(kernel: Kernel, maker: Thread) -> Process:
-    """A child that is a copy of the process of `maker` in everything but pid, timers and pending
-    signals, and has one thread, a copy of `maker`."""
+    """Create a child that copies the process of `maker` except for pid, timers and pending signals.
+    It has one thread, a copy of `maker`."""
     parent = maker.process
     require_room_for_child(kernel, parent)
     table = kernel.processes
@@ -82,7 +82,7 @@ def fork(kernel: Kernel, maker: Thread) -> Process:
 
 
 def exit_process(kernel: Kernel, process: Process, status: int) -> None:
-    """End `process` with a wait status; it is a zombie until its parent waits."""
+    """End `process` with a wait status; it is a zombie until its parent waits for it."""
     if process.dead:
         return
     process.dead = True
@@ -140,8 +140,8 @@ def _give_children_to_init(kernel: Kernel, process: Process) -> None:
 
 
 def _groups_with_a_parent(kernel: Kernel, process: Process) -> set[int]:
-    """The groups with a stopped member that the death of `process` may orphan: its own if
-    its parent is in another group of the session, and those of its children likewise."""
+    """The groups with a stopped member that may become orphaned when `process` dies: its own, if
+    its parent is in another group of the session, and likewise those of its children."""
     groups = {
         child.group
         for child in process.children.values()
@@ -154,7 +154,7 @@ def _groups_with_a_parent(kernel: Kernel, process: Process) -> set[int]:
 
 
 def _hang_up_orphans(kernel: Kernel, groups: set[int]) -> None:
-    """Wake a group that nobody can continue any more, as POSIX asks."""
+    """Send SIGHUP and SIGCONT to newly orphaned groups with stopped members, as POSIX requires."""
     for group in groups:
         if kernel.processes.is_orphaned(group):
             for member in kernel.processes.group(group):
@@ -163,7 +163,7 @@ def _hang_up_orphans(kernel: Kernel, groups: set[int]) -> None:
 
 
 def reap(kernel: Kernel, process: Process) -> None:
-    """Forget a dead process; its parent inherits the account of its use."""
+    """Remove a dead process; its parent is charged for its resource usage."""
     parent = process.parent
     if parent is not None:
         parent.children.pop(process.pid, None)
@@ -172,14 +172,14 @@ def reap(kernel: Kernel, process: Process) -> None:
     kernel.usage_of_ended.add(process.usage)
     process.end_state = ProcessState.GONE
     kernel.processes.remove(process)
-    # A pidfd may keep the record, but not what else it held.
+    # A pidfd may keep this object alive, but must not keep what it refers to.
     process.parent = None
     process.argv = process.environ = ()
     process.argument_cost = 0
 
 
 def exit_code_and_value(status: int) -> tuple[int, int]:
-    """siginfo's si_code and si_status of a wait status."""
+    """siginfo's si_code and si_status for a wait status."""
     if status & 0xFF == 0x7F:
         return CLD_STOPPED, status >> 8
     if status == CONTINUED_STATUS:
@@ -191,18 +191,18 @@ def exit_code_and_value(status: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class WaitResult:
-    """What wait4 and waitid report."""
+    """The result of wait4 and waitid."""
 
     pid: int
     uid: int
     status: int
-    usage: Usage
+    usage: ResourceUsage
 
 
 def wait(kernel: Kernel, process: Process, which: int, options: int) -> WaitResult | None:
-    """wait4/waitid: `which` is a pid, 0 own group, -1 any, or minus a group.
+    """wait4 and waitid: `which` is a pid, 0 (own group), -1 (any child) or minus a group.
 
-    `options` has WEXITED when deaths count. None with WNOHANG when nothing has happened.
+    `options` includes WEXITED if exits count. None if WNOHANG is set and nothing has happened.
     """
     found = False
     for child in list(process.children.values()):

@@ -1,8 +1,8 @@
 """Load averages.
 
-Owns how they decay. Rules: nothing samples in the background; they are brought up to
-date when somebody asks, from the processor time used since the last time. So they count
-processes that computed, and not those that waited for a processor.
+Owns how load averages decay. Rules: there is no background sampling; the averages are updated when
+they are read, from the processor time used since the last update. So they count processes that
+computed, not those that waited for a processor.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from wasmsand.kernel.clock import SECOND
 
 _PERIODS_NS: Final = (60 * SECOND, 5 * 60 * SECOND, 15 * 60 * SECOND)
 _SAMPLE_NS: Final = 5 * SECOND
-"""Linux samples this often; asking more often changes nothing."""
+"""Linux's sampling interval; reading more often changes nothing."""
 
 
 class LoadAverages:
@@ -28,7 +28,7 @@ class LoadAverages:
         self._cpu_ns = 0
 
     def averages(self, uptime_ns: int, cpu_ns: int) -> tuple[float, float, float]:
-        """The averages now, when all processes together have used `cpu_ns`."""
+        """The current averages, given that all processes together have used `cpu_ns`."""
         elapsed = uptime_ns - self._uptime_ns
         if elapsed >= _SAMPLE_NS:
             load = max(0, cpu_ns - self._cpu_ns) / elapsed

@@ -1,9 +1,9 @@
-"""The memory of one program, as the ledger has it.
+"""The memory of one program, as charged to the ledger.
 
-Owns `MemoryAccount`. A program is what an engine runs: one memory, and the threads in it. Rules:
-it is in the ledger from before it is made until all of it is freed, whatever happens to the
-process; it is `dying` when no living process is in it any more (after exec, exit or a kill).
-Two processes are in one program between vfork and exec.
+Owns `MemoryAccount`. A program is what the engine runs: one memory and the threads in it. Rules: a
+program is charged from before it is created until all of it is freed, whatever happens to its
+process. It is `dying` when no living process uses it (after exec, exit or a kill). Between vfork
+and exec, two processes use one program.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from wasmsand.kernel.ledger import Ledger
 
 
 class MemoryAccount:
-    """What one program takes. Making this object enters it in the ledger."""
+    """What one program uses. Creating this object charges the ledger."""
 
     __slots__ = (
         "_ledger",
@@ -26,52 +26,52 @@ class MemoryAccount:
     )
 
     def __init__(self, ledger: Ledger, guest: int, engine: int) -> None:
-        """`guest` and `engine` as in `Ledger`."""
+        """`guest` and `engine`: see `Ledger`."""
         self._ledger = ledger
         self._owners = 1
         self._users = 1
         self.guest = guest
         self.engine = engine
         self.c_stack = 0
-        """How much of `guest` is C stack that was touched."""
+        """The part of `guest` that is touched C stack."""
         self.limit = -1
-        """What the memory can grow to now."""
+        """The size to which the memory may grow now."""
         self.share = 0
-        """How many bytes the program may grow by until it is looked at."""
+        """Bytes by which the program may grow until it is measured again."""
         ledger.change_programs(guest, engine, 0)
 
     @property
     def total(self) -> int:
-        """All bytes."""
+        """Total bytes."""
         return self.guest + self.engine
 
     def set_guest(self, now: int) -> None:
-        """The memory takes `now` bytes."""
+        """The guest's memory now takes `now` bytes."""
         more = now - self.guest
         self.guest = now
         self._ledger.change_programs(more, 0, 0 if self._owners else more)
 
     def add_engine(self, more: int) -> None:
-        """The engine takes `more` bytes for the program (fewer, if negative)."""
+        """The engine uses `more` bytes more (or fewer, if negative) for the program."""
         self.engine += more
         self._ledger.change_programs(0, more, 0 if self._owners else more)
 
     def take_share(self) -> int:
-        """The program computes: how many bytes it may grow by."""
+        """The program computes. Returns the number of bytes by which it may grow."""
         self.share = self._ledger.share(self.share)
         return self.share
 
     def give_share(self) -> None:
-        """The program waits, and so cannot grow."""
+        """The program waits and cannot grow."""
         self._ledger.shared -= self.share
         self.share = 0
 
     def owner_came(self) -> None:
-        """Another process uses this program: a child of vfork."""
+        """Another process uses this program: a vfork child."""
         self._owners += 1
 
     def owner_left(self) -> None:
-        """A process has ended, or has executed another program."""
+        """A process that used this program has ended, or has executed another program."""
         self._owners -= 1
         if not self._owners:
             self._ledger.change_programs(0, 0, self.guest + self.engine)
@@ -81,12 +81,12 @@ class MemoryAccount:
         self._users += 1
 
     def last_user_rests(self) -> None:
-        """A thread computes no more; if there is no other, the program cannot grow."""
+        """A thread stops computing. If it is the only one, the program cannot grow."""
         if self._users == 1:
             self.give_share()
 
     def user_left(self, engine: int = 0) -> None:
-        """A thread has ended, and freed `engine` bytes of its own; with the last thread the
+        """A thread has ended and freed `engine` bytes. When the last thread ends, the program's
         memory is freed."""
         self._users -= 1
         if self._users:
@@ -94,7 +94,7 @@ class MemoryAccount:
             return
         self.give_share()
         total = self.guest + self.engine
-        dying = 0 if self._owners else total  # its process may never have been told
+        dying = 0 if self._owners else total  # the process may not have left yet
         self._owners = 0
         self._ledger.change_programs(-self.guest, -self.engine, -dying)
         self.guest = self.engine = 0

@@ -1,9 +1,8 @@
 """The process record.
 
-Owns `Process`: everything the kernel knows of one process but what each of its threads has for
-itself, which is in `Thread`. Rules: data and small questions only; what happens to processes is
-in `life` (fork, exit, wait), `program` (exec), `groups`, `delivery` (signals) and `timers`. All
-fields are guarded by the sandbox's lock.
+Owns `Process`: everything the kernel stores about a process, except what each thread has for itself
+(see `Thread`). Rules: data and simple queries only; operations are in `life` (fork, exit, wait),
+`program` (exec), `groups`, `delivery` (signals) and `timers`. The sandbox's lock guards all fields.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class CpuTimer(NamedTuple):
-    """A timer that counts CPU time: when it goes off, and how often after that (0: not)."""
+    """A CPU-time timer: its expiration, and its interval (0: none)."""
 
     deadline_ns: int
     interval_ns: int
 
 
-class Usage:
-    """CPU time used, in nanoseconds, and the highest memory seen."""
+class ResourceUsage:
+    """CPU time used, in nanoseconds, and peak memory."""
 
     __slots__ = ("max_memory", "system_ns", "user_ns")
 
@@ -42,8 +41,8 @@ class Usage:
         self.system_ns = 0
         self.max_memory = 0
 
-    def add(self, other: Usage) -> None:
-        """Account a reaped child."""
+    def add(self, other: ResourceUsage) -> None:
+        """Add the usage of a reaped child."""
         self.user_ns += other.user_ns
         self.system_ns += other.system_ns
         self.max_memory = max(self.max_memory, other.max_memory)
@@ -112,7 +111,7 @@ class Process:
         self.session = pid
         self.terminal: Terminal | None = None
         self.job = pid
-        """The command that this process belongs to: the pid of the process that the host
+        """The command to which this process belongs: the pid of the process that the host
         started."""
 
         self.fds = fds
@@ -124,36 +123,36 @@ class Process:
         self.dumpable = True
 
         self.signals = signals or SignalState()
-        """Actions, and signals sent to the process; the only thread's mask."""
+        """Signal actions, and signals sent to the process. With a single thread, also its mask."""
         self.signal_queue = WaitQueue()
-        """The first thread's; wakes when the process died, too."""
+        """The first thread's queue; also woken when the process dies."""
         self.child_queue = WaitQueue()
-        """Wakes when a child changed its state."""
+        """Woken when a child changes state."""
         self.real_timer_deadline = 0
         self.real_timer_interval = 0
         self.cpu_timers: dict[int, CpuTimer] = {}
-        """Timers of CPU time that are armed, by the signal that they send."""
+        """Armed CPU-time timers, by the signal that they send."""
 
         self.stopped = False
-        """Suspended by job control, with all its threads."""
+        """Stopped by job control, with all its threads."""
         self.dead = False
-        """Exit has happened."""
+        """The process has exited."""
         self.end_state: ProcessState | None = None
-        """ZOMBIE or GONE, when it has ended."""
+        """ZOMBIE or GONE after the end, else None."""
         self.exit_status = 0
         self.state_change = 0
-        """The last stop or continue (a wait status) if nobody has waited for it yet."""
+        """The wait status of the last stop or continue, if nobody has waited for it yet."""
         self.has_execed = False
 
         self.name = b""
         self.argv: tuple[bytes, ...] = ()
         self.environ: tuple[bytes, ...] = ()
         self.argument_cost = 0
-        """Bytes that `argv` and `environ` take on the ledger."""
+        """Bytes charged for `argv` and `environ`."""
         self.executable = b""
         self.start_ns = start_ns
-        self.usage = Usage()
-        self.children_usage = Usage()
+        self.usage = ResourceUsage()
+        self.children_usage = ResourceUsage()
         self.memory: MemoryAccount | None = None
         """The account of the program that it runs."""
         self.memory_bytes = 0
@@ -162,23 +161,23 @@ class Process:
         self.threads: Sequence[Thread] = (
             Thread(self, pid, start_ns, self.signals, self.signal_queue),
         )
-        """All of them, the first one first; none when the process has ended."""
+        """All threads, the first thread first; empty after the end."""
         self.futexes: dict[int, list[FutexWait]] = {}
-        """The threads that sleep, by address."""
+        """Sleeping threads, by futex address."""
 
     @property
     def first_thread(self) -> Thread:
-        """Of a process that has not ended. Of one without further threads: the one."""
+        """The first thread. The process must not have ended."""
         return self.threads[0]
 
     @property
     def is_threaded(self) -> bool:
-        """Whether it has, or had, several threads, which then have signals of their own."""
+        """Whether it has, or had, several threads. These have signal sets of their own."""
         return bool(self.threads) and self.threads[0].signals is not self.signals
 
     @property
     def state(self) -> ProcessState:
-        """As ps shows it: running if one thread does."""
+        """The state that ps shows: running if any thread runs."""
         if self.end_state is not None or not self.threads:
             return self.end_state or ProcessState.ZOMBIE
         states = [thread.state for thread in self.threads]

@@ -1,7 +1,7 @@
-"""From a path to a program: what execve starts.
+"""From a path to the program that execve starts.
 
-Owns finding the executable, `#!` interpreters, and the checks before the point of
-no return. Rules: nothing of the process changes here; `become` then cannot fail.
+Owns finding the executable, `#!` interpreters, and the checks before the point of no return. Rules:
+the process does not change until `become`, which cannot fail.
 """
 
 from __future__ import annotations
@@ -33,25 +33,26 @@ _NAME_BYTES: Final = 15
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """An executable WebAssembly file and the arguments it gets."""
+    """An executable WebAssembly file and its arguments."""
 
     path: bytes
-    """Of the WebAssembly file; absolute."""
+    """The absolute path of the WebAssembly file."""
     name: bytes
-    """What ps shows: the name of the file that was asked for, even if that is a script."""
+    """What ps shows: the name of the executed file, which may be a script."""
     argv: tuple[bytes, ...]
     environ: tuple[bytes, ...]
     argument_cost: int
-    """Bytes that both take on the ledger."""
+    """Bytes charged for `argv` and `environ`."""
     content_key: str | None
-    """sha256 of the content; None: not known, so the content must be hashed."""
+    """sha256 of the content; None if it is not known yet."""
     of_image: bool
-    """Whether the content is the image's; else a guest, or a user of the host, wrote it."""
+    """Whether the file belongs to the image or to `wasm_dir`; otherwise the content is
+    untrusted."""
     size: int
     read: Callable[[int, int], bytes]
-    """Reads (offset, size); gives fewer bytes if the file has become shorter."""
+    """Read (offset, size); returns fewer bytes if the file has become shorter."""
     keep_key: Callable[[str], None]
-    """Call this with the hash of the content, so that the next start need not compute it."""
+    """Stores the hash of the content, so that the next start need not compute it."""
 
 
 def find_program(
@@ -64,7 +65,7 @@ def find_program(
     *,
     follow: bool = True,
 ) -> Program:
-    """Resolve `path`, through interpreters, to a program; or the errno execve gives. The caller
+    """Resolve `path`, following interpreters, to a program. Raises the errnos of execve. The caller
     has checked the arguments with `require_arguments`."""
     argv = argv or (b"",)
     name = path.rpartition(b"/")[2][:_NAME_BYTES]
@@ -100,11 +101,11 @@ def find_program(
 
 
 def _path_of(kernel: Kernel, node: Node) -> bytes:
-    """The path of the file itself, for /proc/PID/exe. The path that was asked for may lead
-    through that very link."""
+    """The path of the file itself, for /proc/PID/exe. The path that was passed to execve may be
+    that very link."""
     try:
         return kernel.namespace.path_of(node)
-    except KernelError:  # executed by a descriptor, after its name was removed
+    except KernelError:  # executed by descriptor after it was unlinked
         return b"/ (deleted)"
 
 
@@ -123,8 +124,8 @@ def _key_keeper(kernel: Kernel, node: Node, stat: Stat) -> Callable[[str], None]
 
 
 def _parse_interpreter(header: bytes, path: bytes) -> tuple[bytes, bytes]:
-    """The interpreter and its one argument, separated by blanks and tabs. As on Linux, an
-    interpreter that is cut off at the end of the header is an error."""
+    """The interpreter and its optional argument, separated by blanks. As on Linux, an interpreter
+    path that is cut off at the end of the header is an error."""
     line, newline, _ = header[2:].partition(b"\n")
     if not newline:
         line = line[: _HEADER_BYTES - 3]
@@ -137,7 +138,7 @@ def _parse_interpreter(header: bytes, path: bytes) -> tuple[bytes, bytes]:
 
 
 def require_arguments(kernel: Kernel, argv: tuple[bytes, ...], environ: tuple[bytes, ...]) -> None:
-    """E2BIG if a program cannot get so much, ENOMEM if there is no room for it."""
+    """E2BIG if the arguments are too long, ENOMEM if the ledger has no room for them."""
     lengths = [*map(len, argv), *map(len, environ)]
     if lengths and max(lengths) >= ARGUMENT_STRING_MAX:
         raise KernelError(Errno.E2BIG, "an argument is too long")
@@ -149,15 +150,15 @@ def require_arguments(kernel: Kernel, argv: tuple[bytes, ...], environ: tuple[by
 
 
 def argument_cost(argv: tuple[bytes, ...], environ: tuple[bytes, ...]) -> int:
-    """Bytes that these take on the ledger."""
+    """Bytes charged for these arguments."""
     count = len(argv) + len(environ)
     return ARGUMENT_COST * count + sum(map(len, argv)) + sum(map(len, environ))
 
 
 def become(kernel: Kernel, process: Process, program: Program) -> None:
-    """The point of no return of execve: `process` is now `program`."""
+    """The point of no return of execve: `process` becomes `program`."""
     cost = program.argument_cost
-    kernel.ledger.drop_object(process.argument_cost - cost)  # there was room, it cannot fail
+    kernel.ledger.drop_object(process.argument_cost - cost)  # room was checked, so this cannot fail
     process.argument_cost = cost
     process.fds.close_for_exec()
     process.signals.reset_for_exec()

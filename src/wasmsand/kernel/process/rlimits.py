@@ -1,9 +1,8 @@
 """Resource limits of a process.
 
-Owns the RLIMIT_ table. Rules: soft <= hard; only uid 0 raises a hard limit, and
-never above what the sandbox itself allows. CPU, FSIZE, NPROC, NOFILE and AS are enforced, the
-others are only kept and shown. AS applies to the program that the process executes next: its
-memory never grows past that limit.
+Owns the RLIMIT_ table. Rules: soft <= hard; only uid 0 may raise a hard limit, and never above the
+sandbox's own limit. CPU, FSIZE, NPROC, NOFILE and AS are enforced; the others are only stored and
+reported. AS bounds the memory of the process's program, from its next tick or wait on.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ class ResourceLimits:
         self._ceilings = {NPROC: limits.max_processes, NOFILE: limits.max_open_files}
 
     def get(self, resource: int) -> Limit:
-        """The limit of `resource`, or EINVAL."""
+        """The limit of `resource`; EINVAL if there is none."""
         if not 0 <= resource < COUNT:
             raise KernelError(Errno.EINVAL)
         return self._limits[resource]
 
     def set(self, resource: int, limit: Limit, *, privileged: bool) -> None:
-        """Change a limit, or EINVAL / EPERM."""
+        """Set a limit. EINVAL or EPERM."""
         old = self.get(resource)
         if limit.soft > limit.hard:
             raise KernelError(Errno.EINVAL)
@@ -72,7 +71,7 @@ class ResourceLimits:
         return self._limits[NPROC].soft
 
     def copy(self) -> ResourceLimits:
-        """For a forked child."""
+        """A copy for a forked child."""
         child = object.__new__(ResourceLimits)
         child._limits = list(self._limits)
         child._ceilings = self._ceilings
@@ -81,7 +80,7 @@ class ResourceLimits:
 
 @lru_cache(maxsize=64)
 def _defaults(processes: int, open_files: int) -> tuple[Limit, ...]:
-    """The limits that a process has at first, in a sandbox that allows so many of both."""
+    """The initial limits of a process."""
     limits = [Limit(INFINITY, INFINITY)] * COUNT
     limits[STACK] = Limit(8 << 20, INFINITY)
     limits[CORE] = Limit(0, INFINITY)

@@ -1,9 +1,9 @@
-"""Room for those that the host waits for: what was left in the background gives way.
+"""Making room: background processes give way to those that the host waits for.
 
-Owns which processes are ended when there is no room, or no memory, for another one. Rules: a
-process is detached if nobody whom the host started is above it: its starters have ended. Detached
-processes give way to attached ones, all those of a command at once and under the lock, so that
-none of them can fork meanwhile; they never give way to one another.
+Owns which processes are ended when there is no room or no memory for another one. Rules: a process
+is detached if the processes through which the host started it have ended. Detached processes give
+way to attached ones: all detached processes of one command are ended at once and under the lock, so
+that none of them can fork meanwhile. They never give way to each other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 
 def is_detached(kernel: Kernel, process: Process) -> bool:
-    """Whether the host started neither the process nor any of its living ancestors below init."""
+    """Whether the host started neither the process nor any of its ancestors below init."""
     init = kernel.init
     root = process
     while root.parent is not None and root.parent is not init:
@@ -31,8 +31,8 @@ def is_detached(kernel: Kernel, process: Process) -> bool:
 
 
 def end_largest_detached(kernel: Kernel) -> int:
-    """End the detached processes of the command that has most of them, threads counted; the
-    number of processes ended."""
+    """End the detached processes of the command that has the most of them, counting threads.
+    Returns the number of processes ended."""
     found: dict[int, list[Process]] = {}
     for process in kernel.processes:
         if process is not kernel.init and not process.dead and is_detached(kernel, process):
@@ -46,14 +46,14 @@ def end_largest_detached(kernel: Kernel) -> int:
 
 
 def require_room(kernel: Kernel, parent: Process | None) -> None:
-    """EAGAIN when no further process or thread may exist, even if detached ones gave way to a
-    child of `parent`, or to a process that the host starts."""
+    """EAGAIN if no further process or thread may exist, even after detached processes gave way to
+    a child of `parent` (None: to a process that the host starts)."""
     with_room(kernel, parent, kernel.processes.require_room)
 
 
 def with_room(kernel: Kernel, process: Process | None, attempt: Callable[[], Result]) -> Result:
-    """Make an attempt; while it fails for want of processes or memory, detached processes give
-    way to `process`, or to one that the host starts, and it is made again."""
+    """Call `attempt`. While it fails for lack of processes or memory, end detached processes in
+    favour of `process` (None: of a process that the host starts) and try again."""
     while True:
         try:
             return attempt()

@@ -1,9 +1,9 @@
 """Signals of one process: actions, mask, pending set.
 
-Owns `Signal`, `SignalAction` and `SignalState`. Rules: standard signals do not
-queue (one pending each, its first siginfo kept), as on Linux; real-time signals are
-treated the same way; SIGKILL and SIGSTOP cannot be caught, blocked or ignored. What
-a signal then does to a process is in `delivery.py`.
+Owns `Signal`, `SignalAction` and `SignalState`. Rules: standard signals do not queue: at most one
+of each is pending, with its first siginfo, as on Linux. Real-time signals are treated the same way.
+SIGKILL and SIGSTOP cannot be caught, blocked or ignored. The effects of signals are in
+`delivery.py`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Signal(IntEnum):
 
 
 class DefaultAction(Enum):
-    """What a signal does when nobody said otherwise."""
+    """What a signal does unless an action is set for it."""
 
     TERMINATE = "terminate"
     CORE = "core"
@@ -105,14 +105,14 @@ ALL_SIGNALS: Final = (1 << SIGNAL_MAX) - 1
 
 
 def require_signal(signo: int) -> int:
-    """`signo` if it is a signal, else EINVAL."""
+    """`signo` if it is a valid signal number, else EINVAL."""
     if not 1 <= signo <= SIGNAL_MAX:
         raise KernelError(Errno.EINVAL, f"signal {signo}")
     return signo
 
 
 class SignalAction(NamedTuple):
-    """What rt_sigaction sets. A named tuple, because a shell sets dozens when it starts."""
+    """What rt_sigaction sets. A named tuple for speed: a shell sets dozens when it starts."""
 
     handler: int = SIG_DFL
     flags: int = 0
@@ -121,7 +121,7 @@ class SignalAction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SignalInfo:
-    """What a handler may learn: siginfo_t's fields that we fill."""
+    """The fields of siginfo_t that we fill in."""
 
     signo: int
     code: int = 0
@@ -132,7 +132,7 @@ class SignalInfo:
 
 @dataclass(frozen=True, slots=True)
 class TakenSignal:
-    """A signal on its way to a guest's handler."""
+    """A signal that a guest's handler is about to receive."""
 
     info: SignalInfo
     action: SignalAction
@@ -143,7 +143,7 @@ _DEFAULT: Final = SignalAction()
 
 
 class SignalState:
-    """One process's signal table."""
+    """The signal state of one process."""
 
     __slots__ = ("_actions", "mask", "pending", "pending_info", "saved_mask")
 
@@ -153,14 +153,14 @@ class SignalState:
         self.pending = 0
         self.pending_info: dict[int, SignalInfo] = {}
         self.saved_mask: int | None = None
-        """The mask to go back to, while sigsuspend or ppoll has replaced it."""
+        """The mask to restore, while sigsuspend or ppoll has replaced it."""
 
     def action(self, signo: int) -> SignalAction:
-        """The action set for `signo`."""
+        """The action for `signo`."""
         return self._actions.get(signo, _DEFAULT)
 
     def set_action(self, signo: int, action: SignalAction) -> None:
-        """Set it; a signal that is now ignored is no longer pending."""
+        """Set an action. A pending signal that is now ignored is discarded."""
         if UNBLOCKABLE >> (signo - 1) & 1:
             raise KernelError(Errno.EINVAL, f"signal {signo} cannot be caught")
         self._actions[signo] = action
@@ -168,7 +168,7 @@ class SignalState:
             self.discard(mask_of(signo))
 
     def ignores(self, signo: int) -> bool:
-        """Whether delivering `signo` would do nothing."""
+        """Whether delivery of `signo` would have no effect."""
         handler = self._actions.get(signo, _DEFAULT).handler
         if handler == SIG_IGN:
             return True
@@ -186,7 +186,7 @@ class SignalState:
             self.pending_info[info.signo] = info
 
     def discard(self, bits: int) -> None:
-        """Forget pending signals."""
+        """Remove pending signals."""
         if self.pending & bits:
             self.pending &= ~bits
             for signo in [s for s in self.pending_info if bits >> (s - 1) & 1]:
@@ -217,32 +217,32 @@ class SignalState:
         return TakenSignal(info, action, old_mask)
 
     def copy_for_fork(self) -> SignalState:
-        """A child has the actions and the mask, and nothing pending."""
+        """A forked child's state: same actions and mask, nothing pending."""
         child = SignalState()
         child._actions = dict(self._actions)
         child.mask = self.mask if self.saved_mask is None else self.saved_mask
         return child
 
     def reset_for_exec(self) -> None:
-        """Handlers are gone with the program; ignored signals stay ignored."""
+        """Reset handlers, which belong to the old program; ignored signals stay ignored."""
         self._actions = {
             s: SignalAction(SIG_IGN) for s, a in self._actions.items() if a.handler == SIG_IGN
         }
 
     def ignored_set(self) -> int:
-        """Bits of the signals set to SIG_IGN (/proc)."""
+        """The mask of ignored signals, for /proc."""
         return mask_of(*(s for s, a in self._actions.items() if a.handler == SIG_IGN))
 
     def caught_set(self) -> int:
-        """Bits of the signals that have handlers (/proc)."""
+        """The mask of signals with handlers, for /proc."""
         return mask_of(
             *(s for s, a in self._actions.items() if a.handler not in (SIG_DFL, SIG_IGN))
         )
 
 
 class ThreadSignals(SignalState):
-    """The signals of one of several threads: a mask and signals of its own; the actions, and
-    the signals that all threads block, are those of the process."""
+    """The signals of one thread of several: it has its own mask and pending signals; the actions,
+    and signals that all threads block, belong to the process."""
 
     __slots__ = ("_own", "_process")
 
@@ -253,12 +253,12 @@ class ThreadSignals(SignalState):
         self.saved_mask = None
 
     @property
-    def pending(self) -> int:  # type: ignore[override]  # a set of two parts
-        """What this thread may take."""
+    def pending(self) -> int:  # type: ignore[override]  # the union of two sets
+        """The signals pending for this thread or its process."""
         return self._own.pending | self._process.pending
 
     def own_signals(self) -> tuple[SignalInfo, ...]:
-        """What is pending for this thread alone."""
+        """The signals pending only for this thread."""
         return tuple(self._own.pending_info.values())
 
     @property
@@ -270,15 +270,15 @@ class ThreadSignals(SignalState):
         self._own.add(info)
 
     def discard(self, bits: int) -> None:
-        """Forget pending signals."""
+        """Remove pending signals."""
         self._own.discard(bits)
         self._process.discard(bits)
 
     def take(self, signo: int) -> SignalInfo:
-        """Remove `signo` from the set it is in, its own first."""
+        """Remove `signo` from the thread's own pending set, or else from the process's."""
         owner = self._own if self._own.pending >> (signo - 1) & 1 else self._process
         return owner.take(signo)
 
     def reset_for_exec(self) -> None:
-        """Never called: a thread that executes a program is the process by then."""
+        """Never called: exec gives the thread the process's own signals first."""
         raise NotImplementedError

@@ -1,9 +1,9 @@
 """The process table.
 
-Owns pids, and the questions about groups and sessions. Rules: pid 1 is the kernel's
-own init, which has no program and reaps orphans at once; a pid is free again when
-the process has been waited for and no group, session or command carries its number;
-processes and threads are on the sandbox's ledger.
+Owns pids, and queries about groups and sessions. Rules: pid 1 is the kernel's init, which has no
+program and reaps orphans at once. A pid is free again after the process was waited for, if no
+group, session or command uses its number. Processes and threads are charged to the sandbox's
+ledger.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class ProcessTable:
         self._ledger = ledger or Ledger()
         self._processes: dict[int, Process] = {}
         self._threads: dict[int, Thread] = {}
-        """Threads that are not the first of their process, by their numbers."""
+        """Threads other than the first of their process, by tid."""
         self.last_pid = 0
         self.created = 0
-        """Processes entered so far."""
+        """How many processes were ever added."""
         self._wrapped = False
 
     def allocate_pid(self) -> int:
-        """The next free pid, or EAGAIN at the limit of processes."""
+        """The next free pid; EAGAIN at the process limit."""
         self.require_room()
         processes, threads = self._processes, self._threads
         pid = self.last_pid
@@ -59,57 +59,57 @@ class ProcessTable:
                 return pid
 
     def require_room(self) -> None:
-        """EAGAIN when no further process or thread may exist (init does not count)."""
+        """EAGAIN if no further process or thread may exist (init does not count)."""
         if self.population >= self.maximum:
             raise KernelError(Errno.EAGAIN, f"{self.maximum} processes exist; raise max_processes")
         self._ledger.require(PROCESS_COST)
 
     @property
     def population(self) -> int:
-        """Processes and their further threads, of which there are at most `maximum`."""
+        """The number of processes and further threads, at most `maximum`."""
         return len(self._processes) + len(self._threads) - 1
 
     def _is_in_use(self, number: int) -> bool:
-        # Only after a wrap can an old number still be in use.
+        # Old numbers can only be in use after the pids have wrapped around.
         return self._wrapped and any(
             number in (p.group, p.session, p.job) for p in self._processes.values()
         )
 
     def add(self, process: Process) -> None:
-        """Enter a new process."""
+        """Add a new process."""
         if process.pid != INIT_PID:
             self._ledger.add_object(PROCESS_COST + process.argument_cost)
         self._processes[process.pid] = process
         self.created += 1
 
     def remove(self, process: Process) -> None:
-        """Forget a reaped process."""
+        """Remove a reaped process."""
         if self._processes.pop(process.pid, None) is not None:
             self._ledger.drop_object(PROCESS_COST + process.argument_cost)
 
     def add_thread(self, thread: Thread) -> None:
-        """Enter a further thread of a process."""
+        """Add a further thread of a process."""
         self._ledger.add_object(THREAD_COST)
         self._threads[thread.tid] = thread
 
     def remove_thread(self, thread: Thread) -> None:
-        """Forget a further thread that has ended; nothing happens if it is a first one."""
+        """Remove a further thread that has ended. No effect for the first thread of a process."""
         if self._threads.pop(thread.tid, None) is not None:
             self._ledger.drop_object(THREAD_COST)
 
     def find_thread(self, tid: int) -> Thread | None:
-        """The thread with this number, which has not ended."""
+        """The living thread with this tid, or None."""
         process = self._processes.get(tid)
         if process is None:
             return self._threads.get(tid)
         return next((thread for thread in process.threads if thread.tid == tid), None)
 
     def find(self, pid: int) -> Process | None:
-        """The process with this pid."""
+        """The process with this pid, or None."""
         return self._processes.get(pid)
 
     def get(self, pid: int) -> Process:
-        """The process with this pid, or ESRCH."""
+        """The process with this pid; ESRCH if there is none."""
         process = self._processes.get(pid)
         if process is None:
             raise KernelError(Errno.ESRCH, f"pid {pid}")
@@ -124,17 +124,17 @@ class ProcessTable:
         return [p for p in self._processes.values() if p.session == session]
 
     def count_of_user(self, uid: int) -> int:
-        """How many processes a user has, each thread counted."""
+        """How many processes a user has, counting each thread."""
         return sum(
             max(1, len(p.threads)) for p in self._processes.values() if p.identity.uid == uid
         )
 
     def job(self, job: int) -> list[Process]:
-        """All processes that descend from a command the host started."""
+        """All processes of a command that the host started."""
         return [p for p in self._processes.values() if p.job == job]
 
     def is_orphaned(self, group: int) -> bool:
-        """No member has a parent in another group of the same session."""
+        """Whether no member has a parent in another group of the same session."""
         for process in self.group(group):
             parent = process.parent
             if (

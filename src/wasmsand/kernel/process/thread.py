@@ -1,9 +1,8 @@
 """The thread record.
 
-Owns `Thread`: everything that a thread of a process has for itself. A process has at least one
-thread until it ends; what its threads share is the process's. Rules: data and small questions
-only; how threads come and go is in `thread_life`. A number is taken from the pids; that of the
-first thread is the pid.
+Owns `Thread`: everything that a thread has for itself; what threads share is in `Process`. A
+process has at least one thread until it ends. Rules: data and simple queries only; creation and end
+are in `thread_life`. tids are allocated from the pids; the first thread's tid is the pid.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
 
 CPU_COUNT: Final = 2
 ALL_PROCESSORS: Final = (1 << CPU_COUNT) - 1
-"""All processors as a mask, one bit each."""
+"""The mask of all processors."""
 
 
 class ProcessState(Enum):
-    """Of a process or a thread, as ps shows it. A thread is only in the first three."""
+    """The state of a process or thread, as ps shows it. Threads use only the first three."""
 
     RUNNING = "R"
     SLEEPING = "S"
@@ -63,25 +62,25 @@ class Thread:
         self.name = process.name
         self.start_ns = start_ns
         self.signals = signals
-        """Its mask and the signals that it may take. As long as it is the only thread these are
-        the process's own, else a `ThreadSignals`."""
+        """Its mask and the signals that it may take. For an only thread this is the process's own
+        state, otherwise a `ThreadSignals`."""
         self.signal_queue = signal_queue
-        """Wakes when a signal may interrupt a wait of this thread, or the thread died or
-        continued."""
+        """Woken when a signal may interrupt a wait of this thread, and when the thread dies or
+        continues."""
         self.state = ProcessState.RUNNING
         self.dead = False
-        """It has ended, perhaps with its process; if it still computes, it must stop."""
+        """The thread, or its process, has ended. If its program still computes, it must stop."""
         self.processors = ALL_PROCESSORS
-        """The processors that it asked to run on, as a mask: kept and shown; the host
-        schedules."""
+        """The affinity mask that it asked for: stored and reported; the host does the
+        scheduling."""
         self.clear_tid = 0
-        """The address of a word to be cleared when the thread ends."""
+        """The address of a word to clear when the thread ends."""
         self.call = CallState()
-        """What the system call being retried has to remember."""
+        """The state of the system call that is being retried."""
 
     @property
     def stopped(self) -> bool:
-        """Suspended by job control."""
+        """Stopped by job control."""
         return self.state is ProcessState.STOPPED
 
     def __repr__(self) -> str:

@@ -1,9 +1,8 @@
-"""The life of a thread: how threads of a process come and go.
+"""The life of a thread: creation, exit, and what exec does to the other threads.
 
-Owns clone of a thread, exit of one, and what exec does to the others. Rules: ending, stopping and
-waiting for children are the process's; the process table knows further threads by their numbers;
-a process that has, or had, several threads hands its signals to those that take them (see
-`delivery.retarget`).
+Rules: exit status, stopping and waiting for children belong to the process. The process table lists
+further threads by tid. In a process that has, or had, several threads, signals are assigned to
+threads that do not block them (see `delivery.retarget`).
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def new_thread(kernel: Kernel, maker: Thread) -> Thread:
-    """Another thread, with its maker's name, mask and processors; EAGAIN where a process would
-    get it."""
+    """Create a thread with its maker's name, mask and affinity. EAGAIN under the same conditions as
+    fork."""
     process = maker.process
     require_room_for_child(kernel, process)
     tid = kernel.processes.allocate_pid()
@@ -47,7 +46,7 @@ def _own_signals(process: Process, maker: Thread) -> ThreadSignals:
 
 
 def end_thread(kernel: Kernel, thread: Thread, status: int) -> None:
-    """exit(2) of one thread; the process ends with its last one."""
+    """exit(2) of one thread. The process ends with its last thread."""
     process = thread.process
     if thread.dead:
         return
@@ -57,11 +56,11 @@ def end_thread(kernel: Kernel, thread: Thread, status: int) -> None:
     _drop(kernel, thread)
     hand_back(thread, ALL_SIGNALS)
     process.threads = [other for other in process.threads if other is not thread]
-    retarget(kernel, process)  # what it was to take is for the others now
+    retarget(kernel, process)  # assign its pending signals to other threads
 
 
 def only_thread(kernel: Kernel, thread: Thread) -> None:
-    """execve by a thread: the others end, and it is the first one from now on."""
+    """execve by a thread: end the other threads and make it the first thread."""
     process = thread.process
     if not process.is_threaded:
         return
@@ -87,7 +86,7 @@ def _drop(kernel: Kernel, thread: Thread) -> None:
 
 
 def thread_of(kernel: Kernel, tid: int, group: int | None = None) -> Thread:
-    """The thread with this number, of the process `group` if one is named; or ESRCH."""
+    """The thread with this tid, in the process `group` if given; else ESRCH."""
     found = kernel.processes.find_thread(tid)
     if found is None or group not in (None, found.process.pid):
         raise KernelError(Errno.ESRCH, f"thread {tid}")

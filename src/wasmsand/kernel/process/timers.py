@@ -1,8 +1,8 @@
-"""Interval timers (alarm, setitimer) and the limit of CPU time.
+"""Interval timers (alarm, setitimer) and the CPU time limit.
 
-Owns when a process's real-time timer fires and what RLIMIT_CPU does. Rules: the kernel
-does not wait; it tells the driver when the next timer is due and the driver calls
-`fire_timers`, and `enforce_cpu_limit` from time to time while a process computes.
+Owns when a process's timers expire, and RLIMIT_CPU. Rules: the kernel does not wait. It tells the
+machine when the next timer is due (`Kernel.timer_armed`), and the machine calls `fire_timers` then.
+While a process computes, `enforce_cpu_limit` is called at every tick.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def set_real_timer(
     kernel: Kernel, process: Process, value_ns: int, interval_ns: int
 ) -> tuple[int, int]:
-    """Arm (or with 0 disarm) the timer; the old (remaining, interval)."""
+    """Arm the timer (0: disarm it). Returns the old (remaining, interval)."""
     now = kernel.clock.monotonic()
     old = real_timer(kernel, process)
     process.real_timer_deadline = now + value_ns if value_ns else 0
@@ -34,14 +34,15 @@ def set_real_timer(
 
 
 def real_timer(kernel: Kernel, process: Process) -> tuple[int, int]:
-    """(remaining, interval) in nanoseconds; remaining 0 when not armed."""
+    """(remaining, interval) in nanoseconds; remaining is 0 when not armed."""
     deadline = process.real_timer_deadline
     remaining = max(1, deadline - kernel.clock.monotonic()) if deadline else 0
     return remaining, process.real_timer_interval
 
 
 def fire_timers(kernel: Kernel) -> int | None:
-    """Send what is due, or a bounded part of that; when to call again (monotonic), or None."""
+    """Fire the timers that are due, up to a bounded number. Returns when to call again (monotonic),
+    or None."""
     now = kernel.clock.monotonic()
     earliest: int | None = None
     for process in kernel.processes:
@@ -72,7 +73,7 @@ def fire_timers(kernel: Kernel) -> int | None:
 def set_cpu_timer(
     process: Process, signal: Signal, used_ns: int, value_ns: int, interval_ns: int
 ) -> tuple[int, int]:
-    """Arm (or with 0 disarm) the timer that sends `signal`; the old (remaining, interval)."""
+    """Arm the timer that sends `signal` (0: disarm it). Returns the old (remaining, interval)."""
     old = cpu_timer(process, signal, used_ns)
     if value_ns:
         process.cpu_timers[signal] = CpuTimer(used_ns + value_ns, interval_ns)
@@ -82,7 +83,7 @@ def set_cpu_timer(
 
 
 def cpu_timer(process: Process, signal: Signal, used_ns: int) -> tuple[int, int]:
-    """(remaining, interval) in nanoseconds of CPU time; remaining 0 when not armed."""
+    """(remaining, interval) in nanoseconds of CPU time; remaining is 0 when not armed."""
     timer = process.cpu_timers.get(signal)
     if timer is None:
         return 0, 0
@@ -90,7 +91,7 @@ def cpu_timer(process: Process, signal: Signal, used_ns: int) -> tuple[int, int]
 
 
 def fire_cpu_timers(kernel: Kernel, process: Process) -> None:
-    """Send what is due, of a process that computes."""
+    """Fire the CPU-time timers that are due."""
     used = process.usage.user_ns
     for signo, timer in tuple(process.cpu_timers.items()):
         if used >= timer.deadline_ns:
@@ -102,8 +103,8 @@ def fire_cpu_timers(kernel: Kernel, process: Process) -> None:
 
 
 def enforce_cpu_limit(kernel: Kernel, process: Process) -> None:
-    """RLIMIT_CPU: SIGXCPU at the soft limit and every second after it, SIGKILL at the hard;
-    and the timers of CPU time."""
+    """RLIMIT_CPU: SIGXCPU at the soft limit and every second after it, SIGKILL at the hard limit.
+    Also fires CPU-time timers."""
     if process.cpu_timers:
         fire_cpu_timers(kernel, process)
     limit = process.rlimits.get(CPU)

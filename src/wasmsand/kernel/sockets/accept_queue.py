@@ -1,9 +1,9 @@
-"""Connections that wait to be accepted.
+"""Connections waiting to be accepted.
 
-Owns `AcceptQueue`, of one listening socket. Rules: a connection exists, and is on the ledger,
-before it is accepted; at most `limit` + 1 of them are ready, as on Linux; sockets that find the
-queue full wait for a place, in the order they came, until they get one or are closed. Both
-numbers are bounded by `BACKLOG_MAX`.
+Owns `AcceptQueue`, one per listening socket. Rules: a connection exists, and is charged, before it
+is accepted. At most `limit` + 1 connections are ready, as on Linux. Sockets that find the queue
+full wait in order for a place, until they get one or are closed. Both numbers are bounded by
+`BACKLOG_MAX`.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 class AcceptQueue:
-    """What waits at one listener."""
+    """The queue of one listener."""
 
     __slots__ = ("_limit", "_waiting", "ready")
 
     def __init__(self) -> None:
         self._limit = 0
         self.ready: deque[StreamSocket] = deque()
-        """Connections to be accepted, the oldest first."""
+        """Connections to accept, oldest first."""
         self._waiting: dict[StreamSocket, None] = {}
-        """Sockets that want to connect and found no place."""
+        """Sockets that want to connect but found the queue full."""
 
     def set_limit(self, backlog: int) -> None:
-        """The number that listen(2) was called with."""
+        """Set the backlog, as listen(2) does."""
         self._limit = min(max(backlog, 0), BACKLOG_MAX)
 
     @property
@@ -39,18 +39,18 @@ class AcceptQueue:
         return len(self.ready) > self._limit
 
     def wait(self, client: StreamSocket) -> bool:
-        """Have `client` wait for a place; false if too many do."""
+        """Make `client` wait for a place; False if too many wait already."""
         if len(self._waiting) >= BACKLOG_MAX:
             return False
         self._waiting[client] = None
         return True
 
     def leave(self, client: StreamSocket) -> None:
-        """`client` does not wait any more."""
+        """`client` no longer waits."""
         self._waiting.pop(client, None)
 
     def next_waiting(self) -> StreamSocket | None:
-        """Take the socket that has waited longest; None if nobody waits."""
+        """Remove and return the socket that has waited longest, or None."""
         client = next(iter(self._waiting), None)
         if client is not None:
             del self._waiting[client]

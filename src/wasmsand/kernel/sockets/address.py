@@ -1,8 +1,8 @@
 """Socket addresses.
 
-Owns `UnixAddress`, `InetAddress` and `NetlinkAddress`. Rules: an address is a value and knows
-nothing of sockets; `routing.py` decides where it leads. An IPv4 address can be written as an
-IPv6 one (::ffff:a.b.c.d), which is then called IPv4-mapped.
+Owns `UnixAddress`, `InetAddress` and `NetlinkAddress`. Rules: an address is a plain value;
+`routing.py` decides where it leads. An IPv6 address of the form ::ffff:a.b.c.d is an IPv4-mapped
+address. A plain address is one that is not IPv4-mapped.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class InetAddress(NamedTuple):
 
     @property
     def is_any(self) -> bool:
-        """Whether this is 0.0.0.0 or ::, which stands for every address of its family."""
+        """Whether this is 0.0.0.0 or ::, which means every address of its family."""
         return self.host == _ANY[self.family]
 
     @property
     def is_loopback(self) -> bool:
-        """Whether a plain address is one of the loopback interface."""
+        """Whether a plain address belongs to the loopback interface."""
         if self.family == AF_INET:
             return self.host[0] == 127
         return self.host == LOOPBACK[AF_INET6]
@@ -70,5 +70,5 @@ Address = UnixAddress | InetAddress | NetlinkAddress
 
 
 def any_address(family: int, port: int = 0) -> InetAddress:
-    """0.0.0.0 or ::, which a socket has before it is bound."""
+    """0.0.0.0 or ::, the address of an unbound socket."""
     return InetAddress(family, _ANY[family], port)

@@ -1,8 +1,8 @@
 """What all sockets share.
 
-Owns `Socket`: family, addresses, options, the pending error. Rules: a socket has one queue for its
-whole life, which wakes at every change of the socket, so that epoll can watch it; an error that no
-call caused (a reset) is pending until one call, or SO_ERROR, reports it.
+Owns `Socket`: family, addresses, options, the pending error. Rules: a socket has one wait queue for
+its whole life, woken at every change, so that epoll can watch it. An error not caused by a call
+(such as a reset) is pending until one call, or SO_ERROR, reports it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Owner(NamedTuple):
-    """The process that made a socket, or connected or listened last (SO_PEERCRED)."""
+    """The process that created a socket, or last called connect or listen on it (SO_PEERCRED)."""
 
     pid: int
     uid: int
@@ -75,19 +75,18 @@ class Socket(OpenFile):
         self.owner = owner
         self.local: Address | None = None
         self.remote: Address | None = None
-        """The address of the other end, of a connected socket."""
+        """The address of the other end, if connected."""
         self.bound_node: Node | None = None
         self.error: Errno | None = None
         self.shut_read = False
         self.shut_write = False
         self.linger = (0, 0)
-        """SO_LINGER: (on, seconds). On with 0 seconds makes a close a reset."""
+        """SO_LINGER: (on, seconds). On with 0 seconds turns a close into a reset."""
         self.receive_timeout_ns = 0
         self.send_timeout_ns = 0
         self.changed = WaitQueue()
         self.shares: tuple[int, tuple[bytes, bool, int, int, int, int]] | None = None
-        """For a connection that was accepted: its port, and the group in which `Ports` keeps
-        it."""
+        """For an accepted connection: its port, and the group under which `Ports` stores it."""
         self._options: dict[tuple[int, int], int] = {}
         self._stat = network.anonymous.new(S_IFSOCK | 0o777, owner.uid, owner.gid)
 
@@ -102,13 +101,13 @@ class Socket(OpenFile):
         return False
 
     def name(self) -> Address:
-        """What getsockname gives."""
+        """The result of getsockname."""
         if self.local is not None:
             return self.local
         return UnixAddress() if self.is_unix else any_address(self.family)
 
     def option(self, option: tuple[int, int]) -> int:
-        """The value of an option that is kept as one number; ENOPROTOOPT."""
+        """The value of an integer option; ENOPROTOOPT if there is no such option."""
         value = self._options.get(option)
         if value is None:
             value = options.DEFAULTS.get(option)
@@ -117,7 +116,7 @@ class Socket(OpenFile):
         return value
 
     def shown_option(self, option: tuple[int, int]) -> int:
-        """What getsockopt(2) gives of an option that is one number. Reading SO_ERROR clears it.
+        """The result of getsockopt(2) for an integer option. Reading SO_ERROR clears it.
         ENOPROTOOPT, EOPNOTSUPP."""
         if option == options.SO_ERROR:
             return int(self.take_error() or 0)
@@ -133,8 +132,8 @@ class Socket(OpenFile):
         return self.option(option)
 
     def set_option(self, option: tuple[int, int], value: int) -> None:
-        """Set an option that is kept as one number. ENOPROTOOPT, EOPNOTSUPP; EINVAL for one that
-        must be set before the socket is bound."""
+        """Set an integer option. ENOPROTOOPT, EOPNOTSUPP; EINVAL if the option must be set before
+        bind."""
         if option == options.IPV6_V6ONLY and self.local is not None:
             raise KernelError(Errno.EINVAL)
         self._require_level(option[0])
@@ -145,7 +144,7 @@ class Socket(OpenFile):
         self._options[option] = options.settled(option, value)
 
     def _require_level(self, level: int) -> None:
-        """EOPNOTSUPP or ENOPROTOOPT for an option of a protocol that the socket does not speak."""
+        """EOPNOTSUPP or ENOPROTOOPT if the socket's protocol does not have this option level."""
         if level == options.SOL_SOCKET:
             return
         if self.is_unix or (level == options.IPPROTO_TCP and self.protocol != options.IPPROTO_TCP):
@@ -154,12 +153,12 @@ class Socket(OpenFile):
             raise KernelError(Errno.ENOPROTOOPT)
 
     def inherit_options(self, listener: Socket) -> None:
-        """Take over the options of the listener that accepted this socket."""
+        """Copy the options of the listener that this socket was accepted from."""
         self.charge(SOCKET_OPTION_COST * len(listener._options), Errno.ENOBUFS)
         self._options = dict(listener._options)
 
     def enter(self, ledger: Ledger, errno: Errno = Errno.ENOMEM) -> None:
-        """Enter the socket in the ledger; ENFILE if the sandbox has too many sockets."""
+        """Charge the socket to the ledger; ENFILE if the sandbox has too many sockets."""
         self.network.require_socket()
         super().enter(ledger, errno)
         self.network.sockets += 1
@@ -187,7 +186,7 @@ class Socket(OpenFile):
             raise KernelError(error)
 
     def block(self, nonblocking: bool, *queues: WaitQueue) -> Exception:
-        """What to raise when the call cannot finish now: EAGAIN, or `WouldBlock`."""
+        """The exception for a call that cannot finish now: EAGAIN or `WouldBlock`."""
         if nonblocking or self.flags & O_NONBLOCK:
             return KernelError(Errno.EAGAIN)
         return WouldBlock(queues or (self.changed,))
@@ -197,11 +196,11 @@ class Socket(OpenFile):
         raise KernelError(Errno.EOPNOTSUPP)
 
     def accept(self, nonblocking: bool) -> Socket:
-        """The next connection (accept(2))."""
+        """Take the next connection (accept(2))."""
         raise KernelError(Errno.EOPNOTSUPP)
 
     def connect(self, address: Address, target: Socket | None) -> None:
-        """connect(2). `target` is the socket that a Unix address names (see `naming.find`)."""
+        """connect(2). `target` is the socket bound to a Unix address (see `naming.find`)."""
         raise NotImplementedError
 
     def shutdown(self, read: bool, write: bool) -> None:
@@ -209,7 +208,7 @@ class Socket(OpenFile):
         raise NotImplementedError
 
     def readable_bytes(self) -> int:
-        """What FIONREAD gives."""
+        """The result of FIONREAD."""
         raise NotImplementedError
 
     def queues(self) -> tuple[WaitQueue, ...]:

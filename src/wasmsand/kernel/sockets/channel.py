@@ -1,8 +1,8 @@
 """One direction of a connection between stream sockets.
 
 Owns `Channel`. Rules: descriptors arrive with the byte they were sent with. TCP's urgent byte is
-kept apart from the stream, or in it if the reader had asked for that when the byte came; a read
-stops at the place where it was. Bytes that wait are on the sandbox's ledger.
+kept apart from the stream, or within it if the reader had set SO_OOBINLINE when it arrived; a read
+stops at the urgent mark. Queued bytes are charged to the sandbox's ledger.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wasmsand.kernel.sockets.rights import Rights
 from wasmsand.kernel.wait import WaitQueue
 
 _NO_RIGHTS: Final[deque[tuple[int, Rights]]] = deque(maxlen=0)
-"""Stands for an empty queue: a deque of its own would take 600 bytes."""
+"""A shared empty queue: a deque per channel would take 600 bytes."""
 
 
 class Channel(ByteQueue):
@@ -37,11 +37,11 @@ class Channel(ByteQueue):
         super().__init__(ledger)
         self.capacity = capacity
         self.finished = False
-        """The writer will write no more."""
+        """The writer will not write any more."""
         self.mark: int | None = None
-        """The place in the stream where the last urgent byte was sent, until a read passes it."""
+        """The stream position of the last urgent byte, until a read passes it."""
         self.urgent = b""
-        """That byte, if it is kept apart, until it is read."""
+        """The urgent byte, if it is kept apart and not yet read."""
         self.writer = writer
         self.reader = reader
         self._pulled = 0
@@ -62,7 +62,7 @@ class Channel(ByteQueue):
         self.reader.wake()
 
     def push_urgent(self, data: bytes, *, inline: bool) -> None:
-        """Append `data`, which must fit, and whose last byte is urgent."""
+        """Append `data`, which must fit and whose last byte is urgent."""
         mark = self._pulled + self.size + len(data) - 1
         self.push(data if inline else data[:-1])
         self.mark = mark
@@ -71,11 +71,11 @@ class Channel(ByteQueue):
 
     @property
     def at_mark(self) -> bool:
-        """Whether the next byte is, or would be if it were not kept apart, the urgent one."""
+        """Whether the stream is at the urgent mark."""
         return self.mark == self._pulled
 
     def _pass_mark(self, mark: int, count: int, peek: bool) -> int:
-        """How many bytes can be taken: up to the mark, or, from there, past it."""
+        """How many bytes may be taken: up to the mark, or past it if the stream is at the mark."""
         if mark > self._pulled:
             return min(count, mark - self._pulled)
         if not peek:
@@ -83,8 +83,8 @@ class Channel(ByteQueue):
         return count
 
     def take(self, count: int, peek: bool) -> tuple[bytes, Rights | None]:
-        """Up to `count` bytes, with the descriptors that came with the first of them: bytes
-        of two messages with descriptors are not taken at once."""
+        """Take up to `count` bytes, and the descriptors sent with the first of them. Bytes of two
+        messages with descriptors are not taken together."""
         if self.mark is not None and count:
             count = self._pass_mark(self.mark, count, peek)
         rights = None
@@ -109,7 +109,7 @@ class Channel(ByteQueue):
         return data, rights
 
     def discard(self) -> bool:
-        """The reader is gone; whether something was left unread."""
+        """The reader is gone: drop queued data. True if there was any."""
         unread = self.size > 0
         self.clear()
         while self._rights:

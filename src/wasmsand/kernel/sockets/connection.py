@@ -1,10 +1,10 @@
-"""One end of a connection: moving data, parting, polling.
+"""One end of a connection: data transfer, closing, polling.
 
-Owns `Connection`, the part of a stream socket that does not care how the connection came about.
-The two directions are `Channel`s; the other end is a `Peer`: another stream socket, or something
-of the host (`outside.py`). Rules: data is read before an error is told, an error before the end;
-a socket closed with unread data resets its peer; TCP takes one write after its peer has closed,
-a Unix socket none.
+Owns `Connection`, the part of a stream socket that does not depend on how the connection was made.
+The two directions are `Channel`s; the other end is a `Peer`: another stream socket, or an end held
+by the host (`outside.py`). Rules: queued data is read before an error is reported, and an error
+before end of file. Closing a socket with unread data resets its peer. After its peer has closed, a
+TCP socket accepts one write, a Unix socket none.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ SOCK_STREAM = 1
 
 
 class State(Enum):
-    """Where a stream socket is in its life."""
+    """The state of a stream socket."""
 
     FRESH = "fresh"
     LISTENING = "listening"
     CONNECTING = "connecting"
-    """connect(2) was called and has not told the guest its result yet."""
+    """connect(2) was called and has not reported its result yet."""
     CONNECTED = "connected"
     RESET = "reset"
-    """A TCP connection that was broken off: what had arrived can still be read."""
+    """A TCP connection that was reset: data that had arrived can still be read."""
 
 
 class Connection(Socket):
@@ -65,20 +65,20 @@ class Connection(Socket):
         self.rx: Channel | None = None
         self.tx: Channel | None = None
         self.peer: Peer | None = None
-        """The other end; None if there is none (any more)."""
+        """The other end; None before connecting and after it was closed."""
         self.peer_owner = NOBODY
 
     @property
     def is_connected(self) -> bool:
-        """Whether there is, or was, another end that has not broken off."""
+        """Whether the socket was connected and not reset."""
         return self.rx is not None and self.state is not State.RESET
 
-    # Moving data.
+    # Data transfer.
 
     def receive(
         self, count: int, *, peek: bool = False, nonblocking: bool = False
     ) -> tuple[bytes, Rights | None]:
-        """Up to `count` bytes, and descriptors that came with them; empty at the end."""
+        """Read up to `count` bytes and the descriptors sent with them; empty at end of file."""
         rx = self.rx
         if rx is None:
             self.raise_error()
@@ -90,14 +90,14 @@ class Connection(Socket):
         if rx.size:
             return rx.take(count, peek)
         if rx.finished and self.error is Errno.EPIPE:
-            return b"", None  # the end came first; the next write is told the error
+            return b"", None  # end of file comes first; the next write reports the error
         self.raise_error()
         if rx.finished or self.shut_read or not count:
             return b"", None
         raise self.block(nonblocking)
 
     def receive_urgent(self, *, peek: bool) -> bytes:
-        """The urgent byte; EINVAL if there is none, or it is in the stream."""
+        """Read the urgent byte; EINVAL if there is none, or if it is in the stream."""
         rx = self.rx
         if rx is None or not rx.urgent:
             raise KernelError(Errno.EINVAL)
@@ -114,7 +114,7 @@ class Connection(Socket):
         urgent: bool = False,
         nonblocking: bool = False,
     ) -> int:
-        """Write some of `data`; the count written. The last byte may be urgent."""
+        """Write some of `data`; return the number of bytes written. The last byte may be urgent."""
         self.raise_error()
         tx = self.tx
         if tx is None:
@@ -127,7 +127,7 @@ class Connection(Socket):
         if peer is None or (self.is_unix and peer.shut_read):
             if self.is_unix or tx.finished:
                 raise KernelError(Errno.EPIPE)
-            if data:  # The answer to this is a reset, which the next call is told.
+            if data:  # the peer resets the connection; the next call reports it
                 self.be_reset(Errno.EPIPE)
             return len(data)
         if not data:
@@ -162,7 +162,7 @@ class Connection(Socket):
         """Whether an urgent byte stays in the stream (SO_OOBINLINE)."""
         return bool(self.option(SO_OOBINLINE))
 
-    # Parting.
+    # Closing.
 
     def shutdown(self, read: bool, write: bool) -> None:
         if self.rx is None or self.tx is None or self.state is State.RESET:
@@ -201,7 +201,7 @@ class Connection(Socket):
             self.changed.wake()
 
     def be_reset(self, error: Errno) -> None:
-        """The other end has broken off."""
+        """The other end reset the connection."""
         if self.tx is not None and not self.is_unix:
             self.tx.finished = True
             if self.state is State.CONNECTED:

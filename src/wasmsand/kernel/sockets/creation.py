@@ -1,8 +1,8 @@
-"""Making sockets.
+"""Creating sockets.
 
 Owns which families, types and protocols exist: `new_socket` and `new_pair`. Rules: the errors are
-those of socket(2), in Linux's order: family, type, protocol. A new socket has no fd and is not on
-the ledger yet.
+those of socket(2), checked in Linux's order: family, type, protocol. A new socket has no fd and is
+not charged yet.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _TYPES: Final[dict[int, _Types]] = {
     AF_INET6: _STREAMS_AND_MESSAGES,
     AF_NETLINK: {SOCK_RAW: NetlinkSocket, SOCK_DGRAM: NetlinkSocket},
 }
-"""By family: the type numbers that it has."""
+"""By family: the classes by type number."""
 _INET_PROTOCOLS: Final = {SOCK_STREAM: IPPROTO_TCP, SOCK_DGRAM: IPPROTO_UDP}
 
 
 def new_socket(
     network: Network, family: int, type_number: int, protocol: int, owner: Owner, flags: int
 ) -> Socket:
-    """A socket as socket(2) makes it. Of `flags` only O_NONBLOCK matters."""
+    """Create a socket, as socket(2) does. Only O_NONBLOCK is used of `flags`."""
     types = _TYPES.get(family)
     if types is None:
         raise KernelError(Errno.EAFNOSUPPORT)
@@ -45,7 +45,7 @@ def new_socket(
 
 
 def _protocol(family: int, type_number: int, wanted: int) -> int:
-    """The protocol of a socket for which `wanted` was asked; 0 asks for the usual one."""
+    """The protocol number for a request; 0 requests the default."""
     if family == AF_UNIX:
         usual, allowed = 0, (0, AF_UNIX)
     elif family == AF_NETLINK:
@@ -61,7 +61,7 @@ def _protocol(family: int, type_number: int, wanted: int) -> int:
 def new_pair(
     network: Network, family: int, type_number: int, protocol: int, owner: Owner, flags: int
 ) -> tuple[Socket, Socket]:
-    """Two connected sockets, as socketpair(2) makes them; only Unix sockets come in pairs."""
+    """Create two connected sockets, as socketpair(2) does; only Unix sockets come in pairs."""
     one = new_socket(network, family, type_number, protocol, owner, flags)
     if family != AF_UNIX:
         raise KernelError(Errno.EOPNOTSUPP)

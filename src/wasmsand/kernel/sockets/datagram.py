@@ -1,8 +1,8 @@
-"""Messages: SOCK_DGRAM of Unix sockets, and UDP.
+"""Datagrams: Unix datagram sockets and UDP.
 
-Owns `DatagramSocket`. Rules: a message arrives whole or is cut, never split. UDP drops messages
-that the receiver has no room for; a Unix sender waits. A connected UDP socket whose message
-reached nobody gets ECONNREFUSED at its next call. Messages do not leave the sandbox.
+Owns `DatagramSocket`. Rules: a message arrives whole or truncated, never split. UDP drops messages
+for which the receiver has no room; a Unix sender waits. A connected UDP socket whose message
+reached no socket gets ECONNREFUSED at its next call. Datagrams do not leave the sandbox.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SOCK_DGRAM = 2
 
 
 class Header(NamedTuple):
-    """Fields of an IPv6 header that the receiver of a datagram may ask for."""
+    """The fields of an IPv6 header that a receiver may ask for."""
 
     hop_limit: int
     traffic_class: int
@@ -60,7 +60,7 @@ class Message(NamedTuple):
 
 
 class DatagramSocket(Socket):
-    """A socket of messages."""
+    """A datagram socket."""
 
     __slots__ = ("_held", "_messages", "_target")
 
@@ -73,10 +73,10 @@ class DatagramSocket(Socket):
         super().__init__(network, family, protocol, owner, flags)
         self._messages: deque[Message] = deque()
         self._held = 0
-        self._target: DatagramSocket | None = None  # of a connected Unix socket
+        self._target: DatagramSocket | None = None  # if a connected Unix socket
 
     def bind_inet(self, address: InetAddress) -> None:
-        """Take an Internet address."""
+        """Bind to an Internet address."""
         self.local = self.network.udp.bind(self, address)
 
     def connect(self, address: Address, target: Socket | None) -> None:
@@ -110,7 +110,7 @@ class DatagramSocket(Socket):
         *,
         nonblocking: bool = False,
     ) -> int:
-        """Send one message, to where the socket is connected if `to` is None."""
+        """Send one message; if `to` is None, to the connected address."""
         self.raise_error()
         if self.shut_write:
             raise KernelError(Errno.EPIPE)
@@ -147,7 +147,7 @@ class DatagramSocket(Socket):
         receiver._put(Message(data, self.name(), rights))
 
     def usual_header(self) -> Header:
-        """The header that the socket's options ask for."""
+        """The header according to the socket's options."""
         return Header(self.option(IPV6_UNICAST_HOPS), self.option(IPV6_TCLASS))
 
     def _send_inet(self, data: bytes, to: Address | None, header: Header | None) -> None:
@@ -182,7 +182,7 @@ class DatagramSocket(Socket):
     def _put(self, message: Message) -> None:
         network = self.network
         if network.messages >= MESSAGES_MAX:
-            raise KernelError(Errno.ENOBUFS, f"{MESSAGES_MAX} messages wait to be received")
+            raise KernelError(Errno.ENOBUFS, f"limit of {MESSAGES_MAX} messages reached")
         size = len(message.data) + DATAGRAM_COST
         network.ledger.add_queued(size)
         network.messages += 1
@@ -193,7 +193,7 @@ class DatagramSocket(Socket):
         self.changed.wake()
 
     def receive(self, *, peek: bool = False, nonblocking: bool = False) -> Message | None:
-        """The next message; None if no more will come."""
+        """Take the next message; None if no more will come."""
         self.raise_error()
         if not self._messages:
             if self.shut_read:
@@ -253,9 +253,9 @@ class DatagramSocket(Socket):
         self._held = 0
         target, self._target = self._target, None
         if target is not None and target._target is self:
-            target._target = None  # its next message is refused
+            target._target = None  # its next send gets ECONNREFUSED
             target.changed.wake()
-        self.changed.wake()  # senders that wait for room see that the receiver is gone
+        self.changed.wake()  # wake senders that wait for room
         self.network.forget(self, None if self.is_unix else self.network.udp)
 
 

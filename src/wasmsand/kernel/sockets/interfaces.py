@@ -1,6 +1,6 @@
-"""The network interfaces of a sandbox: loopback, and no other.
+"""The network interfaces of a sandbox: only loopback.
 
-Owns their description, which netlink and ioctl give to guests, each in its own format.
+Owns their description, which netlink and ioctl report, each in its own format.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _UP, _LOOPBACK, _RUNNING, _LOWER_UP = 0x1, 0x8, 0x40, 0x1_0000
 
 
 class InterfaceAddress(NamedTuple):
-    """An address, in 4 or 16 bytes, and how many of its bits are the network's."""
+    """An address of 4 or 16 bytes, and the length of its network prefix."""
 
     family: int
     host: bytes

@@ -1,8 +1,8 @@
-"""Giving names to sockets, and finding sockets by name.
+"""Binding names to sockets, and finding sockets by name.
 
-Owns the rules of bind(2), and the look-up of Unix names. Rules: only root binds ports below 1024;
-an Internet address must be one of this machine; a Unix name in the file system is an inode, which
-is made and found with the rights of the process. Who holds which name is in `Network`.
+Owns the rules of bind(2), and finding sockets by Unix name. Rules: only root may bind ports below
+1024. An Internet address must be local. A Unix name in the file system is an inode, created and
+found with the permissions of the process. `Network` stores which socket has which name.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def _bind_unix(process: Process, socket: Socket, address: UnixAddress) -> None:
 
 
 def find(process: Process, socket: Socket, address: Address) -> Socket | None:
-    """The socket that `address` names, for `socket` to send to or connect to. None: nobody is
-    bound to a Unix name, or the address is not a Unix one. Errors are those of connect(2)."""
+    """The socket bound to `address`, to which `socket` wants to send or connect. None if no socket
+    is bound to the Unix name, or if it is not a Unix address. Errors are those of connect(2)."""
     if not isinstance(address, UnixAddress):
         return None
     network = socket.network

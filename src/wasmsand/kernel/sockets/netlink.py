@@ -1,9 +1,9 @@
-"""Netlink: questions about interfaces and their addresses, as getifaddrs(3) asks them.
+"""Netlink: queries about interfaces and addresses, as made by getifaddrs(3).
 
 Owns `NetlinkSocket`, for NETLINK_ROUTE only. Rules: a request is answered at once, into the
-socket's own queue. Lists of links, addresses and routes are given; changes are refused with EPERM,
-other questions with EOPNOTSUPP. As on Linux, when there is no room for an answer the rest is lost
-and the next call gets ENOBUFS.
+socket's own queue. Dumps of links, addresses and routes are supported; changes are refused with
+EPERM, other requests with EOPNOTSUPP. As on Linux, if there is no room for an answer, the rest is
+lost and the next call gets ENOBUFS.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _RTM_NEWLINK, _RTM_GETLINK = 16, 18
 _RTM_NEWADDR, _RTM_GETADDR = 20, 22
 _RTM_GETROUTE = 26
 _KIND_MASK, _KIND_GET = 3, 2
-"""Types come in fours: new, delete, get, set."""
+"""Message types come in groups of four: new, delete, get, set."""
 _IFLA_ADDRESS, _IFLA_BROADCAST, _IFLA_IFNAME, _IFLA_MTU = 1, 2, 3, 4
 _IFLA_QDISC, _IFLA_TXQLEN = 6, 13
 _IFA_ADDRESS, _IFA_LOCAL, _IFA_LABEL, _IFA_FLAGS = 1, 2, 3, 8
@@ -58,9 +58,9 @@ class NetlinkSocket(DatagramSocket):
         return self.local or _KERNEL
 
     def bind_netlink(self, address: NetlinkAddress) -> None:
-        """bind(2). Port 0 asks for a free port, and gets the owner's pid: only the kernel sends
-        to it, so it need not be unique. Groups receive nothing, because no interface ever
-        changes."""
+        """bind(2). Port 0 requests a free port and gets the owner's pid; only the kernel sends to
+        it, so it need not be unique. Multicast groups receive nothing, because interfaces never
+        change."""
         self.local = NetlinkAddress(address.port or self.owner.pid, address.groups)
 
     def connect(self, address: Address, target: Socket | None) -> None:
@@ -77,7 +77,7 @@ class NetlinkSocket(DatagramSocket):
         *,
         nonblocking: bool = False,
     ) -> int:
-        """Requests, one after the other; `to` can only be the kernel."""
+        """Process the requests in `data`, one after the other; `to` can only be the kernel."""
         self.raise_error()
         if to is not None:
             _require_kernel(to)
@@ -117,7 +117,7 @@ def _require_kernel(address: Address) -> None:
 
 
 def _answer(request: bytes, kind: int, flags: int, sequence: int, port: int) -> bytes:
-    """All messages of the answer."""
+    """All messages of the answer to one request."""
     if kind & _KIND_MASK != _KIND_GET:
         error = Errno.EPERM
     elif kind in _LISTS and flags & _NLM_F_DUMP == _NLM_F_DUMP:
@@ -163,7 +163,7 @@ def _address(interface: Interface, address: InterfaceAddress) -> bytes:
         address.family, address.prefix_length, _IFA_F_PERMANENT, _SCOPE_HOST, interface.index
     )
     parts = [_attribute(_IFA_ADDRESS, address.host)]
-    if len(address.host) == 4:  # IPv6 addresses have no second end and no label
+    if len(address.host) == 4:  # IPv6 addresses have no IFA_LOCAL and no label
         parts.append(_attribute(_IFA_LOCAL, address.host))
         parts.append(_attribute(_IFA_LABEL, interface.name + b"\0"))
     parts.append(_attribute(_IFA_FLAGS, _U32.pack(_IFA_F_PERMANENT)))
@@ -171,7 +171,7 @@ def _address(interface: Interface, address: InterfaceAddress) -> bytes:
 
 
 def _routes(_family: int) -> Iterator[tuple[int, bytes]]:
-    """None: addresses of the loopback interface need no route."""
+    """Empty: loopback addresses need no route."""
     return iter(())
 
 

@@ -1,11 +1,10 @@
 """Which socket is bound to which name.
 
-Owns `Network`, one per sandbox: ports of TCP and UDP, abstract Unix names, and the Unix sockets
-behind inodes of the file system. Rules: IPv4 and IPv6 share ports as on Linux (an IPv6 socket
-takes IPv4 too unless IPV6_V6ONLY); of several sockets that an address reaches, the one bound to
-exactly that address is preferred; a name is free again when its socket is closed. A port may be
-bound by a bounded number of sockets, and a search does not look at accepted connections, so that
-no call gets slower with their number.
+Owns `Network`, one per sandbox: TCP and UDP ports, abstract Unix names, and the Unix sockets bound
+to inodes. Rules: IPv4 and IPv6 share ports as on Linux (an IPv6 socket also receives IPv4 unless
+IPV6_V6ONLY is set). If several sockets match an address, the one bound to exactly that address is
+preferred. A name is free again when its socket is closed. The number of sockets bound to one port
+is bounded, and a search skips accepted connections, so that no call slows down with their number.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ _ABSTRACT_NAMES: Final = 1 << 20
 
 
 _Hold = tuple[bytes, bool, int, int, int, int]
-"""What decides whether another socket may bind the same port: address, whether it is an IPv6
-address, options, user."""
+"""What determines whether another socket may bind the same port: address, whether it is IPv6,
+options, user."""
 
 
 def _hold(socket: Socket) -> _Hold:
@@ -53,14 +52,13 @@ class Ports:
 
     def __init__(self) -> None:
         self._bound: dict[int, dict[Socket, None]] = {}
-        """By port: the sockets that bound it."""
+        """By port: the sockets bound to it."""
         self._shared: dict[int, dict[_Hold, dict[Socket, None]]] = {}
-        """By port: accepted connections, in groups that mean the same to a socket that wants to
-        bind."""
+        """By port: accepted connections, grouped by what matters to a socket that wants to bind."""
         self._next = _EPHEMERAL.start
 
     def bind(self, socket: Socket, address: InetAddress) -> InetAddress:
-        """Take `address`, with a free port if it names none; EADDRINUSE."""
+        """Bind `socket` to `address`, choosing a free port if the port is 0; EADDRINUSE."""
         port = address.port
         if not port:
             port = self._free_port(socket, address)
@@ -74,13 +72,13 @@ class Ports:
         return address
 
     def _holders(self, port: int) -> Iterator[Socket]:
-        """The sockets that bound a port, and one accepted connection of each group."""
+        """The sockets bound to a port, and one accepted connection of each group."""
         yield from self._bound.get(port, ())
         for alike in self._shared.get(port, {}).values():
             yield from islice(alike, 1)
 
     def share(self, socket: Socket, port: int) -> None:
-        """Let an accepted connection hold the port of its listener."""
+        """Register an accepted connection on its listener's port."""
         holds = self._shared.setdefault(port, {})
         hold = _hold(socket)
         alike = holds.setdefault(hold, {})
@@ -93,10 +91,10 @@ class Ports:
             self._next = port + 1 if port + 1 in _EPHEMERAL else _EPHEMERAL.start
             if port not in self._bound and port not in self._shared:
                 return port
-        raise KernelError(Errno.EADDRINUSE, "no port is free")
+        raise KernelError(Errno.EADDRINUSE, "no free port")
 
     def release(self, socket: Socket, port: int) -> None:
-        """`socket` is closed and holds its port no more."""
+        """`socket` is closed: release its port."""
         if socket.shares is not None:
             port, hold = socket.shares
             socket.shares = None
@@ -114,7 +112,7 @@ class Ports:
                 del self._bound[port]
 
     def reaching(self, to: InetAddress) -> Iterator[Socket]:
-        """The sockets that `to` (a plain address) reaches, the best fit first."""
+        """The sockets that receive data for `to` (a plain address), best match first."""
         found: list[tuple[int, Socket]] = []
         for socket in self._bound.get(to.port, ()):
             fit = _fit(socket, to)
@@ -125,7 +123,7 @@ class Ports:
 
 
 def _fit(socket: Socket, to: InetAddress) -> int | None:
-    """How well a bound socket fits a plain destination: 0 is exact, None is not at all."""
+    """How well a bound socket matches a plain destination: 0 is exact, None no match."""
     local = socket.local
     assert isinstance(local, InetAddress)
     plain = local.plain()
@@ -134,7 +132,7 @@ def _fit(socket: Socket, to: InetAddress) -> int | None:
             return 0
         return 1 if plain.is_any else None
     if local.family == AF_INET6 and local.is_any and not socket.option(IPV6_V6ONLY):
-        return 2  # takes IPv4 as well
+        return 2  # receives IPv4 as well
     return None
 
 
@@ -158,7 +156,7 @@ def _overlap(a_socket: Socket, a: InetAddress, b_socket: Socket, b: InetAddress)
 
 
 class Network:
-    """The names of one sandbox."""
+    """The socket names of one sandbox."""
 
     def __init__(
         self,
@@ -168,15 +166,15 @@ class Network:
         outside: Outside | None = None,
     ) -> None:
         self.outside = outside
-        """The capability to reach addresses outside of the sandbox; None: there is no way."""
+        """The capability to reach addresses outside the sandbox; None if there is none."""
         self.pipes = pipes
         self.anonymous = anonymous
         self.namespace = namespace
         self.ledger = pipes.ledger
         self.sockets = 0
-        """How many there are, with the ends that the host holds (`OutsideEnd`)."""
+        """The number of sockets, including ends held by the host (`OutsideEnd`)."""
         self.messages = 0
-        """How many wait to be received."""
+        """The number of messages waiting to be received."""
         self.rights = RightsAccount(self.ledger)
         self.tcp = Ports()
         self.udp = Ports()
@@ -185,20 +183,20 @@ class Network:
         self._next_abstract = 0
 
     def require_socket(self) -> None:
-        """ENFILE if the sandbox has as many sockets as it may have."""
+        """ENFILE if the sandbox has reached its socket limit."""
         if self.sockets >= SOCKETS_MAX:
-            raise KernelError(Errno.ENFILE, f"{SOCKETS_MAX} sockets exist")
+            raise KernelError(Errno.ENFILE, f"limit of {SOCKETS_MAX} sockets reached")
 
     def route(self, address: InetAddress) -> Route:
-        """Where `address` leads: inside, or outside by a capability; ENETUNREACH if nowhere."""
+        """The route to `address`: inside, or outside by a capability; else ENETUNREACH."""
         return route(address, self.outside)
 
     def inside_route(self, address: InetAddress) -> Route:
-        """The same for messages, which do not leave the sandbox."""
+        """The route for datagrams, which do not leave the sandbox."""
         return route(address, None)
 
     def bind_abstract(self, socket: Socket, name: bytes) -> bytes:
-        """Take an abstract name (without its NUL), or any free one for an empty name."""
+        """Bind to an abstract name (without its NUL), or to any free one if `name` is empty."""
         while not name:
             candidate = b"%05x" % self._next_abstract
             self._next_abstract = (self._next_abstract + 1) % _ABSTRACT_NAMES
@@ -210,7 +208,7 @@ class Network:
         return name
 
     def forget(self, socket: Socket, ports: Ports | None) -> None:
-        """A socket is closed: its name is free again."""
+        """A socket was closed: free its name."""
         local = socket.local
         if isinstance(local, InetAddress):
             assert ports is not None
@@ -222,13 +220,13 @@ class Network:
             self.namespace.release(socket.bound_node)
 
     def bind_node(self, socket: Socket, node: Node) -> None:
-        """Let an inode of the file system lead to `socket`."""
-        self.namespace.retain(node)  # the inode stays while the socket is bound
+        """Bind `socket` to an inode of the file system."""
+        self.namespace.retain(node)  # while the socket is bound
         socket.bound_node = node
         self.by_node[node] = socket
 
     def bind_any(self, socket: Socket, ports: Ports) -> None:
-        """Bind a socket that has no address to a free port."""
+        """Bind an unbound socket to a free port."""
         if socket.local is None:
             family = AF_INET6 if socket.family == AF_INET6 else AF_INET
             socket.local = ports.bind(socket, any_address(family))

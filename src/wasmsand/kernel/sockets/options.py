@@ -1,8 +1,8 @@
 """Socket options.
 
-Owns the table of options and the values they take. Rules: options that have no effect inside one
-machine (keep-alive times, TOS, TTL) are kept and shown, as programs expect; an option that is not
-in the table is ENOPROTOOPT.
+Owns the table of options and their values. Rules: options without an effect inside one machine
+(keep-alive times, TOS, TTL) are stored and returned, as programs expect. An option that is not in
+the table is ENOPROTOOPT.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ SWITCHES: Final = frozenset(
         IPV6_RECVTCLASS,
     }
 )
-"""Options that are on or off; any number but 0 is on."""
+"""Boolean options; any value but 0 means on."""
 
 DEFAULTS: Final[dict[tuple[int, int], int]] = {
     **dict.fromkeys(SWITCHES, 0),
@@ -84,14 +84,14 @@ DEFAULTS: Final[dict[tuple[int, int], int]] = {
     (IPPROTO_IPV6, 18): 1,  # IPV6_MULTICAST_HOPS
     IPV6_TCLASS: 0,
 }
-"""Every option that is one number."""
+"""Every integer option with its default."""
 
 _BUFFER_MIN: Final = {SO_SNDBUF: 4608, SO_RCVBUF: 2304}
 
 
 def settled(option: tuple[int, int], value: int) -> int:
-    """What reading the option gives after it was set to `value`: buffer sizes are doubled
-    and bounded, as Linux does."""
+    """The value that getsockopt returns after `value` was set: buffer sizes are doubled and
+    bounded, as on Linux."""
     if option in SWITCHES:
         return int(value != 0)
     if option in _BUFFER_MIN:

@@ -1,15 +1,15 @@
-"""What is outside of the sandbox.
+"""Connections to the outside of the sandbox.
 
-Owns `Outside`, the capability to reach it, and `OutsideEnd`, the host's end of one stream of a
-guest. Rules: nothing here touches the host's network, waits, or knows threads. The host's part
-lives above the kernel; it calls an `OutsideEnd` with the sandbox's lock held, and learns from
-`OutsideEnd.changed` that the guest has acted. Wakers of that queue run in the guest's system call
-and must not call the kernel: they tell a thread (or a promise), which then takes the lock.
+Owns `Outside`, the capability to reach the outside, and `OutsideEnd`, the host's end of a guest's
+stream. Rules: nothing here touches the host's network, waits, or uses threads. The implementation
+lives above the kernel. It calls an `OutsideEnd` with the sandbox's lock held, and
+`OutsideEnd.changed` tells it when the guest has acted. Wakers of that queue run inside the guest's
+system call and must not call the kernel: they notify a thread (or a promise), which takes the lock.
 
-Every byte that waits is in a `Channel`: bounded, and on the sandbox's ledger. A host that does not
-take what the guest writes makes the guest wait; a guest that does not read makes `give` take
-less. An end counts as a socket until the host has closed it, because what the guest wrote before
-it closed its own end waits there.
+Queued bytes are in a `Channel`, bounded and charged to the sandbox's ledger. If the host does not
+take what the guest writes, the guest waits; if the guest does not read, `give` accepts less. An end
+counts as a socket until the host closes it, because it holds what the guest wrote before closing
+its own end.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
 
 
 class Outside(Protocol):
-    """The capability to reach addresses outside of the sandbox. Methods are called with the
-    sandbox's lock held, must return at once, and refuse by raising `KernelError`."""
+    """The capability to reach addresses outside the sandbox. Methods are called with the sandbox's
+    lock held, must return at once, and refuse by raising `KernelError`."""
 
     def source(self, destination: InetAddress) -> bytes:
-        """The host address that the guest has on the way to `destination`, of the same family.
-        ENETUNREACH if no address of that kind can be reached."""
+        """The guest's source address for `destination`, of the same family. ENETUNREACH if no
+        address of that family can be reached."""
 
     def connect_stream(self, destination: InetAddress, end: OutsideEnd) -> None:
-        """Begin a connection to `destination`, a plain address. A refusal that needs no network
-        is raised; connect(2) fails with it at once. Otherwise the host later calls
-        `end.establish()` or `end.fail(error)`; it may do so before this returns."""
+        """Start connecting to `destination`, a plain address. A refusal that needs no network is
+        raised, and connect(2) fails with it at once. Otherwise the host calls `end.establish()` or
+        `end.fail(error)` later, or before this method returns."""
 
 
 class OutsideEnd:
-    """The host's end of one stream. It is the `Peer` of a guest's socket."""
+    """The host's end of one stream, and the `Peer` of the guest's socket."""
 
     __slots__ = ("_from_guest", "_network", "_socket", "_to_guest", "changed", "was_reset")
 
     def __init__(self, network: Network, socket: StreamSocket) -> None:
-        """ENFILE or ENOBUFS if the sandbox has no room for a further end."""
+        """ENFILE or ENOBUFS if the sandbox has no room for another end."""
         network.require_socket()
         network.ledger.add_object(OUTSIDE_END_COST, Errno.ENOBUFS)
         network.sockets += 1
@@ -57,34 +57,34 @@ class OutsideEnd:
         self._to_guest: Channel | None = None
         self._from_guest: Channel | None = None
         self.changed = WaitQueue()
-        """Wakes when the guest has written, read, ended one direction, or closed its socket."""
+        """Woken when the guest writes, reads, shuts down one direction, or closes its socket."""
         self.was_reset = False
-        """Whether the guest broke off the connection."""
+        """Whether the guest reset the connection."""
 
-    # What the host sees.
+    # State, for the host.
 
     @property
     def is_gone(self) -> bool:
-        """Whether the guest has closed its socket: what it wrote can still be taken, unless it
-        has reset the connection; nothing that is given will be read."""
+        """Whether the guest has closed its socket. What it wrote can still be taken, unless it
+        reset the connection; what the host gives will not be read."""
         return self._socket is None
 
     @property
     def at_end(self) -> bool:
-        """Whether the guest will write no more, and all that it wrote was taken."""
+        """Whether the guest will write no more and everything it wrote was taken."""
         queue = self._from_guest
         return self.is_gone if queue is None else queue.finished and not queue.size
 
     @property
     def room(self) -> int:
-        """How many bytes `give` takes now."""
+        """How many bytes `give` accepts now."""
         queue = self._to_guest
         return 0 if queue is None or self._socket is None or queue.finished else queue.room()
 
-    # What the host does.
+    # Actions of the host.
 
     def establish(self) -> None:
-        """The connection exists: the guest's connect(2) succeeds."""
+        """The connection is established: the guest's connect(2) succeeds."""
         if self._socket is None or self._network is None or self._to_guest is not None:
             return  # the guest has left, or the host has closed this end
         pipes = self._network.pipes
@@ -92,8 +92,8 @@ class OutsideEnd:
         self._socket.establish(self._to_guest, self._from_guest)
 
     def fail(self, error: Errno) -> None:
-        """The connection could not be made, or broke off: the guest's connect(2), or its next
-        call, is told `error`. Closes this end."""
+        """The connection could not be made, or was lost: the guest's connect(2), or its next call,
+        fails with `error`. Closes this end."""
         socket, established = self._socket, self._to_guest is not None
         self.finish()
         self._give_back()
@@ -105,13 +105,13 @@ class OutsideEnd:
             socket.fail_connecting(error)
 
     def take(self, count: int = PIPE_CAPACITY) -> bytes:
-        """Up to `count` bytes that the guest has written; empty if none wait."""
+        """Take up to `count` bytes that the guest has written; empty if there are none."""
         queue = self._from_guest
         return b"" if queue is None else queue.take(count, peek=False)[0]
 
     def give(self, data: bytes) -> int:
-        """Send as much of `data` to the guest as there is room for; the count sent. ENOBUFS if
-        the sandbox's memory is used up."""
+        """Send as much of `data` to the guest as there is room for; return the number of bytes.
+        ENOBUFS if the sandbox's memory is used up."""
         part = data[: self.room]
         if part:
             assert self._to_guest is not None
@@ -119,15 +119,15 @@ class OutsideEnd:
         return len(part)
 
     def finish(self) -> None:
-        """Send no more: the guest reads the end after what was given."""
+        """Send no more data: the guest reads end of file after what was given."""
         queue = self._to_guest
         if queue is not None and not queue.finished:
             queue.finished = True
             queue.reader.wake()
 
     def close(self) -> None:
-        """The host is done: the guest reads the end, and what it writes from now on is answered
-        by a reset. Every end is closed in the end, by this or by `fail`."""
+        """The host is done: the guest reads end of file, and its further writes are answered by a
+        reset. Every end must be closed, by this method or by `fail`."""
         if self._to_guest is None:
             self.fail(Errno.ECONNREFUSED)
         else:
@@ -135,7 +135,7 @@ class OutsideEnd:
             self._give_back()
 
     def _give_back(self) -> None:
-        """Give back what this end holds of the sandbox, and part from the socket."""
+        """Release the end's charges and detach it from the socket."""
         network, self._network = self._network, None
         if network is None:
             return
@@ -153,12 +153,12 @@ class OutsideEnd:
 
     @property
     def shut_read(self) -> bool:
-        """Never: a host that wants no more closes this end."""
+        """Always False: a host that wants no more data closes this end."""
         return False
 
     @property
     def takes_urgent_inline(self) -> bool:
-        """An urgent byte stays in the stream."""
+        """Always True: an urgent byte stays in the stream."""
         return True
 
     def left(self, *, reset: bool) -> None:

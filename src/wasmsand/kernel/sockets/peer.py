@@ -1,10 +1,10 @@
 """The other end of a stream.
 
-Owns `Peer`, the protocol that both kinds of other end follow: another stream socket of this
-sandbox (`stream.py`), and something of the host (`outside.py`). Rules: bytes never pass through
-a peer. They wait in the two `Channel`s of a connection, bounded and on the sandbox's ledger;
-whoever reads or writes a channel wakes the other end's queue. A peer only answers how it takes
-data, and learns that the socket was closed.
+Owns `Peer`, the interface of both kinds of other end: another stream socket of this sandbox
+(`stream.py`), or an end held by the host (`outside.py`). Rules: bytes never pass through a peer.
+They wait in the two `Channel`s of a connection, bounded and charged to the sandbox's ledger.
+Reading or writing a channel wakes the other end's queue. A peer only says how it handles data, and
+is told when the socket is closed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from wasmsand.kernel.wait import WaitQueue
 
 
 class Peer(Protocol):
-    """What a stream socket needs to know of, and tells, the other end of its connection."""
+    """What a stream socket asks and tells the other end of its connection."""
 
     @property
     def changed(self) -> WaitQueue:
-        """Wakes when the socket has written, read, or ended one direction."""
+        """Woken when the socket writes, reads, or shuts down one direction."""
 
     @property
     def shut_read(self) -> bool:
@@ -33,13 +33,13 @@ class Peer(Protocol):
         """Whether an urgent byte stays in the stream (SO_OOBINLINE)."""
 
     def left(self, *, reset: bool) -> None:
-        """The socket was closed. `reset`: it broke off the connection, and what this end has
-        sent was not read."""
+        """The socket was closed. `reset`: it reset the connection, and data from this end was not
+        read."""
 
 
 def new_channels(pipes: PipeAccount, one: WaitQueue, two: WaitQueue) -> tuple[Channel, Channel]:
-    """Both directions of a connection: from `one` to `two`, and back. Each end gives its share
-    of the account back when it parts (`PipeAccount.in_use`)."""
+    """Both directions of a connection: from `one` to `two`, and back. Each end decrements
+    `PipeAccount.in_use` when it is closed."""
     pipes.in_use += 2
     capacity = PIPE_CAPACITY if pipes.in_use <= FULL_PIPES_MAX else PIPE_ATOMIC_WRITE
     ledger = pipes.ledger

@@ -1,10 +1,10 @@
-"""Descriptors on their way from one process to another (SCM_RIGHTS).
+"""Descriptors in messages between processes (SCM_RIGHTS).
 
-Owns `Rights` and `RightsAccount`. Rules: a message holds a reference to each description that it
-carries, so that these stay open when the sender closes them; the number of descriptors in messages
-is bounded per sandbox; sockets that are kept open only by messages to each other are found and
-closed, as on Linux (`collect`); a chain of sockets, each in a message to the next, is closed
-without recursion.
+Owns `Rights` and `RightsAccount`. Rules: a message holds a reference to each description it
+carries, so these stay open when the sender closes them. The number of descriptors in messages is
+bounded per sandbox. Sockets that are kept open only by messages to each other are found and closed,
+as on Linux (`collect`). A chain of sockets, each in a message to the next, is closed without
+recursion.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wasmsand.kernel.limits import RIGHT_COST, RIGHTS_IN_FLIGHT_MAX
 
 
 class RightsAccount:
-    """The descriptors of a sandbox that are in messages not yet received."""
+    """The descriptors of a sandbox that are in unreceived messages."""
 
     __slots__ = ("_closing", "_is_closing", "_rights", "in_flight", "ledger")
 
@@ -30,7 +30,7 @@ class RightsAccount:
         self._is_closing = False
 
     def add(self, rights: Rights) -> None:
-        """Count a message with descriptors, before it is sent; ETOOMANYREFS, ENOBUFS."""
+        """Count a message with descriptors before it is sent. ETOOMANYREFS, ENOBUFS."""
         count = len(rights.files)
         if self.in_flight + count > RIGHTS_IN_FLIGHT_MAX:
             self.collect()
@@ -41,12 +41,12 @@ class RightsAccount:
         self._rights[rights] = None
 
     def remove(self, rights: Rights, files: list[OpenFile]) -> None:
-        """The message was received or dropped: it refers to `files` no more."""
+        """The message was received or dropped: release its references to `files`."""
         if self._rights.pop(rights, 0) is not None:
             return
         self.in_flight -= len(files)
         self.ledger.drop_object(len(files) * RIGHT_COST)
-        # Closing a socket drops the messages to it, and so comes here again.
+        # Closing a socket drops the messages sent to it, which calls this method again.
         self._closing += files
         if not self._is_closing:
             self._is_closing = True
@@ -57,8 +57,8 @@ class RightsAccount:
                 self._is_closing = False
 
     def collect(self) -> None:
-        """Drop the messages that nobody can receive, because only such messages keep the
-        sockets open that they were sent to."""
+        """Drop messages that nobody can receive, because the sockets they were sent to are only
+        kept open by such messages."""
         sent_to: dict[OpenFile, list[Rights]] = {}
         count: Counter[OpenFile] = Counter()
         reached: set[OpenFile] = set()
@@ -70,8 +70,8 @@ class RightsAccount:
                 sent_to.setdefault(rights.holder, []).append(rights)
         kept = {file for keeper in count for file in keeper.kept_open()}
         for file in {*count, *sent_to}:
-            # A file without references is a connection to be accepted. If its listener is not
-            # in a message, the listener has an fd.
+            # A file without references is a connection waiting to be accepted. If its listener is
+            # not in a message, the listener has an fd.
             if file.references > count[file] or (not file.references and file not in kept):
                 reached.add(file)
         ways = list(reached)
@@ -88,20 +88,20 @@ class RightsAccount:
 
 
 class Rights:
-    """The descriptors that go with one message."""
+    """The descriptors sent with one message."""
 
     __slots__ = ("_account", "files", "holder")
 
     def __init__(self, account: RightsAccount, files: list[OpenFile]) -> None:
         self.files = files
         self.holder: OpenFile | None = None
-        """The socket that the message was sent to."""
+        """The socket to which the message was sent."""
         account.add(self)
         self._account = account
         for file in files:
             file.references += 1
 
     def drop(self) -> None:
-        """The descriptors have arrived and have fds, or the message is dropped."""
+        """The descriptors were received and have fds, or the message was dropped."""
         files, self.files = self.files, []
         self._account.remove(self, files)

@@ -1,9 +1,9 @@
 """Where an Internet address leads.
 
-Owns `route`, the one place that decides whether an address is inside the sandbox, outside of it,
-or refused. Rules: 127.0.0.0/8 and ::1 are this sandbox; 0.0.0.0 and :: as a destination mean it
-too; every other address is outside, and needs the capability `Outside`. A sandbox without that
-capability is a machine without a network: ENETUNREACH, as Linux says when it has no route.
+Owns `route`, the only place that decides whether an address is inside the sandbox, outside, or
+refused. Rules: 127.0.0.0/8 and ::1 are this sandbox; so are 0.0.0.0 and :: as destinations. Every
+other address is outside and needs the capability `Outside`. Without it, the sandbox is like a
+machine without a network: ENETUNREACH, as on Linux without a route.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 class Route(NamedTuple):
-    """The way to a destination."""
+    """The route to a destination."""
 
     destination: InetAddress
     """A plain address; never 0.0.0.0 or ::."""
     source: bytes
-    """The host that the destination sees as the sender."""
+    """The source address that the destination sees."""
     outside: Outside | None
-    """The capability that leads there; None: the destination is in this sandbox."""
+    """The capability for an outside destination; None if it is inside this sandbox."""
 
     def local_for(self, bound: InetAddress, family: int) -> InetAddress:
-        """The local address of a connection on this route, for a socket of `family` that is
-        bound to `bound`: 0.0.0.0 and :: become the source. EINVAL if the socket is bound to
-        loopback and the route leads outside."""
+        """The local address of a connection on this route, for a socket of `family` bound to
+        `bound`: 0.0.0.0 and :: become the source address. EINVAL if the socket is bound to loopback
+        and the route leads outside."""
         if not bound.is_any:
             if self.outside is not None and bound.plain().is_loopback:
                 raise KernelError(Errno.EINVAL)
@@ -39,7 +39,7 @@ class Route(NamedTuple):
 
 
 def route(address: InetAddress, outside: Outside | None) -> Route:
-    """The way to `address`; ENETUNREACH if there is none."""
+    """The route to `address`; ENETUNREACH if there is none."""
     plain = address.plain()
     if plain.is_any:
         plain = InetAddress(plain.family, LOOPBACK[plain.family], plain.port)
@@ -52,7 +52,7 @@ def route(address: InetAddress, outside: Outside | None) -> Route:
 
 
 def require_local(address: InetAddress) -> None:
-    """EADDRNOTAVAIL unless a socket can be bound to `address`."""
+    """EADDRNOTAVAIL if `address` is not local."""
     plain = address.plain()
     if not plain.is_any and not plain.is_loopback:
         raise KernelError(Errno.EADDRNOTAVAIL)

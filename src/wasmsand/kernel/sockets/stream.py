@@ -1,10 +1,9 @@
-"""Stream sockets: SOCK_STREAM of Unix sockets, and TCP.
+"""Stream sockets: Unix stream sockets and TCP.
 
-Owns `StreamSocket`: how connections come about, by listen, connect and accept; what happens on
-them is in `connection.py`. Rules: a connection exists before it is accepted; if the listener's
-queue is full, a TCP socket waits for a place in it. A failed connect(2) leaves the socket as it
-was before the call, and the error is told once. A connection that leaves the sandbox has an
-`OutsideEnd` as its peer.
+Owns `StreamSocket`: listen, connect and accept; established connections are in `connection.py`.
+Rules: a connection exists before it is accepted. If the listener's queue is full, a TCP socket
+waits for a place in it. A failed connect(2) leaves the socket as it was before the call, and the
+error is reported once. A connection to the outside has an `OutsideEnd` as its peer.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class StreamSocket(Connection):
-    """One end of a connection, or a socket that listens for connections."""
+    """One end of a connection, or a listening socket."""
 
     __slots__ = ("_accepting", "_bound", "_waits_at")
 
@@ -37,11 +36,11 @@ class StreamSocket(Connection):
     ) -> None:
         super().__init__(network, family, protocol, owner, flags)
         self._accepting: AcceptQueue | None = None
-        """Of a socket that listens: what waits to be accepted."""
+        """If listening: the connections waiting to be accepted."""
         self._waits_at: AcceptQueue | None = None
-        """Of a socket that connects: the full queue at which it waits for a place."""
+        """If connecting: the full queue in which it waits for a place."""
         self._bound: InetAddress | None = None
-        """Of a socket that connects: `local` before the call."""
+        """If connecting: the value of `local` before the call."""
 
     @property
     def listening(self) -> bool:
@@ -49,7 +48,7 @@ class StreamSocket(Connection):
         return self.state is State.LISTENING
 
     def bind_inet(self, address: InetAddress) -> None:
-        """Take an Internet address."""
+        """Bind to an Internet address."""
         self.local = self.network.tcp.bind(self, address)
 
     # Listening.
@@ -137,7 +136,7 @@ class StreamSocket(Connection):
         else:
             self._connect_outside(route.outside, route.destination)
         if self.flags & O_NONBLOCK:
-            # Linux says so even if the answer is already there, as it is inside.
+            # As on Linux, even if the result is already known, as it is inside the sandbox.
             raise KernelError(Errno.EINPROGRESS)
         self._finish_connecting()
 
@@ -155,10 +154,10 @@ class StreamSocket(Connection):
         elif queue.wait(self):
             self._waits_at = queue
         else:
-            self.fail_connecting(Errno.ETIMEDOUT)  # what Linux says when a listener drops it
+            self.fail_connecting(Errno.ETIMEDOUT)  # as on Linux when a listener drops the request
 
     def _connect_outside(self, outside: Outside, to: InetAddress) -> None:
-        """Ask the capability for a connection; what it refuses at once is raised."""
+        """Ask the capability for a connection; raise an immediate refusal."""
         try:
             self.peer = end = OutsideEnd(self.network, self)
         except KernelError:
@@ -171,7 +170,7 @@ class StreamSocket(Connection):
             self.raise_error()
 
     def _finish_connecting(self) -> None:
-        """Tell what became of the connection that was asked for, or wait."""
+        """Report the result of the connection attempt, or wait for it."""
         if self.rx is not None:
             self.state = State.CONNECTED if self.error is None else State.RESET
             self.raise_error()
@@ -182,12 +181,12 @@ class StreamSocket(Connection):
         raise WouldBlock((self.changed,))
 
     def establish(self, rx: Channel, tx: Channel) -> None:
-        """The connection that leaves the sandbox exists."""
+        """The connection to the outside is established."""
         self.rx, self.tx = rx, tx
         self.changed.wake()
 
     def fail_connecting(self, error: Errno) -> None:
-        """The connection that was asked for will not exist; the next call is told `error`."""
+        """The connection attempt failed; the next call reports `error`."""
         self._stop_connecting()
         self.fail_with(error)
 
@@ -200,14 +199,14 @@ class StreamSocket(Connection):
         self.state = State.FRESH
 
     def _meet_or_fail(self, listener: StreamSocket, queue: AcceptQueue) -> None:
-        """As `_meet`; connect(2) is told the error."""
+        """Like `_meet`, but an error fails the connection attempt."""
         try:
             self._meet(listener, queue)
         except KernelError as error:
             self.fail_connecting(error.errno)
 
     def _meet(self, listener: StreamSocket, queue: AcceptQueue) -> None:
-        """Make the other end of this socket, for `listener` to accept. ENOBUFS, ENFILE."""
+        """Create the other end of this socket, for `listener` to accept. ENOBUFS, ENFILE."""
         other = StreamSocket(self.network, listener.family, listener.protocol, listener.owner, 0)
         other.enter(self.network.ledger, Errno.ENOBUFS)
         try:
@@ -228,7 +227,7 @@ class StreamSocket(Connection):
         listener.changed.wake()
         self.changed.wake()
 
-    # As `Connection`, and what a listener does.
+    # Like `Connection`, plus what a listener does.
 
     def shutdown(self, read: bool, write: bool) -> None:
         if self.listening and not self.is_unix:
@@ -248,7 +247,7 @@ class StreamSocket(Connection):
         super().release()
 
     def _refuse_waiting(self) -> None:
-        """Break off what nobody will accept, and refuse what waits for a place."""
+        """Reset connections that nobody will accept, and refuse sockets that wait for a place."""
         queue = self._accepting
         if queue is None:
             return

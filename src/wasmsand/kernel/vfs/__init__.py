@@ -6,7 +6,7 @@ Layout, lowest first (each imports only from those above it):
     filesystem   Node, and the contract of a mountable file system
     space        exact accounting of bytes and inodes
     image_data   file content that comes with an image
-    chunks       what the bytes of one file consist of
+    chunks       the pieces that hold the bytes of one file
     content      sparse, chunked, copy-on-write bytes of one file
     inode        what a tree stores per object
     layers       the inode table over frozen layers; FrozenTree, a tree at one moment
@@ -20,15 +20,15 @@ Layout, lowest first (each imports only from those above it):
     resolver     the path walk, the only one
     nodes        operations on a node that is already found
     namespace    operations on paths: open, mkdir, rename ...
-    proc         ProcFs, and ProcSource, what it asks the kernel
+    proc         ProcFs, and ProcSource, its interface to the kernel
 
-Rules: one `Namespace` per sandbox, called with the sandbox's lock held. Nothing here
-blocks, starts threads or touches the host, except that lazily read image content calls
-the loader it was given. Every failure is a `KernelError`.
+Rules: one `Namespace` per sandbox, called with the sandbox's lock held. Nothing here blocks, starts
+threads or touches the host, except that image content is loaded on demand by the function given for
+it. Every failure is a `KernelError`.
 
-How the rest of the kernel uses it: resolve a path to a `Node` (or `open_node`), then
-work on the node. A node kept across system calls (an open description, a working
-directory) must be retained, and released once.
+The rest of the kernel resolves a path to a `Node` (or calls `open_node`) and then works on the
+node. A node that is kept across system calls (by an open description, as a working directory) must
+be retained, and released once.
 """
 
 from wasmsand.kernel.vfs.changes import Change, changes
@@ -40,7 +40,7 @@ from wasmsand.kernel.vfs.layers import FrozenTree
 from wasmsand.kernel.vfs.model import NOW, ROOT, Credentials, DirEntry, FileTime, Stat, StatFs
 from wasmsand.kernel.vfs.mounts import Mount
 from wasmsand.kernel.vfs.namespace import Namespace
-from wasmsand.kernel.vfs.proc import FdInfo, ProcessInfo, ProcFs, ProcSource, SystemInfo
+from wasmsand.kernel.vfs.proc import FdInfo, ProcessFacts, ProcFs, ProcSource, SystemInfo
 from wasmsand.kernel.vfs.standard import standard_tree
 from wasmsand.kernel.vfs.tree import TreeFs
 
@@ -64,7 +64,7 @@ __all__ = [
     "Node",
     "ProcFs",
     "ProcSource",
-    "ProcessInfo",
+    "ProcessFacts",
     "Stat",
     "StatFs",
     "SymlinkInode",

@@ -1,9 +1,9 @@
-"""How a tree differs from the image that it stands on.
+"""The differences between a tree and its image.
 
-Owns `changes`. Rules: it works on a frozen tree, so the tree may go on meanwhile; changes are by
-path, each directory before its entries, so that doing them one after another, on a fresh tree,
-makes the same tree; a time of access is no change; nothing recurses, since trees are as deep as
-guests like; what lies deeper than a path can be long (PATH_MAX) is left out.
+Owns `changes`. Rules: it works on a frozen tree, so the original tree may change meanwhile. Changes
+are listed by path, each directory before its entries, so that applying them in order to a new tree
+produces the same tree. An access time is not a change. Nothing recurses, because guests can nest
+directories to any depth. Paths of PATH_MAX bytes or more are left out.
 """
 
 from __future__ import annotations
@@ -22,26 +22,27 @@ from wasmsand.kernel.vfs.layers import ROOT_INO, FrozenTree
 
 
 class Change(NamedTuple):
-    """What to do at one path."""
+    """The change at one path."""
 
     path: bytes
     """Without a leading slash; empty for the root."""
     inode: Inode | None
-    """What is there now; a directory that is there already is kept, with its entries. None:
-    remove what is there, whatever it holds."""
+    """The new inode; an existing directory keeps its entries. None: remove what is there, with
+    everything in it."""
     same_as: bytes | None = None
-    """The path of an earlier change, or of the image, that this is another name of."""
+    """For a hard link: the path of an earlier change, or a path in the image, with the same
+    inode."""
 
 
 def changes(tree: FrozenTree) -> Iterator[Change]:
-    """Every difference between a frozen tree and its image. The root always comes first, and a
-    directory whenever one of its entries has changed, so that its time can be set again."""
+    """All differences between a frozen tree and its image. The root always comes first. A directory
+    is included whenever one of its entries has changed, so that its mtime can be set again."""
     image = tree.layers[-1]
     names: dict[int, bytes] = {}
-    """A path of each inode that has several."""
+    """A path for each inode that has several."""
     waiting: list[tuple[bytes, bytes, int, bool]] = [(b"", b"", ROOT_INO, True)]
-    """Directories: path of the one above, name, number, and whether the image has the same one
-    there. Whole paths are made when they are needed: those of siblings may be long."""
+    """Directories to visit: path of the parent, name, inode number, and whether the image has the
+    same directory there. Full paths are built only when needed, because they may be long."""
     while waiting:
         prefix, own_name, ino, in_image = waiting.pop()
         path = prefix + own_name
@@ -86,11 +87,11 @@ def _inode(tree: FrozenTree, ino: int) -> Inode:
         inode = layer.get(ino)
         if inode is not None and inode is not REMOVED:
             return inode
-    raise AssertionError(f"inode {ino} has a name and is not there")
+    raise AssertionError(f"inode {ino} has a name but does not exist")
 
 
 def _same(inode: Inode, before: Inode) -> bool:
-    """Whether an inode is as the image has it. A link's target never changes."""
+    """Whether an inode is unchanged from the image. A symbolic link's target never changes."""
     if inode is before:
         return True
     if (inode.mode, inode.uid, inode.gid) != (before.mode, before.uid, before.gid):

@@ -1,17 +1,17 @@
-"""What the bytes of a file consist of: chunks, reserved room, data of an image.
+"""The pieces that hold the bytes of a file: chunks, reserved blocks, image data.
 
-Owns `ChunkTable`, which knows what is where and what is paid for, and answers questions about
-holes. `FileContent` reads and changes it. Rules:
+Owns `ChunkTable`, which stores what is where and how many blocks are paid for, and answers queries
+about holes. `FileContent` reads and changes it. Rules:
 
-- A file is a dict of 64 KiB chunks over optional image data. A chunk that was ever written is a
-  `bytearray`, is paid for in blocks, and belongs to exactly one content if its index is in
-  `private`; otherwise another content has it too, and it is copied before its first change.
-- Room that was allocated and not yet written is a number in `reserved`, no chunk. `order`
-  has the indexes of chunks and of reserved room, sorted.
-- A chunk may be shorter than 64 KiB: what is missing reads as zeros, and so do bytes
-  of a chunk past the end of the file.
-- An absent chunk is image data below `image_end`, and a hole above it. An empty `bytes`
-  is a hole punched into image data. Neither is paid for.
+- A file is a dict of 64 KiB chunks over optional image data. A chunk that was written is a
+  `bytearray` and is paid for in blocks. It belongs to exactly one content if its index is in
+  `private`; otherwise contents share it, and it is copied before its first change.
+- Blocks that were allocated but not written are a number in `reserved`, without a chunk. `order`
+  holds the indexes of chunks and of reservations, sorted.
+- A chunk may be shorter than 64 KiB: the missing bytes read as zeros, as do bytes of a chunk past
+  the end of the file.
+- Without a chunk, the bytes below `image_end` are image data, and those above are a hole. An empty
+  `bytes` is a hole punched into image data. Neither is paid for.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ PUNCHED = b""
 NO_CHUNKS: dict[int, bytearray | bytes] = {}
 NO_ORDER: list[int] = []
 NO_PRIVATE: set[int] = set()
-"""All contents without chunks share these three; `_put` gives a content tables of its own."""
+"""Contents without chunks share these three; `_put` gives a content tables of its own."""
 END_OF_CHUNKS = 1 << 62
-"""An index past every chunk."""
+"""An index beyond every chunk."""
 
 
 class ChunkTable:
-    """What one file consists of."""
+    """The pieces of one file."""
 
     __slots__ = (
         "blocks",
@@ -54,23 +54,23 @@ class ChunkTable:
 
     def __init__(self, image: ImageData | None = None, key: str | None = None) -> None:
         self.size = image.size if image else 0
-        # Most files have no chunk: they share tables, so that many files take little.
+        # Most files have no chunks and share these tables, which saves memory.
         self.chunks = NO_CHUNKS
         self.order = NO_ORDER
         self.private = NO_PRIVATE
         self.reserved: dict[int, int] | None = None
-        """Blocks paid for of a chunk, by index, where these are more than it needs."""
+        """By index: the number of blocks paid for, where it exceeds what the chunk needs."""
         self.blocks = 0
         """Blocks paid for."""
         self.image = image
         self.image_end = self.size
         self.key = key
-        """The hash of the content, until that changes; None if nobody has given it."""
+        """The hash of the content, until it changes; None if it is not known."""
         self.key_of_image = key is not None
-        """Whether the image gave the key: the content is the host's, not a guest's."""
+        """Whether the key comes from the image: the content is the host's, not a guest's."""
 
     def _put(self, index: int, chunk: bytearray | bytes) -> None:
-        """Make `chunk` the content at `index`."""
+        """Store `chunk` at `index`."""
         if self.chunks is NO_CHUNKS:
             self.chunks, self.private = {}, set()
         if index not in self.chunks and not (self.reserved and index in self.reserved):
@@ -83,10 +83,10 @@ class ChunkTable:
                 insort(order, index)
         self.chunks[index] = chunk
 
-    # Asking about holes.
+    # Queries about holes.
 
     def seek_data(self, offset: int) -> int:
-        """The next offset with data; ENXIO if there is none before the end."""
+        """The next offset with data; ENXIO if there is none before the end of the file."""
         if offset >= self.size:
             raise KernelError(Errno.ENXIO)
         index = offset >> CHUNK_SHIFT
@@ -118,7 +118,7 @@ class ChunkTable:
         return self.size
 
     def extents(self) -> Iterator[tuple[int, int]]:
-        """Offset and length of what is no hole."""
+        """Offset and length of each data extent."""
         offset = 0
         while offset < self.size:
             try:
@@ -129,21 +129,21 @@ class ChunkTable:
             yield start, offset - start
 
     def _data_end(self, index: int) -> int:
-        """Where the data of a chunk ends (whole blocks), as an offset in the file."""
+        """The file offset where the data of a chunk ends, rounded up to whole blocks."""
         blocks = blocks_of(self._present(index))
         if self.reserved:
             blocks = max(blocks, self.reserved.get(index, 0))
         return (index << CHUNK_SHIFT) + blocks * BLOCK_SIZE
 
     def _present(self, index: int) -> int:
-        """How many bytes of a chunk there are, written or of the image."""
+        """How many bytes of a chunk exist, written or from the image."""
         chunk = self.chunks.get(index)
         if chunk is not None:
             return len(chunk)
         return min(max(self.image_end - (index << CHUNK_SHIFT), 0), CHUNK_SIZE)
 
     def _paid(self, index: int) -> int:
-        """Blocks paid for of a chunk."""
+        """Blocks paid for at this index."""
         if self.reserved and index in self.reserved:
             return self.reserved[index]
         return blocks_of(len(self.chunks.get(index, PUNCHED)))
@@ -156,11 +156,11 @@ class ChunkTable:
         )
 
     def _image_chunks(self) -> int:
-        """How many chunks, from the first one, the image has data for."""
+        """How many chunks, counted from the start, have image data."""
         return (self.image_end + CHUNK_MASK) >> CHUNK_SHIFT
 
     def stat_blocks(self) -> int:
-        """st_blocks: what is paid for, and what of the image still shows."""
+        """st_blocks: the blocks paid for, and the visible blocks of the image."""
         blocks = self.blocks
         if self.image_end:
             blocks += blocks_of(self.image_end)

@@ -1,9 +1,9 @@
-"""The bytes of one regular file: sparse, chunked, copied on write.
+"""The bytes of one regular file: sparse, chunked, copy-on-write.
 
-Owns `FileContent`: reading, writing, changing the size and the room of a file. What it consists of
-is in `chunks.py`. Rules: no operation depends on the size that a file seems to have: each costs
-the chunks and bytes that it touches. Forking and sharing copy the dict of chunks. What the host
-holds is at most 1.25 times what is paid for, and 512 bytes per chunk.
+Owns `FileContent`: reading, writing, resizing and allocating. Its data structure is in `chunks.py`.
+Rules: the cost of an operation depends on the chunks and bytes that it touches, never on the
+apparent size of a file. Forking and sharing copy the dict of chunks. The host memory held is at
+most 1.25 times what is paid for, plus 512 bytes per chunk.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _ZEROS = bytes(CHUNK_SIZE)
 
 
 class FileContent(ChunkTable):
-    """Size and bytes of one file."""
+    """The size and bytes of one file."""
 
     __slots__ = ()
 
     def fork(self) -> FileContent:
-        """A content with the same bytes; both share chunks, and only the copy may be
-        written from now on."""
+        """A copy that shares its chunks with this content. Only the copy may be written from now
+        on."""
         twin = FileContent.__new__(FileContent)
         twin.size = self.size
         twin.chunks = dict(self.chunks) if self.chunks else NO_CHUNKS
@@ -55,8 +55,8 @@ class FileContent(ChunkTable):
         return twin
 
     def share(self) -> FileContent:
-        """A content with the same bytes and without reserved room; both share chunks, and
-        both may be written from now on. Whoever keeps it in a tree pays for its blocks."""
+        """A copy without reserved blocks that shares its chunks with this content. Both may be
+        written from now on. A tree that keeps the copy pays for its blocks."""
         twin = self.fork()
         if self.private:
             self.private = set()
@@ -70,7 +70,7 @@ class FileContent(ChunkTable):
     # Reading.
 
     def read(self, offset: int, size: int) -> bytes:
-        """Up to `size` bytes; fewer only at the end of the file."""
+        """Read up to `size` bytes; fewer only at end of file."""
         end = offset + size
         if end > self.size:
             end = self.size
@@ -83,7 +83,7 @@ class FileContent(ChunkTable):
         last = (end - 1) >> CHUNK_SHIFT
         if first == last:
             return self._piece(first, offset & CHUNK_MASK, ((end - 1) & CHUNK_MASK) + 1)
-        # Chunks as they are, and one block of zeros for all holes: copied only once.
+        # Join whole chunks, and one shared block of zeros for holes, so that bytes are copied once.
         pieces: list[Data] = [self._piece(first, offset & CHUNK_MASK, CHUNK_SIZE)]
         for index in range(first + 1, last):
             chunk = self.chunks.get(index)
@@ -117,7 +117,7 @@ class FileContent(ChunkTable):
     # Writing.
 
     def write(self, offset: int, data: Data, space: Space) -> int:
-        """Write what fits and return how much; ENOSPC, and no change, if nothing does."""
+        """Write as much as fits and return how much; ENOSPC, without a change, if nothing fits."""
         count = len(data)
         index = offset >> CHUNK_SHIFT
         if index in self.private:
@@ -173,9 +173,9 @@ class FileContent(ChunkTable):
         return done
 
     def _make_writable(self, index: int, start: int, stop: int, space: Space) -> int:
-        """Make a private chunk in which bytes up to the returned end can be assigned from
-        `start`. Takes the blocks first; an end at or before `start` means no room, and
-        nothing was changed."""
+        """Make a private chunk that can be written from `start` up to the returned end. Takes the
+        blocks first. An end at or before `start` means that there is no room and nothing was
+        changed."""
         chunk = self.chunks.get(index)
         base = index << CHUNK_SHIFT
         have = self._present(index)
@@ -207,10 +207,10 @@ class FileContent(ChunkTable):
             chunk.extend(bytes(start - len(chunk)))
         return stop
 
-    # Changing the size and the room.
+    # Resizing and allocating.
 
     def truncate(self, size: int, space: Space) -> None:
-        """Cut off what is past `size`, or extend by a hole."""
+        """Cut the file at `size`, or extend it with a hole."""
         if size <= self.size:
             self._drop((size + CHUNK_MASK) >> CHUNK_SHIFT, END_OF_CHUNKS, space)
             if size & CHUNK_MASK:
@@ -220,7 +220,7 @@ class FileContent(ChunkTable):
         self.key = None
 
     def _drop(self, first: int, end: int, space: Space) -> None:
-        """Forget chunks and reservations from index `first` up to before `end`."""
+        """Drop chunks and reservations from index `first` up to, but not including, `end`."""
         low = bisect_left(self.order, first)
         high = bisect_left(self.order, end, low)
         gone = self.order[low:high]
@@ -238,13 +238,13 @@ class FileContent(ChunkTable):
             freed += paid
             self.private.difference_update(gone)
             if not self.chunks:
-                # An emptied table keeps its size, which nobody pays for.
+                # An emptied dict would keep its size, which nobody pays for.
                 self.chunks, self.private = NO_CHUNKS, NO_PRIVATE
         self.blocks -= freed
         space.give_blocks(freed)
 
     def _shorten(self, index: int, length: int, space: Space, *, keep_room: bool = False) -> None:
-        """Cut a chunk off, and give back room after it unless that was reserved to stay."""
+        """Shorten a chunk, and free the blocks after it, unless `keep_room` keeps a reservation."""
         chunk = self.chunks.get(index, PUNCHED)
         paid = self._paid(index)
         kept = min(paid, blocks_of(min(length, len(chunk))))
@@ -257,23 +257,23 @@ class FileContent(ChunkTable):
                 if kept > blocks_of(min(length, len(chunk))):
                     self.reserved[index] = kept
         if len(chunk) > length:
-            # A new one: shortened in place it would keep all of its memory.
+            # A new one, because shortening in place would not free memory.
             self.chunks[index] = bytearray(memoryview(chunk)[:length])
             self.private.add(index)
         self.blocks -= paid - kept
         space.give_blocks(paid - kept)
 
     def free(self, space: Space) -> None:
-        """Give back all that was paid for. The content must not be used any more."""
+        """Free all blocks. The content must not be used afterwards."""
         space.give_blocks(self.blocks)
         if len(self.chunks) > FREED_PER_CALL:
             space.discard(self.chunks.values(), self.blocks - self._surplus())
 
     def allocate(self, offset: int, length: int, space: Space, *, keep_size: bool) -> None:
-        """Pay for a range, all of it or (ENOSPC) none."""
+        """Reserve blocks for a range, all or (ENOSPC) none."""
         end = offset + length
         first, last = offset >> CHUNK_SHIFT, (end - 1) >> CHUNK_SHIFT
-        # Refuse a huge range before looking at each of its chunks.
+        # Refuse a huge range before visiting each of its chunks.
         known = len(self.chunks) + len(self.reserved or ())
         if (last - first - 1 - known) * BLOCKS_PER_CHUNK > space.free_blocks():
             raise space.full()
@@ -297,11 +297,11 @@ class FileContent(ChunkTable):
         self.key = None
 
     def punch_hole(self, offset: int, length: int, space: Space) -> None:
-        """Make a range read as zeros; whole chunks give their blocks back."""
+        """Make a range read as zeros; whole chunks are freed."""
         end = offset + length
         first, last = offset >> CHUNK_SHIFT, (end - 1) >> CHUNK_SHIFT
         first_whole, end_whole = (offset + CHUNK_MASK) >> CHUNK_SHIFT, end >> CHUNK_SHIFT
-        # The ends first: they may need room.
+        # The partial chunks at the ends first, because they may need room.
         for index in (first, last) if first < last else (first,):
             if not first_whole <= index < end_whole:
                 base = index << CHUNK_SHIFT

@@ -1,11 +1,10 @@
-"""ImageBuilder: makes the tree that all sandboxes share.
+"""ImageBuilder: builds the tree that all sandboxes share.
 
-Owns the host's way to describe files before any sandbox exists. Rules: everything is
-root's unless said otherwise, missing parent directories are made (0755), the result is
-the same for the same calls (times are given, not taken from a clock). What is in a large
-directory may be said later, when somebody looks into it: its inode numbers are set aside,
-so that it makes no difference when that is. Mistakes are `ValueError`: they are the
-host's, not a guest's.
+Owns how the host describes files before any sandbox exists. Rules: everything belongs to root
+unless stated otherwise. Missing parent directories are created (0755). The same calls give the same
+result (times are given, not taken from a clock). The content of a large directory may be added
+later, when it is first accessed; its inode numbers are reserved, so that the time of access makes
+no difference. Mistakes raise `ValueError`: they are the host's, not a guest's.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from wasmsand.kernel.vfs.model import device_number
 
 
 class ImageBuilder:
-    """Collects files; `build` freezes them. Paths are absolute, and are not resolved
-    through symbolic links: add the files where they really are."""
+    """Collects files; `build` freezes them. Paths are absolute and are not resolved through
+    symbolic links: use the real paths of files."""
 
     def __init__(self, time_ns: int = 0) -> None:
         self._time = time_ns
@@ -43,7 +42,7 @@ class ImageBuilder:
         self._by_path[b"/"] = ROOT_INO
 
     def add_dir(self, path: bytes, mode: int = 0o755, uid: int = 0, gid: int = 0) -> None:
-        """Make a directory, or set mode and owner of one that was made before."""
+        """Create a directory, or set the mode and owner of an existing one."""
         path = _normal(path)
         existing = self._inodes.get(self._by_path.get(path, 0))
         if existing is None:
@@ -54,15 +53,15 @@ class ImageBuilder:
             existing.mode = DirectoryInode(mode, uid, gid, self._time).mode
             existing.uid, existing.gid = uid, gid
         else:
-            raise ValueError(f"{path!r} is there already and is no directory")
+            raise ValueError(f"{path!r} exists and is not a directory")
 
     def add_dir_later(
         self, path: bytes, fill: Callable[[ImageBuilder], None], *, inodes: int, subdirs: int
     ) -> None:
-        """Make a directory (0755) whose content `fill` adds when somebody looks into it.
+        """Create a directory (0755) whose content `fill` adds when it is first accessed.
 
-        `inodes` is how many inodes that will be, `subdirs` how many directories are right
-        in it. `fill` gets a builder that knows only this directory, under its full path.
+        `inodes` is the number of inodes in it, `subdirs` the number of directories directly in it.
+        `fill` receives a builder that knows only this directory, under its full path.
         """
         path = _normal(path)
         directory = _UnreadDirectory(0o755, 0, 0, self._time)
@@ -81,9 +80,9 @@ class ImageBuilder:
             part._next_ino = first
             fill(part)
             if part._next_ino != first + inodes or stand_in.nlink != 2 + subdirs:
-                raise ValueError(f"{path!r} holds something else than was said")
+                raise ValueError(f"{path!r} does not have the announced content")
             del part._inodes[ino]
-            # Two sandboxes may look at the same time: they read the same, and one is kept.
+            # Two sandboxes may read it at the same time: they get the same, and one result is kept.
             for number, inode in part._inodes.items():
                 self._inodes.setdefault(number, inode)
             directory.next_cookie = stand_in.next_cookie
@@ -102,18 +101,18 @@ class ImageBuilder:
         size: int | None = None,
         content_key: str | None = None,
     ) -> None:
-        """Make a file. Content that is a callable is read when a sandbox first reads the
-        file, and needs its size in advance. `content_key` names the content (a sha256)
-        for whoever wants to know it without reading."""
+        """Create a file. If `content` is a callable, it is called when a sandbox first reads the
+        file, and `size` is required. `content_key` identifies the content (a sha256) without
+        reading it."""
         if size is None:
             if callable(content):
-                raise ValueError(f"{path!r}: content that is read later needs its size")
+                raise ValueError(f"{path!r}: content that is loaded later needs a size")
             size = len(content)
         data = FileContent(ImageData(size, content), content_key)
         self._add(_normal(path), FileInode(mode | S_IFREG, uid, gid, self._time, data))
 
     def add_symlink(self, path: bytes, target: bytes, uid: int = 0, gid: int = 0) -> None:
-        """Make a symbolic link."""
+        """Create a symbolic link."""
         if not target:
             raise ValueError(f"{path!r}: a symbolic link needs a target")
         self._add(_normal(path), SymlinkInode(S_IFLNK | 0o777, uid, gid, self._time, target))
@@ -121,15 +120,15 @@ class ImageBuilder:
     def add_device(
         self, path: bytes, major: int, minor: int, mode: int = 0o666, uid: int = 0, gid: int = 0
     ) -> None:
-        """Make a character device."""
+        """Create a character device."""
         rdev = device_number(major, minor)
         self._add(_normal(path), SpecialInode(mode | S_IFCHR, uid, gid, self._time, rdev))
 
     def add_link(self, path: bytes, existing: bytes) -> None:
-        """Give what was added as `existing` another name (a hard link)."""
+        """Add another name for `existing` (a hard link)."""
         ino = self._by_path.get(_normal(existing))
         if ino is None or isinstance(self._inodes[ino], DirectoryInode):
-            raise ValueError(f"{existing!r} is no file of this image")
+            raise ValueError(f"{existing!r} is not a file of this image")
         path = _normal(path)
         directory, name = self._place(path)
         directory.add(name, ino)
@@ -140,7 +139,7 @@ class ImageBuilder:
         return _normal(path) in self._by_path
 
     def build(self) -> FrozenTree:
-        """Freeze what was added. The builder must not be used any more."""
+        """Freeze what was added. The builder must not be used afterwards."""
         return FrozenTree((self._inodes,), self._next_ino, self._next_ino)
 
     def _add(self, path: bytes, inode: Inode) -> None:
@@ -154,10 +153,10 @@ class ImageBuilder:
         inode.name = name
 
     def _place(self, path: bytes) -> tuple[DirectoryInode, bytes]:
-        """The directory and the name of a new path; makes directories on the way."""
+        """The directory and the name of a new path; creates missing directories."""
         name = path.rpartition(b"/")[2]
         if path in self._by_path:
-            raise ValueError(f"{path!r} is there already")
+            raise ValueError(f"{path!r} exists already")
         if len(name) > NAME_MAX:
             raise ValueError(f"{path!r}: the name is too long")
         if _dirname(path) not in self._by_path:
@@ -167,12 +166,12 @@ class ImageBuilder:
     def _parent_of(self, path: bytes) -> DirectoryInode:
         parent = self._inodes[self._by_path[_dirname(path)]]
         if not isinstance(parent, DirectoryInode):
-            raise ValueError(f"{_dirname(path)!r} is no directory")
+            raise ValueError(f"{_dirname(path)!r} is not a directory")
         return parent
 
 
 class _UnreadDirectory(DirectoryInode):
-    """A directory whose entries are not known before somebody asks for them."""
+    """A directory whose entries are read on first access."""
 
     __slots__ = ("read",)
 
@@ -180,7 +179,7 @@ class _UnreadDirectory(DirectoryInode):
         self.read: Callable[[], dict[bytes, tuple[int, int]]] | None = None
         super().__init__(mode, uid, gid, now)
 
-    # The slot of a plain directory holds what was read.
+    # The base class's slot stores the entries that were read.
     @property
     def entries(self) -> dict[bytes, tuple[int, int]]:
         read = self.read
@@ -201,7 +200,7 @@ _PLAIN_ENTRIES: Any = DirectoryInode.__dict__["entries"]
 def _normal(path: bytes) -> bytes:
     parts = [part for part in path.split(b"/") if part]
     if not path.startswith(b"/") or b"." in parts or b".." in parts or b"\0" in path:
-        raise ValueError(f"{path!r} is no plain absolute path")
+        raise ValueError(f"{path!r} is not a plain absolute path")
     return b"/" + b"/".join(parts)
 
 

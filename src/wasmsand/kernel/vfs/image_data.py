@@ -17,8 +17,8 @@ class Sliceable(Protocol):
 
 
 class ImageData:
-    """Immutable bytes of an image, possibly loaded at first use. Shared by all
-    sandboxes; two that load at once both succeed, and one result is kept."""
+    """Immutable bytes of an image, possibly loaded on first use. Shared by all sandboxes; if two
+    load at once, both succeed and one result is kept."""
 
     __slots__ = ("_data", "_load", "size")
 
@@ -32,7 +32,7 @@ class ImageData:
             self._data = source
 
     def slice(self, start: int, stop: int) -> bytes:
-        """Bytes start to stop; both must lie inside."""
+        """The bytes from `start` to `stop`, which must be within the data."""
         data = self._data
         if data is None:
             assert self._load is not None

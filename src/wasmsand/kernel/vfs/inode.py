@@ -1,9 +1,9 @@
 """What a tree stores for each object.
 
-Owns the inode classes: `FileInode`, `DirectoryInode`, `SymlinkInode`, `SpecialInode`.
-Rules: an inode in a frozen layer is never changed; `copy` makes the version that a
-tree's top layer may change. `parent` and `name` are where the inode was last linked:
-exact for directories, a hint for everything else (a hard link may have been removed).
+Owns the inode classes: `FileInode`, `DirectoryInode`, `SymlinkInode`, `SpecialInode`. Rules: an
+inode in a frozen layer never changes; `copy` makes a version for the top layer of a tree.
+`parent` and `name` record where the inode was last linked: exact for directories, a hint for
+everything else (that hard link may have been removed).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _REMOVED_KEPT = 64
 
 
 class Inode:
-    """Attributes that every object has. Times are in nanoseconds."""
+    """The attributes that every object has. Times are in nanoseconds."""
 
     __slots__ = (
         "atime",
@@ -40,7 +40,7 @@ class Inode:
         self.name = b""
 
     def copy(self) -> Inode:
-        """A copy that a top layer may change."""
+        """A copy for a top layer, which may be changed."""
         raise NotImplementedError
 
     def _copy_attributes(self, source: Inode) -> None:
@@ -57,8 +57,8 @@ class Inode:
 
 
 class FileInode(Inode):
-    """A regular file. The content is shared with frozen versions until
-    `writable_content` is asked for."""
+    """A regular file. It shares its content with frozen versions until `writable_content` is
+    called."""
 
     __slots__ = ("content", "owns_content")
 
@@ -77,7 +77,7 @@ class FileInode(Inode):
         return twin
 
     def writable_content(self) -> FileContent:
-        """The content, made this inode's own."""
+        """The content, copied first if it is shared."""
         if not self.owns_content:
             self.content = self.content.fork()
             self.owns_content = True
@@ -85,7 +85,7 @@ class FileInode(Inode):
 
 
 class DirectoryInode(Inode):
-    """A directory: names to (inode number, cookie), in ascending order of cookies."""
+    """A directory: name to (inode number, cookie), in ascending order of cookies."""
 
     __slots__ = ("entries", "next_cookie", "removed")
 
@@ -98,7 +98,7 @@ class DirectoryInode(Inode):
         self.entries: dict[bytes, tuple[int, int]] = {}
         self.next_cookie = self.FIRST_COOKIE
         self.removed = 0
-        """Names taken away since `entries` was last made anew."""
+        """Names removed since `entries` was last rebuilt."""
 
     def copy(self) -> DirectoryInode:
         twin = DirectoryInode.__new__(DirectoryInode)
@@ -109,13 +109,13 @@ class DirectoryInode(Inode):
         return twin
 
     def add(self, name: bytes, ino: int) -> None:
-        """Append an entry; the name must be free, so that the order stays that of cookies."""
+        """Append an entry; the name must be free, so that the order of cookies is kept."""
         self.entries[name] = (ino, self.next_cookie)
         self.next_cookie += 1
 
     def remove(self, name: bytes) -> None:
-        """Take a name away. A dict never shrinks, so it is made anew now and then: a directory
-        that once held many names must not keep the memory for them."""
+        """Remove a name. A dict never shrinks, so it is rebuilt from time to time: a directory that
+        once held many names must not keep their memory."""
         del self.entries[name]
         self.removed = removed = self.removed + 1
         if removed > _REMOVED_KEPT and removed > 2 * len(self.entries):
@@ -140,7 +140,7 @@ class SymlinkInode(Inode):
 
 
 class SpecialInode(Inode):
-    """A FIFO, socket or device: only its type and device number; the kernel knows what it does."""
+    """A FIFO, socket or device: just its type and device number; the kernel implements it."""
 
     __slots__ = ("rdev",)
 
@@ -156,4 +156,4 @@ class SpecialInode(Inode):
 
 
 REMOVED = SpecialInode(0, 0, 0, 0)
-"""Stands in a layer for an inode of a lower layer that is gone."""
+"""Marks an inode in a layer that was removed from a lower layer."""

@@ -1,11 +1,11 @@
 """The inode table of a tree, in layers, and its frozen form.
 
-Owns `InodeTable` and `FrozenTree`. A table is a private top layer over frozen ones; the
-last layer is the image that all sandboxes share. Rules: a frozen layer is never changed,
-so any number of tables may stand on it; an inode is copied into the top before its first
-change; inode numbers are never used again. Freezing is O(1): the top becomes a layer. Merging
-layers takes longer, but needs frozen ones only, so whoever freezes a tree again and again merges
-them beside it (`FrozenTree.merged`) and lets the table stand on the result.
+Owns `InodeTable` and `FrozenTree`. A table is a private top layer over frozen ones; the last layer
+is the image that all sandboxes share. Rules: a frozen layer never changes, so any number of tables
+may use it. An inode is copied into the top layer before its first change. Inode numbers are never
+reused. Freezing is O(1): the top becomes a frozen layer. Merging layers takes longer but needs only
+frozen ones, so it is done without the lock (`FrozenTree.merged`), and the table is then switched to
+the result.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Layer = dict[int, Inode]
 
 ROOT_INO = 1
 LAYERS_MAX = 8
-"""A longer chain should be merged: every layer makes looking up an inode slower."""
+"""A longer chain should be merged, because every layer slows down inode look-ups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class FrozenTree:
     layers: tuple[Layer, ...]
     next_ino: int
     image_end: int
-    """Inode numbers below this one belong to the image and are not charged for."""
+    """Inode numbers below this belong to the image and are not charged."""
     used_blocks: int = 0
     used_inodes: int = 0
     orphans: frozenset[int] = frozenset()
-    """Inodes that had no name but were open: a tree made from this drops them."""
+    """Inodes without a name that were open: a tree made from this one drops them."""
 
     @property
     def is_long(self) -> bool:
@@ -55,7 +55,7 @@ class FrozenTree:
 
 
 class InodeTable:
-    """Inode numbers to inodes."""
+    """Maps inode numbers to inodes."""
 
     __slots__ = ("_frozen_end", "_image", "_layers", "image_end", "next_ino", "top")
 
@@ -76,13 +76,13 @@ class InodeTable:
                 if inode is not None:
                     break
             else:
-                raise KernelError(Errno.ENOENT, f"inode {ino} is gone")
+                raise KernelError(Errno.ENOENT, f"inode {ino} was removed")
         if inode is REMOVED:
-            raise KernelError(Errno.ENOENT, f"inode {ino} is gone")
+            raise KernelError(Errno.ENOENT, f"inode {ino} was removed")
         return inode
 
     def own(self, ino: int) -> Inode:
-        """The current version, copied into the top layer if it is not there yet."""
+        """The current version in the top layer, copied there first if necessary."""
         inode = self.top.get(ino)
         if inode is None or inode is REMOVED:
             inode = self.top[ino] = self.get(ino).copy()
@@ -96,18 +96,18 @@ class InodeTable:
         return ino
 
     def remove(self, ino: int) -> None:
-        """Forget an inode."""
+        """Remove an inode."""
         if ino < self._frozen_end:
             self.top[ino] = REMOVED
         else:
             del self.top[ino]
 
     def image_links(self, ino: int) -> int:
-        """How many names the image gave an inode; 0 for an inode made since."""
+        """How many names an inode has in the image; 0 for a newer inode."""
         return self._image[ino].nlink if ino < self.image_end else 0
 
     def freeze(self) -> tuple[Layer, ...]:
-        """Make the top a frozen layer and go on with an empty one."""
+        """Make the top a frozen layer and continue with an empty one."""
         if self.top:
             self._layers = (self.top, *self._layers)
             self.top = {}
@@ -115,8 +115,8 @@ class InodeTable:
         return self._layers
 
     def stand_on(self, layers: tuple[Layer, ...], instead_of: tuple[Layer, ...]) -> None:
-        """Use `layers`, which hold the same, in place of the layers `instead_of`; if the table
-        stands on other layers by now, do nothing."""
+        """Use `layers`, which have the same content, in place of the layers `instead_of`. Do
+        nothing if the table no longer uses those."""
         above = len(self._layers) - len(instead_of)
         lower = self._layers[above:] if above >= 0 else ()
         if len(lower) == len(instead_of) and all(map(is_, lower, instead_of)):

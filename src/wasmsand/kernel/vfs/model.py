@@ -1,8 +1,8 @@
-"""The words of the file system: who asks, and what a file looks like.
+"""Basic records of the file system: credentials, stat, directory entries.
 
-Owns the small immutable records that travel between the file system, the kernel and
-the system-call layer. Rules: numbers are Linux's (asm-generic), paths and names are
-bytes, times are nanoseconds since the epoch.
+Owns the small immutable records that the file system, the kernel and the system-call layer share.
+Rules: numbers are Linux's (asm-generic), paths and names are bytes, times are nanoseconds since the
+epoch.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ BLOCK_SIZE = 4096
 """The unit of allocation."""
 
 TRANSFER_SIZE = 65536
-"""What st_blksize says of regular files: how much to read or write at once. A system call
-costs far more than on Linux, and awk, cmp and diff read as much as they are told here."""
+"""st_blksize of regular files: how much to read or write at once. A system call costs far more
+than on Linux, and awk, cmp and diff use this size."""
 
 
 class Present(Enum):
@@ -28,7 +28,7 @@ class Present(Enum):
 
 
 NOW: Final = Present.NOW
-"""A file's time that is to be set to the present: the very moment of the change (ctime)."""
+"""Set a file's time to the exact time of the change (its ctime)."""
 
 FileTime = int | Present
 """What a file's time can be set to: nanoseconds, or NOW."""
@@ -36,8 +36,8 @@ FileTime = int | Present
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Who asks. uid 0 passes every permission check except executing a file that
-    nobody may execute."""
+    """Whose permissions apply. uid 0 passes every permission check, except executing a file that
+    has no execute bit."""
 
     uid: int
     gid: int
@@ -52,12 +52,12 @@ ROOT = Credentials(0, 0, frozenset())
 
 
 new_record: Final = tuple.__new__
-"""Makes a named tuple from a tuple: `new_record(DirEntry, (...))`. It takes a third of the time
-of calling the class, which matters for records that are made by the thousand."""
+"""Makes a named tuple from a tuple: `new_record(DirEntry, (...))`. This takes a third of the time
+of calling the class, which matters for records made by the thousand."""
 
 
 class Stat(NamedTuple):
-    """What stat tells. A named tuple because one is made for every stat call."""
+    """The result of stat. A named tuple for speed."""
 
     dev: int
     ino: int
@@ -77,7 +77,7 @@ class Stat(NamedTuple):
 
 
 class StatFs(NamedTuple):
-    """What statfs tells."""
+    """The result of statfs."""
 
     type: int
     block_size: int
@@ -90,7 +90,7 @@ class StatFs(NamedTuple):
 
 
 class DirEntry(NamedTuple):
-    """One entry of a directory. `cookie` continues a listing after this entry."""
+    """One directory entry. `cookie` continues a listing after this entry."""
 
     name: bytes
     ino: int
@@ -100,20 +100,20 @@ class DirEntry(NamedTuple):
 
 
 def device_number(major: int, minor: int) -> int:
-    """Pack a device number as Linux's user space does (makedev)."""
+    """Encode a device number as Linux's makedev does."""
     return (major & 0xFFF) << 8 | (minor & 0xFF) | (minor & ~0xFF) << 12
 
 
 def device_major(rdev: int) -> int:
-    """The major part of a packed device number."""
+    """The major number of a device."""
     return rdev >> 8 & 0xFFF
 
 
 def device_minor(rdev: int) -> int:
-    """The minor part of a packed device number."""
+    """The minor number of a device."""
     return (rdev & 0xFF) | (rdev >> 12 & ~0xFF)
 
 
 def is_directory(mode: int) -> bool:
-    """Whether a mode is that of a directory."""
+    """Whether a mode has the directory type."""
     return mode & S_IFMT == S_IFDIR

@@ -1,8 +1,8 @@
 """Which file system is mounted where.
 
-Owns `Mount` and `MountTable`. Rules: a file system is mounted at most once in a
-namespace, so a node alone says which mount it is in. A mount point is kept alive and
-cannot be removed or renamed. The root cannot be mounted over.
+Owns `Mount` and `MountTable`. Rules: a file system is mounted at most once in a namespace, so a
+node determines its mount. A mount point is retained and cannot be removed or renamed. Nothing can
+be mounted on the root.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ _FIRST_DEV = 0x20
 
 
 class Mount:
-    """One mounted file system. `covered` maps inode numbers of this file system to
-    what is mounted on them."""
+    """One mounted file system. `covered` maps inode numbers of this file system to the mounts on
+    them."""
 
     __slots__ = ("covered", "flags", "fs", "point", "source")
 
@@ -32,7 +32,7 @@ class Mount:
         return bool(self.flags & MS_RDONLY)
 
     def options(self) -> bytes:
-        """As /proc/mounts shows them."""
+        """The options in /proc/mounts."""
         words = [b"ro" if self.read_only else b"rw"]
         for flag, word in ((MS_NOSUID, b"nosuid"), (MS_NODEV, b"nodev"), (MS_NOEXEC, b"noexec")):
             if self.flags & flag:
@@ -50,7 +50,7 @@ class MountTable:
         self._register(Mount(root_fs, None, flags, source))
 
     def mount(self, node: Node, fs: FileSystem, flags: int = 0, source: bytes = b"none") -> None:
-        """Mount `fs` on a directory (or a file system whose root is a file on a file)."""
+        """Mount `fs` on a directory (or, if its root is a file, on a file)."""
         if fs in self._mount_of or node == self.root:
             raise KernelError(Errno.EBUSY)
         if (node.fs.attributes(node.ino).mode ^ fs.attributes(fs.root_ino).mode) & S_IFMT:
@@ -65,8 +65,8 @@ class MountTable:
         node.fs.mounts_changed()
 
     def unmount(self, fs: FileSystem) -> None:
-        """Take a file system away; EBUSY while something is mounted inside it. Who still
-        holds nodes of it can go on using them."""
+        """Unmount a file system; EBUSY while something is mounted inside it. Nodes of it that are
+        still in use keep working."""
         mount = self._mount_of.get(fs)
         if mount is None:
             raise KernelError(Errno.EINVAL)
@@ -78,7 +78,7 @@ class MountTable:
         mount.point.fs.release(mount.point.ino)
 
     def mounts(self) -> list[Mount]:
-        """Every mount, the root first, in the order they were made."""
+        """All mounts in the order they were made, the root first."""
         return list(self._mount_of.values())
 
     def _register(self, mount: Mount) -> None:
@@ -87,7 +87,7 @@ class MountTable:
         self._next_dev += 1
 
     def _flags(self, fs: FileSystem) -> int:
-        """Mount flags; an object outside every mount (a pipe) has none."""
+        """Mount flags; 0 for an object outside every mount (a pipe)."""
         mount = self._mount_of.get(fs)
         return mount.flags if mount is not None else 0
 

@@ -1,9 +1,9 @@
 """Namespace: every operation on a path, with Linux's rules and order of errors.
 
-Owns `Namespace`, the one object that the rest of the kernel uses for files. Rules:
-`base` is the directory at which a relative path starts; a path is walked by `resolver`
-alone; permission comes before change; a method that fails has changed nothing. The order
-of checks is Linux's, because programs (and their test suites) look at the errno.
+Owns `Namespace`, which the rest of the kernel uses for all files. Rules: `base` is the directory at
+which a relative path starts. Only `resolver` walks paths. Permissions are checked before changes. A
+method that fails has changed nothing. The order of checks is Linux's, because programs (and their
+test suites) depend on the errno.
 """
 
 from __future__ import annotations
@@ -45,15 +45,14 @@ from wasmsand.kernel.vfs.resolver import Walked
 
 _ACCESS_OF_OPEN = (R_OK, W_OK, R_OK | W_OK, R_OK | W_OK)
 _NO_NAME = (b"", b".", b"..")
-"""Last components that name no entry of a directory."""
+"""Last components that do not name a directory entry."""
 
 
 class Namespace(NodeOperations):
     """The files of one sandbox."""
 
     _unnamed = 0
-    """Number of the name that an unnamed file has for a moment; counted up past names that
-    exist."""
+    """Number for the temporary name of an unnamed file; incremented past names that exist."""
 
     # Opening.
 
@@ -66,9 +65,9 @@ class Namespace(NodeOperations):
         mode: int = 0,
         umask: int = 0,
     ) -> Node:
-        """Find, or make, what open(2) opens; check that it may be opened so; truncate.
-        The node is not retained. A FIFO, device or descriptor (`fd_reference`) is
-        returned as it is: what opening it means is the kernel's business."""
+        """Find or create what open(2) opens; check access; truncate. The node is not retained. A
+        FIFO, device or descriptor (`fd_reference`) is returned as it is: the kernel decides what
+        opening it means."""
         if flags & O_PATH:
             node = self.resolve(cred, base, path, follow=not flags & O_NOFOLLOW)
             if flags & O_DIRECTORY and not is_directory(node.fs.attributes(node.ino).mode):
@@ -88,8 +87,8 @@ class Namespace(NodeOperations):
         return node
 
     def reopen(self, cred: Credentials, node: Node, flags: int) -> None:
-        """The part of open(2) that concerns an object that exists: its kind, permission,
-        truncation."""
+        """The part of open(2) for an existing object: check its type and permissions, and
+        truncate."""
         fs, ino = node.fs, node.ino
         attributes = fs.attributes(ino)
         kind = attributes.mode & S_IFMT
@@ -111,7 +110,7 @@ class Namespace(NodeOperations):
             self.resize(cred, node, 0)
 
     def _require_openable(self, fs: FileSystem, kind: int, flags: int, wanted: int) -> None:
-        """Refuse what nobody may open that way, for objects that are no regular files."""
+        """Refuse flags that do not fit the type of an object that is not a regular file."""
         if flags & O_CREAT and kind == S_IFDIR:
             raise KernelError(Errno.EISDIR)
         if flags & O_DIRECTORY and kind != S_IFDIR:
@@ -126,7 +125,7 @@ class Namespace(NodeOperations):
     def _find_or_create(
         self, cred: Credentials, base: Node, path: bytes, flags: int, mode: int, umask: int
     ) -> tuple[Node, bool]:
-        """What O_CREAT finds, or the regular file it makes; True when it made one."""
+        """What O_CREAT finds, or the regular file that it creates; True if it created one."""
         links = depth = 0
         while True:
             fs, ino, name, slash, links, depth = self._walk(
@@ -170,7 +169,7 @@ class Namespace(NodeOperations):
         return Node(fs, fs.create(parent, name, mode, uid, gid))
 
     def make_unnamed(self, cred: Credentials, directory: Node, mode: int, umask: int = 0) -> Node:
-        """A regular file without a name (O_TMPFILE), on the file system of `directory`. It is
+        """Create a regular file without a name (O_TMPFILE) on the file system of `directory`. It is
         returned retained: its last `release` removes it."""
         fs, parent = directory.fs, directory.ino
         if not is_directory(fs.attributes(parent).mode):
@@ -182,7 +181,7 @@ class Namespace(NodeOperations):
         fs.unlink(parent, name)
         return node
 
-    # Making names.
+    # Creating names.
 
     def mkdir(self, cred: Credentials, base: Node, path: bytes, mode: int, umask: int = 0) -> Node:
         """mkdir(2)."""
@@ -202,7 +201,7 @@ class Namespace(NodeOperations):
         rdev: int = 0,
         umask: int = 0,
     ) -> Node:
-        """mknod(2): FIFOs, sockets and regular files for everybody, devices for root."""
+        """mknod(2): everyone may create FIFOs, sockets and regular files; only root devices."""
         kind = mode & S_IFMT or S_IFREG
         if kind == S_IFDIR:
             raise KernelError(Errno.EPERM)
@@ -222,13 +221,13 @@ class Namespace(NodeOperations):
         return Node(fs, fs.mknod(parent, name, kind | mode, rdev, uid, gid))
 
     def symlink(self, cred: Credentials, target: bytes, base: Node, path: bytes) -> Node:
-        """symlink(2): make `path` a link to `target`."""
+        """symlink(2): create `path` as a symbolic link to `target`."""
         if not target:
             raise KernelError(Errno.ENOENT)
         if len(target) >= PATH_MAX:
             raise KernelError(Errno.ENAMETOOLONG)
         if b"\0" in target:
-            raise KernelError(Errno.EINVAL, "NUL in a link's target")
+            raise KernelError(Errno.EINVAL, "NUL in a symbolic link's target")
         fs, parent, name = self._new_name(cred, base, path)
         directory = self._may_create(cred, fs, parent)
         _, uid, gid = permissions.owner_of_new(cred, directory, 0o777, 0, is_directory=False)
@@ -247,7 +246,7 @@ class Namespace(NodeOperations):
     def _new_name(
         self, cred: Credentials, base: Node, path: bytes, *, is_directory: bool = False
     ) -> tuple[FileSystem, int, bytes]:
-        """The directory and the name of something that does not exist yet."""
+        """The directory and the name for a new object; EEXIST if it exists."""
         walked = self._walk(cred, base, path, False, True)
         fs, ino, name = walked.fs, walked.ino, walked.name
         if name in _NO_NAME or fs.lookup(ino, name) is not None:
@@ -260,7 +259,7 @@ class Namespace(NodeOperations):
         return fs, ino, name
 
     def _may_create(self, cred: Credentials, fs: FileSystem, parent: int) -> Attributes:
-        """The attributes of a directory in which the caller may make names."""
+        """The attributes of a directory, after checking that the caller may create names in it."""
         self._require_writable(fs)
         directory = fs.attributes(parent)
         permissions.require(cred, directory, W_OK | X_OK)
@@ -269,7 +268,7 @@ class Namespace(NodeOperations):
     # Removing names.
 
     def unlink(self, cred: Credentials, base: Node, path: bytes) -> None:
-        """unlink(2). EISDIR for a directory, as Linux says."""
+        """unlink(2). EISDIR for a directory, as on Linux."""
         walked = self._walk(cred, base, path, False, True)
         if walked.name in _NO_NAME:
             raise KernelError(Errno.EISDIR)
@@ -355,7 +354,7 @@ class Namespace(NodeOperations):
     def _check_rename_shape(
         self, old: Walked, ino: int, new: Walked, target: int | None, exchange: bool
     ) -> None:
-        """Trailing slashes, and neither end inside the other."""
+        """Check trailing slashes, and that neither end is inside the other."""
         fs = old.fs
         moves_directory = is_directory(fs.attributes(ino).mode)
         meets_directory = target is not None and is_directory(fs.attributes(target).mode)
@@ -391,7 +390,7 @@ class Namespace(NodeOperations):
             if exchange and old.ino != new.ino and is_directory(victim.mode):
                 permissions.require(cred, victim, W_OK)
         if old.ino != new.ino and is_directory(source.mode):
-            # Its '..' changes.
+            # Its '..' entry changes.
             permissions.require(cred, source, W_OK)
         if self._is_mount_point(fs, ino) or (
             target is not None and self._is_mount_point(fs, target)
@@ -400,7 +399,7 @@ class Namespace(NodeOperations):
 
 
 def _bad_name(name: bytes) -> KernelError:
-    """Why a name is refused: it is too long, or no C string could name it again."""
+    """The error for an invalid name: too long, or with a NUL."""
     if len(name) > NAME_MAX:
         return KernelError(Errno.ENAMETOOLONG)
     return KernelError(Errno.EINVAL, "NUL in a name")

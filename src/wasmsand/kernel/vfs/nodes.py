@@ -1,9 +1,8 @@
-"""Operations on a node that is already found: attributes, content, lifetime.
+"""Operations on a node that was already found: attributes, content, lifetime.
 
-Owns `NodeOperations`. Rules: whoever calls has resolved the path (permission to get
-there was checked then); here the object's own permission, its kind and a read-only mount
-are checked. Reading and writing check no permission bits: as on Linux that happened when
-the file was opened.
+Owns `NodeOperations`. Rules: the caller has resolved the path, which checked search permission.
+These methods check the object's own permissions, its type, and read-only mounts. Reading and
+writing check no permission bits: as on Linux, these were checked when the file was opened.
 """
 
 from __future__ import annotations
@@ -45,19 +44,19 @@ _SPECIAL_CHARACTERS = {ord(c): b"\\%03o" % ord(c) for c in " \t\n\\"}
 
 
 class NodeOperations(Resolver):
-    """What can be done with a node."""
+    """The operations on nodes."""
 
     # Lifetime.
 
     def retain(self, node: Node) -> None:
-        """Keep an object alive without a name: an open description, a working directory."""
+        """Keep an object alive even without a name: an open description, a working directory."""
         node.fs.retain(node.ino)
 
     def release(self, node: Node) -> None:
-        """Undo one `retain`; an object without a name is freed by the last one."""
+        """Undo one `retain`; the last release of an object without a name frees it."""
         node.fs.release(node.ino)
 
-    # Asking.
+    # Queries.
 
     def stat(self, node: Node) -> Stat:
         """fstat."""
@@ -68,7 +67,7 @@ class NodeOperations(Resolver):
         return node.fs.statfs()._replace(flags=self._flags(node.fs))
 
     def readlink(self, node: Node) -> bytes:
-        """The text of a symbolic link; EINVAL for anything else."""
+        """The target of a symbolic link; EINVAL for anything else."""
         if node.fs.attributes(node.ino).mode & S_IFMT != S_IFLNK:
             raise KernelError(Errno.EINVAL)
         return node.fs.readlink(node.ino)
@@ -79,13 +78,13 @@ class NodeOperations(Resolver):
             raise KernelError(Errno.ENOTDIR)
         entries = node.fs.readdir(node.ino, cookie, limit)
         if cookie < 2 and node.ino == node.fs.root_ino and node != self.root:
-            # '..' of a mounted root is outside of its file system.
+            # '..' of a mounted root is in the file system below.
             outside = self._up(node.fs, node.ino, self._mount_of.get(node.fs))[1]
             entries = [e._replace(ino=outside) if e.name == b".." else e for e in entries]
         return entries
 
     def access(self, cred: Credentials, node: Node, mask: int) -> None:
-        """access: `mask` of R_OK, W_OK, X_OK; EACCES or EROFS when it is not granted."""
+        """access: `mask` of R_OK, W_OK, X_OK; EACCES or EROFS if it is not granted."""
         attributes = node.fs.attributes(node.ino)
         kind = attributes.mode & S_IFMT
         if mask & X_OK and kind == S_IFREG and self._flags(node.fs) & MS_NOEXEC:
@@ -95,17 +94,17 @@ class NodeOperations(Resolver):
             self._require_writable(node.fs)
 
     def content_key(self, node: Node) -> str | None:
-        """The hash of a file's content if it is known: the image gave it, or `keep_content_key`
-        did, and the file was not written since."""
+        """The hash of a file's content, if the image or `keep_content_key` provided it and the file
+        was not written since."""
         return node.fs.content_key(node.ino)
 
     def is_of_image(self, node: Node) -> bool:
-        """Whether a file's content is as the image has it, and hashed there."""
+        """Whether a file's content has a hash and is unchanged from the image."""
         return node.fs.is_of_image(node.ino)
 
     def keep_content_key(self, node: Node, key: str, read_at: Stat) -> None:
-        """Remember the hash of what was read when `read_at` was the file's metadata; does
-        nothing if the file has changed since, or is gone."""
+        """Store the hash of content that was read when `read_at` was the file's metadata. Does
+        nothing if the file has changed since or was removed."""
         try:
             now = node.fs.stat(node.ino)
         except KernelError:
@@ -118,12 +117,12 @@ class NodeOperations(Resolver):
             node.fs.set_content_key(node.ino, key)
 
     def fd_reference(self, node: Node) -> tuple[int, int] | None:
-        """(pid, fd) when a path through /proc/PID/fd led to an object that is in no file
-        system: the kernel then opens that descriptor's object anew."""
+        """(pid, fd) if a path through /proc/PID/fd led to an object outside any file system: the
+        kernel then opens that object again."""
         return node.fs.fd_reference(node.ino)
 
     def mounts_text(self) -> bytes:
-        """/proc/mounts: one line per mount that can be reached."""
+        """/proc/mounts: one line per mount."""
         lines = []
         for mount in self.mounts():
             path = self.path_of(mount.point) if mount.point is not None else b"/"
@@ -132,7 +131,7 @@ class NodeOperations(Resolver):
         return b"".join(lines)
 
     def mountinfo_text(self) -> bytes:
-        """/proc/self/mountinfo: the same with device numbers, which double as ids."""
+        """/proc/self/mountinfo: the same with device numbers, which also serve as mount ids."""
         lines = []
         for mount in self.mounts():
             path, above = b"/", 1
@@ -151,7 +150,7 @@ class NodeOperations(Resolver):
         return node.fs.read(node.ino, offset, size)
 
     def write(self, cred: Credentials, node: Node, offset: int, data: Data) -> int:
-        """pwrite to a regular file: writes what fits, ENOSPC when nothing does."""
+        """pwrite to a regular file: writes as much as fits, ENOSPC if nothing does."""
         fs = node.fs
         self._require_writable(fs)
         written = fs.write(node.ino, offset, data)
@@ -160,18 +159,18 @@ class NodeOperations(Resolver):
         return written
 
     def share_content(self, node: Node) -> FileContent | None:
-        """A regular file's content as it is now: see `FileSystem.share_content`."""
+        """A regular file's current content: see `FileSystem.share_content`."""
         return node.fs.share_content(node.ino)
 
     def replace_content(self, node: Node, content: FileContent) -> None:
-        """Make `content` all that a regular file holds, in one step or not at all."""
+        """Replace the content of a regular file, in one step or not at all."""
         if node.fs.attributes(node.ino).mode & S_IFMT != S_IFREG:
             raise KernelError(Errno.EINVAL)
         self._require_writable(node.fs)
         node.fs.replace_content(node.ino, content)
 
     def size(self, node: Node) -> int:
-        """st_size, quicker than stat."""
+        """st_size, faster than stat."""
         return node.fs.size(node.ino)
 
     def seek_data(self, node: Node, offset: int) -> int:
@@ -197,7 +196,7 @@ class NodeOperations(Resolver):
         self._require_writable(node.fs)
         permissions.require(cred, attributes, W_OK)
         if size == node.fs.size(node.ino):
-            # Not a change, so the times stay; but the caller could have made one.
+            # Nothing changes, so the times stay, but set-id bits are cleared as for a write.
             self._drop_set_id(cred, node)
         else:
             self.resize(cred, node, size)
@@ -214,8 +213,8 @@ class NodeOperations(Resolver):
             self._drop_set_id(cred, node)
 
     def fallocate(self, cred: Credentials, node: Node, mode: int, offset: int, length: int) -> None:
-        """fallocate of a file that was opened for writing: allocate, keep the size, punch
-        a hole, zero a range."""
+        """fallocate of a file that was opened for writing: allocate, keep the size, punch a hole,
+        zero a range."""
         if offset < 0 or length <= 0:
             raise KernelError(Errno.EINVAL)
         if mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE):
@@ -239,7 +238,7 @@ class NodeOperations(Resolver):
             self._drop_set_id(cred, node)
 
     def _drop_set_id(self, cred: Credentials, node: Node) -> None:
-        """Clear the set-id bits of a file that anybody but root has written."""
+        """Clear the set-id bits of a file written by a user other than root."""
         attributes = node.fs.attributes(node.ino)
         if attributes.mode & (S_ISUID | S_ISGID) and cred.uid:
             mode = permissions.without_set_id(cred, attributes)
@@ -249,7 +248,7 @@ class NodeOperations(Resolver):
     # Attributes.
 
     def chmod(self, cred: Credentials, node: Node, mode: int) -> None:
-        """fchmod. EOPNOTSUPP for a symbolic link, as Linux says."""
+        """fchmod. EOPNOTSUPP for a symbolic link, as on Linux."""
         self._require_writable(node.fs)
         attributes = node.fs.attributes(node.ino)
         if attributes.mode & S_IFMT == S_IFLNK:
@@ -261,7 +260,7 @@ class NodeOperations(Resolver):
         node.fs.set_attributes(node.ino, mode=mode & PERMISSION_BITS)
 
     def chown(self, cred: Credentials, node: Node, uid: int, gid: int) -> None:
-        """fchown; -1 leaves an id as it is. Takes away set-id bits from a file."""
+        """fchown; -1 leaves an id unchanged. Clears set-id bits of a file."""
         self._require_writable(node.fs)
         attributes = node.fs.attributes(node.ino)
         if cred.uid:
@@ -290,8 +289,7 @@ class NodeOperations(Resolver):
         atime: FileTime | None,
         mtime: FileTime | None,
     ) -> None:
-        """futimens. None leaves a time as it is. To set both to NOW, write permission is
-        enough."""
+        """futimens. None leaves a time unchanged. Write permission suffices to set both to NOW."""
         if atime is None and mtime is None:
             return
         self._require_writable(node.fs)
@@ -308,5 +306,5 @@ def _split_device(dev: int) -> tuple[int, int]:
 
 
 def _escape(field: bytes) -> bytes:
-    """Spaces and the like in octal, so that the columns of /proc/mounts can be told apart."""
+    """Escape white space in octal, to keep the columns of /proc/mounts apart."""
     return b"".join(_SPECIAL_CHARACTERS.get(byte, bytes((byte,))) for byte in field)

@@ -1,8 +1,7 @@
-"""Who may do what: Linux's rules for owners, groups, the sticky bit and set-id bits.
+"""Permission checks: Linux's rules for owners, groups, the sticky bit and set-id bits.
 
-Owns pure functions over `Credentials` and `Attributes`. Rules: they raise EACCES when a
-permission bit is missing and EPERM when only an owner may; uid 0 stands for all
-capabilities.
+Owns pure functions over `Credentials` and `Attributes`. Rules: they raise EACCES if a permission
+bit is missing and EPERM if only the owner may act; uid 0 has all capabilities.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ def require(cred: Credentials, attributes: Attributes, mask: int) -> None:
 
 
 def owns(cred: Credentials, attributes: Attributes) -> bool:
-    """Whether the caller counts as the owner (CAP_FOWNER)."""
+    """Whether the caller is the owner or has CAP_FOWNER (is root)."""
     return cred.uid == 0 or cred.uid == attributes.uid
 
 
 def require_removal(cred: Credentials, directory: Attributes, victim: Attributes) -> None:
-    """Whether `victim` may lose its name in `directory`."""
+    """EACCES or EPERM if the caller may not remove the name of `victim` from `directory`."""
     require(cred, directory, W_OK | X_OK)
     if directory.mode & S_ISVTX and not (owns(cred, victim) or cred.uid == directory.uid):
         raise KernelError(Errno.EPERM)
@@ -57,22 +56,22 @@ def require_removal(cred: Credentials, directory: Attributes, victim: Attributes
 def owner_of_new(
     cred: Credentials, directory: Attributes, mode: int, umask: int, *, is_directory: bool
 ) -> tuple[int, int, int]:
-    """(mode, uid, gid) of what the caller creates in `directory`: a set-group-id
-    directory hands down its group, and itself to directories."""
+    """(mode, uid, gid) of an object that the caller creates in `directory`: a set-group-ID
+    directory passes on its group, and the bit itself to subdirectories."""
     if not directory.mode & S_ISGID:
         return mode & ~umask, cred.uid, cred.gid
     gid = directory.gid
     if is_directory:
         mode |= S_ISGID
     elif mode & S_ISGID and mode & S_IXGRP and cred.uid != 0 and not cred.in_group(gid):
-        # Linux looks at the mode before the umask.
+        # Linux checks the mode before applying the umask.
         mode &= ~S_ISGID
     return mode & ~umask, cred.uid, gid
 
 
 def without_set_id(cred: Credentials, attributes: Attributes) -> int:
-    """Permission bits after the content changed hands or was written. Without group
-    execution the set-group-id bit means something else, and a member may keep it."""
+    """The permission bits after the owner changed or the file was written. Without group execute
+    permission, the set-group-ID bit has another meaning, and a group member may keep it."""
     mode = attributes.mode & ~S_ISUID
     if mode & S_IXGRP or not (cred.uid == 0 or cred.in_group(attributes.gid)):
         mode &= ~S_ISGID

@@ -1,14 +1,13 @@
-"""The path walk: from a path to a node. Every path that a guest or the host names goes through
-here.
+"""The path walk: from a path to a node. Every path from a guest or the host goes through here.
 
-Owns `Resolver`. Rules, all Linux's: every directory on the way must grant search permission; '..'
-stops at the root and leaves a mounted file system through its mount point; at most 40 symbolic
-links; a trailing slash demands a directory and follows a link. Names are looked up one by one, so
-no string surgery can step over a check. A file system may take steps by itself that need no closer
-look (`descend`, `find`): through directories that everybody may search, past neither a symbolic
-link nor a mount point. A walk that starts at a `Beneath` takes every step here: it counts how deep
-it is below that directory, and fails rather than leave it. One rule is ours: a walk holds the
-sandbox's lock, so it takes at most PATH_NAMES_MAX steps.
+Owns `Resolver`. Rules, all Linux's: every directory on the way must grant search permission. '..'
+stops at the root and leaves a mounted file system through its mount point. At most 40 symbolic
+links are followed. A trailing slash requires a directory and follows a symbolic link. Names are
+looked up one by one, so that no string manipulation can bypass a check. A file system may take
+simple steps by itself (`descend`, `find`): through directories that everyone may search, but not
+through a symbolic link or a mount point. A walk that starts at a `Beneath` takes every step here:
+it counts its depth below that directory, and fails rather than leave it. One rule is our own: a
+walk holds the sandbox's lock, so it visits at most PATH_NAMES_MAX names.
 """
 
 from __future__ import annotations
@@ -27,33 +26,33 @@ _SLASH = 0x2F
 
 
 class Walked(NamedTuple):
-    """Where a walk ended. With a `name`, the walk stopped before the last component:
-    `fs` and `ino` are its directory. The name is empty when the path was the root."""
+    """Where a walk ended. If `name` is set, the walk stopped before the last component, and `fs`
+    and `ino` are its directory. The name is empty if the path was the root."""
 
     fs: FileSystem
     ino: int
     name: bytes
     slash: bool
-    """The path ended in a slash."""
+    """Whether the path ended in a slash."""
     links: int
     """Symbolic links followed so far."""
     depth: int
-    """How many directories below the base this is, if the base confines the walk."""
+    """How many directories below the base, if the base confines the walk."""
 
 
 class Resolver(MountTable):
-    """The mount table with the path walk on top."""
+    """The mount table with the path walk."""
 
     def resolve(self, cred: Credentials, base: Node, path: bytes, follow: bool = True) -> Node:
-        """The object that `path` means. `base` is where a relative path starts; `follow`
-        says whether a symbolic link at the end is followed."""
+        """The object at `path`. A relative path starts at `base`; `follow` says whether a symbolic
+        link at the end is followed."""
         fs, ino = self.locate(cred, base, path, follow)
         return Node(fs, ino)
 
     def locate(
         self, cred: Credentials, base: Node, path: bytes, follow: bool
     ) -> tuple[FileSystem, int]:
-        """As `resolve`, without making a `Node`, which costs more than a short walk."""
+        """Like `resolve`, without making a `Node`, which costs more than a short walk."""
         if not base.confines and len(path) < PATH_MAX:
             start = self.root if path[:1] == b"/" else base
             fs = start.fs
@@ -66,14 +65,14 @@ class Resolver(MountTable):
         return walked[0], walked[1]
 
     def resolve_parent(self, cred: Credentials, base: Node, path: bytes) -> tuple[Node, bytes]:
-        """The directory of the last component, and that component: '.' and '..' as they
-        are, empty for the root. A link at the end is not followed."""
+        """The directory of the last component, and that component: '.' and '..' unchanged, empty
+        for the root. A symbolic link at the end is not followed."""
         walked = self._walk(cred, base, path, False, True)
         return Node(walked.fs, walked.ino), walked.name
 
     def path_of(self, node: Node) -> bytes:
-        """An absolute path of an object: exact for a directory, for a file the name it
-        got last. ENOENT when it was removed, ENAMETOOLONG when it lies too deep for a path."""
+        """An absolute path of an object: exact for a directory; for a file, its latest name. ENOENT
+        if it was removed, ENAMETOOLONG if the path is too long."""
         names: list[bytes] = []
         length = 0
         fs, ino = node.fs, node.ino
@@ -105,7 +104,7 @@ class Resolver(MountTable):
         links: int = 0,
         depth: int = 0,
     ) -> Walked:
-        """`links` and `depth` go on from where an earlier part of the same walk ended."""
+        """`links` and `depth` continue an earlier part of the same walk."""
         if not path:
             raise KernelError(Errno.ENOENT)
         if len(path) >= PATH_MAX:
@@ -122,7 +121,7 @@ class Resolver(MountTable):
         mount = self._mount_of.get(fs)
         attributes = fs.attributes(ino)
         slash = path[-1] == _SLASH
-        # What is left to walk, the next name last.
+        # The names still to walk, the next one last.
         names = (path.rstrip(b"/") if slash else path).split(b"/")
         names.reverse()
         walked = len(names)
@@ -139,7 +138,7 @@ class Resolver(MountTable):
             mode = attributes.mode
             if mode & S_IFMT != S_IFDIR:
                 raise KernelError(Errno.ENOTDIR, _text(path))
-            # Most directories let everybody search, which needs no closer look.
+            # Fast path: most directories let everyone search.
             if mode & 0o111 != 0o111 and not allowed(cred, attributes, X_OK):
                 raise KernelError(Errno.EACCES, _text(path))
             if confined and name == b"..":
@@ -177,7 +176,7 @@ class Resolver(MountTable):
                 if confined and (isinstance(target, Node) or target[:1] == b"/"):
                     raise PathEscapes(_text(path))
                 if isinstance(target, Node):
-                    # A magic link shows what a process has: for its owner only.
+                    # A magic link exposes a process's files: only its owner and root may follow it.
                     if cred.uid not in (0, found.uid):
                         raise KernelError(Errno.EACCES, _text(path))
                     fs, ino = target.fs, target.ino
@@ -207,7 +206,7 @@ class Resolver(MountTable):
     def _up(
         self, fs: FileSystem, ino: int, mount: Mount | None
     ) -> tuple[FileSystem, int, Mount | None]:
-        """One '..', through mount points, but not above the root."""
+        """One '..' step, through mount points, but not above the root."""
         while ino == fs.root_ino:
             if mount is None or mount.point is None:
                 return fs, ino, mount
@@ -218,7 +217,7 @@ class Resolver(MountTable):
     def _down(
         self, fs: FileSystem, ino: int, mount: Mount | None
     ) -> tuple[FileSystem, int, Mount | None]:
-        """Into what is mounted on a directory, if anything."""
+        """Enter the file systems mounted on a directory, if any."""
         while mount is not None and ino in mount.covered:
             mount = mount.covered[ino]
             fs, ino = mount.fs, mount.fs.root_ino

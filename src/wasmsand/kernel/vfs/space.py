@@ -1,10 +1,9 @@
 """Exact accounting of what one sandbox stores.
 
-Owns `Space`: bytes (in blocks) and inodes in use against their limits. Rules: take
-before acting; what is taken is given back by whoever frees it; the shared image costs
-nothing. A name beyond a file's first counts as an inode, because it costs as much. Memory of
-a large file is given back to the host step by step (`discard`): until that is done the limit
-counts it, although the blocks are free.
+Owns `Space`: blocks and inodes in use, and their limits. Rules: space is taken before it is used,
+and the code that frees it gives it back. The shared image costs nothing. Each further name of a
+file counts as an inode, because it costs as much. The memory of a large file is freed step by step
+(`discard`): until then it counts against the limit, although its blocks are free.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from wasmsand.kernel.vfs.model import BLOCK_SIZE
 
 
 def blocks_of(size: int) -> int:
-    """Blocks that hold `size` bytes."""
+    """The number of blocks that hold `size` bytes."""
     return (size + BLOCK_SIZE - 1) // BLOCK_SIZE
 
 
 class Space:
-    """Blocks and inodes that a tree has used and may use."""
+    """Blocks and inodes that a tree uses and may use."""
 
     __slots__ = (
         "_discarded",
@@ -44,15 +43,15 @@ class Space:
         self.used_inodes = used_inodes
         self._discarded: list[bytearray | bytes] = []
         self.discarded_blocks = 0
-        """Blocks that are free, but whose memory the host does not have back yet."""
+        """Blocks that are free, but whose memory is not freed yet."""
 
     @property
     def used_bytes(self) -> int:
-        """Bytes allocated, whole blocks."""
+        """Allocated bytes, in whole blocks."""
         return self.used_blocks * BLOCK_SIZE
 
     def free_blocks(self) -> int:
-        """Blocks that can still be taken; never negative, even under a lowered limit."""
+        """Blocks that can still be taken; never negative, even if the limit was lowered."""
         return max(0, self.limit_blocks - self.used_blocks)
 
     def take_blocks(self, count: int) -> None:
@@ -64,13 +63,13 @@ class Space:
             self.free_discarded()
 
     def discard(self, chunks: Iterable[bytearray | bytes], blocks: int) -> None:
-        """Free the memory of `chunks`, whose blocks were given back, a part of it with each
-        later call."""
+        """Free the memory of `chunks`, whose blocks were given back, in parts: one with each later
+        call."""
         self._discarded += chunks
         self.discarded_blocks += blocks
 
     def free_discarded(self) -> None:
-        """Free some of what was discarded, and as much as the limit needs."""
+        """Free some discarded chunks, and as many as the limit requires."""
         discarded, room = self._discarded, self.limit_blocks - self.used_blocks
         count = 0
         while discarded and (count < FREED_PER_CALL or self.discarded_blocks > room):
@@ -82,7 +81,7 @@ class Space:
         self.used_blocks -= count
 
     def take_inode(self) -> None:
-        """Take one inode, or one more name of an inode."""
+        """Take one inode, or one further name of an inode."""
         if self.used_inodes >= self.max_inodes:
             raise KernelError(
                 Errno.ENOSPC, f"too many files ({self.max_inodes} inodes); raise max_inodes"
@@ -90,11 +89,11 @@ class Space:
         self.used_inodes += 1
 
     def give_inode(self) -> None:
-        """Return one inode or name."""
+        """Give back one inode or name."""
         self.used_inodes -= 1
 
     def full(self) -> KernelError:
-        """The error of a write that does not fit."""
+        """The error for a write that does not fit."""
         return KernelError(
             Errno.ENOSPC, f"file system full ({self.limit_bytes} bytes); raise fs_limit_bytes"
         )

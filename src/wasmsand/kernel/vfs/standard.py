@@ -1,7 +1,7 @@
 """The directories, devices and /etc files that every sandbox starts with.
 
-Owns `standard_tree`. Rules: nothing here names a program of the user space; recipes add
-their own files. The clock is UTC: there is no /etc/localtime.
+Owns `standard_tree`. Rules: nothing here names a program of the user space; recipes add their own
+files. The time zone is UTC: there is no /etc/localtime.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from wasmsand.kernel.vfs.image import ImageBuilder
 
 USER = 1000
-"""uid and gid of `user`, who runs commands by default."""
+"""uid and gid of `user`, which runs commands by default."""
 TTY_GROUP = 5
 
 _DIRECTORIES = (
@@ -42,7 +42,7 @@ _LINKS = (
     (b"/etc/mtab", b"/proc/mounts"),
 )
 
-# What terminals of today have in common (ECMA-48), for line editing in the shell.
+# The common capabilities of current terminals (ECMA-48), for line editing in the shell.
 _TERMCAP = b":\\\n\t:".join(
     (
         rb"xterm|xterm-256color|linux|screen|screen-256color|tmux|tmux-256color|vt100|ansi",

@@ -1,8 +1,8 @@
 """TreeStore: the inodes of a tree, their attributes, bytes, lifetime and charges.
 
-Owns what a tree holds, without names: those are in `tree`. Rules: an inode is changed
-only in the top layer. Room is taken before it is used. An inode is freed when it has
-neither a name nor a user; what is freed gives back exactly what was taken.
+Owns what a tree holds, except names, which are in `tree`. Rules: an inode is changed only in the
+top layer. Space is taken before it is used. An inode is freed when it has neither a name nor a
+user; freeing gives back exactly what was taken.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from wasmsand.kernel.vfs.model import (
 from wasmsand.kernel.vfs.space import Space, blocks_of
 
 TREE_MAGIC = 0x01021994
-"""f_type of tmpfs, which this file system is closest to."""
+"""f_type of tmpfs, the closest Linux file system."""
 _SECTORS: Final = BLOCK_SIZE // 512
-"""Of a block: what st_blocks counts."""
+"""Units of st_blocks per block."""
 INLINE_TARGET_MAX = 60
 """A symbolic link's target up to this length needs no block (as on ext4)."""
 
@@ -68,12 +68,12 @@ class TreeStore(FileSystem):
         self._users: dict[int, int] = {}
         self._orphans: set[int] = set()
         self._unreleased: list[int] = []
-        """Removed directories of which one user too many is counted."""
+        """Removed directories that still have one user to release."""
         for ino in base.orphans:
             self._free(ino, self._get(ino))
 
     def freeze(self) -> FrozenTree:
-        """The tree as it is now. Both go on independently."""
+        """The current tree, frozen. Both continue independently."""
         return FrozenTree(
             self._table.freeze(),
             self._table.next_ino,
@@ -84,7 +84,7 @@ class TreeStore(FileSystem):
         )
 
     def stand_on(self, merged: FrozenTree, instead_of: FrozenTree) -> None:
-        """Use the layers of `merged`, which is `instead_of.merged()`, from now on."""
+        """From now on use the layers of `merged`, which is `instead_of.merged()`."""
         self._table.stand_on(merged.layers, instead_of.layers)
 
     def statfs(self) -> StatFs:
@@ -166,8 +166,8 @@ class TreeStore(FileSystem):
             inode.mtime = now if mtime is NOW else mtime
 
     def _accessed(self, ino: int, inode: Inode) -> None:
-        """relatime: note the first access since the last change. Reading does not copy
-        an unchanged inode of the image."""
+        """relatime: record the first access since the last change. Reading does not copy an
+        unchanged inode of the image."""
         if (inode.atime <= inode.mtime or inode.atime <= inode.ctime) and (
             ino >= self._table.image_end or ino in self._table.top
         ):
@@ -249,7 +249,7 @@ class TreeStore(FileSystem):
         return inode.content.key if type(inode) is FileInode else None
 
     def set_content_key(self, ino: int, key: str) -> None:
-        # Layers that share the content get the key too, and it is right for them.
+        # Layers that share the content get the key too, which is correct for them.
         content = self._file(ino).content
         content.key = key
         content.key_of_image = False
@@ -276,7 +276,7 @@ class TreeStore(FileSystem):
         self._users[ino] = self._users.get(ino, 0) + 1
 
     def release(self, ino: int) -> None:
-        # A loop, since removed directories may be nested as deep as guests like.
+        # A loop, because guests can nest removed directories to any depth.
         for _ in range(FREED_PER_CALL):
             left = self._users[ino] - 1
             if left:
@@ -293,14 +293,14 @@ class TreeStore(FileSystem):
         self._unreleased.append(ino)
 
     def _free_some(self) -> None:
-        """Go on with what earlier calls have freed only in part."""
+        """Continue freeing what earlier calls freed only in part."""
         if self._unreleased:
             self.release(self._unreleased.pop())
         if self.space.discarded_blocks:
             self.space.free_discarded()
 
     def _drop_name(self, ino: int, now: int) -> None:
-        """One name less for something that is no directory."""
+        """Remove one name of an object that is not a directory."""
         inode = self._get(ino)
         if inode.nlink == 1 and ino not in self._users:
             self._free(ino, inode)
@@ -321,7 +321,7 @@ class TreeStore(FileSystem):
         inode.nlink = 0
         inode.ctime = now
         self._orphans.add(ino)
-        # '..' of a removed directory works as long as somebody is in it.
+        # '..' of a removed directory must work as long as the directory is in use.
         self.retain(inode.parent)
 
     def _free(self, ino: int, inode: Inode) -> None:

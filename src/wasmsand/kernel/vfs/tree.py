@@ -1,9 +1,9 @@
 """TreeFs: the read-write file system of a sandbox, a copy-on-write tree.
 
-Owns names: directories and what they hold. Inodes and their bytes are in `store`.
-Rules: a method that fails has changed nothing. Entries of a directory are in the order
-of their cookies, and a name that is given again goes to the end. Making a tree over a
-frozen one, and freezing it, take the same time however many files there are.
+Owns names: directories and their entries. Inodes and their bytes are in `store`. Rules: a method
+that fails has changed nothing. Directory entries are ordered by cookie; a name that is removed and
+added again goes to the end. Creating a tree over a frozen one, and freezing a tree, take constant
+time.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class TreeFs(TreeStore):
     ) -> None:
         super().__init__(base, limits, now_ns)
         self._scans: dict[int, tuple[list[int], list[bytes]]] = {}
-        # Directories that plain steps led to, by where they began and the path.
+        # Cache: directories reached by simple steps, by start and path.
         self._known: dict[tuple[int, bytes], int] = {}
 
     # Looking up and listing.
@@ -60,7 +60,7 @@ class TreeFs(TreeStore):
         return entry[0] if entry is not None else None
 
     def step(self, parent: int, attributes: Attributes, name: bytes) -> tuple[int, Inode] | None:
-        # The attributes that this file system gives out are the inodes themselves.
+        # The attributes that this file system returns are the inodes themselves.
         assert isinstance(attributes, DirectoryInode)
         entry = attributes.entries.get(name)
         return (entry[0], self._get(entry[0])) if entry is not None else None
@@ -140,7 +140,7 @@ class TreeFs(TreeStore):
         return self._directory(ino).parent
 
     def contains(self, ancestor: int, ino: int) -> bool:
-        # Guests nest directories as deep as they like, and this looks at every one.
+        # Guests can nest directories to any depth, and this loop visits every level.
         find, get = self._table.top.get, self._get
         while ino != ancestor:
             if ino == ROOT_INO:
@@ -174,7 +174,7 @@ class TreeFs(TreeStore):
                 break
             name = names[position]
             entry = entries.get(name)
-            # Skip what was removed, or removed and made again, since the scan.
+            # Skip names that were removed, or removed and added again, since the scan.
             if entry is not None and entry[1] == cookies[position]:
                 number, place = entry
                 inode = top.get(number) or inode_of(number)
@@ -184,9 +184,9 @@ class TreeFs(TreeStore):
     def _scan(
         self, ino: int, directory: DirectoryInode, *, fresh: bool
     ) -> tuple[list[int], list[bytes]]:
-        """Cookies and names as they were when the listing began. Kept for a few
-        directories, so that a listing in small steps does not start over at each; and
-        not extended, so that a program that renames what it lists comes to an end."""
+        """Cookies and names at the start of the listing. Kept for a few directories, so that a
+        listing in small steps does not start over each time. The scan is not extended, so that a
+        program that renames the files it lists comes to an end."""
         scan = None if fresh else self._scans.get(ino)
         if scan is None:
             scan = ([entry[1] for entry in directory.entries.values()], list(directory.entries))
@@ -337,7 +337,7 @@ class TreeFs(TreeStore):
         return inode
 
     def _writable_directory(self, parent: int, name: bytes) -> DirectoryInode:
-        """A live directory in which `name` is free."""
+        """A directory that was not removed and in which `name` is free."""
         directory = self._directory(parent)
         if directory.nlink == 0:
             raise KernelError(Errno.ENOENT)

@@ -1,7 +1,7 @@
-"""A sandbox's tools as the objects of agent frameworks; one file per framework.
+"""Converts a sandbox's tools to the objects of agent frameworks; one file per framework.
 
-Rules: each is a translation of `SandboxTools.definitions` and `SandboxTools.handle` and adds
-nothing; a framework's package is imported by its own file only, and installed by the user
-(`pip install 'wasmsand[adapters]'` brings all of them). An error is a result that the model
-reads, as `handle` returns it, so that no framework ends a run for a file that is missing.
+Rules: an adapter only converts `SandboxTools.definitions` and calls `SandboxTools.handle`; only its
+own file imports a framework's package, which the user installs (`pip install
+'wasmsand[adapters]'` installs all of them). An error is a result for the model, as `handle` returns
+it, so that no framework ends a run because of a missing file.
 """

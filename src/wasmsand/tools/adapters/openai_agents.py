@@ -26,7 +26,7 @@ def _tool(tools: SandboxTools, definition: ToolDefinition) -> Tool:
         try:
             given: object = json.loads(sent or "{}")
         except (ValueError, RecursionError):
-            # Not JSON: the dispatcher says that an object is wanted.
+            # Not JSON: `handle` returns an error for the model.
             given = sent
         return json.dumps(await asyncio.to_thread(tools.handle, definition.name, given))
 
@@ -35,6 +35,6 @@ def _tool(tools: SandboxTools, definition: ToolDefinition) -> Tool:
         description=definition.description,
         params_json_schema=definition.input_schema(),
         on_invoke_tool=call,
-        # Strict mode knows no optional parameters.
+        # Strict mode does not support optional parameters.
         strict_json_schema=False,
     )

@@ -36,5 +36,5 @@ class SmolagentsTool(Tool):  # type: ignore[misc]  # the package has no types
         super().__init__()
 
     def forward(self, **given: Any) -> dict[str, Any]:
-        """Called by the agent with what the model sent."""
+        """Called by the agent with the model's input."""
         return self._tools.handle(self.name, given)

@@ -1,17 +1,18 @@
 """The files of /proc/PID as text, in the formats that procps and coreutils parse.
 
-Owns one function per file, from `ProcessInfo` to bytes. Rules: field order and widths are
-Linux's; what a WebAssembly process does not have (addresses, faults) is 0.
+Owns one function per file, from `ProcessFacts` to bytes. Rules: field order and widths are Linux's;
+values that a WebAssembly process does not have (addresses, faults) are 0.
 """
 
 from __future__ import annotations
 
-from wasmsand.kernel.vfs.proc.source import FdInfo, ProcessInfo
+from wasmsand.kernel.vfs.proc.source import FdInfo, ProcessFacts
 
 PAGE = 4096
 TICK_NS = 10_000_000
 """USER_HZ is 100."""
-UNLIMITED = -1
+UNLIMITED = (1 << 64) - 1
+"""RLIM_INFINITY."""
 _STATES = {
     "R": "running",
     "S": "sleeping",
@@ -41,8 +42,8 @@ _LIMITS = (
 )
 
 
-def stat(info: ProcessInfo) -> bytes:
-    """52 numbers on one line; comm in parentheses is the only text."""
+def stat(info: ProcessFacts) -> bytes:
+    """One line of 52 fields; all but state and comm are numbers."""
     fields = [
         info.state,
         info.ppid,
@@ -52,9 +53,9 @@ def stat(info: ProcessInfo) -> bytes:
         info.tty_pgid,
         0,  # flags
         0,  # minor faults
-        0,  # of children
+        0,  # children's minor faults
         0,  # major faults
-        0,  # of children
+        0,  # children's major faults
         info.user_time_ns // TICK_NS,
         info.system_time_ns // TICK_NS,
         info.children_user_time_ns // TICK_NS,
@@ -66,7 +67,7 @@ def stat(info: ProcessInfo) -> bytes:
         info.start_time_ns // TICK_NS,
         info.memory_bytes,
         info.memory_bytes // PAGE,
-        (1 << 64) - 1,  # limit of the resident set
+        (1 << 64) - 1,  # resident set limit
         *[0] * 5,  # code, stack and instruction addresses
         info.signals_pending,
         info.signals_blocked,
@@ -81,14 +82,14 @@ def stat(info: ProcessInfo) -> bytes:
     return b"%d (%s) %s\n" % (info.pid, info.name, text)
 
 
-def statm(info: ProcessInfo) -> bytes:
+def statm(info: ProcessFacts) -> bytes:
     """Sizes in pages."""
     pages = info.memory_bytes // PAGE
     return b"%d %d 0 0 0 %d 0\n" % (pages, pages, pages)
 
 
-def status(info: ProcessInfo) -> bytes:
-    """The readable form."""
+def status(info: ProcessFacts) -> bytes:
+    """The human-readable form."""
     kib = info.memory_bytes // 1024
     peak = max(info.memory_peak_bytes // 1024, kib)
     state = f"{info.state} ({_STATES.get(info.state, 'unknown')})"
@@ -154,57 +155,57 @@ def status(info: ProcessInfo) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def comm(info: ProcessInfo) -> bytes:
+def comm(info: ProcessFacts) -> bytes:
     """The name and a newline."""
     return info.name + b"\n"
 
 
-def cmdline(info: ProcessInfo) -> bytes:
-    """The arguments, each with its NUL; nothing for a zombie."""
+def cmdline(info: ProcessFacts) -> bytes:
+    """The arguments, each terminated by NUL; empty for a zombie."""
     return b"".join(argument + b"\0" for argument in info.cmdline)
 
 
-def environ(info: ProcessInfo) -> bytes:
-    """The environment as it was at exec, each with its NUL."""
+def environ(info: ProcessFacts) -> bytes:
+    """The environment at exec, each variable terminated by NUL."""
     return b"".join(variable + b"\0" for variable in info.environ)
 
 
-def cgroup(info: ProcessInfo) -> bytes:
-    """Every process is in the only control group."""
+def cgroup(info: ProcessFacts) -> bytes:
+    """The only control group."""
     return b"0::/\n"
 
 
-def children(info: ProcessInfo) -> bytes:
+def children(info: ProcessFacts) -> bytes:
     """The children's pids, each followed by a space."""
     return b"".join(b"%d " % pid for pid in info.children)
 
 
-def loginuid(info: ProcessInfo) -> bytes:
-    """Nobody has logged in."""
+def loginuid(info: ProcessFacts) -> bytes:
+    """Unset: nobody has logged in."""
     return b"4294967295"
 
 
-def oom_score(info: ProcessInfo) -> bytes:
-    """Its share of the memory: when memory runs out, the process that uses most is ended first."""
+def oom_score(info: ProcessFacts) -> bytes:
+    """The process's share of the memory limit: the OOM killer ends the largest process first."""
     return b"%d\n" % (info.memory_share * 1000)
 
 
-def oom_score_adj(info: ProcessInfo) -> bytes:
-    """Nobody is preferred."""
+def oom_score_adj(info: ProcessFacts) -> bytes:
+    """Always 0: no process is preferred."""
     return b"0\n"
 
 
-def schedstat(info: ProcessInfo) -> bytes:
-    """Nanoseconds on a processor. How long the process waited for one is not known."""
+def schedstat(info: ProcessFacts) -> bytes:
+    """CPU time in nanoseconds. The time spent waiting for a processor is not known."""
     return b"%d 0 0\n" % (info.user_time_ns + info.system_time_ns)
 
 
-def wchan(info: ProcessInfo) -> bytes:
-    """Always 0: where in the kernel a process sleeps is not shown."""
+def wchan(info: ProcessFacts) -> bytes:
+    """Always 0: kernel wait channels are not shown."""
     return b"0"
 
 
-def limits(info: ProcessInfo) -> bytes:
+def limits(info: ProcessFacts) -> bytes:
     """The table of resource limits."""
     lines = [f"{'Limit':<25} {'Soft Limit':<20} {'Hard Limit':<20} {'Units':<10}"]
     for label, number, unit in _LIMITS:
@@ -216,8 +217,8 @@ def limits(info: ProcessInfo) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def maps(info: ProcessInfo) -> bytes:
-    """One linear memory."""
+def maps(info: ProcessFacts) -> bytes:
+    """One mapping: the linear memory."""
     return b"00000000-%08x rw-p 00000000 00:00 0 \n" % info.memory_bytes
 
 

@@ -1,10 +1,9 @@
 """ProcFs: the tree of /proc.
 
-Owns names, inode numbers, links and listings; the text of files is in `process` and
-`system`. Rules: nothing is stored about processes: an inode number holds pid, kind and
-argument (a descriptor), and everything is asked of the source at each call. A file's
-text is made when it is read from its start, so that a reader in small steps sees one
-moment.
+Owns names, inode numbers, links and listings; the text of files is in `process` and `system`.
+Rules: nothing is stored about processes: an inode number encodes pid, kind and argument (a
+descriptor), and every call asks the source. A file's text is generated when it is read from the
+start, so that a reader in small steps sees one moment.
 """
 
 from __future__ import annotations
@@ -20,36 +19,36 @@ from wasmsand.kernel.vfs.filesystem import Attributes, FileSystem, Node
 from wasmsand.kernel.vfs.model import ROOT, DirEntry, Stat, StatFs
 from wasmsand.kernel.vfs.nodes import NodeOperations
 from wasmsand.kernel.vfs.proc import process, system
-from wasmsand.kernel.vfs.proc.source import FdInfo, ProcessInfo, ProcSource
+from wasmsand.kernel.vfs.proc.source import FdInfo, ProcessFacts, ProcSource
 
 PROC_MAGIC = 0x9FA0
 
 
-class Kind(IntEnum):
-    """What an inode number means; pid and argument are beside it."""
+class NodeKind(IntEnum):
+    """What an inode number refers to; it also encodes a pid and an argument."""
 
     SYSTEM = 1
     """The argument is an index into the fixed entries; 0 is the root."""
     PROCESS = 2
     TASK = 3
-    """The same entries, seen as /proc/PID/task/TID; the pid is the thread's. The argument of
-    both is an index into the entries of a process; 0 is the directory."""
+    """The same entries as /proc/PID/task/TID; the pid is the tid. For both kinds the argument is
+    an index into the entries of a process; 0 is the directory."""
     FD_LINK = 4
     FD_INFO = 5
     FD_OBJECT = 6
-    """Where a link in fd leads when the object is in no file system."""
+    """The target of a link in fd if the object is in no file system."""
 
 
 class Place(NamedTuple):
-    """An inode number, taken apart."""
+    """A decoded inode number."""
 
-    kind: Kind
+    kind: NodeKind
     pid: int
     argument: int
 
 
 class Fixed(NamedTuple):
-    """An entry outside of the process directories."""
+    """An entry outside the process directories."""
 
     name: bytes
     parent: int
@@ -65,7 +64,7 @@ class Owned(NamedTuple):
     gid: int
 
 
-ProcessText = Callable[[ProcessInfo], bytes]
+ProcessText = Callable[[ProcessFacts], bytes]
 
 _ENTRIES: tuple[tuple[bytes, int, ProcessText | None], ...] = (
     (b"", S_IFDIR | 0o555, None),
@@ -93,12 +92,12 @@ _ENTRIES: tuple[tuple[bytes, int, ProcessText | None], ...] = (
     (b"task", S_IFDIR | 0o555, None),
     (b"wchan", S_IFREG | 0o444, process.wchan),
 )
-"""What a process directory holds, the directory itself first. ProcFs makes the entries that
-have no text function."""
+"""The entries of a process directory, the directory itself first. ProcFs itself generates the
+entries without a text function."""
 _INDEX = {entry[0]: index for index, entry in enumerate(_ENTRIES)}
 _FD, _FDINFO, _TASK = _INDEX[b"fd"], _INDEX[b"fdinfo"], _INDEX[b"task"]
-_NOT_IN = {Kind.PROCESS: _INDEX[b"children"], Kind.TASK: _TASK}
-"""The one entry that each of the two kinds of directories lacks."""
+_NOT_IN = {NodeKind.PROCESS: _INDEX[b"children"], NodeKind.TASK: _TASK}
+"""The entry that each kind of directory lacks."""
 
 _ROOT_LINKS: dict[bytes, Callable[[int, int], bytes]] = {
     b"self": lambda pid, tid: b"%d" % pid,
@@ -108,7 +107,7 @@ _ROOT_LINKS: dict[bytes, Callable[[int, int], bytes]] = {
 
 
 def _fixed_entries() -> list[Fixed]:
-    """The root, its links, and every path of the system table with its directories."""
+    """The root, its links, and every path in `system.FILES` with its directories."""
     entries = [Fixed(b"", 0, S_IFDIR | 0o555, None)]
     entries += [Fixed(name, 0, S_IFLNK | 0o777, None) for name in _ROOT_LINKS]
     directories = {b"": 0}
@@ -139,19 +138,19 @@ _PID_COOKIE = 1 << 20
 """Cookies of process directories start here, after those of the fixed entries."""
 
 
-def _pack(kind: Kind, pid: int, argument: int) -> int:
+def _pack(kind: NodeKind, pid: int, argument: int) -> int:
     return pid << 40 | kind << 32 | argument
 
 
 def _unpack(ino: int) -> Place:
-    return Place(Kind(ino >> 32 & 0xFF), ino >> 40, ino & 0xFFFF_FFFF)
+    return Place(NodeKind(ino >> 32 & 0xFF), ino >> 40, ino & 0xFFFF_FFFF)
 
 
 class ProcFs(FileSystem):
     """/proc for one sandbox."""
 
     type_name = "proc"
-    root_ino = _pack(Kind.SYSTEM, 0, 0)
+    root_ino = _pack(NodeKind.SYSTEM, 0, 0)
     has_descriptors = True
 
     def __init__(self, source: ProcSource, namespace: NodeOperations) -> None:
@@ -163,17 +162,17 @@ class ProcFs(FileSystem):
 
     def attributes(self, ino: int) -> Attributes:
         kind, pid, argument = _unpack(ino)
-        if kind is Kind.SYSTEM:
+        if kind is NodeKind.SYSTEM:
             return Owned(_FIXED[argument].mode, 0, 0)
-        if kind is Kind.FD_OBJECT:
+        if kind is NodeKind.FD_OBJECT:
             stat = self._source.fd_stat(pid, argument)
             if stat is None:
                 raise KernelError(Errno.ENOENT)
             return stat
         info = self._process(pid)
-        if kind is Kind.FD_LINK:
+        if kind is NodeKind.FD_LINK:
             mode = S_IFLNK | _link_permissions(self._fd(pid, argument).flags)
-        elif kind is Kind.FD_INFO:
+        elif kind is NodeKind.FD_INFO:
             self._fd(pid, argument)
             mode = S_IFREG | 0o400
         else:
@@ -182,17 +181,17 @@ class ProcFs(FileSystem):
 
     def stat(self, ino: int) -> Stat:
         kind, pid, argument = _unpack(ino)
-        if kind is Kind.FD_OBJECT:
+        if kind is NodeKind.FD_OBJECT:
             stat = self._source.fd_stat(pid, argument)
             if stat is None:
                 raise KernelError(Errno.ENOENT)
             return stat
         owned = self.attributes(ino)
         when = self._source.system_info().boot_time_s * 1_000_000_000
-        if kind is not Kind.SYSTEM:
+        if kind is not NodeKind.SYSTEM:
             when += self._process(pid).start_time_ns
         nlink = 2 if owned.mode & S_IFMT == S_IFDIR else 1
-        size = 64 if kind is Kind.FD_LINK else 0
+        size = 64 if kind is NodeKind.FD_LINK else 0
         return Stat(
             dev=self.dev,
             ino=ino,
@@ -215,25 +214,25 @@ class ProcFs(FileSystem):
 
     def fd_reference(self, ino: int) -> tuple[int, int] | None:
         kind, pid, argument = _unpack(ino)
-        return (pid, argument) if kind is Kind.FD_OBJECT else None
+        return (pid, argument) if kind is NodeKind.FD_OBJECT else None
 
     def process_of(self, ino: int) -> int | None:
-        """The pid, if this is the directory of a process."""
+        """The pid, if this is a process directory."""
         kind, pid, argument = _unpack(ino)
-        return pid if kind is Kind.PROCESS and not argument else None
+        return pid if kind is NodeKind.PROCESS and not argument else None
 
     # Names.
 
     def lookup(self, parent: int, name: bytes) -> int | None:
         kind, pid, argument = _unpack(parent)
-        if kind is Kind.SYSTEM:
+        if kind is NodeKind.SYSTEM:
             index = _FIXED_NAMES.get((argument, name))
             if index is not None:
-                return _pack(Kind.SYSTEM, 0, index)
+                return _pack(NodeKind.SYSTEM, 0, index)
             number = _number(name) if argument == 0 else None
             if number is None or self._source.process_info(number) is None:
                 return None
-            return _pack(Kind.PROCESS, number, 0)
+            return _pack(NodeKind.PROCESS, number, 0)
         if argument == 0:
             index = _INDEX.get(name)
             if not index or index == _NOT_IN[kind]:
@@ -243,9 +242,9 @@ class ProcFs(FileSystem):
         if number is None:
             return None
         if argument == _TASK:
-            return _pack(Kind.TASK, number, 0) if number in self._threads(pid) else None
+            return _pack(NodeKind.TASK, number, 0) if number in self._threads(pid) else None
         if argument in (_FD, _FDINFO) and self._source.fd_info(pid, number) is not None:
-            return _pack(Kind.FD_LINK if argument == _FD else Kind.FD_INFO, pid, number)
+            return _pack(NodeKind.FD_LINK if argument == _FD else NodeKind.FD_INFO, pid, number)
         return None
 
     def parent(self, ino: int) -> int:
@@ -254,18 +253,18 @@ class ProcFs(FileSystem):
 
     def name_of(self, ino: int) -> tuple[int, bytes] | None:
         kind, pid, argument = _unpack(ino)
-        if kind is Kind.SYSTEM:
+        if kind is NodeKind.SYSTEM:
             entry = _FIXED[argument]
-            return (_pack(Kind.SYSTEM, 0, entry.parent), entry.name) if argument else None
-        if self._source.process_info(pid) is None or kind is Kind.FD_OBJECT:
+            return (_pack(NodeKind.SYSTEM, 0, entry.parent), entry.name) if argument else None
+        if self._source.process_info(pid) is None or kind is NodeKind.FD_OBJECT:
             return None
-        if kind in (Kind.FD_LINK, Kind.FD_INFO):
-            directory = _FD if kind is Kind.FD_LINK else _FDINFO
-            return _pack(Kind.PROCESS, pid, directory), b"%d" % argument
+        if kind in (NodeKind.FD_LINK, NodeKind.FD_INFO):
+            directory = _FD if kind is NodeKind.FD_LINK else _FDINFO
+            return _pack(NodeKind.PROCESS, pid, directory), b"%d" % argument
         if argument:
             return _pack(kind, pid, 0), _ENTRIES[argument][0]
-        if kind is Kind.TASK:
-            return _pack(Kind.PROCESS, self._process(pid).tgid or pid, _TASK), b"%d" % pid
+        if kind is NodeKind.TASK:
+            return _pack(NodeKind.PROCESS, self._process(pid).tgid or pid, _TASK), b"%d" % pid
         return self.root_ino, b"%d" % pid
 
     def readdir(self, ino: int, cookie: int, limit: int) -> list[DirEntry]:
@@ -278,16 +277,16 @@ class ProcFs(FileSystem):
         return found[:limit]
 
     def _children(self, ino: int) -> Iterator[DirEntry]:
-        """Entries in the order of their cookies, which depend on the entry alone."""
+        """Entries in the order of their cookies, which depend only on the entry."""
         kind, pid, argument = _unpack(ino)
-        if kind is Kind.SYSTEM:
+        if kind is NodeKind.SYSTEM:
             for index, entry in enumerate(_FIXED):
                 if index and entry.parent == argument:
-                    number = _pack(Kind.SYSTEM, 0, index)
+                    number = _pack(NodeKind.SYSTEM, 0, index)
                     yield DirEntry(entry.name, number, entry.mode & S_IFMT, 3 + index)
             if argument == 0:
                 for other in self._source.pids():
-                    number = _pack(Kind.PROCESS, other, 0)
+                    number = _pack(NodeKind.PROCESS, other, 0)
                     yield DirEntry(b"%d" % other, number, S_IFDIR, _PID_COOKIE + other)
             return
         self._process(pid)
@@ -297,10 +296,10 @@ class ProcFs(FileSystem):
                     yield DirEntry(name, _pack(kind, pid, index), mode & S_IFMT, 3 + index)
         elif argument == _TASK:
             for tid in self._threads(pid):
-                yield DirEntry(b"%d" % tid, _pack(Kind.TASK, tid, 0), S_IFDIR, 3 + tid)
+                yield DirEntry(b"%d" % tid, _pack(NodeKind.TASK, tid, 0), S_IFDIR, 3 + tid)
         else:
             link = argument == _FD
-            child = Kind.FD_LINK if link else Kind.FD_INFO
+            child = NodeKind.FD_LINK if link else NodeKind.FD_INFO
             for fd in self._source.fds(pid):
                 number = _pack(child, pid, fd)
                 yield DirEntry(b"%d" % fd, number, S_IFLNK if link else S_IFREG, 3 + fd)
@@ -312,13 +311,13 @@ class ProcFs(FileSystem):
 
     def readlink(self, ino: int) -> bytes:
         kind, pid, argument = _unpack(ino)
-        if kind is Kind.SYSTEM:
+        if kind is NodeKind.SYSTEM:
             caller = self._source.self_pid()
             name = _FIXED[argument].name
             if caller == 0 and name != b"mounts":
-                raise KernelError(Errno.ENOENT, "the caller is no process of the sandbox")
+                raise KernelError(Errno.ENOENT, "the caller is not a process of the sandbox")
             return _ROOT_LINKS[name](caller, self._source.self_tid())
-        if kind is Kind.FD_LINK:
+        if kind is NodeKind.FD_LINK:
             return self._fd(pid, argument).text
         info = self._process(pid)
         if _ENTRIES[argument][0] == b"exe" and info.exe_path:
@@ -332,13 +331,15 @@ class ProcFs(FileSystem):
 
     def follow(self, ino: int) -> bytes | Node:
         kind, pid, argument = _unpack(ino)
-        if kind is Kind.SYSTEM:
+        if kind is NodeKind.SYSTEM:
             return self.readlink(ino)
-        if kind is Kind.FD_LINK:
-            return self._fd(pid, argument).node or Node(self, _pack(Kind.FD_OBJECT, pid, argument))
+        if kind is NodeKind.FD_LINK:
+            return self._fd(pid, argument).node or Node(
+                self, _pack(NodeKind.FD_OBJECT, pid, argument)
+            )
         return self._process_node(self._process(pid), argument)
 
-    def _process_node(self, info: ProcessInfo, index: int) -> Node:
+    def _process_node(self, info: ProcessFacts, index: int) -> Node:
         name = _ENTRIES[index][0]
         root = info.root or self._namespace.root
         if name == b"exe" and info.exe_path:
@@ -365,7 +366,7 @@ class ProcFs(FileSystem):
 
     def _text(self, ino: int) -> bytes:
         kind, pid, argument = _unpack(ino)
-        if kind is Kind.SYSTEM:
+        if kind is NodeKind.SYSTEM:
             render = _FIXED[argument].render
             if render is None:
                 raise KernelError(Errno.EISDIR)
@@ -373,7 +374,7 @@ class ProcFs(FileSystem):
         info = self._find(kind, pid)
         if info is None:
             raise KernelError(Errno.ESRCH)
-        if kind is Kind.FD_INFO:
+        if kind is NodeKind.FD_INFO:
             return process.fdinfo(self._fd(pid, argument))
         name, mode, text = _ENTRIES[argument]
         if text is not None:
@@ -384,11 +385,11 @@ class ProcFs(FileSystem):
             return self._namespace.mounts_text()
         return self._namespace.mountinfo_text()
 
-    def _find(self, kind: Kind, pid: int) -> ProcessInfo | None:
+    def _find(self, kind: NodeKind, pid: int) -> ProcessFacts | None:
         source = self._source
-        return source.thread_info(pid) if kind is Kind.TASK else source.process_info(pid)
+        return source.thread_info(pid) if kind is NodeKind.TASK else source.process_info(pid)
 
-    def _process(self, pid: int) -> ProcessInfo:
+    def _process(self, pid: int) -> ProcessFacts:
         info = self._source.process_info(pid)
         if info is None:
             raise KernelError(Errno.ENOENT)
@@ -402,13 +403,13 @@ class ProcFs(FileSystem):
 
 
 def _number(name: bytes) -> int | None:
-    """A decimal number as /proc spells it: no sign, no leading zero, not huge."""
+    """A decimal number as used in /proc: no sign, no leading zero, at most 9 digits."""
     if not name.isdigit() or len(name) > 9 or (name[0] == 0x30 and len(name) > 1):
         return None
     return int(name)
 
 
 def _link_permissions(flags: int) -> int:
-    """A descriptor's link shows what it was opened for."""
+    """The permission bits of a descriptor's link show its access mode."""
     access = flags & O_ACCMODE
     return (0o500 if access != O_WRONLY else 0) | (0o300 if access else 0)

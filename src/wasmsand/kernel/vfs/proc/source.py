@@ -1,7 +1,7 @@
-"""What /proc asks the kernel: `ProcSource`, and the records it answers with.
+"""The interface from /proc to the kernel: `ProcSource` and its records.
 
-Owns no behaviour. Rules: the kernel fills these records at the moment of the call;
-/proc keeps none of them. Byte strings are what the guest gave, unchecked.
+Owns no behaviour. Rules: the kernel fills these records at the time of the call; /proc stores none
+of them. Byte strings come from the guest, unchecked.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ class FdInfo:
     """One open descriptor of a process."""
 
     text: bytes
-    """What readlink of /proc/PID/fd/N shows: a path, or `pipe:[123]`."""
+    """The target of /proc/PID/fd/N: a path, or `pipe:[123]`."""
     node: Node | None
-    """The open object when it lives in a file system (opening the link opens it anew);
-    None for an anonymous one, which the kernel reopens by itself: the resolver then
-    returns a node for which `Namespace.fd_reference` gives (pid, fd)."""
+    """The open object if it is in a file system; opening the link then opens it again. None for an
+    anonymous object: the resolver then returns a node for which `Namespace.fd_reference` gives
+    (pid, fd), and the kernel reopens the object."""
     flags: int = 0
-    """The flags of open, for fdinfo and for the link's permission bits."""
+    """The open flags, for fdinfo and for the link's permission bits."""
     position: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessInfo:
+class ProcessFacts:
     """One process as /proc shows it."""
 
     pid: int
@@ -44,7 +44,7 @@ class ProcessInfo:
     cmdline: Sequence[bytes] = ()
     environ: Sequence[bytes] = ()
     exe_path: bytes = b""
-    """Of the program it runs; empty for the kernel's own process."""
+    """The path of its program; empty for init."""
     cwd: Node | None = None
     root: Node | None = None
     uids: tuple[int, int, int] = (0, 0, 0)
@@ -64,12 +64,12 @@ class ProcessInfo:
     memory_bytes: int = 0
     memory_peak_bytes: int = 0
     memory_share: float = 0.0
-    """Of the memory that the sandbox may use, from 0 to 1."""
+    """The share of the sandbox's memory limit, from 0 to 1."""
     children: Sequence[int] = ()
     threads: Sequence[int] = ()
-    """Their numbers; none: only the pid."""
+    """The tids; empty means only the pid."""
     tgid: int = 0
-    """The process that this is a thread of; 0: it is none."""
+    """The process to which this thread belongs; 0 if this is not a thread."""
     nice: int = 0
     exit_code: int = 0
     signals_pending: int = 0
@@ -77,12 +77,12 @@ class ProcessInfo:
     signals_ignored: int = 0
     signals_caught: int = 0
     rlimits: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """RLIMIT number to (soft, hard); -1 or an absent one is unlimited."""
+    """RLIMIT number to (soft, hard); -1 or a missing entry means unlimited."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemInfo:
-    """The machine as /proc shows it."""
+    """The whole system as /proc shows it."""
 
     memory_total_bytes: int
     memory_free_bytes: int
@@ -94,10 +94,10 @@ class SystemInfo:
     processes: int = 1
     last_pid: int = 1
     user_time_ns: int = 0
-    """Of all processes, those that ended too."""
+    """CPU time of all processes, including ended ones."""
     system_time_ns: int = 0
     forks: int = 0
-    """Processes made since boot."""
+    """Processes created since boot."""
     hostname: bytes = b"sandbox"
     os_release: bytes = b"6.1.0-wasmsand"
     version: bytes = b"#1 SMP"
@@ -107,22 +107,22 @@ class SystemInfo:
 
 
 class ProcSource(Protocol):
-    """The kernel, as seen from /proc."""
+    """The kernel as seen by /proc."""
 
     def self_pid(self) -> int:
-        """The process whose system call is being served; 0 when the host asks."""
+        """The process whose system call is being served; 0 for the host."""
 
     def self_tid(self) -> int:
-        """The thread whose system call is being served; 0 when the host asks."""
+        """The thread whose system call is being served; 0 for the host."""
 
     def pids(self) -> Sequence[int]:
-        """Every process, zombies included, in ascending order."""
+        """All pids in ascending order, including zombies."""
 
-    def process_info(self, pid: int) -> ProcessInfo | None:
-        """One process, or None when there is none."""
+    def process_info(self, pid: int) -> ProcessFacts | None:
+        """One process, or None."""
 
-    def thread_info(self, tid: int) -> ProcessInfo | None:
-        """One thread, or None when there is none; the only one of a process is the process."""
+    def thread_info(self, tid: int) -> ProcessFacts | None:
+        """One thread, or None. The only thread of a process has the process's record."""
 
     def fds(self, pid: int) -> Sequence[int]:
         """The open descriptors of a process, ascending; empty for a zombie."""
@@ -131,10 +131,10 @@ class ProcSource(Protocol):
         """One open descriptor, or None."""
 
     def fd_stat(self, pid: int, fd: int) -> Stat | None:
-        """fstat of a descriptor, asked only when its `FdInfo.node` is None."""
+        """fstat of a descriptor; used only if its `FdInfo.node` is None."""
 
     def system_info(self) -> SystemInfo:
-        """The machine."""
+        """The whole system."""
 
     def random_uuid(self) -> bytes:
-        """A fresh version 4 UUID in text, without a newline."""
+        """A new version 4 UUID as text, without a newline."""

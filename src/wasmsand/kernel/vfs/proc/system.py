@@ -1,7 +1,7 @@
-"""The files of /proc that are about the machine, as text.
+"""The files of /proc that describe the system, as text.
 
-Owns one function per file, from `SystemInfo` to bytes. Rules: formats are Linux's; the
-tables below list what has its own function and what is a plain line under /proc/sys.
+Owns one function per file, from `SystemInfo` to bytes. Rules: formats are Linux's. The table at the
+end lists the files with a function of their own and the single lines under /proc/sys.
 """
 
 from __future__ import annotations
@@ -79,20 +79,20 @@ def cpuinfo(system: SystemInfo) -> bytes:
 
 
 def uptime(system: SystemInfo) -> bytes:
-    """Seconds since boot, and idle seconds of all processors together."""
+    """Seconds since boot, and the idle seconds of all processors together."""
     up = system.uptime_ns
     return f"{up / _SECOND_NS:.2f} {_idle_ns(system) / _SECOND_NS:.2f}\n".encode()
 
 
 def loadavg(system: SystemInfo) -> bytes:
-    """Three averages, running and all processes, the last pid."""
+    """Three averages, running and total processes, the last pid."""
     averages = " ".join(f"{load:.2f}" for load in system.load)
     text = f"{averages} {system.running}/{system.processes} {system.last_pid}\n"
     return text.encode()
 
 
 def stat(system: SystemInfo) -> bytes:
-    """Processor times in ticks, in sum and (evenly) for each processor."""
+    """Processor times in ticks: the total, and an equal part for each processor."""
     times = [system.user_time_ns, 0, system.system_time_ns, _idle_ns(system), 0, 0, 0, 0, 0, 0]
     ticks = [time // _TICK_NS for time in times]
     lines = ["cpu  " + " ".join(str(tick) for tick in ticks)]
@@ -112,17 +112,17 @@ def stat(system: SystemInfo) -> bytes:
 
 
 def version(system: SystemInfo) -> bytes:
-    """What uname says, on one line."""
+    """The uname data on one line."""
     return b"Linux version %s (wasmsand) %s\n" % (system.os_release, system.version)
 
 
 def filesystems(system: SystemInfo) -> bytes:
-    """What can be mounted."""
+    """The mountable file systems."""
     return b"nodev\tproc\nnodev\ttmpfs\n"
 
 
 def vmstat(system: SystemInfo) -> bytes:
-    """Pages in use; there is nothing to page in, out or swap."""
+    """Pages in use; there is no paging and no swap."""
     free = system.memory_free_bytes // _PAGE
     used = system.memory_total_bytes // _PAGE - free
     values = {
@@ -214,4 +214,4 @@ FILES: dict[bytes, Render] = {
     b"version": version,
     b"vmstat": vmstat,
 }
-"""Paths below /proc to their text, in the order of a listing."""
+"""Text functions by path below /proc, in the order of a listing."""

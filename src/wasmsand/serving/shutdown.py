@@ -1,10 +1,10 @@
-"""The end of a server: always, and within seconds.
+"""Shutdown of a server, within seconds, whatever hangs.
 
-SIGTERM or SIGINT: no further connection is taken, requests that run may take the grace
-period; then their sandboxes are killed, so that each is still answered. Rules: the second
-signal ends the process at once; so does the deadline after the first, whatever hangs. Both
-are watched by a thread that needs nothing of the event loop. Threads that still wait for a
-sandbox are left behind.
+After SIGTERM or SIGINT the server accepts no connections, and running requests have a grace
+period; then their sandboxes are killed, so that each request still gets a response. Rules: a
+second signal ends the process at once; so does the deadline after the first. A thread that does
+not depend on the event loop watches for both. The process does not wait for threads that wait
+for a sandbox.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from wasmsand.serving.crowd import ACCEPTED_AT_ONCE
 from wasmsand.serving.listening import BACKLOG
 
 LAST_ANSWERS_SECONDS: Final = 3.0
-"""After the grace period: for the answers that say that the sandbox was killed."""
+"""After the grace period: time to send the responses of killed sandboxes."""
 DEADLINE_SECONDS: Final = 10.0
-"""After the grace period: the process is gone."""
+"""After the grace period: time until the process ends, whatever hangs."""
 
 
-class EndingServer(uvicorn.Server):
-    """uvicorn's server, with an end that answers."""
+class GracefulServer(uvicorn.Server):
+    """uvicorn's server, with a shutdown that answers running requests."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class EndingServer(uvicorn.Server):
         begin: Callable[[], None],
         kill_all: Callable[[], Awaitable[None]],
     ) -> None:
-        """`begin` is called when the server begins to end, `kill_all` after the grace period."""
+        """`begin` is called when shutdown begins, `kill_all` after the grace period."""
         config.timeout_graceful_shutdown = int(grace_seconds + LAST_ANSWERS_SECONDS)
         config.backlog = ACCEPTED_AT_ONCE
         super().__init__(config)
@@ -53,17 +53,18 @@ class EndingServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve."""
         await super().startup(sockets)
-        # asyncio accepts as many at once as may wait, so it is told a small number.
+        # asyncio accepts `config.backlog` connections in one step, so that number is small. Give
+        # the system's queue its real length here.
         for listener in sockets or ():
             listener.listen(BACKLOG)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal. Not as uvicorn does: a server that was told to end, and did, has not
-        failed. The second one is `_Watch`'s."""
+        """Begin shutdown. Unlike uvicorn's, it does not raise the signal again at the end, because
+        a requested shutdown is no failure. `_watch` handles a second signal."""
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End."""
+        """Shut down."""
         self._begin()
         killer = asyncio.create_task(self._kill_after_grace())
         try:
@@ -78,13 +79,13 @@ class EndingServer(uvicorn.Server):
         await self._kill_all()
 
     def run_until_signal(self, listener: socket.socket) -> None:
-        """Serve on the main thread of a process that does nothing else."""
+        """Serve on the main thread until a signal arrives."""
         with _watched(self._grace_seconds + DEADLINE_SECONDS):
             self.run(sockets=[listener])
 
 
 def leave_process(status: int = 0) -> None:
-    """End the process now, without waiting for threads that hang."""
+    """End the process now, without waiting for other threads."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -95,13 +96,13 @@ def leave_process(status: int = 0) -> None:
 
 @contextmanager
 def _watched(seconds: float) -> Iterator[None]:
-    """After a first signal the process lives for at most `seconds`; a second one ends it."""
+    """After the first signal, the process ends within `seconds`; a second one ends it at once."""
     if threading.current_thread() is not threading.main_thread() or os.name != "posix":
         yield
         return
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    # Written to when a signal comes, whatever the main thread does just then.
+    # Python writes to it when a signal arrives, whatever the main thread does.
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     threading.Thread(
         target=_watch, args=(reading, seconds), name="wasmsand-signals", daemon=True
@@ -132,6 +133,6 @@ def _watch(descriptor: int, seconds: float) -> None:
 
 def _deadline_is_over() -> None:
     try:
-        os.write(2, b"wasmsand: something hangs; ended without waiting for it\n")
+        os.write(2, b"wasmsand: shutdown hangs; the process ends now\n")
     finally:
         os._exit(1)

@@ -40,6 +40,7 @@ def installed(around: Surroundings) -> Path:
     (site / "some_pack/__init__.py").write_text("answer = 42\n")
     (site / "some_pack/__init__.pxd").write_text("")
     (site / "some_pack/tests/test_it.py").write_text("")
+    (site / "some_pack/tests/conftest.py").write_text("")
     (site / "some_pack/config.py").write_text(f"built_in = {str(around.tree)!r}\n")
     return site
 

@@ -88,7 +88,7 @@ def run(argv: list[str], around: Surroundings) -> None:
 def finish_package(around: Surroundings, site: Path) -> None:
     """Make `stage/package` of what was installed."""
     for path in [path for path in site.rglob("*") if path.name in _LEFT_OUT]:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     for path in [path for path in site.rglob("*") if path.suffix in _FOR_BUILDS_ONLY]:
         path.unlink()
     _forget_paths(around, site)

@@ -27,7 +27,7 @@ _PATIENCE_SECONDS: Final = 1.0
 class SandboxLock:
     """A lock that the host takes with `with`, and guests with `acquire` and `release`."""
 
-    __slots__ = ("_waiting", "acquire", "is_mine", "release")
+    __slots__ = ("acquire", "is_mine", "release", "waiting")
 
     def __init__(self) -> None:
         lock = RLock()
@@ -35,7 +35,7 @@ class SandboxLock:
         self.acquire = lock.acquire
         self.release = lock.release
         self.is_mine: Callable[[], bool] = lock._is_owned  # type: ignore[attr-defined]
-        self._waiting: list[None] = []
+        self.waiting: list[None] = []
         """One entry per waiting host thread; append and pop are atomic."""
 
     def __enter__(self) -> None:
@@ -44,11 +44,11 @@ class SandboxLock:
         try:
             if not self.acquire(False):
                 try:
-                    self._waiting.append(None)
+                    self.waiting.append(None)
                     self.acquire()
                 finally:
-                    if self._waiting:
-                        self._waiting.pop()
+                    if self.waiting:
+                        self.waiting.pop()
         except BaseException:
             self.release_mine()
             raise
@@ -81,8 +81,13 @@ class SandboxLock:
     def give_way(self) -> None:
         """Release the lock, wait while host threads want it, and take it again."""
         self.release()
-        if self._waiting:
-            until = time.monotonic() + _PATIENCE_SECONDS
-            while self._waiting and time.monotonic() < until:
-                time.sleep(_PAUSE_SECONDS)
+        self.let_host_pass()
         self.acquire()
+
+    def let_host_pass(self) -> None:
+        """Wait while host threads want the lock, which this thread does not hold. A guest that
+        makes one long call after another would take the lock again before a host thread wakes."""
+        if self.waiting:
+            until = time.monotonic() + _PATIENCE_SECONDS
+            while self.waiting and time.monotonic() < until:
+                time.sleep(_PAUSE_SECONDS)

@@ -47,6 +47,7 @@ class ThreadDriver:
         # Cached, because every call uses them.
         self._acquire = lock.acquire
         self._release = lock.release
+        self._waiting = lock.waiting
         self._dispatcher = Dispatcher(guest)
         self._dispatch = self._dispatcher.dispatch
         self._parker = Parker(lock, guest.kernel.clock)
@@ -152,6 +153,8 @@ class ThreadDriver:
 
     def syscall(self, nr: int, arguments: Arguments) -> int:
         """One system call of the guest."""
+        if self._waiting:
+            self._lock.let_host_pass()
         self._acquire()  # half the cost of `with`, on every call
         try:
             outcome = self._dispatch(nr, arguments)
@@ -161,6 +164,8 @@ class ThreadDriver:
 
     def invoke(self, handler: Callable[..., Any], *arguments: int) -> int:
         """One WASI call."""
+        if self._waiting:
+            self._lock.let_host_pass()
         self._acquire()
         try:
             outcome = self._dispatcher.invoke(handler, arguments)
@@ -186,11 +191,14 @@ class ThreadDriver:
     def tick(self) -> None:
         """Called periodically while the guest computes: account for it, stop it, tell it of
         signals."""
-        with self._lock:
+        self._acquire()  # not `with`: that is for the host, whom guests let pass
+        try:
             outcome = self._dispatcher.tick()
             run_handlers = self._settle(outcome)
             if self._turn is not None and not run_handlers:
                 self.yield_turn()
+        finally:
+            self._release()
         if run_handlers:
             self.guest.instance.call("__signal_run")
 

@@ -72,8 +72,7 @@ def steadily(engine: Engine, lock: SandboxLock, act: Callable[[], object]) -> No
     lock.release_mine()  # an interrupted operation may have left it locked
     ended = OneShot()
     failures: list[BaseException] = []
-    claim = allocate_lock()
-    """Taken by the thread when it begins, or by a caller who was interrupted before."""
+    claim = allocate_lock()  # taken by the thread when it begins, or by an interrupted caller
 
     def work() -> None:
         if not claim.acquire(False):

@@ -2,9 +2,9 @@
 
 Owns `SandboxLock`, which guards all kernel state of one sandbox. Rules: each hold does a bounded
 amount of work; nobody holds the lock while a guest computes or anyone waits. The host goes before
-guests: a guest with more work in the same call lets waiting host operations, such as a kill, take
-the lock first. Python's locks are not fair, so without this rule a guest that releases the lock and
-takes it again at once could starve everyone else.
+guests: before each call, and between the pieces of a long call, a guest lets waiting host
+operations, such as a kill, take the lock first. Python's locks are not fair, so without this rule a
+guest that releases the lock and takes it again at once could starve everyone else.
 
 A signal handler of the host (Ctrl-C) can raise between any two steps of the main thread, even while
 it takes or releases the lock. So the lock knows its holder: if an interrupted operation left it
@@ -27,11 +27,14 @@ _PATIENCE_SECONDS: Final = 1.0
 class SandboxLock:
     """A lock that the host takes with `with`, and guests with `acquire` and `release`."""
 
-    __slots__ = ("acquire", "is_mine", "release", "waiting")
+    __slots__ = ("acquire", "is_mine", "of_guest", "release", "waiting")
 
     def __init__(self) -> None:
         lock = RLock()
         # These are the lock's own methods: a Python wrapper would slow down every system call.
+        self.of_guest = lock
+        """The lock for `with` on a guest's thread, where no signal handler runs and nobody is let
+        pass for it."""
         self.acquire = lock.acquire
         self.release = lock.release
         self.is_mine: Callable[[], bool] = lock._is_owned  # type: ignore[attr-defined]

@@ -84,14 +84,14 @@ class ThreadDriver:
                 except Execute as change:
                     self._leave_threads()
                     self._drop()
-                    with self._lock:
+                    with self._lock.of_guest:
                         self.load(change)
                     continue
                 except GuestUnwind:  # the guest has ended, or the host is exiting
                     pass
                 except Exception:
                     log_bug("host bug in a system call of %r; ending the process", guest.process)
-                    with self._lock:
+                    with self._lock.of_guest:
                         guest.finish(Signal.SIGKILL)
                 break
         finally:
@@ -111,17 +111,17 @@ class ThreadDriver:
             guest.instance.run()
         except GuestTrap as trap:
             signo = _TRAP_SIGNALS.get(trap.kind, Signal.SIGSEGV)
-            with self._lock:
+            with self._lock.of_guest:
                 handled = guest.tell_of_fault(signo)
             if handled:
                 # The guest's stack is gone. If the handler neither ends the process nor faults
                 # itself, the signal ends it below.
                 with suppress(GuestTrap):
                     guest.instance.call_after_trap("__signal_run")
-            with self._lock:
+            with self._lock.of_guest:
                 guest.finish(signo)
         else:
-            with self._lock:
+            with self._lock.of_guest:
                 guest.returned()
 
     def _wait_for_share(self) -> None:
@@ -132,7 +132,7 @@ class ThreadDriver:
         # This waits for the host's processors, so it uses the host's time, not the sandbox's.
         host_time = Clock()
         parker = Parker(self._lock, host_time)
-        with self._lock:
+        with self._lock.of_guest:
             for _ in range(_SHARE_TRIES):
                 if not guest.charge.is_poor() or guest.thread.dead:
                     return
@@ -145,7 +145,7 @@ class ThreadDriver:
         """Free the program and remove its charge from the ledger."""
         guest = self.guest
         if not guest.charge.left:
-            with self._lock:
+            with self._lock.of_guest:
                 guest.leave_memory()
         guest.close()
 
@@ -175,30 +175,27 @@ class ThreadDriver:
 
     def fork_allowed(self) -> int:
         """Whether there is room for another process and its memory."""
-        with self._lock:
+        with self._lock.of_guest:
             return self.guest.fork_allowed()
 
     def fork_failed(self) -> None:
         """The copy of this program was not made, and will not be."""
-        with self._lock:
+        with self._lock.of_guest:
             self.guest.fork_failed()
 
     def fork_child(self, child: Instance) -> int:
         """Create a process for the copy that the engine made."""
-        with self._lock:
+        with self._lock.of_guest:
             return self.guest.fork_child(child)
 
     def tick(self) -> None:
         """Called periodically while the guest computes: account for it, stop it, tell it of
         signals."""
-        self._acquire()  # not `with`: that is for the host, whom guests let pass
-        try:
+        with self._lock.of_guest:
             outcome = self._dispatcher.tick()
             run_handlers = self._settle(outcome)
             if self._turn is not None and not run_handlers:
                 self.yield_turn()
-        finally:
-            self._release()
         if run_handlers:
             self.guest.instance.call("__signal_run")
 
@@ -254,7 +251,7 @@ class ThreadDriver:
 
     def _begin_thread(self, turn: Turn) -> None:
         """Called before the first instruction of a new thread."""
-        with self._lock:
+        with self._lock.of_guest:
             turn.take(self._place)
             self._has_turn = True
             self.guest.stop_if_over()
@@ -276,7 +273,7 @@ class ThreadDriver:
     def _leave_threads(self) -> None:
         """Called when this thread ends or executes another program."""
         if self._turn is not None:
-            with self._lock:
+            with self._lock.of_guest:
                 self._pass_turn()
                 self._turn = None
                 self.guest.leave_threads()

@@ -10,15 +10,15 @@ from types import FrameType
 import pytest
 
 from tests.waiting import PATIENCE
-from wasmsand.wire.gate import Gate
+from wasmsand.wire.gate import ResponseGate
 
 
 def test_a_closed_gate_is_waited_at_for_the_given_time() -> None:
-    assert not Gate().wait(0.01)
+    assert not ResponseGate().wait(0.01)
 
 
 def test_an_open_gate_stays_open() -> None:
-    gate = Gate()
+    gate = ResponseGate()
     gate.open()
     gate.open()
     assert gate.wait()
@@ -26,7 +26,7 @@ def test_an_open_gate_stays_open() -> None:
 
 
 def test_a_thread_that_waits_passes_when_the_gate_is_opened() -> None:
-    gate = Gate()
+    gate = ResponseGate()
     threading.Timer(0.05, gate.open).start()
     assert gate.wait(PATIENCE)
 
@@ -38,7 +38,7 @@ def test_an_exception_of_a_signal_handler_leaves_the_gate_intact() -> None:
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         for turn in range(200):
-            gate = Gate()
+            gate = ResponseGate()
             opener = threading.Thread(target=gate.open)
             with pytest.raises(KeyboardInterrupt):
                 signal.setitimer(signal.ITIMER_REAL, 0.0001 + turn * 1e-6)

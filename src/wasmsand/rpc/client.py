@@ -28,7 +28,7 @@ from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError
 from wasmsand.sdk.errors import ForkedError, SandboxClosedError, SandboxCrashedError
 from wasmsand.wire import strict_json
-from wasmsand.wire.gate import Gate
+from wasmsand.wire.gate import ResponseGate
 from wasmsand.wire.lines import LineReader, LineTooLong
 
 _PACKAGE_DIRECTORY: Final = Path(__file__).resolve().parents[2]
@@ -77,7 +77,7 @@ class PendingCall:
     def __init__(self, connection: RpcConnection, number: int) -> None:
         self.number = number
         self._connection = connection
-        self._answered = Gate()
+        self._answered = ResponseGate()
         self._result: dict[str, object] | None = None
         self._failure: Exception | None = None
 
@@ -141,7 +141,7 @@ class RpcConnection:
         # Set by the reader before `_started`:
         self._process: subprocess.Popen[bytes]
         self._start_failure: BaseException | None = None
-        self._started = Gate()
+        self._started = ResponseGate()
         self._stderr_tail = bytearray()
         self._reader = threading.Thread(
             target=self._serve, args=(max_line_bytes, readable), name="wasmsand-rpc", daemon=True

@@ -1,6 +1,6 @@
 """A gate that a thread waits at until it is opened.
 
-Owns `Gate`. Like `threading.Event`, but made of a single lock: a signal handler that raises in the
+Owns `ResponseGate`. Like `threading.Event`, but made of a single lock: a signal handler that raises in the
 middle of a wait (Ctrl-C) leaves the gate intact. An Event is made of a condition variable, which
 such an exception can leave locked for ever, or unlock twice. Rules: a gate that was opened stays
 open; one thread waits, any number of threads may open.
@@ -12,7 +12,7 @@ import threading
 from _thread import allocate_lock
 
 
-class Gate:
+class ResponseGate:
     """Closed at first."""
 
     __slots__ = ("_lock", "is_open")

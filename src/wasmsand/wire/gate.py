@@ -1,9 +1,9 @@
 """A gate that a thread waits at until it is opened.
 
-Owns `ResponseGate`. Like `threading.Event`, but made of a single lock: a signal handler that raises in the
-middle of a wait (Ctrl-C) leaves the gate intact. An Event is made of a condition variable, which
-such an exception can leave locked for ever, or unlock twice. Rules: a gate that was opened stays
-open; one thread waits, any number of threads may open.
+Owns `ResponseGate`. Like `threading.Event`, but made of a single lock: a signal handler that raises
+in the middle of a wait (Ctrl-C) leaves the gate intact. An Event is made of a condition
+variable, which such an exception can leave locked for ever, or unlock twice. Rules: a gate that was
+opened stays open; one thread waits, any number of threads may open.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@
 #   ARCHIVE      the library's name: NAME makes libNAME.a
 #   SOURCES      the files to compile, as patterns below SOURCE_DIR
 #   LEFT_OUT     those of them that are not compiled
+#   ALSO         further names by which dependents ask for parts of the library; their archives are
+#                empty
 #   HEADERS      what goes into SYSROOT/include: files, or directories with everything below them
 #   PREPARE      a shell command that runs in SOURCE_DIR before anything is compiled
 #
@@ -41,6 +43,9 @@ list | xargs -P "${JOBS:-1}" -L 1 sh -euc '
 	exec "$CC" "$@" $CFLAGS -c "$source" -o "$object"
 ' compile
 "$AR" rcsD "$sysroot/lib/lib$ARCHIVE.a" objects/*.o
+for name in ${ALSO:-}; do
+	"$AR" rcsD "$sysroot/lib/lib$name.a"
+done
 for header in $HEADERS; do
 	cp -R "$header" "$sysroot/include"
 done

@@ -89,8 +89,8 @@ def native_packages(supplies: Supplies) -> NativePackages:
     wheels = load_wheels()
     site = supplies.made(
         "reference-wheels",
-        [wheel.sha256 for wheel in wheels],
-        lambda place: _unpack(supplies, wheels, place),
+        [reference_key(supplies, recipe), *(wheel.sha256 for wheel in wheels)],
+        lambda place: _unpack(supplies, wheels, python, place),
     )
     facts = f"{reference_key(supplies, recipe)} {site}"
     digest = hashlib.sha256(facts.encode()).hexdigest()[:16]
@@ -101,11 +101,16 @@ def native_packages(supplies: Supplies) -> NativePackages:
     return NativePackages(inner / python.relative_to(home), inner, folder / _SITE)
 
 
-def _unpack(supplies: Supplies, wheels: list[Wheel], place: Workplace) -> None:
+def _unpack(supplies: Supplies, wheels: list[Wheel], python: Path, place: Workplace) -> None:
+    site = place.outputs / _SITE
     for wheel in wheels:
         archive = fetch(wheel.source, supplies.cache, supplies.commands)
         with zipfile.ZipFile(archive) as members:
-            members.extractall(place.outputs / _SITE)
+            members.extractall(site)
+    # As pip does. Some packages have files of tests that are no valid Python, so errors are ignored.
+    home = {"PYTHONHOME": str(python.parents[1])}
+    compile_all = "import compileall, sys; compileall.compile_dir(sys.argv[1], quiet=2)"
+    place.run([python, "-W", "ignore", "-c", compile_all, site], place.folder, home)
 
 
 def _is_ours(folder: Path) -> bool:

@@ -107,7 +107,7 @@ def _unpack(supplies: Supplies, wheels: list[Wheel], python: Path, place: Workpl
         archive = fetch(wheel.source, supplies.cache, supplies.commands)
         with zipfile.ZipFile(archive) as members:
             members.extractall(site)
-    # As pip does. Some packages have files of tests that are no valid Python, so errors are ignored.
+    # As pip does. Errors are ignored: tests of some packages are no valid Python.
     home = {"PYTHONHOME": str(python.parents[1])}
     compile_all = "import compileall, sys; compileall.compile_dir(sys.argv[1], quiet=2)"
     place.run([python, "-W", "ignore", "-c", compile_all, site], place.folder, home)

@@ -98,17 +98,17 @@ def _read(path: Path) -> PackageProgram:
     for line in path.read_text("utf-8").splitlines():
         if not (found := _ATTRIBUTE.fullmatch(line)):
             break
-        key, value = found.groups()
-        known: dict[str, Any] = {
-            "packages": tuple(value.split()),
-            "tolerance": value,
-            "pixels": value,
-            "xfail": value,
-        }
-        if key not in known:
-            raise ValueError(f"{path.name}: unknown attribute {key!r}")
-        chosen = float(value) if key in ("tolerance", "pixels") else known[key]
-        program = replace(program, **{key: chosen})
+        match found.groups():
+            case "packages", names:
+                program = replace(program, packages=tuple(names.split()))
+            case "tolerance", number:
+                program = replace(program, tolerance=float(number))
+            case "pixels", part:
+                program = replace(program, pixels=float(part))
+            case "xfail", reason:
+                program = replace(program, xfail=reason)
+            case key, _:
+                raise ValueError(f"{path.name}: unknown attribute {key!r}")
     if not program.packages:
         raise ValueError(f"{path.name}: names no packages")
     return program
@@ -143,7 +143,7 @@ def run_sandboxed(program: PackageProgram) -> Ending:
             ["python3", "-c", program.path.read_text("utf-8")], cwd="/tmp/work", env=_variables()
         )
         files = {
-            entry.path.removeprefix("/tmp/work/"): sandbox.files.read_bytes(entry.path)
+            entry.path.removeprefix("/tmp/work/"): sandbox.files.read(entry.path)
             for entry in sandbox.files.list("/tmp/work", recursive=True)
             if entry.type == "file"
         }

@@ -61,18 +61,6 @@ def test_half_written_entry_is_ignored_and_replaced(cache: Cache, damage: str) -
     assert cache.find("tool", KEY) is not None
 
 
-def test_tool_that_wrote_its_compiled_files_again_is_still_found(cache: Cache) -> None:
-    with cache.scratch("x") as scratch:
-        for path in ("sysroot/lib/__pycache__/x.pyc", "files/usr/__pycache__/x.pyc"):
-            (scratch / path).parent.mkdir(parents=True)
-            (scratch / path).write_text("compiled")
-        entry = cache.publish("tool", KEY, scratch, {})
-    (entry.folder / "sysroot/lib/__pycache__/x.pyc").write_text("compiled elsewhere")
-    assert cache.find("tool", KEY) is not None
-    (entry.folder / "files/usr/__pycache__/x.pyc").write_text("compiled elsewhere")
-    assert cache.find("tool", KEY) is None
-
-
 def test_entry_of_another_format_is_ignored(cache: Cache) -> None:
     publish(cache)
     file = cache.built / "tool" / KEY / ENTRY_FILE

@@ -168,9 +168,8 @@ class Cache:
             files = {
                 path: (int(size), str(digest)) for path, (size, digest) in facts["files"].items()
             }
-            for path, (size, _) in files.items():
-                if (folder / path).stat().st_size != size and not _is_rewritten_by_use(path):
-                    return None
+            if any((folder / path).stat().st_size != size for path, (size, _) in files.items()):
+                return None
             return Entry(name, key, folder, dict(facts["seconds"]), files)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
@@ -252,8 +251,3 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _is_rewritten_by_use(path: str) -> bool:
-    """A Python that builds run writes compiled files beside its library, if nobody forbids it."""
-    return path.startswith("sysroot/") and path.endswith(".pyc")

@@ -54,7 +54,7 @@ from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
 from wasmsand.machine.program_start import start_program
-from wasmsand.machine.renewal import newest_image
+from wasmsand.machine.renewal import prepared_memories
 from wasmsand.machine.running import run_command
 from wasmsand.machine.streamed import StreamedProcess
 from wasmsand.machine.terminal import SandboxTerminal
@@ -125,7 +125,7 @@ class Machine:
         self.lock = SandboxLock()
         self.engine: Engine = engine or default_engine()
         self.engine.offer(HOST_FUNCTIONS)
-        self._loader = ModuleLoader(self.engine, self.lock, partial(newest_image, self.engine))
+        self._loader = ModuleLoader(self.engine, self.lock, prepared_memories(self.engine))
         self.identity = Identity.of(USER_ID, USER_ID, frozenset({USER_ID, _USERS_GROUP}))
         clock = clock or Clock()
         if image is None:

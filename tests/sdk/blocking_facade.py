@@ -15,7 +15,7 @@ from typing import Any
 
 from wasmsand import AsyncSandbox
 
-_CALLBACKS = ("on_stdout", "on_stderr")
+_CALLBACKS = ("on_stdout", "on_stderr", "on_progress")
 
 
 @cache

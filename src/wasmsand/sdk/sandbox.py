@@ -20,6 +20,7 @@ from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.files import Files
 from wasmsand.sdk.opening import connect_backend, open_backend
 from wasmsand.sdk.options import HOME, SETTINGS, Isolation, SandboxOptions
+from wasmsand.sdk.packages import Packages
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import Usage
 from wasmsand.sdk.shell import Shell
@@ -63,6 +64,8 @@ class Sandbox:
     """Read and write files without running a program."""
     env: Environment
     """Environment variables that every later command gets."""
+    packages: Packages
+    """Install Python packages."""
 
     def __init__(
         self,
@@ -119,6 +122,7 @@ class Sandbox:
         self.files = Files(attachment)
         self._builder = CommandBuilder(options, self.env.chosen)
         self.commands = Commands(attachment, self._builder)
+        self.packages = Packages(attachment)
         attachment.make_working_directory()
 
     @property

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from wasmsand.sdk.python_session import PythonSession
     from wasmsand.sdk.results import (
         CommandResult,
+        DisplayItem,
         FileInfo,
         ProcessInfo,
         PythonError,
@@ -105,6 +106,7 @@ _MODULES = {
     "python_session": ("PythonSession",),
     "results": (
         "CommandResult",
+        "DisplayItem",
         "FileInfo",
         "ProcessInfo",
         "PythonError",
@@ -132,6 +134,7 @@ __all__ = [
     "ConnectionLostError",
     "DirectoryNotEmptyError",
     "DiskImageError",
+    "DisplayItem",
     "FileError",
     "FileEvent",
     "FileInfo",

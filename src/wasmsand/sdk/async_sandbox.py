@@ -10,7 +10,16 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
-from wasmsand.sdk.async_calls import AsyncTextSink, Stream, Turns, call, in_loop, obtain
+from wasmsand.sdk.async_calls import (
+    AsyncInputSource,
+    AsyncResultSink,
+    AsyncTextSink,
+    Stream,
+    Turns,
+    call,
+    in_loop,
+    obtain,
+)
 from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
 from wasmsand.sdk.commands import Commands
@@ -539,19 +548,25 @@ class AsyncPythonSession:
         timeout_ms: float | None = None,
         on_stdout: AsyncTextSink | None = None,
         on_stderr: AsyncTextSink | None = None,
+        on_result: AsyncResultSink | None = None,
+        on_input: AsyncInputSource | None = None,
     ) -> PythonResult:
-        """Run statements in this interpreter. Return their output, and the value of the last
-        statement if it is an expression.
+        """Run statements in this interpreter. Return their output, what they displayed, and the
+        value of the last statement if it is an expression.
 
-        `on_stdout` and `on_stderr` get text as it is printed, on the calling thread. If the
-        program raises an exception, including `SystemExit`, the result contains it with its
+        `on_stdout` and `on_stderr` get text as it is printed, and `on_result` what is displayed, on
+        the calling thread. `on_input` answers the program's `input()`: it gets the prompt, and
+        returns a line; the time that it takes does not count towards the timeout. Without it,
+        `input()` raises EOFError, and standard input is empty in any case.
+
+        If the program raises an exception, including `SystemExit`, the result contains it with its
         traceback. After `timeout_ms` (by default the sandbox's) the program gets a
         KeyboardInterrupt, as with Ctrl-C; the interpreter and its state remain. If the program
         ignores the interrupt, the interpreter is ended about six seconds later. Then, or if the
         program ends the interpreter itself, `closed` is true and the next `run` raises
         `CommandError` (ESRCH).
 
-        Standard input is empty. One call runs at a time; other threads wait.
+        One call runs at a time; other threads wait.
         """
         return await call(
             self._blocking.run,
@@ -559,6 +574,8 @@ class AsyncPythonSession:
             timeout_ms=timeout_ms,
             on_stdout=in_loop(on_stdout),
             on_stderr=in_loop(on_stderr),
+            on_result=in_loop(on_result),
+            on_input=in_loop(on_input),
         )
 
 

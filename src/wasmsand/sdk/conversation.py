@@ -203,6 +203,24 @@ class Conversation(Generic[_Request]):
                 request.is_over.set()
         request.seconds = self.process.now() - began
 
+    def finish(self, request: _Request, timeout_seconds: float | None) -> None:
+        """Close the interpreter's input, and collect output until it has ended. After the timeout,
+        it is killed. The caller must have the turn."""
+        if self._has_ended:
+            raise CommandError(self._dialect.ended, "ESRCH")
+        began = self.process.now()
+        deadline = None if timeout_seconds is None else began + timeout_seconds
+        try:
+            self.process.close_input(self._dialect.request_fd)
+            while not request.answered and not request.truncated:
+                self._take(request, self._left(request, deadline))
+        except TimeoutError:
+            request.timed_out = True
+        finally:
+            self.close()
+            request.is_over.set()
+        request.seconds = self.process.now() - began
+
     def reply(self, data: bytes, request: _Request) -> None:
         """Send what the interpreter has asked for in the middle of a request."""
         with self._signalling:

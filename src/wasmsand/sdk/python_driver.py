@@ -15,6 +15,7 @@ It runs on the image's Python, and needs only the standard library.
 from __future__ import annotations
 
 import ast
+import atexit
 import builtins
 import json
 import linecache
@@ -253,6 +254,7 @@ def serve(requests_from: int, answers_to: int) -> None:
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     sys.meta_path.insert(0, finder)
     sys.displayhook = display_hook
+    atexit.register(main.clear)  # the last function: it closes the files of the program
     inputs = [""]
     builtins.__dict__.update(display=display, input=ask, Out={}, In=inputs)
     signal.signal(signal.SIGINT, interrupt)

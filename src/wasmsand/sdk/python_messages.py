@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from wasmsand.sdk.results import DisplayItem, PythonError
+from wasmsand.wire import strict_json
 
 LINE_MAX: Final = 8 << 20
 HEADER_MAX: Final = 16 << 10
@@ -52,7 +53,7 @@ def parse(line: bytes, token: str) -> Message | None:
     if len(head) > HEADER_MAX or len(encoded) > SEGMENTS_MAX:
         return None
     try:
-        header = json.loads(head)
+        header = strict_json.decode(head)
         if not isinstance(header, dict) or header.get("token") != token:
             return None
         names, kind = header.get("segments"), header.get("kind")
@@ -75,8 +76,13 @@ def as_text(data: bytes) -> str:
 
 
 def value_of(message: Message) -> Any:
-    """The value in an answer, if JSON can represent it; otherwise None."""
-    return _json(message.segments.get("value", b"null"))
+    """The value in an answer, if JSON can represent it; otherwise None. Python's NaN and infinities
+    are values too."""
+    data = message.segments.get("value", b"null")
+    try:
+        return json.loads(as_text(data)) if len(data) <= JSON_MAX else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def error_of(message: Message) -> PythonError | None:
@@ -97,10 +103,10 @@ def display_item(message: Message) -> tuple[DisplayItem, int]:
         cost += len(data)
         if mime == "application/json" or mime.endswith("+json"):
             cost += _JSON_VALUE_COST * sum(data.count(sign) for sign in (b"[", b"{", b","))
-            value = _json(data)
-            if value is None and data != b"null":
+            try:
+                forms[mime] = strict_json.decode(data[: JSON_MAX + 1])
+            except strict_json.BadJson:
                 continue
-            forms[mime] = value
         elif mime.startswith("text/") or mime in _TEXT_TYPES:
             forms[mime] = as_text(data)
         else:
@@ -112,12 +118,3 @@ def display_item(message: Message) -> tuple[DisplayItem, int]:
         is_main=message.header.get("main") is True,
         display_id=name[:_ID_MAX] if isinstance(name, str) else None,
     ), cost
-
-
-def _json(data: bytes) -> Any:
-    if len(data) > JSON_MAX:
-        return None
-    try:
-        return json.loads(as_text(data))
-    except (ValueError, RecursionError):
-        return None

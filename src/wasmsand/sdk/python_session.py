@@ -19,10 +19,10 @@ from wasmsand.sdk import arguments, python_messages
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.conversation import Dialect, SessionRequest
-from wasmsand.sdk.output import TextSink
+from wasmsand.sdk.output import TextSink, command_result
 from wasmsand.sdk.python_messages import Message
 from wasmsand.sdk.python_source import driver_command
-from wasmsand.sdk.results import DisplayItem, PythonError, PythonResult
+from wasmsand.sdk.results import CommandResult, DisplayItem, PythonError, PythonResult
 from wasmsand.sdk.session import Session
 
 ResultSink = Callable[[DisplayItem], None]
@@ -53,9 +53,11 @@ class PythonSession(Session["_Run"]):
         *,
         env: Mapping[str, str] | None,
         cwd: str | os.PathLike[str] | None,
+        stdin: bytes | str = b"",
     ) -> None:
         request = builder.request(
             (_PROGRAM, "-c", driver_command(_REQUESTS, _ANSWERS)),
+            stdin=arguments.content("stdin", stdin),
             env=env,
             cwd=cwd,
             timeout_ms=None,
@@ -84,7 +86,7 @@ class PythonSession(Session["_Run"]):
         `on_stdout` and `on_stderr` get text as it is printed, and `on_result` what is displayed, on
         the calling thread. `on_input` answers the program's `input()`: it gets the prompt, and
         returns a line; the time that it takes does not count towards the timeout. Without it,
-        `input()` raises EOFError, and standard input is empty in any case.
+        `input()` raises EOFError.
 
         If the program raises an exception, including `SystemExit`, the result contains it with its
         traceback. After `timeout_ms` (by default the sandbox's) the program gets a
@@ -111,6 +113,23 @@ class PythonSession(Session["_Run"]):
             self._conversation.ask(json.dumps(request).encode() + b"\n", run, timeout)
             self._attachment.check_open()
             return run.result(self._conversation.exit_code)
+
+    def finish(self, *, timeout_ms: float | None = None) -> CommandResult:
+        """End the interpreter as a program ends: wait for its threads, call its `atexit` functions,
+        write what its files have buffered. Return its last output and its exit code.
+
+        Example:
+            session.run("log = open('log.txt', 'w'); log.write('all')")
+            session.finish().exit_code
+
+        After `timeout_ms` (by default the sandbox's), it is killed. `close` kills it at once.
+        """
+        self._attachment.check_open()
+        timeout = self._check_run(timeout_ms, None, None)
+        with self._conversation.turn():
+            request = _Run(self._attachment.options.max_output_bytes)
+            self._conversation.finish(request, timeout)
+            return command_result(request.completed(self._conversation.exit_code or 0))
 
 
 class _Run(SessionRequest):

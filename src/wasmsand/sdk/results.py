@@ -5,6 +5,7 @@ Rules: text is UTF-8 with invalid bytes replaced; the exact bytes are always bes
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -117,6 +118,13 @@ class DisplayItem:
 
     def __getitem__(self, mime: str) -> Any:
         return self.data[mime]
+
+    def as_json(self) -> dict[str, Any]:
+        """The forms as notebooks store them: bytes are base64."""
+        return {
+            mime: base64.b64encode(form).decode("ascii") if isinstance(form, bytes) else form
+            for mime, form in self.data.items()
+        }
 
     def _text(self, mime: str) -> str | None:
         form = self.data.get(mime)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.sdk.backends import MakeSandbox
-from wasmsand import PythonSession, Sandbox
+from wasmsand import CommandError, PythonSession, Sandbox
 from wasmsand.machine import image_programs
 
 pytestmark = pytest.mark.skipif(
@@ -208,10 +208,8 @@ def test_input_is_answered_by_the_callback(session: PythonSession) -> None:
 def test_input_without_an_answer_names_the_option(session: PythonSession) -> None:
     error = session.run("input('?')").error
     assert error is not None
-    assert (error.type, error.message) == (
-        "EOFError",
-        "input() has no answer here: pass on_input= to run()",
-    )
+    assert error.type == "EOFError"
+    assert error.message.startswith("input() has no answer here; answer it with on_input=")
     error = session.run("input('?')", on_input=lambda _: None).error
     assert error is not None
     assert error.type == "EOFError"
@@ -257,6 +255,40 @@ thread.start(); thread.join()
 """
     result = session.run(code, on_input=lambda _: "x")
     assert result.stdout == "input() works only in the main thread of a session\n"
+
+
+def test_standard_input_answers_if_there_is_no_callback(sandbox: Sandbox) -> None:
+    with sandbox.python(stdin="one\ntwo\nthree\n") as session:
+        result = session.run("[input('? '), input()]")
+        assert (result.value, result.stdout) == (["one", "two"], "? ")
+        assert session.run("import sys; sys.stdin.read()").value == "three\n"
+        assert session.run("input()", on_input=lambda _: "callback").value == "callback"
+
+
+# The end
+
+
+def test_finish_ends_the_interpreter_as_a_program_ends(sandbox: Sandbox) -> None:
+    session = sandbox.python()
+    session.run(
+        "import atexit, threading, time\nfile = open('out.txt', 'w'); file.write('all')\n"
+        "atexit.register(print, 'at exit')\n"
+        "threading.Thread(target=lambda: (time.sleep(0.2), print('thread'))).start()"
+    )
+    ended = session.finish()
+    assert (ended.stdout, ended.exit_code) == ("thread\nat exit\n", 0)
+    assert sandbox.files.read_text("out.txt") == "all"
+    assert session.closed
+    with pytest.raises(CommandError, match="ESRCH"):
+        session.finish()
+
+
+def test_finish_does_not_wait_for_ever(sandbox: Sandbox) -> None:
+    session = sandbox.python()
+    session.run("import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()")
+    ended = session.finish(timeout_ms=300)
+    assert ended.timed_out
+    assert session.closed
 
 
 # Warnings and logs

@@ -240,7 +240,7 @@ def find_spec(name: str, path: object = None, target: object = None) -> Any:
 finder: Any = SimpleNamespace(find_spec=find_spec)
 driver = SimpleNamespace(
     main=main, file=__file__, main_thread=main_thread, finder=finder, send=send, part=part,
-    flush=flush, cut=cut, encoded=encoded, count_display=count_display,
+    flush=flush, cut=cut, encoded=encoded, count_display=count_display, input=input,
 )  # fmt: skip
 
 

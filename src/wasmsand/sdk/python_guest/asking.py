@@ -1,4 +1,4 @@
-"""`input()` in a session: the host answers.
+"""`input()` in a session: the host answers, or standard input if the host does not.
 
 Rules: only the main thread may ask, and only while a cell runs, because the answer arrives where
 requests do; an answer to an earlier question, which was interrupted, is skipped.
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
     from wasmsand.sdk.python_driver import driver
 
+NO_ANSWER = (
+    "input() has no answer here; answer it with on_input= (over HTTP and JSON-RPC: inputs), "
+    "or give the session text as stdin"
+)
 numbers = itertools.count(1)
 
 
@@ -23,7 +27,10 @@ def ask(prompt: object, requests: BinaryIO, request: dict[str, Any], running: bo
     """Ask the host, and return the line."""
     driver.flush()
     if not request.get("asks"):
-        raise EOFError("input() has no answer here: pass on_input= to run()")
+        try:
+            return str(driver.input(prompt))  # reads standard input
+        except EOFError:
+            raise EOFError(NO_ANSWER) from None
     if get_ident() != driver.main_thread or not running:
         raise RuntimeError("input() works only in the main thread of a session")
     number = next(numbers)

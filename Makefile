@@ -4,7 +4,7 @@
 # another Python with `make PYTHON=python3.13 ...`.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check build packages bench conformance fuzz docs wheel clean
+.PHONY: help demo test lint check build packages packages-if-cached bench conformance fuzz docs wheel clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -81,7 +81,11 @@ check: lint
 packages: $(STAMP)
 	$(BIN)/wasmsand build python-full
 
-test: lint build $(EXTRAS)
+# The second stage takes long to build, so its tests run only where it was built before.
+packages-if-cached: build
+	$(BIN)/wasmsand build --if-cached python-full
+
+test: lint build packages-if-cached $(EXTRAS)
 	$(BIN)/python -m tests.differential
 	$(BIN)/python -m fuzz --seconds $(TEST_SECONDS)
 	$(PYTEST) -p tests.second_try -n auto $(ARGS) || { [ $$? -eq 1 ] && echo '$(ONCE_MORE)' && \

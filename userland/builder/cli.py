@@ -54,6 +54,7 @@ examples:
   wasmsand build bash                build bash and its dependencies
   wasmsand build --list              list all recipes: version, size, licence
   wasmsand build --native jq         build the same jq for this machine, for comparison
+  wasmsand build --if-cached python-full   install it only if that takes no building
   wasmsand build --rebuild bash      build again and check that the bytes are the same
   wasmsand build --clean             remove everything built; downloads stay
 
@@ -104,6 +105,11 @@ def _parser() -> argparse.ArgumentParser:
         help="report missing Debian packages instead of installing them",
     )
     parser.add_argument(
+        "--if-cached",
+        action="store_true",
+        help="build nothing: install the programs if all of them are cached, else say what is not",
+    )
+    parser.add_argument(
         "--native",
         action="store_true",
         help="build the same programs for this machine, as a reference for comparisons; "
@@ -134,6 +140,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("--downloads only goes with --clean")
     if options.native and (options.list or options.clean):
         parser.error("--native does not go with --list or --clean")
+    if options.if_cached and (options.list or options.clean or options.rebuild):
+        parser.error("--if-cached does not go with --list, --clean or --rebuild")
     # A log has no width, so tables in it need not be narrow.
     console = Console() if sys.stdout.isatty() else Console(width=160)
     commands = Commands()
@@ -221,6 +229,10 @@ def _build(
     keys = recipe_keys(recipes, target)
     entries = {name: cache.find(target.cache_prefix + name, keys[name]) for name in recipes}
     missing = [recipe for name, recipe in chosen.items() if entries[name] is None or again]
+    if missing and options.if_cached:
+        names = ", ".join(recipe.name for recipe in missing)
+        say(f"not built, because these are not cached: {names}")
+        return
     with progress_on(console) as progress:
         if missing:
             ensure_needs(missing, commands, not options.no_install, say)

@@ -81,7 +81,10 @@ def recipe_keys(recipes: Mapping[str, Recipe], target: Target) -> dict[str, str]
     """The key of each recipe; `recipes` lists dependencies before their users."""
     keys: dict[str, str] = {}
     for recipe in recipes.values():
-        needed = [keys[name] for name in target.depends(recipe)]
+        needed = [
+            keys[name] if name in recipe.linked else recipes[name].interface or keys[name]
+            for name in target.depends(recipe)
+        ]
         keys[recipe.name] = recipe_key(recipe, needed, target)
     return keys
 

@@ -21,6 +21,7 @@ from userland.builder.recipe_table import Table
 BuildSystem = Literal["autotools", "make", "script"]
 Optimise = Literal["none", "O1", "O2", "O3", "Os"]
 Stage = Literal["base", "packages"]
+Owner = Literal["root", "user"]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9+._-]*")
 _PROJECT = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -88,6 +89,23 @@ class ImageFile:
 
 
 @dataclass(frozen=True)
+class OwnFile:
+    """A file of the recipe's folder that goes to the image as it is."""
+
+    path: str
+    """Its absolute path in the image."""
+    origin: Path
+
+
+@dataclass(frozen=True)
+class ImageDirectory:
+    """A directory of the image that may be empty, or belongs to the user."""
+
+    path: str
+    owner: Owner
+
+
+@dataclass(frozen=True)
 class ImageLink:
     """A symbolic link of the image."""
 
@@ -150,6 +168,14 @@ class Recipe:
     """When it is built: with everything, or only when it is named."""
     row: str | None = None
     """The recipe's text if it is a row of a table (`wheel_table.py`) and has no file of its own."""
+    own_files: tuple[OwnFile, ...] = ()
+    """Files of the recipe's folder that go to the image without a build."""
+    directories: tuple[ImageDirectory, ...] = ()
+    interface: str = ""
+    """What recipes that depend on this one are compiled against: it stands for this recipe's key
+    in theirs. Empty: they depend on everything here."""
+    linked: tuple[str, ...] = ()
+    """The recipes of `depends` that this one depends on as a whole, whatever their `interface`."""
 
     @property
     def file(self) -> Path:
@@ -193,8 +219,14 @@ def load_recipe(folder: Path, root: Path) -> Recipe:
         links=tuple(_link(table) for table in top.tables("links")),
         licence_files=top.strings("licence_files", ()),
         stage=_stage(top),
+        own_files=tuple(_own_file(table, folder) for table in top.tables("own_files")),
+        directories=tuple(_directory(table) for table in top.tables("directories")),
+        interface=top.take("interface", str, ""),
+        linked=top.strings("linked", ()),
     )
     top.finish()
+    if stray := set(recipe.linked) - set(recipe.depends):
+        raise top.fail("linked", f"names {', '.join(sorted(stray))}, which depends does not")
     if recipe.build.system != "script" and "musl" not in recipe.depends:
         raise top.fail("depends", "must name musl, which contains the compiler driver")
     return recipe
@@ -299,6 +331,22 @@ def _file(table: Table) -> ImageFile:
     return file
 
 
+def _own_file(table: Table, folder: Path) -> OwnFile:
+    file = OwnFile(path=table.image_path("path"), origin=folder / table.inner_path("from"))
+    if not file.origin.is_file():
+        raise table.fail("from", f"names {file.origin.name}, which is not in the folder")
+    table.finish()
+    return file
+
+
+def _directory(table: Table) -> ImageDirectory:
+    path, owner = table.image_path("path"), table.take("owner", str, "root")
+    if owner not in get_args(Owner):
+        raise table.fail("owner", f"must be one of {', '.join(get_args(Owner))}")
+    table.finish()
+    return ImageDirectory(path, owner)  # type: ignore[arg-type]  # checked above
+
+
 def _link(table: Table) -> ImageLink:
     link = ImageLink(path=table.image_path("path"), to=table.text("to"))
     table.finish()
@@ -357,6 +405,7 @@ def _check_installed_names(recipes: Iterable[Recipe]) -> None:
         claims = [installed_path(name) for program in recipe.programs for name in program.names]
         claims += [program.plain for program in recipe.programs if program.plain is not None]
         claims += [file.path for file in recipe.files] + [link.path for link in recipe.links]
+        claims += [file.path for file in recipe.own_files]
         for path in claims:
             if path in owner:
                 raise RecipeError(f"{recipe.file}: {path} is already installed by {owner[path]}")

@@ -52,7 +52,7 @@ def full_python(sandbox: Sandbox) -> Callable[[str], str]:
     def run(program: str) -> str:
         sandbox.files.write("/tmp/program.py", program)
         env = {"PYTHONPATH": ":".join(listed)}
-        result = sandbox.commands.run("python3-full /tmp/program.py", env=env)
+        result = sandbox.commands.run("/usr/libexec/python3-full /tmp/program.py", env=env)
         assert result.exit_code == 0, result.stderr
         return result.stdout
 

@@ -11,7 +11,7 @@ Bytes in JSON are sent as text if they are UTF-8, otherwise as base64.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -43,6 +43,7 @@ _FIELD_TYPES: Mapping[OptionKind, Any] = {
     OptionKind.MILLISECONDS: Milliseconds | None,
     OptionKind.VARIABLES: dict[str, str],
     OptionKind.GUEST_DIRECTORY: str,
+    OptionKind.PACKAGES: list[str] | Literal["all"],
 }
 """The JSON type of each kind of option."""
 

@@ -37,6 +37,7 @@ from wasmsand.sdk.errors import (
     WasmDirError,
     file_error,
     no_space,
+    package_error,
 )
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.polled_process import PolledProcess
@@ -364,6 +365,9 @@ def _exception(error: RpcError) -> Exception:
             return WasmDirError(error.message.removeprefix(f"{errno_name}: "), path, errno_name)
         case "image":
             return ImageMissingError(error.message.removeprefix(f"{errno_name}: "))
+        case "package":
+            message = error.message.removeprefix(f"{errno_name}: ")
+            return package_error(str(data.get("code")), message, str(data.get("package", "")))
         case "closed":
             return SandboxClosedError(error.message)
     if error.code == -32602:

@@ -36,6 +36,7 @@ _READERS: Mapping[OptionKind, Callable[[Params, str], object]] = {
     OptionKind.VARIABLES: Params.variables,
     OptionKind.GUEST_DIRECTORY: Params.text,
     OptionKind.HOST_DIRECTORY: Params.text,
+    OptionKind.PACKAGES: Params.packages,
 }
 """The reader of each kind of option."""
 

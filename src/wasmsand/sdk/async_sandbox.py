@@ -597,6 +597,7 @@ class AsyncSandbox:
         env: Mapping[str, str] | None = None,
         cwd: str = HOME,
         wasm_dir: str | os.PathLike[str] | None = None,
+        packages: Sequence[str] = (),
         isolation: Isolation = "none",
     ) -> None:
         self._make: Callable[[], Sandbox] | None = lambda: Sandbox(
@@ -610,6 +611,7 @@ class AsyncSandbox:
             env=env,
             cwd=cwd,
             wasm_dir=wasm_dir,
+            packages=packages,
             isolation=isolation,
         )
 
@@ -627,6 +629,7 @@ class AsyncSandbox:
         env: Mapping[str, str] | None = None,
         cwd: str = HOME,
         wasm_dir: str | os.PathLike[str] | None = None,
+        packages: Sequence[str] = (),
         isolation: Isolation = "none",
     ) -> AsyncSandbox:
         """Create a sandbox without a `with` block. The caller has to `kill` it."""
@@ -641,6 +644,7 @@ class AsyncSandbox:
             env=env,
             cwd=cwd,
             wasm_dir=wasm_dir,
+            packages=packages,
             isolation=isolation,
         ).__aenter__()
 

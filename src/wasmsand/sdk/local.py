@@ -22,6 +22,7 @@ from wasmsand.machine import (
     Machine,
     MachineOptions,
     MachineState,
+    PackageProblem,
     ProcessEntry,
     StreamedProcess,
     WasmProgramRejected,
@@ -53,6 +54,7 @@ from wasmsand.sdk.errors import (
     command_error,
     command_errors,
     file_errors,
+    package_error,
 )
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
@@ -107,7 +109,8 @@ class LocalBackend:
         clock: Clock | None = None,
     ) -> None:
         """A new sandbox, or one that continues from `state`. `clock` defaults to the host's time.
-        Raises `ImageMissingError`; `WasmDirError` if `wasm_dir` contains an invalid program."""
+        Raises `ImageMissingError`; `WasmDirError` if `wasm_dir` contains an invalid program;
+        `PackageError` if a package cannot be installed."""
         try:
             if state is not None:
                 self._machine = Machine.from_state(state, clock=clock)
@@ -117,6 +120,8 @@ class LocalBackend:
             raise ImageMissingError(str(missing)) from None
         except WasmProgramRejected as rejected:
             raise WasmDirError(str(rejected), str(rejected.path), rejected.errno_name) from None
+        except PackageProblem as problem:
+            raise package_error(problem.kind.value, str(problem), problem.package) from None
         self._files = self._machine.files
         self.variables = self._machine.variables
         self.cwd = self._machine.cwd
@@ -303,7 +308,7 @@ class LocalBackend:
 def _new_machine(options: SandboxOptions, clock: Clock | None) -> Machine:
     wasm_dir = None if options.wasm_dir is None else Path(options.wasm_dir)
     return Machine(
-        MachineOptions(limits=options.limits(), wasm_dir=wasm_dir),
+        MachineOptions(options.limits(), wasm_dir=wasm_dir, packages=tuple(options.packages)),
         variables=options.env,
         cwd=options.cwd,
         clock=clock,

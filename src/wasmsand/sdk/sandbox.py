@@ -8,7 +8,7 @@ reachable unless an option grants it; all operations go through the sandbox's `B
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from wasmsand.sdk import arguments
@@ -49,6 +49,8 @@ class Sandbox:
     - `cwd`: directory in which commands and relative paths start; created if it does not exist
     - `wasm_dir`: directory of this machine whose `*.wasm` files, programs for WASI preview 1,
       become commands of the sandbox, named after the files (`true-cmd.wasm` is `true`)
+    - `packages`: Python packages that can be imported from the start, with their dependencies,
+      such as `["numpy", "pandas>=3"]`; `"all"` for all packages of the image
     - `isolation`: `"none"` runs the sandbox in this process, `"process"` in a separate one, with
       the same API
 
@@ -75,6 +77,7 @@ class Sandbox:
         env: Mapping[str, str] | None = None,
         cwd: str = HOME,
         wasm_dir: str | os.PathLike[str] | None = None,
+        packages: Sequence[str] = (),
         isolation: Isolation = "none",
     ) -> None:
         # The signature is for readers and editors; the table of options has the rest.

@@ -100,15 +100,16 @@ class ImageBuilder:
         *,
         size: int | None = None,
         content_key: str | None = None,
+        memory_key: str | None = None,
     ) -> None:
         """Create a file. If `content` is a callable, it is called when a sandbox first reads the
         file, and `size` is required. `content_key` identifies the content (a sha256) without
-        reading it."""
+        reading it, and `memory_key` the memory with which this program starts."""
         if size is None:
             if callable(content):
                 raise ValueError(f"{path!r}: content that is loaded later needs a size")
             size = len(content)
-        data = FileContent(ImageData(size, content), content_key)
+        data = FileContent(ImageData(size, content), content_key, memory_key)
         self._add(_normal(path), FileInode(mode | S_IFREG, uid, gid, self._time, data))
 
     def add_symlink(self, path: bytes, target: bytes, uid: int = 0, gid: int = 0) -> None:

@@ -258,6 +258,11 @@ class TreeStore(FileSystem):
         inode = self._get(ino)
         return type(inode) is FileInode and bool(inode.content.key) and inode.content.key_of_image
 
+    def memory_key(self, ino: int) -> str | None:
+        if not self.is_of_image(ino):
+            return None
+        return self._file(ino).content.memory_key
+
     def _file(self, ino: int) -> FileInode:
         inode = self._get(ino)
         if type(inode) is not FileInode:

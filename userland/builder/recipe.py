@@ -166,6 +166,8 @@ class Recipe:
     """The files with the licence's text, if their names at the tree's top are unusual."""
     stage: Stage = "base"
     """When it is built: with everything, or only when it is named."""
+    row: str | None = None
+    """The recipe's text if it is a row of a table (`wheel_table.py`) and has no file of its own."""
     own_files: tuple[OwnFile, ...] = ()
     """Files of the recipe's folder that go to the image without a build."""
     directories: tuple[ImageDirectory, ...] = ()
@@ -362,10 +364,18 @@ def installed_path(name: str) -> str:
 
 def load_recipes(folder: Path, root: Path) -> dict[str, Recipe]:
     """All recipes by name, dependencies before their users."""
+    # The module needs the types of this one.
+    from userland.builder.wheel_table import load_wheels
+
     found = {
         path.parent.name: load_recipe(path.parent, root)
         for path in sorted(folder.glob("*/recipe.toml"))
     }
+    for tables in sorted(folder.glob("*/wheels")):
+        for recipe in load_wheels(tables.parent, root):
+            if recipe.name in found:
+                raise RecipeError(f"{tables}: {recipe.name} is a recipe already")
+            found[recipe.name] = recipe
     ordered: dict[str, Recipe] = {}
 
     def visit(name: str, users: tuple[str, ...]) -> None:
@@ -375,7 +385,7 @@ def load_recipes(folder: Path, root: Path) -> dict[str, Recipe]:
             raise RecipeError(f"{found[users[-1]].file}: depends names an unknown recipe: {name!r}")
         for needed in found[name].depends:
             visit(needed, (*users, name))
-            if found[name].stage == "base" and found[needed].stage != "base":
+            if found[name].stage == "base" and _is_of_later_stage(found[needed]):
                 raise RecipeError(
                     f"{found[name].file}: depends names {needed!r}, which is of a later stage"
                 )
@@ -385,6 +395,11 @@ def load_recipes(folder: Path, root: Path) -> dict[str, Recipe]:
         visit(name, ())
     _check_installed_names(ordered.values())
     return ordered
+
+
+def _is_of_later_stage(recipe: Recipe) -> bool:
+    """A recipe without files for the image is a tool, and is built for whoever needs it."""
+    return recipe.stage != "base" and bool(recipe.programs or recipe.files or recipe.links)
 
 
 def _check_installed_names(recipes: Iterable[Recipe]) -> None:

@@ -300,11 +300,14 @@ def find():
         "forge({'kind': 'display', 'segments': ['a']}, *[b''] * 60_000)",
         "os.write(104, b'half a line without an end')",
         "forge({'kind': 'input', 'number': 1, 'segments': ['prompt']}, b'?')",
+        "forge({'kind': 'input', 'number': [], 'segments': ['prompt']}, b'?')",
+        "forge({'kind': 'input', 'number': 10 ** 30, 'segments': ['prompt']}, b'?')",
     ],
 )
 def test_invalid_messages_are_ignored(sandbox: Sandbox, attack: str) -> None:
     with sandbox.python() as session:
-        result = session.run(f"{FORGE}\n{attack}\n'true'")
+        answer = None if "'number': 1," in attack else lambda _: "answer"
+        result = session.run(f"{FORGE}\n{attack}\n'true'", on_input=answer)
         assert result.error is None, result.error.traceback
         assert (result.value, len(result.results)) == ("true", 1)
         assert session.run("1 + 1").value == 2
@@ -325,7 +328,7 @@ forge({'kind': 'display', 'segments': names, 'metadata': [1], 'id': 7, 'main': '
 def test_a_forged_answer_ends_only_its_own_call(sandbox: Sandbox) -> None:
     with sandbox.python() as session:
         forged = session.run(
-            f"{FORGE}\nforge({{'kind': 'answer', 'segments': ['repr', 'value'], 'at': -7}},"
+            f"{FORGE}\nforge({{'kind': 'answer', 'segments': ['repr', 'value'], 'at': 10 ** 30}},"
             " b'forged', b'{\"x\": 1}')\nfor _ in range(3): display('late')\n'real'"
         )
         assert (forged.repr, forged.value) == ("forged", {"x": 1})

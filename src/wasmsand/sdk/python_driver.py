@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 TEXT_MAX = 200_000
 VALUE_BYTES_MAX = 1 << 20
 SIMPLE_TYPES = (bool, str, float)
-KEPT_VALUES = 1000
+KEPT_VALUES = 20
 AWAIT, PARSE = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, ast.PyCF_ONLY_AST
 IS_COROUTINE = 0x80
 main = sys.modules["__main__"].__dict__
@@ -160,9 +160,8 @@ def keep(value: object, number: int) -> None:
     if names.get("_") is last_kept:
         names["___"], names["__"], names["_"] = names.get("__"), last_kept, value
         last_kept = value
-    if len(out) >= KEPT_VALUES:
-        del out[next(iter(out))]
     out[number] = value
+    out.pop(number - KEPT_VALUES, None)
 
 
 def is_silenced(node: ast.Expr, lines: list[str]) -> bool:

@@ -90,6 +90,15 @@ TWINS = (
         "A relative path starts at the sandbox's working directory.",
     ),
     Twin(
+        "packages",
+        "Packages",
+        """
+        await sandbox.packages.install("numpy", "humanize>=4")
+        [package.name for package in await sandbox.packages.list()]
+        """,
+        "If a task is cancelled in `install`, the installation continues.",
+    ),
+    Twin(
         "shell",
         "Shell",
         """
@@ -140,7 +149,7 @@ TWINS = (
 CALLBACKS = re.compile(r"\b(TextSink|ResultSink|InputSource)\b")
 """Types of callbacks; those of the twins run in the event loop."""
 BY_NAME = {twin.name: twin for twin in TWINS}
-PARTS = {"commands": "Commands", "files": "Files"}
+PARTS = {"commands": "Commands", "files": "Files", "packages": "Packages"}
 """Attributes of a sandbox that have a twin."""
 
 HEADER = '''\
@@ -172,9 +181,17 @@ from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.files import CHUNK, Files, GuestPath
 from wasmsand.sdk.options import HOME, Isolation, SandboxOptions
+from wasmsand.sdk.packages import INSTALL_TIMEOUT_MS, Packages
 from wasmsand.sdk.pool import SandboxPool
 from wasmsand.sdk.python_session import PythonSession
-from wasmsand.sdk.results import CommandResult, FileInfo, ProcessInfo, PythonResult, Usage
+from wasmsand.sdk.results import (
+    CommandResult,
+    FileInfo,
+    PackageInfo,
+    ProcessInfo,
+    PythonResult,
+    Usage,
+)
 from wasmsand.sdk.sandbox import DEFAULTS, Sandbox
 from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.watching import FileEvent, FileWatch
@@ -346,7 +363,7 @@ def _constructor(twin: Twin, node: ast.FunctionDef) -> Iterator[str]:
     yield ""
     yield "    if not TYPE_CHECKING:  # a type checker would accept any attribute name"
     yield "        def __getattr__(self, name: str) -> object:"
-    yield '            if name in ("_blocking", "commands", "env", "files"):'
+    yield '            if name in ("_blocking", "commands", "env", "files", "packages"):'
     yield "                raise RuntimeError(NOT_ENTERED)"
     yield "            raise AttributeError(name)\n"
 
@@ -358,6 +375,8 @@ def _signature(node: ast.FunctionDef) -> str:
 def _arguments(node: ast.FunctionDef) -> str:
     """The arguments with which the twin calls the blocking method."""
     words = [argument.arg for argument in node.args.args[1:]]
+    if node.args.vararg is not None:
+        words.append(f"*{node.args.vararg.arg}")
     for argument in node.args.kwonlyargs:
         value = argument.arg
         if argument.annotation is not None and CALLBACKS.search(ast.unparse(argument.annotation)):

@@ -127,6 +127,14 @@ def test_libraries_from_outside_the_tree_stay_undefined(tmp_path: Path) -> None:
     assert "bundled" not in defined_symbols(output.read_bytes())
 
 
+def test_call_that_does_not_fit_its_function_is_an_error(tmp_path: Path) -> None:
+    caller = compiled(tmp_path, "caller.c", "int f(int); int PyInit_m(void) { return f(1); }")
+    callee = compiled(tmp_path, "callee.c", "void f(int x, int y) {}")
+    arguments = ["-shared", "-o", str(tmp_path / "m.so"), str(caller), str(callee)]
+    with pytest.raises(subprocess.CalledProcessError):
+        link_module(arguments, LINKER, tmp_path)
+
+
 def test_modules_are_taken_out_of_an_installed_tree(tmp_path: Path) -> None:
     site = tmp_path / "site"
     (site / "pack/sub").mkdir(parents=True)
@@ -146,6 +154,7 @@ def test_modules_are_taken_out_of_an_installed_tree(tmp_path: Path) -> None:
 def test_table_names_modules_by_their_dotted_names() -> None:
     text = module_table(["pack.sub._utils", "pack._utils"])
     assert 'init_0(void) __asm__("PyInit_pack._utils");' in text
-    assert '{"pack.sub._utils", init_1},' in text
+    assert '{"pack.sub._utils", start_1},' in text
+    assert '_PyImport_SwapPackageContext("pack.sub._utils")' in text
     with pytest.raises(BadModule, match="no module can be called"):
         module_table(['x", 0}, {"y'])

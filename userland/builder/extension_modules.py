@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from userland.builder.errors import BadModule
-from userland.builder.wasm_module import MAGIC, Reader
+from userland.builder.wasm_module import MAGIC, Reader, encoded_number
 
 ENTRY_PREFIX = "PyInit_"
 """The entry point of the module `a.b` is `PyInit_b`, and `PyInit_a.b` when it is isolated."""
@@ -47,7 +47,7 @@ def link_module(arguments: Sequence[str], linker: str, tree: Path) -> None:
     that it holds them once.
     """
     output, inputs = _linker_inputs(arguments, tree)
-    subprocess.run([linker, "-r", "-o", output, *inputs], check=True)
+    subprocess.run([linker, "-r", "--fatal-warnings", "-o", output, *inputs], check=True)
 
 
 def _linker_inputs(arguments: Sequence[str], tree: Path) -> tuple[str, list[str]]:
@@ -108,9 +108,9 @@ def isolated(data: bytes, module: str) -> bytes:
         content = body.rest()
         if kind == _SYMBOL_TABLE:
             symbols = [_isolated_symbol(symbol, entry, module) for symbol in _symbols(body)]
-            content = _number(len(symbols)) + b"".join(map(_encoded, symbols))
+            content = encoded_number(len(symbols)) + b"".join(map(_encoded, symbols))
         subsections.append(bytes([kind]) + _sized(content))
-    linking = _number(_LINKING_VERSION) + b"".join(subsections)
+    linking = encoded_number(_LINKING_VERSION) + b"".join(subsections)
     return MAGIC + b"".join(
         bytes([kind]) + _sized(_sized(name.encode()) + linking if name == _LINKING else content)
         for kind, name, content in _sections(data)
@@ -158,38 +158,28 @@ def _symbols(body: Reader) -> Iterator[_Symbol]:
         kind, flags = body.byte(), body.number()
         name, place = None, b""
         if kind in (_FUNCTION, _GLOBAL, _TAG, _TABLE):
-            place = _number(body.number())
+            place = encoded_number(body.number())
             if not flags & _UNDEFINED or flags & _EXPLICIT_NAME:
                 name = body.name()
         elif kind == _DATA:
             name = body.name()
             if not flags & _UNDEFINED:
-                place = b"".join(_number(body.number()) for _ in range(3))
+                place = b"".join(encoded_number(body.number()) for _ in range(3))
         elif kind == _SECTION:
-            place = _number(body.number())
+            place = encoded_number(body.number())
         else:
             raise BadModule(f"unknown kind of symbol: {kind}")
         yield _Symbol(kind, flags, name, place)
 
 
 def _encoded(symbol: _Symbol) -> bytes:
-    head = bytes([symbol.kind]) + _number(symbol.flags)
+    head = bytes([symbol.kind]) + encoded_number(symbol.flags)
     name = b"" if symbol.name is None else _sized(symbol.name.encode())
     return head + (name + symbol.place if symbol.kind == _DATA else symbol.place + name)
 
 
 def _sized(content: bytes) -> bytes:
-    return _number(len(content)) + content
-
-
-def _number(value: int) -> bytes:
-    """Unsigned LEB128."""
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
+    return encoded_number(len(content)) + content
 
 
 # Packages.
@@ -212,18 +202,30 @@ def take_modules(installed: Path, objects: Path) -> list[str]:
 
 
 def module_table(names: Iterable[str]) -> str:
-    """C source that makes these modules built-in ones, before `main` runs."""
+    """C source that makes these modules built-in ones, before `main` runs.
+
+    A module that is made in a single phase knows only the last part of its name. The loader of
+    shared objects tells such a module the whole name, and so does each entry of this table.
+    """
     names = sorted(names)
     for name in names:
         if not _MODULE_NAME.fullmatch(name):
             raise BadModule(f"no module can be called {name!r}")
     lines = ['#include "Python.h"', ""]
-    lines += [
-        f'extern PyObject *init_{number}(void) __asm__("{ENTRY_PREFIX}{name}");'
-        for number, name in enumerate(names)
-    ]
+    lines += ["const char *_PyImport_SwapPackageContext(const char *);", ""]
+    for number, name in enumerate(names):
+        lines += [
+            f'extern PyObject *init_{number}(void) __asm__("{ENTRY_PREFIX}{name}");',
+            f"static PyObject *start_{number}(void)",
+            "{",
+            f'\tconst char *before = _PyImport_SwapPackageContext("{name}");',
+            f"\tPyObject *module = init_{number}();",
+            "\t_PyImport_SwapPackageContext(before);",
+            "\treturn module;",
+            "}",
+        ]
     lines += ["", "static struct _inittab modules[] = {"]
-    lines += [f'\t{{"{name}", init_{number}}},' for number, name in enumerate(names)]
+    lines += [f'\t{{"{name}", start_{number}}},' for number, name in enumerate(names)]
     lines += [
         "\t{0, 0},",
         "};",

@@ -4,8 +4,9 @@
     link_python.py SOURCE_DIR SYSROOT
 
 The `script` of the recipe `python-full`. The interpreter is the recipe `python` as one object; the
-modules are those of all recipes that this one depends on (see `package_build.py`). It leaves the
-linked program as SOURCE_DIR/python, and the list of its modules in SYSROOT/lib/modules.txt.
+modules are those of all recipes that this one depends on (see `package_build.py`), and so are the
+libraries that the modules use. It leaves the linked program as SOURCE_DIR/python, and the list of
+its modules in SYSROOT/lib/modules.txt.
 
 Rules: a call that does not fit its function is an error, because it would trap; libraries are
 linked once for all modules.
@@ -23,7 +24,7 @@ if __name__ == "__main__":
 
 from userland.builder.extension_modules import module_table
 
-_SHARED_LIBRARIES = ("openblas", "c++")
+_PYTHON = "libpython3.14.a"
 _RESUME = """
 /* Where a stored interpreter is entered (userland/libc/checkpoint). It was exported by this name
  * before the interpreter became one object, which keeps no such names. */
@@ -45,13 +46,13 @@ def main() -> int:
     table.write_text(module_table(names) + _RESUME)
     compiler = os.environ["CC"]
     flags = [*os.environ["CFLAGS"].split(), f"-I{headers}/python3.14"]
-    python = next(folder / "libpython3.14.a" for folder in folders if _is_python(folder))
-    available = [name for name in _SHARED_LIBRARIES if _has_library(folders, name)]
+    archives = sorted(file for folder in folders for file in folder.glob("lib*.a"))
+    python = next(file for file in archives if file.name == _PYTHON)
+    libraries = [file for file in archives if file.name != _PYTHON]
     compile_table = [compiler, *flags, "-c", str(table), "-o", str(table.with_suffix(".o"))]
     link = [compiler, "-o", str(tree / "python"), "-Wl,--fatal-warnings"]
     link += ["-Wl,--whole-archive", str(python), "-Wl,--no-whole-archive"]
-    link += [str(table.with_suffix(".o")), *map(str, objects), *links]
-    link += [f"-l{name}" for name in available]
+    link += [str(table.with_suffix(".o")), *map(str, objects), *map(str, libraries)]
     for command in (compile_table, link):
         if status := subprocess.run(command, check=False).returncode:
             return status
@@ -59,11 +60,7 @@ def main() -> int:
 
 
 def _is_python(folder: Path) -> bool:
-    return (folder / "libpython3.14.a").is_file()
-
-
-def _has_library(folders: list[Path], name: str) -> bool:
-    return any((folder / f"lib{name}.a").is_file() for folder in folders)
+    return (folder / _PYTHON).is_file()
 
 
 if __name__ == "__main__":

@@ -13,16 +13,19 @@ goes into the image (see `package_files`), and in SYSROOT what other recipes nee
 Read from the environment, besides what every step of a build sees:
 
     PACKAGE_HEADERS          the directory of headers in the installed package
+    PACKAGE_NATIVE           `optional` if the package works without its modules
     MESON_OPTIONS            further options of `meson setup`
     MESON_INSTALL_OPTIONS    further options of `meson install`
     MESON                    the program in the source tree to use instead of the recipe `meson`
 
-Rules: a package is built as its own build system has it, for a machine that is another; what is
-asked to become a shared object becomes an isolated one.
+Owns the programs that every build of a package sees, and the way through Meson; packages that use
+setuptools are built by `package_setuptools`. Rules: a package is built as its own build system has
+it, for a machine that is another; what is asked to become a shared object becomes an isolated one.
 """
 
 from __future__ import annotations
 
+import configparser
 import os
 import shlex
 import shutil
@@ -36,6 +39,8 @@ if __name__ == "__main__":
 from userland.builder.errors import BuildError
 from userland.builder.extension_modules import link_module, take_modules
 from userland.builder.package_files import (
+    OPTIONAL,
+    REQUIRED,
     Surroundings,
     finish_package,
     run,
@@ -51,6 +56,10 @@ _DRIVER = """\
 WASM_CC={compiler} PACKAGE_FLAGS={flags} PACKAGE_LINK_FLAGS={link_flags} LINK_MODULE={link}
 export WASM_CC PACKAGE_FLAGS PACKAGE_LINK_FLAGS LINK_MODULE
 exec {driver} "$@"
+"""
+_PROGRAM = """\
+#!/bin/sh
+exec {python} -c 'import sys; from {module} import {function} as main; sys.exit(main())' "$@"
 """
 _ZLIB = """\
 # Stands for zlib, which the Python of builds is without. Meson only imports it. Cython asks whether
@@ -114,12 +123,13 @@ cpp_link_args = {link_args}
 def main() -> int:
     around = surroundings()
     try:
-        write_drivers(around)
+        write_programs(around)
+        write_compilers(around)
         site = build_with_meson(around)
         names = take_modules(site, around.sysroot / "lib/modules")
         print(f"{len(names)} extension modules: {' '.join(names)}")
         keep_for_builds(around, site)
-        finish_package(around, site)
+        finish_package(around, site, need_of_modules(names))
     except BuildError as error:
         print(f"package_build.py: {error}", file=sys.stderr)
         return 1
@@ -128,29 +138,58 @@ def main() -> int:
     return 0
 
 
-def write_drivers(around: Surroundings) -> None:
-    """The compilers, and the only Python and Cython that are found by their names."""
+def need_of_modules(names: list[str]) -> str | None:
+    """Whether the package needs the interpreter that has its modules."""
+    need = os.environ.get("PACKAGE_NATIVE", REQUIRED if names else None)
+    if need not in (REQUIRED, OPTIONAL, None):
+        raise BuildError(f"PACKAGE_NATIVE is {need!r}, not {REQUIRED} or {OPTIONAL}")
+    return need
+
+
+def write_programs(around: Surroundings) -> None:
+    """The only Python, Cython and other Python programs that are found by their names."""
     programs = around.work / "bin"
     programs.mkdir(parents=True)
     for name in ("python", "python3", PYTHON):
         (programs / name).symlink_to(around.python)
     (around.work / "lib").mkdir()
     (around.work / "lib/zlib.py").write_text(_ZLIB)
-    cython = programs / "cython"
-    cython.write_text(
-        f'#!/bin/sh\nexec {around.python} {around.tool("cython.py", "cython")} "$@"\n'
-    )
-    cython.chmod(0o755)
+    scripts = {}
+    for folder in around.tools:
+        if (folder / "cython.py").exists():
+            scripts["cython"] = f'#!/bin/sh\nexec {around.python} {folder / "cython.py"} "$@"\n'
+        for file in sorted(folder.glob("*.dist-info/entry_points.txt")):
+            for name, (module, function) in console_scripts(file).items():
+                scripts[name] = _PROGRAM.format(
+                    python=around.python, module=module, function=function
+                )
+    for name, text in scripts.items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+
+
+def console_scripts(file: Path) -> dict[str, tuple[str, str]]:
+    """The programs of a tool: for each the module and the function that is its main one."""
+    entries = configparser.RawConfigParser(delimiters=["="])
+    entries.optionxform = str  # type: ignore[assignment,method-assign]  # names have capitals
+    entries.read(file, encoding="utf-8")
+    if "console_scripts" not in entries:
+        return {}
+    values = {name: value.split(":") for name, value in entries["console_scripts"].items()}
+    return {name: (value[0].strip(), value[1].strip()) for name, value in values.items()}
+
+
+def write_compilers(around: Surroundings) -> None:
+    """`cc` and, if there is a library for it, `c++` in the directory of the build."""
     headers = around.needed(f"include/{PYTHON}", "python")
     link = [sys.executable, __file__, "--link-module", str(around.tree)]
     # Packages have headers of the same names as Python's, and their own come first.
     flags = [f"-isystem{headers}", "-D__linux__=1"]
-    cxx_headers = around.holding("include/c++/v1")
-    cxx = ["-nostdinc++", "-fwasm-exceptions", f"-I{cxx_headers}/include/c++/v1"]
-    for name, own, libraries in (
-        ("cc", flags, []),
-        ("c++", [*cxx, *flags], [f"-L{cxx_headers}/lib", "-lc++"]),
-    ):
+    compilers = {"cc": (flags, list[str]())}
+    if cxx_library := around.holding("include/c++/v1"):
+        cxx = ["-nostdinc++", "-fwasm-exceptions", f"-I{cxx_library}/include/c++/v1"]
+        compilers["c++"] = ([*cxx, *flags], [f"-L{cxx_library}/lib", "-lc++"])
+    for name, (own, libraries) in compilers.items():
         driver = around.work / name
         driver.write_text(
             _DRIVER.format(

@@ -8,10 +8,13 @@ out; only programs of recipes run, never a Python that happens to be installed.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +23,10 @@ from userland.builder.errors import BuildError
 
 ROOT = Path(__file__).resolve().parents[2]
 _LEFT_OUT = ("tests", "test", "__pycache__", "conftest.py")
-_FOR_BUILDS_ONLY = (".a", ".pxd", ".pyi")
+_FOR_BUILDS_ONLY = (".a", ".pxd", ".pxi", ".pyi", ".pyx")
+REQUIRED, OPTIONAL = "required", "optional"
+"""What the metadata says about the interpreter that has the modules of packages: the package does
+not work without it, or is only slower. A package without such modules says nothing."""
 _TEXTS = (".py", ".txt", ".json", ".toml", ".ini", ".pc", ".h")
 
 
@@ -85,16 +91,17 @@ def run(argv: list[str], around: Surroundings) -> None:
     subprocess.run(argv, cwd=around.tree, env=around.environment, check=True)
 
 
-def finish_package(around: Surroundings, site: Path) -> None:
-    """Make `stage/package` of what was installed."""
+def finish_package(around: Surroundings, site: Path, need: str | None = None) -> None:
+    """Make `stage/package` of what was installed; `need` is REQUIRED, OPTIONAL or None."""
     for path in [path for path in site.rglob("*") if path.name in _LEFT_OUT]:
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     for path in [path for path in site.rglob("*") if path.suffix in _FOR_BUILDS_ONLY]:
         path.unlink()
     _forget_paths(around, site)
-    write_metadata(around.tree, site)
+    info = write_metadata(around.tree, site, need)
     place = f"/usr/lib/python/{Path(os.environ['RECIPE']).name}"
     run([str(around.python), "-S", "-c", _COMPILE, str(site), place], around)
+    _write_record(info)
     target = around.tree / "stage/package"
     target.parent.mkdir(exist_ok=True)
     site.rename(target)
@@ -133,24 +140,65 @@ def _text_files(site: Path) -> Iterator[Path]:
             yield file
 
 
-def write_metadata(tree: Path, site: Path) -> None:
+def write_metadata(tree: Path, site: Path, need: str | None) -> Path:
     """The directory by which pip and importlib.metadata know an installed package: of a wheel, or
     made of what a source distribution says about itself."""
     info = next(site.glob("*.dist-info"), None)
     if info is None:
         text = (tree / "PKG-INFO").read_text(encoding="utf-8")
-        header = text.partition("\n\n")[0].splitlines()
-        fields = dict(line.split(": ", 1) for line in header if ": " in line)
-        name = fields["Name"].replace("-", "_").replace(".", "_").lower()
-        info = site / f"{name}-{fields['Version']}.dist-info"
+        fields = [line.split(": ", 1) for line in text.partition("\n\n")[0].splitlines()]
+        values = {field[0]: field[1] for field in fields if len(field) == 2}
+        name = values["Name"].replace("-", "_").replace(".", "_").lower()
+        info = site / f"{name}-{values['Version']}.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(text, encoding="utf-8")
+        for field in fields:
+            if field[0] == "License-File":
+                place = info / "licenses" / field[1]
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(tree / field[1], place)
+        pure, tag = ("false", "cp314-cp314-linux_wasm32") if need else ("true", "py3-none-any")
         (info / "WHEEL").write_text(
-            "Wheel-Version: 1.0\nGenerator: wasmsand\nRoot-Is-Purelib: false\n"
-            "Tag: cp314-cp314-any\n"
+            f"Wheel-Version: 1.0\nGenerator: wasmsand\nRoot-Is-Purelib: {pure}\nTag: {tag}\n"
         )
+        if entry_points := _entry_points(tree):
+            (info / "entry_points.txt").write_text(entry_points, encoding="utf-8")
     (info / "INSTALLER").write_text("wasmsand\n")
+    if need:
+        (info / "native.txt").write_text(f"{need}\n")
+    return info
+
+
+def _entry_points(tree: Path) -> str:
+    """Those of the project's table, or those that setuptools has written into the source."""
+    if (tree / "pyproject.toml").is_file():
+        table = tomllib.loads((tree / "pyproject.toml").read_text(encoding="utf-8"))
+        project = table.get("project", {})
+        groups = {
+            "console_scripts": project.get("scripts", {}),
+            "gui_scripts": project.get("gui-scripts", {}),
+            **project.get("entry-points", {}),
+        }
+        sections = [
+            "".join([f"[{group}]\n", *(f"{name} = {value}\n" for name, value in entries.items())])
+            for group, entries in groups.items()
+            if entries
+        ]
+        if sections:
+            return "\n".join(sections)
+    written = next(iter(sorted(tree.rglob("*.egg-info/entry_points.txt"))), None)
+    return written.read_text(encoding="utf-8") if written else ""
+
+
+def _write_record(info: Path) -> None:
+    """The list of all files with their hashes; compiled files have none, as pip writes it."""
     record = info / "RECORD"
-    record.touch()
-    files = sorted(path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file())
-    record.write_text("".join(f"{file},,\n" for file in files))
+    record.unlink(missing_ok=True)
+    site = info.parent
+    lines = [f"{record.relative_to(site).as_posix()},,\n"]
+    for file in (path for path in site.rglob("*") if path.is_file()):
+        content = file.read_bytes()
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+        proof = "," if file.suffix == ".pyc" else f"sha256={digest},{len(content)}"
+        lines.append(f"{file.relative_to(site).as_posix()},{proof}\n")
+    record.write_text("".join(sorted(lines)), encoding="utf-8")

@@ -95,6 +95,16 @@ class Reader:
         return kind, body
 
 
+def encoded_number(value: int) -> bytes:
+    """A number as unsigned LEB128."""
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
 def summarise(data: bytes) -> ModuleSummary:
     """The summary of a module; raises `BadModule` if the file is not a module."""
     if not data.startswith(MAGIC):

@@ -11,14 +11,14 @@ Bytes in JSON are sent as text if they are UTF-8, otherwise as base64.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface
 from wasmsand.sdk.options import OPTIONS
-from wasmsand.sdk.results import FileInfo, ProcessInfo
+from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo
 
 Positive = Annotated[int, Meta(ge=1, le=2**53)]
 Milliseconds = Annotated[float, Meta(gt=0, le=10**12)]
@@ -43,6 +43,7 @@ _FIELD_TYPES: Mapping[OptionKind, Any] = {
     OptionKind.MILLISECONDS: Milliseconds | None,
     OptionKind.VARIABLES: dict[str, str],
     OptionKind.GUEST_DIRECTORY: str,
+    OptionKind.PACKAGES: list[str] | Literal["all"],
 }
 """The JSON type of each kind of option."""
 
@@ -95,6 +96,31 @@ class Killed(ResponseMessage):
     """The sandbox was killed."""
 
     killed: bool = True
+
+
+# Packages.
+
+
+class InstallPackages(RequestMessage):
+    """Python packages to install."""
+
+    requirements: list[str]
+    """Names with optional versions, such as `numpy>=2`."""
+    timeout_ms: Milliseconds | None = None
+    """Limit of the search in the package index and of the download; null is the server's
+    maximum."""
+
+
+class UninstallPackages(RequestMessage):
+    """Python packages to uninstall."""
+
+    names: list[str]
+
+
+class PackageList(ResponseMessage):
+    """Python packages, sorted by name."""
+
+    packages: list[PackageInfo]
 
 
 # Commands.

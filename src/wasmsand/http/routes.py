@@ -10,7 +10,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from wasmsand.http import messages as m
-from wasmsand.http.handlers import commands, files, python, sandboxes, server, started
+from wasmsand.http.handlers import commands, files, packages, python, sandboxes, server, started
 from wasmsand.http.metrics import CONTENT_TYPE
 from wasmsand.http.openapi import document
 from wasmsand.http.routing import AnyRoute, Call, HttpRoute
@@ -55,6 +55,37 @@ ROUTES: tuple[AnyRoute, ...] = (
         "Set and unset variables",
         m.Variables,
         body=m.ChangeVariables,
+    ),
+    # Packages.
+    HttpRoute(
+        "GET",
+        _SANDBOX + "/packages",
+        packages.installed,
+        "List installed Python packages",
+        m.PackageList,
+    ),
+    HttpRoute(
+        "GET",
+        _SANDBOX + "/packages/available",
+        packages.available,
+        "List the Python packages of the image",
+        m.PackageList,
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/packages/install",
+        packages.install,
+        "Install Python packages; the response lists those that are new",
+        m.PackageList,
+        body=m.InstallPackages,
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/packages/uninstall",
+        packages.uninstall,
+        "Uninstall Python packages",
+        m.Done,
+        body=m.UninstallPackages,
     ),
     # Commands.
     HttpRoute(

@@ -26,9 +26,17 @@ from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.files import CHUNK, Files, GuestPath
 from wasmsand.sdk.options import HOME, Isolation, SandboxOptions
+from wasmsand.sdk.packages import INSTALL_TIMEOUT_MS, Packages
 from wasmsand.sdk.pool import SandboxPool
 from wasmsand.sdk.python_session import PythonSession
-from wasmsand.sdk.results import CommandResult, FileInfo, ProcessInfo, PythonResult, Usage
+from wasmsand.sdk.results import (
+    CommandResult,
+    FileInfo,
+    PackageInfo,
+    ProcessInfo,
+    PythonResult,
+    Usage,
+)
 from wasmsand.sdk.sandbox import DEFAULTS, Sandbox
 from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.watching import FileEvent, FileWatch
@@ -430,6 +438,57 @@ class AsyncFiles:
         return repr(self._blocking).replace("<", "<Async", 1)
 
 
+class AsyncPackages:
+    """The Python packages of one sandbox: `sandbox.packages`.
+
+    Example:
+        await sandbox.packages.install("numpy", "humanize>=4")
+        [package.name for package in await sandbox.packages.list()]
+
+    If a task is cancelled in `install`, the installation continues.
+    """
+
+    def __init__(self, blocking: Packages) -> None:
+        self._blocking = blocking
+
+    async def install(
+        self,
+        *requirements: str,
+        timeout_ms: float | None = INSTALL_TIMEOUT_MS,
+        on_progress: AsyncTextSink | None = None,
+    ) -> builtins.list[PackageInfo]:
+        """Install packages and what they need, all or none; return those that are new.
+
+        A requirement is a name with an optional version, as for pip. A package that is installed
+        already is not changed if its version matches. `timeout_ms` bounds the search and the
+        download, and `on_progress` receives lines about them. Raises `PackageError`.
+        """
+        return await call(
+            self._blocking.install,
+            *requirements,
+            timeout_ms=timeout_ms,
+            on_progress=in_loop(on_progress),
+        )
+
+    async def uninstall(self, *names: str) -> None:
+        """Uninstall packages, all or none; packages that they need stay.
+
+        Raises `PackageNotFoundError` if one of them is not installed.
+        """
+        await call(self._blocking.uninstall, *names)
+
+    async def list(self) -> builtins.list[PackageInfo]:
+        """Return the installed packages, sorted by name."""
+        return await call(self._blocking.list)
+
+    async def available(self) -> builtins.list[PackageInfo]:
+        """Return the packages of the image, which are installed at once, sorted by name."""
+        return await call(self._blocking.available)
+
+    def __repr__(self) -> str:
+        return repr(self._blocking).replace("<", "<Async", 1)
+
+
 class AsyncShell:
     """A bash session: working directory, variables, functions and background jobs persist.
 
@@ -618,6 +677,8 @@ class AsyncSandbox:
     "Read and write files without running a program."
     env: Environment
     "Environment variables that every later command gets."
+    packages: AsyncPackages
+    "Install Python packages."
 
     def __init__(
         self,
@@ -632,6 +693,7 @@ class AsyncSandbox:
         env: Mapping[str, str] | None = None,
         cwd: str = HOME,
         wasm_dir: str | os.PathLike[str] | None = None,
+        packages: Sequence[str] = (),
         isolation: Isolation = "none",
     ) -> None:
         self._make: Callable[[], Sandbox] | None = lambda: Sandbox(
@@ -645,6 +707,7 @@ class AsyncSandbox:
             env=env,
             cwd=cwd,
             wasm_dir=wasm_dir,
+            packages=packages,
             isolation=isolation,
         )
 
@@ -662,6 +725,7 @@ class AsyncSandbox:
         env: Mapping[str, str] | None = None,
         cwd: str = HOME,
         wasm_dir: str | os.PathLike[str] | None = None,
+        packages: Sequence[str] = (),
         isolation: Isolation = "none",
     ) -> AsyncSandbox:
         """Create a sandbox without a `with` block. The caller has to `kill` it."""
@@ -676,6 +740,7 @@ class AsyncSandbox:
             env=env,
             cwd=cwd,
             wasm_dir=wasm_dir,
+            packages=packages,
             isolation=isolation,
         ).__aenter__()
 
@@ -691,11 +756,12 @@ class AsyncSandbox:
         self.env = blocking.env
         self.commands = AsyncCommands(blocking.commands)
         self.files = AsyncFiles(blocking.files)
+        self.packages = AsyncPackages(blocking.packages)
 
     if not TYPE_CHECKING:  # a type checker would accept any attribute name
 
         def __getattr__(self, name: str) -> object:
-            if name in ("_blocking", "commands", "env", "files"):
+            if name in ("_blocking", "commands", "env", "files", "packages"):
                 raise RuntimeError(NOT_ENTERED)
             raise AttributeError(name)
 

@@ -207,6 +207,20 @@ class ProcessInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class PackageInfo:
+    """One Python package."""
+
+    name: str
+    """Its normalised name, for example `scikit-learn`."""
+    version: str
+    location: str
+    """The directory of the sandbox that has its files."""
+    summary: str = ""
+    native: bool = False
+    """Whether it has native code, and so needs the full interpreter."""
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """What a sandbox uses, each value beside its limit."""
 

@@ -189,16 +189,20 @@ import datetime, decimal
 display(Table([{{'x': 1, 'y': float('nan')}}, {{'x': datetime.date(2026, 1, 2), 'y': None}}]))
 display(Table([{{'x': 1}}], Index()))
 display(Column())
+twice, wide = Table([{{'x': 1}}]), Table([{{'x': 1}}] * 100)
+twice.columns, wide.columns = ['x', 'x'], range(5000)
+display(twice, wide)
 Table([{{'x': n, 'y': decimal.Decimal('1.5')}} for n in range(5000)])
 """
     result = run(sandbox, code)
     assert result.error is None, result.error.traceback
-    first, indexed, column, long = result.results
+    first, indexed, column, twice, wide, long = result.results
+    assert (twice.json, len(wide.json)) == (None, 2)
     assert first.json == [{"x": 1, "y": None}, {"x": "2026-01-02", "y": None}]
     assert first.html == "<table>2</table>"
     assert indexed.json == [{"index": 0, "x": 1}]
     assert (column.json, column.html) == ([{"x": 1.5}], "<table>1</table>")
-    assert len(long.json) == 1000
+    assert len(long.json) == 500
     assert long.json[3] == {"x": 3, "y": "1.5"}
     assert long.metadata == {"application/json": {"rows": 5000}}
 

@@ -93,8 +93,8 @@ def forms(
 
 def add_rows(value: object, data: dict[str, Any], metadata: dict[str, Any]) -> None:
     """Add the rows of a table (pandas, polars, and what has the same methods) as JSON: a list of
-    objects, one for each row. An index that is not just a count of the rows is a column. Tables whose
-    columns have the same name twice have no such form."""
+    objects, one for each row. An index that is not just a count of the rows is a column. Tables
+    in which two columns have the same name do not have this form."""
     table: Any = value
     try:
         if method(value, "to_frame") and method(value, "to_dict"):

@@ -5,9 +5,9 @@ and writes messages (see `python_messages`) to another: what is displayed, quest
 and the answer. Rules: the driver has its own namespace, so that its names do not appear in the
 program's; SIGINT interrupts only the program, and never the writing of a message; every request
 gets an answer, whatever the program does, unless it ends the interpreter. Everything that a plain
-expression does not need is a part (`python_guest`), which is compiled when it is first used. Each
-statement of this file is compiled separately, without annotations (see `python_source`): it may
-use only names defined above it, and no `__future__` imports have an effect.
+expression does not need is a part (`python_guest`), which is compiled when it is first used. This
+file is compiled in pieces, without annotations (see `python_source`): its statements may use only
+names defined above them, and no `__future__` imports have an effect.
 
 It runs on the image's Python, and needs only the standard library.
 """

@@ -55,7 +55,7 @@ def _entries(folder: Path) -> Iterable[Path]:
 def recipe_key(recipe: Recipe, dependencies: Iterable[str], target: Target) -> str:
     """The key of one recipe; `dependencies` are its `needed_keys`."""
     parts = {
-        "recipe": _recipe_digest(recipe.file),
+        "recipe": _recipe_digest(recipe),
         "patches": [file_digest(patch) for patch in recipe.build.patches],
         "inputs": [tree_digest(path) for path in recipe.build.inputs],
         "answers": [file_digest(file) for file in shared_answers(recipe)],
@@ -68,10 +68,13 @@ def recipe_key(recipe: Recipe, dependencies: Iterable[str], target: Target) -> s
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _recipe_digest(file: Path) -> str:
-    """Digest of a recipe without its upstream addresses: the hash identifies the source."""
-    lines = file.read_bytes().splitlines(keepends=True)
-    kept = (line for line in lines if not line.startswith(b"upstream = "))
+def _recipe_digest(recipe: Recipe) -> str:
+    """Digest of a recipe without the fields that no build reads: its upstream addresses (the hash
+    identifies the source), and what a prepared interpreter imports."""
+    if recipe.row is not None:
+        return hashlib.sha256(recipe.row.encode()).hexdigest()
+    lines = recipe.file.read_bytes().splitlines(keepends=True)
+    kept = (line for line in lines if not line.startswith((b"upstream = ", b"prepares = ")))
     return hashlib.sha256(b"".join(kept)).hexdigest()
 
 

@@ -146,6 +146,8 @@ TWINS = (
         "`make` returns a `Sandbox`, and `setup` gets one: both run in advance, on another thread.",
     ),
 )
+CALLBACKS = re.compile(r"\b(TextSink|ResultSink|InputSource)\b")
+"""Types of callbacks; those of the twins run in the event loop."""
 BY_NAME = {twin.name: twin for twin in TWINS}
 PARTS = {"commands": "Commands", "files": "Files", "packages": "Packages"}
 """Attributes of a sandbox that have a twin."""
@@ -163,7 +165,16 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
-from wasmsand.sdk.async_calls import AsyncTextSink, Stream, Turns, call, in_loop, obtain
+from wasmsand.sdk.async_calls import (
+    AsyncInputSource,
+    AsyncResultSink,
+    AsyncTextSink,
+    Stream,
+    Turns,
+    call,
+    in_loop,
+    obtain,
+)
 from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
 from wasmsand.sdk.commands import Commands
@@ -368,7 +379,7 @@ def _arguments(node: ast.FunctionDef) -> str:
         words.append(f"*{node.args.vararg.arg}")
     for argument in node.args.kwonlyargs:
         value = argument.arg
-        if argument.annotation is not None and "TextSink" in ast.unparse(argument.annotation):
+        if argument.annotation is not None and CALLBACKS.search(ast.unparse(argument.annotation)):
             value = f"in_loop({value})"
         words.append(f"{argument.arg}={value}")
     return ", ".join(words)
@@ -386,7 +397,7 @@ def _returns(node: ast.FunctionDef) -> str:
 
 def _types(text: str) -> str:
     """The types of the blocking API, translated to those of the twin."""
-    text = re.sub(r"(?<!\w)TextSink\b", "AsyncTextSink", text)
+    text = CALLBACKS.sub(r"Async\1", text)
     text = re.sub(r"(?<!\w)Iterator\[", "AsyncIterator[", text)
     if "Callable" in text:  # `make` and `setup` of a pool get a blocking sandbox
         return text

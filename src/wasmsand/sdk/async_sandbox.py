@@ -10,7 +10,16 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
-from wasmsand.sdk.async_calls import AsyncTextSink, Stream, Turns, call, in_loop, obtain
+from wasmsand.sdk.async_calls import (
+    AsyncInputSource,
+    AsyncResultSink,
+    AsyncTextSink,
+    Stream,
+    Turns,
+    call,
+    in_loop,
+    obtain,
+)
 from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
 from wasmsand.sdk.commands import Commands
@@ -506,6 +515,11 @@ class AsyncShell:
         """
         return self._blocking.closed
 
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code of the session's interpreter, once it is known to have ended by itself."""
+        return self._blocking.exit_code
+
     async def close(self) -> None:
         """End the session and everything that it started. Calling it again does nothing."""
         await call(self._blocking.close)
@@ -578,6 +592,11 @@ class AsyncPythonSession:
         """
         return self._blocking.closed
 
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code of the session's interpreter, once it is known to have ended by itself."""
+        return self._blocking.exit_code
+
     async def close(self) -> None:
         """End the session and everything that it started. Calling it again does nothing."""
         await call(self._blocking.close)
@@ -598,19 +617,25 @@ class AsyncPythonSession:
         timeout_ms: float | None = None,
         on_stdout: AsyncTextSink | None = None,
         on_stderr: AsyncTextSink | None = None,
+        on_result: AsyncResultSink | None = None,
+        on_input: AsyncInputSource | None = None,
     ) -> PythonResult:
-        """Run statements in this interpreter. Return their output, and the value of the last
-        statement if it is an expression.
+        """Run statements in this interpreter. Return their output, what they displayed, and the
+        value of the last statement if it is an expression.
 
-        `on_stdout` and `on_stderr` get text as it is printed, on the calling thread. If the
-        program raises an exception, including `SystemExit`, the result contains it with its
+        `on_stdout` and `on_stderr` get text as it is printed, and `on_result` what is displayed, on
+        the calling thread. `on_input` answers the program's `input()`: it gets the prompt, and
+        returns a line; the time that it takes does not count towards the timeout. Without it,
+        `input()` raises EOFError.
+
+        If the program raises an exception, including `SystemExit`, the result contains it with its
         traceback. After `timeout_ms` (by default the sandbox's) the program gets a
         KeyboardInterrupt, as with Ctrl-C; the interpreter and its state remain. If the program
         ignores the interrupt, the interpreter is ended about six seconds later. Then, or if the
         program ends the interpreter itself, `closed` is true and the next `run` raises
         `CommandError` (ESRCH).
 
-        Standard input is empty. One call runs at a time; other threads wait.
+        One call runs at a time; other threads wait.
         """
         return await call(
             self._blocking.run,
@@ -618,7 +643,17 @@ class AsyncPythonSession:
             timeout_ms=timeout_ms,
             on_stdout=in_loop(on_stdout),
             on_stderr=in_loop(on_stderr),
+            on_result=in_loop(on_result),
+            on_input=in_loop(on_input),
         )
+
+    async def finish(self, *, timeout_ms: float | None = None) -> CommandResult:
+        """End the interpreter as a program ends: wait for its threads, call its `atexit` functions,
+        write what its files have buffered. Return its last output and its exit code.
+
+        After `timeout_ms` (by default the sandbox's), it is killed. `close` kills it at once.
+        """
+        return await call(self._blocking.finish, timeout_ms=timeout_ms)
 
 
 class AsyncSandbox:
@@ -766,15 +801,20 @@ class AsyncSandbox:
         return AsyncShell(await obtain(Shell.close, self._blocking.shell, env=env, cwd=cwd))
 
     async def python(
-        self, *, env: Mapping[str, str] | None = None, cwd: str | os.PathLike[str] | None = None
+        self,
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        stdin: bytes | str = b"",
     ) -> AsyncPythonSession:
         """Open a Python session that keeps its state from call to call.
 
         The interpreter starts with the sandbox's variables and working directory; `env` adds
-        variables, and `cwd` replaces the directory. Several sessions can be open at a time.
+        variables, and `cwd` replaces the directory. `stdin` is its standard input. Several sessions
+        can be open at a time.
         """
         return AsyncPythonSession(
-            await obtain(PythonSession.close, self._blocking.python, env=env, cwd=cwd)
+            await obtain(PythonSession.close, self._blocking.python, env=env, cwd=cwd, stdin=stdin)
         )
 
     async def usage(self) -> Usage:

@@ -154,6 +154,7 @@ class Sandbox:
         *,
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
+        stdin: bytes | str = b"",
     ) -> PythonSession:
         """Open a Python session that keeps its state from call to call.
 
@@ -163,9 +164,10 @@ class Sandbox:
                 session.run("sorted(rows)").value
 
         The interpreter starts with the sandbox's variables and working directory; `env` adds
-        variables, and `cwd` replaces the directory. Several sessions can be open at a time.
+        variables, and `cwd` replaces the directory. `stdin` is its standard input. Several sessions
+        can be open at a time.
         """
-        return PythonSession(self._attachment, self._builder, env=env, cwd=cwd)
+        return PythonSession(self._attachment, self._builder, env=env, cwd=cwd, stdin=stdin)
 
     def usage(self) -> Usage:
         """Return what the sandbox uses now, each value beside its limit.

@@ -4,7 +4,7 @@
 # another Python with `make PYTHON=python3.13 ...`.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check build packages bench conformance fuzz docs wheel clean
+.PHONY: help demo test lint check build packages packages-if-cached bench conformance fuzz docs wheel clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -40,7 +40,7 @@ help:
 	@echo "  make conformance   run the programs' own test suites, in the sandbox and natively"
 	@echo '  make fuzz          fuzz every interface for SECONDS_=600 seconds; ARGS names targets'
 	@echo '  make docs          build the documentation site in build/site; fail on a broken link'
-	@echo '  make wheel         build dist/*.whl with the built user space inside; it installs without a compiler'
+	@echo '  make wheel         build dist/*.whl with the built user space inside; they install without a compiler'
 	@echo '  make clean         remove generated files (not the build cache: wasmsand build --clean)'
 	@echo
 	@echo 'Then: .venv/bin/wasmsand --help'
@@ -81,7 +81,11 @@ check: lint
 packages: $(STAMP)
 	$(BIN)/wasmsand build python-full
 
-test: lint build $(EXTRAS)
+# The second stage takes long to build, so its tests run only where it was built before.
+packages-if-cached: build
+	$(BIN)/wasmsand build --if-cached python-full
+
+test: lint build packages-if-cached $(EXTRAS)
 	$(BIN)/python -m tests.differential
 	$(BIN)/python -m fuzz --seconds $(TEST_SECONDS)
 	$(PYTEST) -p tests.second_try -n auto $(ARGS) || { [ $$? -eq 1 ] && echo '$(ONCE_MORE)' && \
@@ -102,7 +106,9 @@ docs: $(EXTRAS)
 
 wheel: build
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
+	if [ -d src/wasmsand_packages/_image ]; then \
+	    $(BIN)/python -m build --wheel --no-isolation --outdir dist packaging/wasmsand-packages; fi
 
 clean:
-	rm -rf $(VENV) dist build src/wasmsand/_image .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) dist build src/wasmsand/_image src/wasmsand_packages/_image .mypy_cache .pytest_cache .ruff_cache
 	find src tests scripts bench userland conformance fuzz -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -37,7 +37,7 @@ def _taken(clock: Callable[[], float], action: Callable[[], object]) -> float:
 
 
 def _prepare() -> None:
-    capture_at_checkpoint(_PLAIN, image=base_image())
+    capture_at_checkpoint(_PLAIN, "_resume", image=base_image())
 
 
 def _wait_for_the_host(sandbox: Sandbox) -> None:

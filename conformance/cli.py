@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from conformance import automake_suites
+from conformance import automake_suites, package_suite
 from conformance.bash_suite import BashSuite
 from conformance.bc_suite import BcSuite
 from conformance.explanations import explanations_of, load_explanations, needless
@@ -39,6 +39,7 @@ from userland.builder.errors import BuildError
 DOCUMENT = ROOT / "docs/conformance.md"
 _SUITES: dict[str, Callable[[Supplies], Suite]] = {
     **automake_suites.SUITES,
+    **package_suite.SUITES,
     "bash": BashSuite,
     "bc": BcSuite,
     "file": FileSuite,

@@ -71,9 +71,9 @@ def sandbox_area(image: FrozenTree) -> Iterator[SandboxArea]:
         machine.close()
 
 
-def image_with(tree: Path) -> FrozenTree:
-    """The user space with a copy of `tree` at `SandboxArea.tree`."""
-    machine = Machine()
+def image_with(tree: Path, packages: tuple[str, ...] = ()) -> FrozenTree:
+    """The user space with a copy of `tree` at `SandboxArea.tree`, and with Python packages."""
+    machine = Machine(MachineOptions(limits=_OPTIONS.limits, packages=packages))
     namespace = machine.kernel.namespace
     user = machine.identity.credentials()
     machine.files.mkdir(SandboxArea.results)

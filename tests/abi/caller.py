@@ -19,7 +19,14 @@ from wasmsand.abi.context import ProcessEnded
 from wasmsand.abi.linux.table import SYSTEM_CALLS
 from wasmsand.abi.memory import GuestMemory
 from wasmsand.engine.abilities import Abilities, CompileHere
-from wasmsand.engine.protocol import HostCalls, HostFunction, Instance, ModuleRejected
+from wasmsand.engine.protocol import (
+    BEGINNING,
+    HostCalls,
+    HostFunction,
+    Instance,
+    ModuleRejected,
+    Start,
+)
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.kernel import Kernel
@@ -34,6 +41,7 @@ from wasmsand.kernel.vfs import ROOT, ImageBuilder, TreeFs, standard_tree
 from wasmsand.machine.guest import Execute, Guest
 from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.lock import SandboxLock
+from wasmsand.machine.renewal import PreparedMemories
 from wasmsand.machine.thread_driver import ThreadDriver
 
 PATIENCE = 20.0
@@ -140,7 +148,7 @@ class PythonModule:
     def __init__(self, kind: type[PythonInstance]) -> None:
         self._kind = kind
 
-    def instantiate(self, memory_limit: int) -> PythonInstance:
+    def instantiate(self, memory_limit: int, *, start: Start = BEGINNING) -> PythonInstance:
         return self._kind()
 
 
@@ -203,7 +211,8 @@ class Sandbox:
         self.kernel = Kernel(TreeFs(builder.build(), self.limits, clock.realtime), self.limits,
                              clock=clock)  # fmt: skip
         self.lock = SandboxLock()
-        self.loader = ModuleLoader(PythonEngine(kind, threads=threads), self.lock)
+        engine = PythonEngine(kind, threads=threads)
+        self.loader = ModuleLoader(engine, self.lock, PreparedMemories(engine))
 
     def process(self, uid: int = 1000, argv: tuple[bytes, ...] = (b"test",)) -> Caller:
         """A process in /tmp, as the host starts one."""

@@ -58,6 +58,7 @@ class Program(CopyingInstance):
     """Forks once, with one variable on its stack, and reports what fork returned."""
 
     calls: HostCalls
+    entry = "_start"
     memory_max = 2 * PAGE
     instances_max = 10
 

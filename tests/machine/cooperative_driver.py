@@ -18,7 +18,7 @@ from typing import Any
 from tests.abi.caller import CallArguments, PythonEngine, PythonInstance, PythonModule
 from wasmsand.abi.context import ProcessEnded
 from wasmsand.abi.linux.numbers import CallNumber
-from wasmsand.engine.protocol import Engine, Instance, Module
+from wasmsand.engine.protocol import BEGINNING, Engine, Instance, Module, Start
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.limits import Limits
@@ -95,7 +95,7 @@ class GeneratorModule(PythonModule):
     def __init__(self, text: Text) -> None:
         self._text = text
 
-    def instantiate(self, memory_limit: int) -> GeneratorInstance:
+    def instantiate(self, memory_limit: int, *, start: Start = BEGINNING) -> GeneratorInstance:
         return GeneratorInstance(self._text)
 
 
@@ -117,7 +117,7 @@ class Modules:
     def abandon(self, thread: Thread) -> None:
         pass
 
-    def instantiate(self, module: Module, memory_limit: int) -> Instance:
+    def instantiate(self, program: Program, module: Module, memory_limit: int) -> Instance:
         return module.instantiate(memory_limit)
 
     def compile_one(self) -> bool:

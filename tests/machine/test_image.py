@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tracemalloc
 from collections.abc import Iterator
 from functools import partial
@@ -11,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.machine.image_directories import program_entry, write_manifest
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
 from wasmsand.machine import CommandRequest, Machine, image_at
-from wasmsand.machine.image import MANIFEST_FORMAT, image_programs, prepared_programs
 
 pytestmark = pytest.mark.no_userland
 
@@ -29,34 +27,9 @@ def padded_program(padding: bytes = b"p") -> bytes:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """An image with two programs, one of which starts prepared."""
-    programs = []
-    for name, path in (("large", "/usr/bin/large"), ("large-plain", "/usr/libexec/large-plain")):
-        content = padded_program(name[-1:].encode())
-        (tmp_path / f"{name}.wasm").write_bytes(content)
-        programs.append(
-            {
-                "name": name,
-                "version": "1",
-                "licence": "none",
-                "source": "here",
-                "file": f"{name}.wasm",
-                "sha256": hashlib.sha256(content).hexdigest(),
-                "size": len(content),
-                "names": [path],
-            }
-        )
-    (tmp_path / "files.bin").write_bytes(b"")
-    manifest = {
-        "format": MANIFEST_FORMAT,
-        "programs": programs,
-        "contents": {"file": "files.bin", "sha256": ""},
-        "files": [],
-        "links": [],
-        "trees": [],
-    }
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    return tmp_path
+    return write_manifest(
+        tmp_path, [program_entry(tmp_path, "large", padded_program(), "/usr/bin/large")]
+    )
 
 
 @pytest.fixture
@@ -66,17 +39,8 @@ def machine(directory: Path) -> Iterator[Machine]:
     made.close()
 
 
-def test_a_program_that_starts_prepared_is_known_with_its_plain_form(directory: Path) -> None:
-    large, plain = image_programs(directory)
-    assert prepared_programs(directory) == {large.sha256: plain}
-
-
-def test_an_image_that_is_missing_has_no_prepared_programs(tmp_path: Path) -> None:
-    assert prepared_programs(tmp_path / "nothing") == {}
-
-
 def test_the_file_of_a_program_can_be_read(machine: Machine) -> None:
-    content = padded_program(b"e")
+    content = padded_program()
     assert machine.files.read("/usr/bin/large") == content
 
 

@@ -13,12 +13,11 @@ import pytest
 
 from tests.waiting import wait_until
 from userland.builder.preinitialise import _ENVIRONMENT
-from userland.builder.wasm_module import MAGIC, Reader
 from wasmsand import Sandbox
 from wasmsand.engine import default_engine
 from wasmsand.machine import image_programs, renewal
 from wasmsand.machine.checkpoint import ENVIRONMENT
-from wasmsand.machine.image import prepared_programs
+from wasmsand.machine.image_directory import ProgramFile
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs unnamed files")
 
@@ -64,19 +63,27 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(renewal.VARIABLE)
     monkeypatch.setattr(renewal, "FIRST_AFTER_SECONDS", 0.0)
     monkeypatch.setattr(renewal, "RENEWED_AFTER_SECONDS", 0.0)
-    monkeypatch.setattr(renewal, "_renewals", {})
+    monkeypatch.setattr(renewal, "RENEWED_AFTER_COSTS", 0.0)
+    monkeypatch.setattr(renewal, "_memories", {})
+
+
+def python() -> ProgramFile:
+    return next(program for program in image_programs() if program.name == "python")
 
 
 @pytest.fixture(scope="module")
 def renewed() -> Iterator[None]:
     """Programs start from one preparation of this host."""
-    key = next(key for key, plain in prepared_programs().items() if plain.names == (PLAIN,))
-    image = renewal._prepare(default_engine(), prepared_programs()[key])
-    made = renewal.Renewal(lambda: image, lambda job: job())
+    engine, program = default_engine(), python()
+    assert program.prepared is not None
+    key = program.prepared.memory.sha256
+    memories = renewal.prepared_memories(engine)
+    image = renewal._prepare(engine, program)
+    made = renewal.Renewal(memories.load(key), lambda: image, lambda job: job())
     made._newest, made._due = image, float("inf")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(renewal.VARIABLE)
-        patch.setitem(renewal._renewals, (id(default_engine()), key), made)
+        patch.setitem(memories._known, key, made)
         yield
 
 
@@ -87,17 +94,6 @@ def test_the_host_gives_later_starts_other_seeds() -> None:
         for _ in range(2):
             seen.add(other_hash(sandbox, seen))
     require_no_mappings()
-
-
-@pytest.mark.usefixtures("renewed")
-def test_the_plain_program_is_not_kept_in_memory() -> None:
-    (plain,) = prepared_programs().values()
-
-    def is_unmapped() -> bool:
-        gc.collect()
-        return plain.sha256 not in Path("/proc/self/maps").read_text()
-
-    wait_until(is_unmapped, seconds=PATIENCE_SECONDS)  # another preparation may be in progress
 
 
 @pytest.mark.usefixtures("renewed")
@@ -163,23 +159,11 @@ def test_a_variable_still_asks_for_the_plain_interpreter() -> None:
         assert run(sandbox, fixed) != run(sandbox, HASH)
 
 
-def test_a_program_that_starts_prepared_has_the_code_of_the_plain_one() -> None:
-    """Otherwise the memory of one would not suit the other: it contains numbers of functions."""
-    assert [plain.names for plain in prepared_programs().values()] == [(PLAIN,)]
-    programs = {program.sha256: program for program in image_programs()}
-    for key, plain in prepared_programs().items():
-        assert _code(programs[key].read()) == _code(plain.read())
-
-
-def _code(module: bytes) -> dict[int, bytes]:
-    """The sections that define the functions and their numbers."""
-    reader = Reader(module, len(MAGIC), len(module))
-    found = {}
-    while not reader.done:
-        kind, body = reader.section()
-        if kind in (1, 2, 3, 4, 9, 10):  # types, imports, functions, tables, elements, code
-            found[kind] = body.rest()
-    return found
+def test_the_plain_interpreter_is_the_same_module() -> None:
+    program = python()
+    assert program.names == (PLAIN,)
+    assert program.prepared is not None
+    assert program.prepared.names == ("/usr/libexec/python3",)
 
 
 def test_hosts_prepare_as_the_builder_does() -> None:

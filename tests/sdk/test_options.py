@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import json
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -47,17 +48,24 @@ JSON_VALUES: dict[OptionKind, Any] = {
     OptionKind.VARIABLES: {"NAME": "value"},
     OptionKind.GUEST_DIRECTORY: "/srv",
     OptionKind.HOST_DIRECTORY: "/srv",
+    OptionKind.PACKAGES: ["six"],
 }
 WORDS = {
     OptionKind.COUNT: "7",
     OptionKind.VARIABLES: "NAME=value",
     OptionKind.GUEST_DIRECTORY: "/srv",
     OptionKind.HOST_DIRECTORY: "/srv",
+    OptionKind.PACKAGES: "six",
 }
 
 
 def those_of(interface: SandboxInterface, table: tuple[Option, ...] = OPTIONS) -> list[Option]:
     return [option for option in table if interface in option.interfaces]
+
+
+def checked(given: dict[str, Any]) -> dict[str, Any]:
+    """The values as a sandbox has them."""
+    return {option.name: option.check(given[option.name]) for option in SETTINGS}
 
 
 def flags_of(table: tuple[Option, ...]) -> dict[str, argparse.Action]:
@@ -118,7 +126,7 @@ def test_the_constructor_gives_every_option_to_the_sandbox(monkeypatch: Any) -> 
     given = {option.name: JSON_VALUES[option.kind] for option in SETTINGS}
     with pytest.raises(Opened):
         Sandbox(**given)
-    assert {name: getattr(opened[0], name) for name in given} == given
+    assert {name: getattr(opened[0], name) for name in given} == checked(given)
 
 
 def test_the_documentation_of_the_constructor_explains_every_option_in_the_same_words() -> None:
@@ -160,7 +168,7 @@ def test_json_rpc_takes_the_options_that_it_may_set(option: Option) -> None:
 def test_a_process_is_told_of_every_option_that_a_backend_needs() -> None:
     needed = {option.name for option in OPTIONS if option.is_below_seam}
     given = {option.name: JSON_VALUES[option.kind] for option in SETTINGS}
-    sent = values.options_out(SandboxOptions(**given))
+    sent = json.loads(json.dumps(values.options_out(SandboxOptions(**given))))
     assert values.options_in(Params(sent)) == {name: given[name] for name in needed}
 
 
@@ -200,7 +208,7 @@ def test_the_command_line_takes_the_options_that_it_may_set(option: Option) -> N
     parser = argparse.ArgumentParser()
     add_sandbox_options(parser)
     given = sandbox_options(parser.parse_args([option.flag, WORDS[option.kind]]))
-    assert getattr(given, option.name) == JSON_VALUES[option.kind]
+    assert getattr(given, option.name) == option.check(JSON_VALUES[option.kind])
     default = sandbox_options(parser.parse_args([]))
     assert getattr(default, option.name) == option.default
 

@@ -63,6 +63,17 @@ def test_packages_have_no_reference_build(
     assert "wheels" in error
 
 
+@needs_tools
+def test_nothing_is_built_if_only_cached_outputs_are_wanted(
+    command: World, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    command.add("tool")
+    image = tmp_path / "image"
+    assert main(["--if-cached", "--image", str(image), "tool"]) == 0
+    assert "not cached: tool" in capsys.readouterr().out
+    assert not image.exists()
+
+
 def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--help"])

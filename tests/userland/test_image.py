@@ -13,7 +13,9 @@ from tests.userland.conftest import World
 from userland.builder.cache import Entry
 from userland.builder.errors import BuildError
 from userland.builder.image import write_image
-from userland.builder.recipe import Build, Program, Recipe, Source
+from userland.builder.recipe import Build, ImageDirectory, OwnFile, Program, Recipe, Source
+from wasmsand.kernel.vfs import ROOT
+from wasmsand.machine import Machine, image_at
 
 BUILD = Build("autotools")
 
@@ -57,7 +59,7 @@ def test_manifest_describes_every_program(world: World, tmp_path: Path) -> None:
     image = tmp_path / "image"
     assert write_image(image, [built(world, "zed", b"zz"), built(world, "abc", b"a")])
     manifest = json.loads((image / "manifest.json").read_text())
-    assert manifest["format"] == 2
+    assert manifest["format"] == 3
     assert [program["name"] for program in manifest["programs"]] == ["abc", "zed"]
     assert manifest["programs"][1] == {
         "name": "zed",
@@ -199,25 +201,66 @@ def test_list_of_licences_says_where_sources_come_from(world: World, tmp_path: P
     )
 
 
-def test_a_stored_program_has_its_names_and_the_plain_one_another(
+def test_a_prepared_program_is_its_module_and_a_file_of_memory(
     world: World, tmp_path: Path
 ) -> None:
-    recipe, entry = built(world, "tool", b"plain")
+    recipe, entry = built(world, "tool", b"module")
     programs = (replace(recipe.programs[0], plain="/usr/lib/tool/plain"),)
     recipe = replace(recipe, programs=programs)
-    _, stored = built(world, "tool", b"stored one")
+    with world.cache.scratch("stored") as scratch:
+        made = scratch / "out"
+        made.mkdir()
+        (made / "tool.image").write_bytes(b"memory")
+        (made / "memory.json").write_text('{"first": 4, "entry": "_resume"}')
+        stored = world.cache.publish("stored-tool", "s" * 64, made, {})
     image = tmp_path / "image"
-    with world.cache.scratch("plain") as scratch:
-        (scratch / "tool.wasm").write_bytes(b"plain")
-        plain = replace(entry, folder=scratch)
-        assert write_image(image, [(recipe, plain)], {"tool": stored})
-    found = json.loads((image / "manifest.json").read_text())["programs"]
-    assert [(module["file"], module["names"]) for module in found] == [
-        ("tool.wasm", ["/usr/bin/tool", "/usr/bin/tool2"]),
-        ("tool-plain.wasm", ["/usr/lib/tool/plain"]),
-    ]
-    assert (image / "tool.wasm").read_bytes() == b"stored one"
-    assert (image / "tool-plain.wasm").read_bytes() == b"plain"
+    assert write_image(image, [(recipe, entry)], {"tool": stored})
+    (program,) = json.loads((image / "manifest.json").read_text())["programs"]
+    assert (program["file"], program["names"]) == ("tool.wasm", ["/usr/lib/tool/plain"])
+    assert program["prepared"] == {
+        "names": ["/usr/bin/tool", "/usr/bin/tool2"],
+        "file": "tool.image",
+        "sha256": hashlib.sha256(b"memory").hexdigest(),
+        "size": 6,
+        "first": 4,
+        "entry": "_resume",
+    }
+    assert (image / "tool.wasm").read_bytes() == b"module"
+    assert (image / "tool.image").read_bytes() == b"memory"
+    assert not write_image(image, [(recipe, entry)], {"tool": stored})
+    (image / "tool.image").unlink()
+    assert write_image(image, [(recipe, entry)], {"tool": stored})
+
+
+def test_own_files_and_directories_of_a_recipe_need_no_build(world: World, tmp_path: Path) -> None:
+    recipe, entry = with_files(world, "tool", {"usr/lib/tool/built": b"1"})
+    own = tmp_path / "own.py"
+    own.write_bytes(b"own")
+    recipe = replace(
+        recipe,
+        own_files=(OwnFile("/usr/lib/tool/own.py", own),),
+        directories=(
+            ImageDirectory("/etc/tool", "user"),
+            ImageDirectory("/usr/lib/tool/a/b", "user"),
+            ImageDirectory("/usr/lib/tool/c", "root"),
+        ),
+    )
+    write_image(tmp_path / "image", [(recipe, entry)])
+    manifest = json.loads((tmp_path / "image/manifest.json").read_text())
+    assert manifest["directories"] == [["/etc/tool", 1000]]
+    (tree,) = manifest["trees"]
+    assert tree["directories"] == [["/usr/lib/tool/a/b", 1000], ["/usr/lib/tool/c", 0]]
+    machine = Machine(image=image_at(tmp_path / "image"))
+    try:
+        assert machine.files.read("/usr/lib/tool/own.py") == b"own"
+        namespace = machine.kernel.namespace
+        owners = [
+            namespace.stat(namespace.resolve(ROOT, namespace.root, path)).uid
+            for path in (b"/etc/tool", b"/usr/lib/tool/a", b"/usr/lib/tool/a/b", b"/usr/lib/tool/c")
+        ]
+    finally:
+        machine.close()
+    assert owners == [1000, 0, 1000, 0]
 
 
 def test_a_program_that_could_not_be_stored_has_all_its_names(world: World, tmp_path: Path) -> None:

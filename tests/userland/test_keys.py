@@ -77,6 +77,19 @@ def test_a_change_of_a_recipe_changes_its_key_and_those_of_its_users(
     assert after["user"] != before["user"]
 
 
+def test_an_interface_stands_for_a_recipe_in_the_keys_of_its_users(two: World, edit: Edit) -> None:
+    two.add("linker", depends='["base"]\nlinked = ["base"]')
+    base = two.recipes_folder / "base/recipe.toml"
+    edit(base, 'name = "base"', 'name = "base"\ninterface = "headers 1"')
+    before = two.keys()
+    change_script(two, edit)
+    after = two.keys()
+    assert after["user"] == before["user"]
+    assert after["linker"] != before["linker"]
+    edit(base, "headers 1", "headers 2")
+    assert two.keys()["user"] != before["user"]
+
+
 def test_key_changes_with_a_patch(two: World, edit: Edit) -> None:
     folder = two.recipes_folder / "base"
     (folder / "fix.patch").write_text("one\n")

@@ -9,17 +9,17 @@ import pytest
 
 from tests.userland.conftest import World
 from userland.builder.cache import Entry
-from userland.builder.errors import BuildError
-from userland.builder.image import write_image
+from userland.builder.errors import BadModule, BuildError
+from userland.builder.image import compile_ahead, write_image
 from userland.builder.preinitialise import store_programs
 from userland.builder.recipe import Build, Program, Recipe, Source
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
-from wasmsand.machine import CommandRequest, Machine, image_at
+from wasmsand.machine import CommandRequest, Machine, image_at, image_programs
 
 PLAIN = "/usr/libexec/tool-plain"
 
 
-def tool(before_the_checkpoint: str = "") -> bytes:
+def tool(before_the_checkpoint: str = "", *, exported: str = '(export "private")') -> bytes:
     """A program that exits with 42 if it was prepared, and with 7 otherwise."""
     return wat_to_wasm(f"""(module
       (import "linux" "syscall"
@@ -27,7 +27,7 @@ def tool(before_the_checkpoint: str = "") -> bytes:
       (memory (export "memory") 1)
       (global (export "__stack_pointer") (mut i32) (i32.const 4096))
       (global (export "__signal_flag") i32 (i32.const 4096))
-      (global $private (mut i32) (i32.const 0))
+      (global $private {exported} (mut i32) (i32.const 0))
       (func (export "__signal_run"))
       (func $call (param i32 i32) (result i32)
         (call $syscall (local.get 0) (local.get 1)
@@ -64,6 +64,11 @@ def built(world: World, module: bytes) -> tuple[Recipe, Entry]:
         return recipe, world.cache.publish("tool", "k" * 64, made, {})
 
 
+def test_a_variable_that_cannot_be_read_fails_the_build(world: World) -> None:
+    with pytest.raises(BadModule, match="does not export its mutable globals 2"):
+        store_programs([built(world, tool(exported=""))], world.cache, lambda step: None)
+
+
 def exit_code(image: Path, program: str) -> int:
     machine = Machine(image=image_at(image))
     try:
@@ -81,6 +86,20 @@ def test_names_start_prepared_and_the_plain_path_from_the_beginning(
     write_image(image, [pair], stored)
     assert exit_code(image, "/usr/bin/tool") == 42
     assert exit_code(image, PLAIN) == 7
+
+
+def test_both_are_one_module_that_is_shipped_once(world: World, tmp_path: Path) -> None:
+    pair = built(world, tool())
+    image = tmp_path / "image"
+    write_image(image, [pair], store_programs([pair], world.cache, lambda step: None))
+    assert sorted(path.name for path in image.glob("tool*")) == ["tool.image", "tool.wasm"]
+    (program,) = image_programs(image)
+    assert program.names == (PLAIN,)
+    assert program.prepared is not None
+    assert program.prepared.names == ("/usr/bin/tool",)
+    steps: list[str] = []
+    assert compile_ahead(image, steps.append) <= 1
+    assert compile_ahead(image, steps.append) == 0
 
 
 def test_a_program_is_prepared_once(world: World) -> None:

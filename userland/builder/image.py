@@ -2,6 +2,7 @@
 
     manifest.json        what there is, and where it goes in the file system
     NAME.wasm            programs
+    NAME.image           the memory with which a prepared program starts
     files.bin            the contents of all other files, one after another
     licences/RECIPE/     the texts that programs must be passed on with
     LICENCES.md          the list of them, with where each source comes from
@@ -14,18 +15,17 @@ symbolic links, which wheels do not keep.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from userland.builder.cache import BUILT, LICENCES, Entry, disk_errors, remove_tree
+from userland.builder.cache import LICENCES, Entry, disk_errors, remove_tree
 from userland.builder.errors import BuildError
+from userland.builder.image_contents import ImageContents, check_paths
 from userland.builder.keys import file_digest
 from userland.builder.licences import licence_list
 from userland.builder.recipe import Program, Recipe, installed_path
@@ -34,51 +34,55 @@ from userland.builder.target import FILES
 MANIFEST = "manifest.json"
 CONTENTS = "files.bin"
 LICENCE_LIST = "LICENCES.md"
-FORMAT = 2
-# /usr/share/zoneinfo is a tree that a sandbox need not know before it looks into it.
-_TREE_DEPTH = 3
-
-_File = tuple[str, int, int, int]
-"""Path, permissions, and where in `CONTENTS`: offset and size."""
-_Link = tuple[str, str]
-"""Path and target."""
-_Tree = tuple[list[_File], list[_Link]]
+FORMAT = 3
+MEMORY_FACTS = "memory.json"
+"""Beside the memory in the cache: what the manifest says of it."""
 
 
 def write_image(
     image: Path,
     built: Iterable[tuple[Recipe, Entry]],
     stored: Mapping[str, Entry] | None = None,
+    *,
+    added: Mapping[str, bytes] | None = None,
+    base: Mapping[str, str] | None = None,
 ) -> bool:
     """Make `image` hold exactly these programs and files; False if it did already.
 
-    `stored` are programs as they are at their checkpoint, by name (see `preinitialise`).
+    `stored` is the memory of programs at their checkpoint, by name (see `preinitialise`). `added`
+    are further files. `base`: this image completes another one, which has these programs, by name
+    and hash.
     """
     pairs = sorted(built, key=lambda pair: pair[0].name)
     programs: list[dict[str, Any]] = []
     modules: dict[str, Path] = {}
     for recipe, entry in pairs:
         for program in recipe.programs:
-            for module in _modules(program, entry, stored or {}):
-                programs.append(_describe(recipe, module))
-                modules[module.file] = module.entry.folder / program.file
+            memory = (stored or {}).get(program.name)
+            programs.append(_describe(recipe, program, entry, memory))
+            modules[program.file] = entry.folder / program.file
+            if memory is not None:
+                modules[memory_file(program)] = memory.folder / memory_file(program)
     licences = {
         recipe.name: entry.folder / LICENCES
         for recipe, entry in pairs
         if (entry.folder / LICENCES).is_dir()
     }
-    contents = _Contents()
+    contents = ImageContents()
     for recipe, entry in pairs:
         contents.take(recipe, entry.folder / FILES)
+        contents.take_own(recipe)
+    for path, content in (added or {}).items():
+        contents.add(path, content)
     contents.check_against(programs)
     contents.list_beside(programs)
     manifest = json.dumps(
         {
             "format": FORMAT,
+            **({} if base is None else {"base": dict(base)}),
             "programs": programs,
             "contents": {"file": CONTENTS, "sha256": contents.digest},
-            "files": contents.files,
-            "links": contents.links,
+            **contents.listing(),
             "trees": contents.trees(),
         },
         indent=1,
@@ -104,166 +108,54 @@ def write_image(
     return True
 
 
-@dataclass(frozen=True)
-class _Module:
-    """One module of the image: a program, or one of the two that a stored program is."""
-
-    name: str
-    program: Program
-    entry: Entry
-    names: tuple[str, ...]
-
-    @property
-    def file(self) -> str:
-        return f"{self.name}.wasm"
+def memory_file(program: Program) -> str:
+    """The file in the image with the memory that the program starts with."""
+    return f"{program.name}.image"
 
 
-def _modules(program: Program, entry: Entry, stored: Mapping[str, Entry]) -> list[_Module]:
-    names = tuple(installed_path(name) for name in program.names)
-    if program.plain is None:
-        return [_Module(program.name, program, entry, names)]
-    if program.name not in stored:
-        return [_Module(program.name, program, entry, (*names, program.plain))]
-    return [
-        _Module(program.name, program, stored[program.name], names),
-        _Module(f"{program.name}-plain", program, entry, (program.plain,)),
-    ]
-
-
-def _describe(recipe: Recipe, module: _Module) -> dict[str, Any]:
-    size, digest = module.entry.files[module.program.file]
-    return {
-        "name": module.name,
+def _describe(
+    recipe: Recipe, program: Program, entry: Entry, memory: Entry | None
+) -> dict[str, Any]:
+    size, digest = entry.files[program.file]
+    names = [installed_path(name) for name in program.names]
+    plain = [] if program.plain is None else [program.plain]
+    facts = {
+        "name": program.name,
         "version": recipe.version,
         "licence": recipe.licence,
         "source": recipe.origin,
-        "file": module.file,
+        "file": program.file,
         "sha256": digest,
         "size": size,
-        "names": list(module.names),
+        "names": plain if memory is not None else names + plain,
     }
-
-
-class _Contents:
-    """The image's files that are no programs, gathered into one."""
-
-    def __init__(self) -> None:
-        self.files: list[_File] = []
-        self.links: list[_Link] = []
-        self._trees: dict[str, _Tree] = {}
-        self.size = 0
-        self._parts: list[Path] = []
-        self._offsets: dict[str, int] = {}
-        self._owners: dict[str, str] = {}
-        self._hash = hashlib.sha256()
-
-    @property
-    def digest(self) -> str:
-        return self._hash.hexdigest()
-
-    def take(self, recipe: Recipe, folder: Path) -> None:
-        """Add what is in the folder, if there is one."""
-        for file in sorted(folder.rglob("*")):
-            path = f"/{file.relative_to(folder).as_posix()}"
-            files, links = self._group(path)
-            if file.is_symlink():
-                links.append((path, os.readlink(file)))
-            elif file.is_file():
-                size = file.stat().st_size
-                files.append((path, file.stat().st_mode & 0o7777, self._place(file), size))
-            else:
-                continue
-            if path in self._owners:
-                raise BuildError(f"{recipe.name} installs {path}, as {self._owners[path]} does")
-            self._owners[path] = recipe.name
-
-    def _group(self, path: str) -> tuple[list[_File], list[_Link]]:
-        """Where a path is listed: with its tree, if it is deep enough to be in one."""
-        parts = path.split("/")
-        if len(parts) <= _TREE_DEPTH + 1:
-            return self.files, self.links
-        tree = self._trees.setdefault("/".join(parts[: _TREE_DEPTH + 1]), ([], []))
-        return tree
-
-    def list_beside(self, programs: Sequence[dict[str, Any]]) -> None:
-        """A directory that holds a program is known from the start, and so no tree."""
-        for program in programs:
-            for name in program["names"]:
-                root = "/".join(name.split("/")[: _TREE_DEPTH + 1])
-                files, links = self._trees.pop(root, ([], []))
-                self.files += files
-                self.links += links
-
-    def trees(self) -> list[dict[str, Any]]:
-        """Directories that a sandbox reads only when somebody looks into them."""
-        described = []
-        for root, (files, links) in sorted(self._trees.items()):
-            paths = [str(entry[0]) for entry in (*files, *links)]
-            folders = {
-                "/".join(parts[:end])
-                for parts in (path.split("/") for path in paths)
-                for end in range(_TREE_DEPTH + 2, len(parts))
-            }
-            right_inside = sum(folder.count("/") == _TREE_DEPTH + 1 for folder in folders)
-            described.append(
-                {
-                    "path": root,
-                    "inodes": len(paths) + len(folders),
-                    "subdirs": right_inside,
-                    "files": files,
-                    "links": links,
-                }
-            )
-        return described
-
-    def _place(self, file: Path) -> int:
-        """Where the content goes; equal contents are kept once."""
-        content = file.read_bytes()
-        digest = hashlib.sha256(content).hexdigest()
-        if digest not in self._offsets:
-            self._offsets[digest] = self.size
-            self._parts.append(file)
-            self._hash.update(content)
-            self.size += len(content)
-        return self._offsets[digest]
-
-    def check_against(self, programs: Sequence[dict[str, Any]]) -> None:
-        for program in programs:
-            for name in program["names"]:
-                if name in self._owners:
-                    raise BuildError(f"{self._owners[name]} installs {name}, a program's name")
-
-    def write(self, target: Path) -> None:
-        with target.open("wb") as out:
-            for part in self._parts:
-                _check_paths(part)
-                out.write(part.read_bytes())
-        if file_digest(target) != self.digest:
-            raise BuildError("files in the cache changed while they were read", "Build again.")
+    if memory is not None:
+        size, digest = memory.files[memory_file(program)]
+        facts["prepared"] = {
+            "names": names,
+            "file": memory_file(program),
+            "sha256": digest,
+            "size": size,
+            **json.loads((memory.folder / MEMORY_FACTS).read_text(encoding="utf-8")),
+        }
+    return facts
 
 
 def _copy_modules(
     programs: Sequence[dict[str, Any]], modules: dict[str, Path], fresh: Path
 ) -> None:
-    for facts in programs:
-        copy = fresh / facts["file"]
-        _check_paths(modules[facts["file"]])
-        shutil.copyfile(modules[facts["file"]], copy)
-        if file_digest(copy) != facts["sha256"]:
-            raise BuildError(
-                f"{modules[facts['file']]} was changed after it was built",
-                "Remove it with `wasmsand build --clean` and build again.",
-            )
-
-
-def _check_paths(file: Path) -> None:
-    """Raise `BuildError` if a file of the cache holds the path of the cache."""
-    root = next((folder.parent for folder in file.parents if folder.name == BUILT), None)
-    if root is not None and os.fsencode(root) in file.read_bytes():
-        raise BuildError(
-            f"{file} names the builder's directory",
-            "Have the recipe leave command lines and paths of the build out of it.",
-        )
+    for program in programs:
+        for facts in (program, program.get("prepared")):
+            if facts is None:
+                continue
+            copy = fresh / facts["file"]
+            check_paths(modules[facts["file"]])
+            shutil.copyfile(modules[facts["file"]], copy)
+            if file_digest(copy) != facts["sha256"]:
+                raise BuildError(
+                    f"{modules[facts['file']]} was changed after it was built",
+                    "Remove it with `wasmsand build --clean` and build again.",
+                )
 
 
 def _holds(
@@ -297,19 +189,24 @@ def _swap(fresh: Path, image: Path) -> None:
 
 
 def compile_ahead(image: Path, step: Callable[[str], None]) -> int:
-    """Have the engine compile every module now, so that no command waits for it later.
+    """Have the engine compile every module and check stored memory now, so that no command waits
+    for it later.
 
     Returns how many were compiled; `step` is told each program's name. Does nothing
     where the engine is not installed: the user space can be built without it.
     """
     try:
         engine: Any = importlib.import_module("wasmsand.engine").default_engine()
+        programs: Any = importlib.import_module("wasmsand.machine").image_programs(image)
     except ImportError:
         return 0
     compiled = 0
-    for program in json.loads((image / MANIFEST).read_text(encoding="utf-8"))["programs"]:
-        if not engine.is_compiled(program["sha256"]):
-            step(f"compile {program['name']}")
-            engine.load(program["sha256"], (image / program["file"]).read_bytes)
+    for program in programs:
+        if not engine.is_compiled(program.sha256):
+            step(f"compile {program.name}")
+            engine.load(program.sha256, program.read)
             compiled += 1
+        images = engine.abilities.memory_images
+        if program.prepared is not None and images.find(program.prepared.memory) is None:
+            images.load(program.prepared.memory)
     return compiled

@@ -21,6 +21,7 @@ from userland.builder.recipe_table import Table
 BuildSystem = Literal["autotools", "make", "script"]
 Optimise = Literal["none", "O1", "O2", "O3", "Os"]
 Stage = Literal["base", "packages"]
+Owner = Literal["root", "user"]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9+._-]*")
 _PROJECT = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -88,6 +89,23 @@ class ImageFile:
 
 
 @dataclass(frozen=True)
+class OwnFile:
+    """A file of the recipe's folder that goes to the image as it is."""
+
+    path: str
+    """Its absolute path in the image."""
+    origin: Path
+
+
+@dataclass(frozen=True)
+class ImageDirectory:
+    """A directory of the image that may be empty, or belongs to the user."""
+
+    path: str
+    owner: Owner
+
+
+@dataclass(frozen=True)
 class ImageLink:
     """A symbolic link of the image."""
 
@@ -148,6 +166,19 @@ class Recipe:
     """The files with the licence's text, if their names at the tree's top are unusual."""
     stage: Stage = "base"
     """When it is built: with everything, or only when it is named."""
+    row: str | None = None
+    """The recipe's text if it is a row of a table (`wheel_table.py`) and has no file of its own."""
+    own_files: tuple[OwnFile, ...] = ()
+    """Files of the recipe's folder that go to the image without a build."""
+    directories: tuple[ImageDirectory, ...] = ()
+    interface: str = ""
+    """What recipes that depend on this one are compiled against: it stands for this recipe's key
+    in theirs. Empty: they depend on everything here."""
+    prepares: tuple[str, ...] = ()
+    """For a Python package: the modules that a prepared interpreter has imported already. A recipe
+    has them on one line, which is not part of its key."""
+    linked: tuple[str, ...] = ()
+    """The recipes of `depends` that this one depends on as a whole, whatever their `interface`."""
 
     @property
     def file(self) -> Path:
@@ -191,8 +222,15 @@ def load_recipe(folder: Path, root: Path) -> Recipe:
         links=tuple(_link(table) for table in top.tables("links")),
         licence_files=top.strings("licence_files", ()),
         stage=_stage(top),
+        own_files=tuple(_own_file(table, folder) for table in top.tables("own_files")),
+        directories=tuple(_directory(table) for table in top.tables("directories")),
+        interface=top.take("interface", str, ""),
+        prepares=top.strings("prepares", ()),
+        linked=top.strings("linked", ()),
     )
     top.finish()
+    if stray := set(recipe.linked) - set(recipe.depends):
+        raise top.fail("linked", f"names {', '.join(sorted(stray))}, which depends does not")
     if recipe.build.system != "script" and "musl" not in recipe.depends:
         raise top.fail("depends", "must name musl, which contains the compiler driver")
     return recipe
@@ -297,6 +335,22 @@ def _file(table: Table) -> ImageFile:
     return file
 
 
+def _own_file(table: Table, folder: Path) -> OwnFile:
+    file = OwnFile(path=table.image_path("path"), origin=folder / table.inner_path("from"))
+    if not file.origin.is_file():
+        raise table.fail("from", f"names {file.origin.name}, which is not in the folder")
+    table.finish()
+    return file
+
+
+def _directory(table: Table) -> ImageDirectory:
+    path, owner = table.image_path("path"), table.take("owner", str, "root")
+    if owner not in get_args(Owner):
+        raise table.fail("owner", f"must be one of {', '.join(get_args(Owner))}")
+    table.finish()
+    return ImageDirectory(path, owner)  # type: ignore[arg-type]  # checked above
+
+
 def _link(table: Table) -> ImageLink:
     link = ImageLink(path=table.image_path("path"), to=table.text("to"))
     table.finish()
@@ -310,10 +364,18 @@ def installed_path(name: str) -> str:
 
 def load_recipes(folder: Path, root: Path) -> dict[str, Recipe]:
     """All recipes by name, dependencies before their users."""
+    # The module needs the types of this one.
+    from userland.builder.wheel_table import load_wheels
+
     found = {
         path.parent.name: load_recipe(path.parent, root)
         for path in sorted(folder.glob("*/recipe.toml"))
     }
+    for tables in sorted(folder.glob("*/wheels")):
+        for recipe in load_wheels(tables.parent, root):
+            if recipe.name in found:
+                raise RecipeError(f"{tables}: {recipe.name} is a recipe already")
+            found[recipe.name] = recipe
     ordered: dict[str, Recipe] = {}
 
     def visit(name: str, users: tuple[str, ...]) -> None:
@@ -323,7 +385,7 @@ def load_recipes(folder: Path, root: Path) -> dict[str, Recipe]:
             raise RecipeError(f"{found[users[-1]].file}: depends names an unknown recipe: {name!r}")
         for needed in found[name].depends:
             visit(needed, (*users, name))
-            if found[name].stage == "base" and found[needed].stage != "base":
+            if found[name].stage == "base" and _is_of_later_stage(found[needed]):
                 raise RecipeError(
                     f"{found[name].file}: depends names {needed!r}, which is of a later stage"
                 )
@@ -335,6 +397,11 @@ def load_recipes(folder: Path, root: Path) -> dict[str, Recipe]:
     return ordered
 
 
+def _is_of_later_stage(recipe: Recipe) -> bool:
+    """A recipe without files for the image is a tool, and is built for whoever needs it."""
+    return recipe.stage != "base" and bool(recipe.programs or recipe.files or recipe.links)
+
+
 def _check_installed_names(recipes: Iterable[Recipe]) -> None:
     """Raise an error if two programs, files or links claim the same path of the image."""
     owner: dict[str, str] = {}
@@ -342,6 +409,7 @@ def _check_installed_names(recipes: Iterable[Recipe]) -> None:
         claims = [installed_path(name) for program in recipe.programs for name in program.names]
         claims += [program.plain for program in recipe.programs if program.plain is not None]
         claims += [file.path for file in recipe.files] + [link.path for link in recipe.links]
+        claims += [file.path for file in recipe.own_files]
         for path in claims:
             if path in owner:
                 raise RecipeError(f"{recipe.file}: {path} is already installed by {owner[path]}")

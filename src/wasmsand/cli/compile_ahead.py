@@ -19,7 +19,8 @@ from typing import IO
 
 from wasmsand.engine.choosing import new_engine, settle_places
 from wasmsand.engine.protocol import Engine, ModuleRejected
-from wasmsand.machine.image import ImageMissing, image_programs
+from wasmsand.machine.image import image_programs
+from wasmsand.machine.image_directory import ImageMissing, ProgramFile
 
 _LOCK_FILE = ".image-is-being-compiled"
 
@@ -33,7 +34,7 @@ def compile_ahead(directories: Sequence[str]) -> None:
     if any(not engine.is_compiled(key) for key, _ in _wasm_programs(directories)):
         subprocess.run([*command, *directories], stdin=subprocess.DEVNULL, check=False)
     try:
-        missing = any(not engine.is_compiled(program.sha256) for program in image_programs())
+        missing = any(not _is_ready(engine, program) for program in image_programs())
     except ImageMissing:
         return
     if missing:
@@ -69,7 +70,25 @@ def main(directories: Sequence[str]) -> int:
         for program in image_programs():
             if not engine.is_compiled(program.sha256):
                 _compile(engine, program.sha256, program.read())
+            _check_memory(engine, program)
     return 0
+
+
+def _is_ready(engine: Engine, program: ProgramFile) -> bool:
+    if not engine.is_compiled(program.sha256):
+        return False
+    prepared, images = program.prepared, engine.abilities.memory_images
+    # An engine that only copies memory reads it in each process.
+    return prepared is None or not images.available or images.find(prepared.memory) is not None
+
+
+def _check_memory(engine: Engine, program: ProgramFile) -> None:
+    """Check the program's stored memory, so that no confined process has to."""
+    if not _is_ready(engine, program) and program.prepared is not None:
+        try:
+            engine.abilities.memory_images.load(program.prepared.memory)
+        except ModuleRejected:
+            pass
 
 
 def _compile(engine: Engine, key: str, content: bytes) -> None:

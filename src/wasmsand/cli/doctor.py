@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import wasmsand
@@ -22,7 +23,7 @@ from wasmsand.cli.checkout import repository_root
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from wasmsand.machine.image import ProgramFile
+    from wasmsand.machine.image_directory import ProgramFile
 
 
 _EXTRAS = {
@@ -95,20 +96,28 @@ def _engine_version() -> str:
 
 def _programs() -> tuple[ProgramFile, ...]:
     """The image's programs, each checked against its hash."""
-    from wasmsand.machine.image import ImageMissing, image_programs
+    from wasmsand.machine.image import image_programs
+    from wasmsand.machine.image_directory import ImageMissing
 
     try:
         programs = image_programs()
     except ImageMissing as missing:
         raise Unhealthy(str(missing)) from None
     for program in programs:
-        try:
-            digest = hashlib.sha256(program.read()).hexdigest()
-        except OSError as error:
-            raise Unhealthy(f"{program.path}: {error.strerror}: {_advice()}") from None
-        if digest != program.sha256:
-            raise Unhealthy(f"{program.path} does not match the hash in its manifest: {_advice()}")
+        _check_hash(program.path, program.sha256)
+        if program.prepared is not None:
+            _check_hash(program.prepared.memory.path, program.prepared.memory.sha256)
     return programs
+
+
+def _check_hash(path: Path, expected: str) -> None:
+    try:
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise Unhealthy(f"{path}: {error.strerror}: {_advice()}") from None
+    if digest != expected:
+        raise Unhealthy(f"{path} does not match the hash in its manifest: {_advice()}")
 
 
 def _compiled(programs: Sequence[ProgramFile], console: Console) -> str:

@@ -52,6 +52,7 @@ _WORDS: Mapping[OptionKind, _Words] = {
     OptionKind.VARIABLES: _Words("NAME=VALUE", values.variable, repeats=True),
     OptionKind.GUEST_DIRECTORY: _Words("DIR", values.absolute_path),
     OptionKind.HOST_DIRECTORY: _Words("DIR", str),
+    OptionKind.PACKAGES: _Words("NAME", str, repeats=True),
 }
 """The syntax of each kind of option."""
 
@@ -69,7 +70,7 @@ def add_sandbox_options(parser: argparse.ArgumentParser, table: Iterable[Option]
         if not words.repeats and option.default is not None:
             shown = " (default: %(default)s)"
         parser.add_argument(
-            option.flag,
+            *filter(None, (option.flag, option.short_flag)),
             dest=option.name,
             metavar=metavar,
             type=words.type,

@@ -14,7 +14,8 @@ from time import thread_time
 from typing import NamedTuple, NoReturn, Protocol
 
 from wasmsand.engine.compile_orders import CompileCancelled, CompileOrder
-from wasmsand.engine.protocol import Instance, Module, ModuleRejected
+from wasmsand.engine.protocol import Instance, Module, ModuleRejected, Start
+from wasmsand.engine.stored_memory import StoredMemory
 
 
 class ProgramThreads(Protocol):
@@ -46,22 +47,29 @@ class NoProgramThreads:
 
 
 class MemoryImage(Protocol):
-    """The memory of a program at some moment. It never changes; instances that start with it share
-    it until they write."""
+    """The memory of a program at some moment. It never changes."""
 
     size: int
     """Bytes of linear memory."""
+    start: Start
+    """How instances start with it."""
 
 
 class MemoryImages(Protocol):
-    """Captured memory with which new instances start."""
+    """Memory with which new instances start, which share it until they write."""
 
     available: bool
     """Whether preparing programs for `capture` is worthwhile."""
 
-    def capture(self, program: Instance, *, stack: bool) -> MemoryImage:
-        """Capture the current memory and the values of `Instance.exported_variables`. Without
-        `stack`, instances start with an empty stack, as usual.
+    def find(self, stored: StoredMemory) -> MemoryImage | None:
+        """The image of a file, if nothing has to be read for it. Returns at once."""
+
+    def load(self, stored: StoredMemory) -> MemoryImage:
+        """The image of a file. Raises `ModuleRejected` if the file is not what was stored."""
+
+    def capture(self, program: Instance, *, stack: bool, entry: str = "_start") -> MemoryImage:
+        """Capture the current memory and the values of `Instance.exported_variables`; instances
+        start at `entry`. Without `stack`, they start with an empty stack, as usual.
 
         Raises `OSError` if the host cannot store it.
         """
@@ -71,20 +79,48 @@ class MemoryImages(Protocol):
         same code. Raises `ModuleRejected` if the image does not fit this code."""
 
 
-class NoMemoryImages:
-    """Every instance starts with its module's own data. Prepared programs of the image still start
-    prepared, because their prepared memory is part of the module, but this host does not prepare
-    them again."""
+class CopiedImage:
+    """Stored memory that is copied to each instance."""
+
+    def __init__(self, stored: StoredMemory) -> None:
+        """Raises `ModuleRejected` if the file is not what was stored."""
+        self.start = stored.start
+        self.size = stored.start.memory_size
+        self._first = stored.first
+        self._content = stored.read()
+
+    def copy_to(self, instance: Instance) -> None:
+        """Fill the memory of a new instance."""
+        instance.write(self._first, self._content)
+        end = self._first + len(self._content)
+        # The module may have data beyond the end of the image.
+        instance.write(end, bytes(instance.memory_size() - end))
+
+
+class CopiedImages:
+    """Nothing is shared: the host keeps stored memory in its own memory, and copies it to each
+    instance. Prepared programs start prepared, but this host does not prepare them again."""
 
     available = False
 
-    def capture(self, program: Instance, *, stack: bool) -> NoReturn:
-        """Always refuse."""
-        raise OSError("this engine does not support memory images")
+    def find(self, stored: StoredMemory) -> None:
+        """The file has to be read."""
+        return None
 
-    def instantiate(self, module: Module, memory_limit: int, image: MemoryImage) -> NoReturn:
-        """Always refuse: there cannot be an image."""
-        raise ModuleRejected("this engine does not support memory images")
+    def load(self, stored: StoredMemory) -> CopiedImage:
+        """Read the file."""
+        return CopiedImage(stored)
+
+    def capture(self, program: Instance, *, stack: bool, entry: str = "_start") -> NoReturn:
+        """Always refuse."""
+        raise OSError("this engine cannot capture memory")
+
+    def instantiate(self, module: Module, memory_limit: int, image: MemoryImage) -> Instance:
+        """An instance with a copy of the image."""
+        assert isinstance(image, CopiedImage)
+        instance = module.instantiate(memory_limit, start=image.start)
+        image.copy_to(instance)
+        return instance
 
 
 class CompileWorkers(Protocol):
@@ -169,7 +205,7 @@ class Abilities(NamedTuple):
 
     compile_workers: CompileWorkers
     program_threads: ProgramThreads = NoProgramThreads()
-    memory_images: MemoryImages = NoMemoryImages()
+    memory_images: MemoryImages = CopiedImages()
     memory_control: MemoryControl = NoMemoryControl()
     give_memory_back: Callable[[], None] = _nothing
     """A large sandbox has ended: ask the host's allocator to return free memory soon. Never waits.

@@ -7,9 +7,9 @@ Asyncify buffer are checked against the memory. A guest that lies about them rea
 memory and its own child. Nothing here depends on an engine: an engine provides `ForkingInstance`.
 
 A fork: the guest calls the import; the host calls `asyncify_start_unwind` and returns; the guest's
-functions save their frames and return, until `_start` returns; the host calls
+functions save their frames and return, until the entry (`_start`) returns; the host calls
 `asyncify_stop_unwind` and creates the child. Then parent and child each do the same: the host calls
-`asyncify_start_rewind` and `_start`; the guest's functions restore their frames, down to the
+`asyncify_start_rewind` and the entry; the guest's functions restore their frames, down to the
 import; the import calls `asyncify_stop_rewind` and returns the child's pid, or 0 in the child.
 
 A fork copies the memory, its size and `__stack_pointer`. A guest that forks must keep no other
@@ -52,6 +52,10 @@ class ForkingInstance(Instance, Protocol):
     @property
     def nested(self) -> int:
         """How many `Instance.call`s are in progress."""
+
+    @property
+    def entry(self) -> str:
+        """The exported function that runs the program."""
 
     def invoke(self, name: str, argument: int | None = None) -> None:
         """Call an exported function with no parameter or one i32. Raises as `Instance.run` does."""
@@ -107,12 +111,13 @@ class Asyncify:
         return self._phase is not Phase.NONE
 
     def run(self) -> None:
-        """Run `_start`, or continue after a fork, until the guest ends; see `Instance.run`."""
+        """Run the entry, or continue after a fork, until the guest ends; see `Instance.run`."""
+        entry = self._instance.entry
         if self._phase is Phase.COPIED:
             self._start_rewind(0)
-        self._instance.invoke("_start")
+        self._instance.invoke(entry)
         while self._must_start_again():
-            self._instance.invoke("_start")
+            self._instance.invoke(entry)
 
     def import_called(self, buffer: int) -> int:
         """The guest called `linux.fork`."""

@@ -7,8 +7,8 @@ Asyncify header), and calls the kernel only through `HostCalls`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -66,6 +66,22 @@ class HostFunction:
     results: str
     handler: Callable[..., Any]
     """Passed to `HostCalls.invoke` with each call of this function; the engine never calls it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How an instance starts, if not from the beginning."""
+
+    entry: str = "_start"
+    """The exported function `() -> ()` that `Instance.run` calls."""
+    memory_size: int = 0
+    """Bytes of linear memory to start with, at least. A multiple of 64 KiB."""
+    variables: Mapping[str, int] = field(default_factory=dict)
+    """The values of exported mutable i32 globals, unsigned."""
+
+
+BEGINNING = Start()
+"""A start from the beginning."""
 
 
 class Arguments(Protocol):
@@ -141,7 +157,7 @@ class Instance(LinearMemory, Protocol):
         """Set the receiver of the guest's calls; required before `run`."""
 
     def run(self) -> None:
-        """Run `_start` (or continue after a fork) until it returns, on a thread started by
+        """Run the program (or continue after a fork) until it returns, on a thread started by
         `Engine.start_thread`.
 
         Raises `GuestTrap`, what a host call raised, or another `GuestUnwind` if the engine itself
@@ -181,11 +197,12 @@ class Module(Protocol):
     key: str
     imports: tuple[tuple[str, str], ...]
 
-    def instantiate(self, memory_limit: int) -> Instance:
+    def instantiate(self, memory_limit: int, *, start: Start = BEGINNING) -> Instance:
         """A new instance whose memory cannot grow past `memory_limit` bytes.
 
         Raises `NeedsMemory` if its initial memory is larger, `ModuleRejected` if it declares more
-        than an instance may have, `MemoryError` if the host has no room.
+        than an instance may have or lacks what `start` names, `MemoryError` if the host has no
+        room.
         """
 
 

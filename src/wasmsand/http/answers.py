@@ -15,6 +15,7 @@ from wasmsand.sdk.errors import (
     ArchiveError,
     CommandError,
     FileError,
+    PackageError,
     SandboxClosedError,
     ServerError,
     file_error,
@@ -67,5 +68,7 @@ def exception_of(status: int, body: bytes) -> Exception:
                 return ArchiveError(message, str(errno), str(path))
             if issubclass(kind, FileError):
                 return file_error(message, str(errno), str(path))
+            if issubclass(kind, PackageError):
+                return kind(message, str(error.get("package", "")))
             return CommandError(message, str(errno)) if kind is CommandError else kind(message)
     return ServerError(message, code, status)

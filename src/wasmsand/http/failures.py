@@ -25,6 +25,8 @@ class ApiFailure(Exception):
     _: KW_ONLY
     errno: str | None = None
     path: str | None = None
+    package: str | None = None
+    """For an error about a Python package: its name."""
     retry_after: float | None = None
     """Seconds after which a retry may succeed."""
 
@@ -33,14 +35,15 @@ class ApiFailure(Exception):
 
     def body(self) -> dict[str, dict[str, str | None]]:
         """The JSON body."""
-        return {
-            "error": {
-                "code": self.code,
-                "errno": self.errno,
-                "message": self.message,
-                "path": self.path,
-            }
+        error = {
+            "code": self.code,
+            "errno": self.errno,
+            "message": self.message,
+            "path": self.path,
         }
+        if self.package is not None:
+            error["package"] = self.package
+        return {"error": error}
 
 
 EXCEPTIONS: tuple[tuple[type[Exception], int, str], ...] = (
@@ -55,6 +58,13 @@ EXCEPTIONS: tuple[tuple[type[Exception], int, str], ...] = (
     (sdk.InvalidPathError, 400, "invalid_path"),
     (sdk.FileError, 409, "file_error"),
     (sdk.CommandError, 422, "command_error"),
+    (sdk.PackageNotFoundError, 404, sdk.PackageNotFoundError.code),
+    (sdk.PackageVersionError, 409, sdk.PackageVersionError.code),
+    (sdk.PackageNotBuiltError, 501, sdk.PackageNotBuiltError.code),
+    (sdk.NativePackageError, 422, sdk.NativePackageError.code),
+    (sdk.PackageConflictError, 409, sdk.PackageConflictError.code),
+    (sdk.IndexNotAllowedError, 403, sdk.IndexNotAllowedError.code),
+    (sdk.PackageIndexError, 502, sdk.PackageIndexError.code),
     (sdk.SandboxClosedError, 410, "sandbox_closed"),
     (sdk.ImageMissingError, 500, "image_missing"),
     (ValueError, 400, "invalid_value"),
@@ -77,5 +87,6 @@ def failure_of(error: Exception) -> ApiFailure | None:
                 str(error),
                 errno=getattr(error, "errno_name", None),
                 path=getattr(error, "path", None),
+                package=getattr(error, "package", None),
             )
     return None

@@ -21,8 +21,10 @@ from wasmsand.machine.disk_image import (
     write_disk_image,
 )
 from wasmsand.machine.files import FileEntry, SandboxFiles
-from wasmsand.machine.image import ImageMissing, base_image, image_at, image_programs
+from wasmsand.machine.image import base_image, image_at, image_programs
+from wasmsand.machine.image_directory import ImageMissing
 from wasmsand.machine.machine import Machine, MachineOptions
+from wasmsand.machine.packages.problems import PackageProblem
 from wasmsand.machine.processes import ProcessEntry, list_processes, send_signal
 from wasmsand.machine.streamed import StreamedProcess
 from wasmsand.machine.tar_format import ArchiveRejected
@@ -44,6 +46,7 @@ __all__ = [
     "MachineOptions",
     "MachineState",
     "Output",
+    "PackageProblem",
     "ProcessEntry",
     "SandboxFiles",
     "SandboxTerminal",

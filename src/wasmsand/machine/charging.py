@@ -24,6 +24,7 @@ from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.limits import PROCESS_BYTES, STACK_UNCHARGED_MAX
 from wasmsand.kernel.process.memory import MemoryAccount
 from wasmsand.kernel.process.process import Process
+from wasmsand.kernel.process.program import Program
 from wasmsand.machine.module_source import ModuleSource
 
 _FRESH_NS: Final = 4_000_000
@@ -41,12 +42,14 @@ def _c_stack(control: MemoryControl, instance: Instance, size: int) -> int:
 def make_program(
     kernel: Kernel,
     modules: ModuleSource,
+    program: Program,
     module: Module,
     address_space: int,
     replaced: MemoryAccount | None = None,
 ) -> tuple[Instance, MemoryAccount]:
-    """Create an instance of `module` with at most `address_space` bytes of memory, and its account.
-    ENOMEM if the sandbox has no room for it, where the memory of `replaced` counts as free.
+    """Create an instance of `program` with at most `address_space` bytes of memory, and its
+    account. ENOMEM if the sandbox has no room for it, where the memory of `replaced` counts as
+    free.
 
     Raises `ModuleRejected` as `Module.instantiate` does.
     """
@@ -55,7 +58,7 @@ def make_program(
     # The initial memory is refused before the instance exists, everything else after.
     most = max(0, ledger.room + freed) + STACK_UNCHARGED_MAX
     try:
-        instance = modules.instantiate(module, min(most, ledger.limit, address_space))
+        instance = modules.instantiate(program, module, min(most, ledger.limit, address_space))
     except (NeedsMemory, MemoryError) as error:
         raise KernelError(Errno.ENOMEM, str(error)) from error
     control = modules.engine.abilities.memory_control

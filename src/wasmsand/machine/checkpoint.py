@@ -58,19 +58,11 @@ def run_to_checkpoint(
     environ: Mapping[str, str],
     *,
     image: FrozenTree,
-    module: bytes | None = None,
     engine: Engine | None = None,
 ) -> Checkpoint:
     """Run the program until it calls `checkpoint`. The same input gives the same result. Raises
-    `CheckpointFailed`.
-
-    `module` replaces the content of the file `path` in the image.
-    """
+    `CheckpointFailed`."""
     machine = _machine(image, engine, _predictable())
-    if module is not None:
-        machine.files.write(path, module, mode=0o755)
-        # The module comes from the host: the limits for guests' own programs do not apply.
-        machine.engine.load(hashlib.sha256(module).hexdigest(), lambda: module)
 
     def take(instance: Instance) -> Checkpoint:
         memory = instance.read(0, instance.memory_size())
@@ -80,16 +72,20 @@ def run_to_checkpoint(
 
 
 def capture_at_checkpoint(
-    path: str, *, image: FrozenTree, engine: Engine | None = None
+    path: str, entry: str, *, image: FrozenTree, engine: Engine | None = None
 ) -> MemoryImage:
     """Run a program of the image, with unpredictable random numbers, until it calls
-    `checkpoint`; return its memory, from which later instances can start.
+    `checkpoint`; return its memory, with which later instances can start at `entry`.
 
     Raises `CheckpointFailed`, and `OSError` if the host cannot capture memory images.
     """
     machine = _machine(image, engine, os.urandom)
     images = machine.engine.abilities.memory_images
-    return _run(machine, path, ENVIRONMENT, lambda program: images.capture(program, stack=False))
+
+    def take(program: Instance) -> MemoryImage:
+        return images.capture(program, stack=False, entry=entry)
+
+    return _run(machine, path, ENVIRONMENT, take)
 
 
 def _machine(image: FrozenTree, engine: Engine | None, random: Callable[[int], bytes]) -> Machine:

@@ -1,154 +1,64 @@
 """The base image: the file system every sandbox starts from.
 
-Owns finding the built user space and making one frozen tree of it. Rules: the tree is made once per
-host process; program files are read only when needed; the error for a missing image says which
-command to run.
+Owns finding the built user space and making one frozen tree of it: of the directory that this
+package carries and, if it is installed, of the one of the package `wasmsand_packages`. Rules: the
+tree is made once per host process; program files are read only when needed; a second directory that
+was built for another first one is refused.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from wasmsand.engine.forking import renewed_in_child
 from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
+from wasmsand.machine.image_directory import (
+    ImageDirectory,
+    ImageMissing,
+    Listing,
+    ProgramFile,
+    read_image,
+)
 from wasmsand.machine.wasm_programs import WasmProgram
 
 IMAGE_DIRECTORY: Final = Path(__file__).resolve().parent.parent / "_image"
-MANIFEST_FORMAT: Final = 2
+PACKAGES: Final = "wasmsand_packages"
+"""The Python package with the second directory."""
 WASM_PROGRAM_DIRECTORY: Final = "/usr/local/bin/"
-_PLAIN: Final = "-plain"
-_BEGINNING_BYTES: Final = 4096
-
-
-class ImageMissing(Exception):
-    """No usable user space was found; the message says what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramFile:
-    """One built program of the image."""
-
-    name: str
-    version: str
-    licence: str
-    source: str
-    path: Path
-    sha256: str
-    size: int
-    names: tuple[str, ...]
-    """Absolute paths of the file and of its hard links."""
-
-    def read(self) -> bytes:
-        """The module's bytes."""
-        return self.path.read_bytes()
-
-    def open(self) -> _ProgramBytes:
-        """The module's bytes, read from the file on demand."""
-        return _ProgramBytes(self.path, self.size)
-
-
-class _ProgramBytes:
-    """The content of a program's file. Programs run from their compiled form, so most reads are
-    of the first bytes, at each exec: only these are kept in memory."""
-
-    __slots__ = ("_beginning", "_path", "_size")
-
-    def __init__(self, path: Path, size: int) -> None:
-        self._path = path
-        self._size = size
-        self._beginning = self._read(0, min(size, _BEGINNING_BYTES))
-
-    def __len__(self) -> int:
-        return self._size
-
-    def __getitem__(self, part: slice, /) -> bytes:
-        start, stop, _ = part.indices(self._size)
-        if stop <= len(self._beginning):
-            return self._beginning[start:stop]
-        return self._read(start, stop)
-
-    def _read(self, start: int, stop: int) -> bytes:
-        with self._path.open("rb") as stream:
-            stream.seek(start)
-            content = stream.read(stop - start)
-        if len(content) != stop - start:
-            raise ValueError(f"{self._path} is shorter than {self._size} bytes")
-        return content
-
-
-@dataclass(frozen=True, slots=True)
-class _Image:
-    """The manifest, and the file that holds the contents of all other files."""
-
-    programs: tuple[ProgramFile, ...]
-    contents: Path
-    listing: _Listing
-    """The files that every new sandbox knows."""
-    trees: list[dict[str, Any]]
-    """Directories with a listing of their own, which is read on first access."""
-
-
-_Listing = dict[str, Any]
-"""`files`: path, mode, offset and size in the contents file; `links`: path and target."""
-
-
-def image_programs(directory: Path = IMAGE_DIRECTORY) -> tuple[ProgramFile, ...]:
-    """The programs in the manifest. Raises `ImageMissing`."""
-    return _read_image(directory).programs
 
 
 @cache
-def prepared_programs(directory: Path = IMAGE_DIRECTORY) -> Mapping[str, ProgramFile]:
-    """The programs that start prepared: module key to the program `NAME-plain`, the same code
-    without prepared memory. Empty if the image is missing."""
-    try:
-        programs = {program.name: program for program in image_programs(directory)}
-    except ImageMissing:
-        return {}
-    return {
-        programs[stored].sha256: plain
-        for name, plain in programs.items()
-        if (stored := name.removesuffix(_PLAIN)) != name and stored in programs
-    }
+def image_directories() -> tuple[Path, ...]:
+    """The directories that the base image is made of."""
+    found = find_spec(PACKAGES)
+    places = () if found is None else found.submodule_search_locations or ()
+    further = (Path(place, IMAGE_DIRECTORY.name) for place in places)
+    return (IMAGE_DIRECTORY, *(path for path in further if (path / "manifest.json").is_file()))
 
 
-@cache
-def _read_image(directory: Path) -> _Image:
-    manifest = directory / "manifest.json"
-    try:
-        document = json.loads(manifest.read_text("utf-8"))
-    except FileNotFoundError:
-        raise ImageMissing(
-            f"no user space at {directory}: in a source checkout run 'make build' "
-            "(or 'wasmsand build'); an installed wheel carries it, so reinstall wasmsand"
-        ) from None
-    if document.get("format") != MANIFEST_FORMAT:
-        raise ImageMissing(
-            f"{manifest} has format {document.get('format')!r}, not {MANIFEST_FORMAT}: "
-            "run 'wasmsand build' again"
-        )
-    programs = tuple(
-        ProgramFile(
-            name=entry["name"],
-            version=entry["version"],
-            licence=entry["licence"],
-            source=entry["source"],
-            path=directory / entry["file"],
-            sha256=entry["sha256"],
-            size=entry["size"],
-            names=tuple(entry["names"]),
-        )
-        for entry in document["programs"]
-    )
-    contents = directory / document["contents"]["file"]
-    return _Image(programs, contents, document, document["trees"])
+def image_programs(directory: Path | None = None) -> tuple[ProgramFile, ...]:
+    """The programs of the base image, or of one directory. Raises `ImageMissing`."""
+    images = _base_directories() if directory is None else [read_image(directory)]
+    return tuple(program for image in images for program in image.programs)
+
+
+def _base_directories() -> list[ImageDirectory]:
+    base, *further = images = [read_image(directory) for directory in image_directories()]
+    present = {program.name: program.sha256 for program in base.programs}
+    for image in further:
+        if any(present.get(name) != key for name, key in image.base.items()):
+            raise ImageMissing(
+                f"{image.contents.parent} was built for another user space than "
+                f"{base.contents.parent}: install the same version of wasmsand and of "
+                "wasmsand-packages; in a source checkout run 'make packages' again, or remove it"
+            )
+    return images
 
 
 _lock = threading.Lock()
@@ -161,41 +71,64 @@ def base_image() -> FrozenTree:
     global _base
     with _lock:
         if _base is None:
-            _base = _build(_read_image(IMAGE_DIRECTORY))
+            _base = _build(_base_directories())
         return _base
 
 
 def image_at(directory: Path) -> FrozenTree:
     """The tree of an image in another directory, as written by the builder."""
-    return _build(_read_image(directory))
+    return _build([read_image(directory)])
 
 
 @lru_cache(maxsize=4)
 def image_with_wasm_programs(programs: tuple[WasmProgram, ...]) -> FrozenTree:
     """The base tree with the programs of `wasm_dir` in a directory that comes first in PATH."""
-    return _build(_read_image(IMAGE_DIRECTORY), programs)
+    return _build(_base_directories(), programs)
 
 
-def _build(image: _Image, extra: tuple[WasmProgram, ...] = ()) -> FrozenTree:
+def _build(images: Sequence[ImageDirectory], extra: tuple[WasmProgram, ...] = ()) -> FrozenTree:
     builder = ImageBuilder()
     standard_tree(builder)
     for added in extra:
         path = os.fsencode(WASM_PROGRAM_DIRECTORY + added.name)
         builder.add_file(path, added.read, 0o755, size=added.size, content_key=added.sha256)
+    for image in images:
+        _add_image(builder, image)
+    return builder.build()
+
+
+def _add_image(builder: ImageBuilder, image: ImageDirectory) -> None:
     for program in image.programs:
-        first, *others = (name.encode() for name in program.names)
-        builder.add_file(first, program.open, 0o755, size=program.size, content_key=program.sha256)
-        for name in others:
-            builder.add_link(name, first)
+        _add_program(builder, program, program.names, None)
+        if program.prepared is not None:
+            prepared = program.prepared
+            _add_program(builder, program, prepared.names, prepared.memory.sha256)
     _add(builder, image.contents, image.listing)
     for tree in image.trees:
         fill = partial(_add, contents=image.contents, listing=tree)
         path = tree["path"].encode()
         builder.add_dir_later(path, fill, inodes=tree["inodes"], subdirs=tree["subdirs"])
-    return builder.build()
 
 
-def _add(builder: ImageBuilder, contents: Path, listing: _Listing) -> None:
+def _add_program(
+    builder: ImageBuilder, program: ProgramFile, names: tuple[str, ...], memory_key: str | None
+) -> None:
+    first, *others = (name.encode() for name in names)
+    builder.add_file(
+        first,
+        program.open,
+        0o755,
+        size=program.size,
+        content_key=program.sha256,
+        memory_key=memory_key,
+    )
+    for name in others:
+        builder.add_link(name, first)
+
+
+def _add(builder: ImageBuilder, contents: Path, listing: Listing) -> None:
+    for path, owner in listing["directories"]:
+        builder.add_dir(path.encode(), uid=owner, gid=owner)
     for path, mode, offset, size in listing["files"]:
         builder.add_file(path.encode(), _reader(contents, offset, size), mode, size=size)
     for path, target in listing["links"]:

@@ -15,6 +15,7 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Protocol
 
 from wasmsand.abi.wasi.table import MODULE, UNSTABLE_MODULE
 from wasmsand.engine.abilities import MemoryImage
@@ -38,6 +39,16 @@ from wasmsand.machine.module_source import ProgramRejected
 
 _LINUX = "linux"
 _WASI = frozenset({MODULE, UNSTABLE_MODULE})
+
+
+class Memories(Protocol):
+    """The memory with which prepared programs start, by its hash."""
+
+    def find(self, key: str) -> MemoryImage | None:
+        """The newest memory, or None if its file has to be read first. Returns at once."""
+
+    def load(self, key: str) -> MemoryImage:
+        """The newest memory. May read a file. Raises `ModuleRejected` if that is damaged."""
 
 
 class _Load:
@@ -87,13 +98,11 @@ class ModuleLoader:
         self,
         engine: Engine,
         lock: SandboxLock,
-        newest_image: Callable[[str], MemoryImage | None] = lambda key: None,
+        memories: Memories,
     ) -> None:
-        """`newest_image` gives the memory image from which instances of a module (by key) start, or
-        None for the module's own data."""
         self.engine = engine
         self._lock = lock
-        self._newest_image = newest_image
+        self._memories = memories
         self._budget = CompileBudget()
         """Used only by the compiling thread."""
         # Guarded by the sandbox's lock:
@@ -112,7 +121,7 @@ class ModuleLoader:
         if load is None:
             if program.content_key is not None:
                 module = self._find(program, program.content_key)
-                if module is not None:
+                if module is not None and self._memory_is_ready(program):
                     return module
             load = self._begin(thread, program)
         if not load.done:
@@ -135,13 +144,17 @@ class ModuleLoader:
         if current is not None:
             current.cancellation.cancel()
 
-    def instantiate(self, module: Module, memory_limit: int) -> Instance:
-        """A new instance of a module, which starts from its newest memory image if there is one.
-        Raises as `protocol.Module` does."""
-        image = self._newest_image(module.key)
-        if image is None:
+    def instantiate(self, program: Program, module: Module, memory_limit: int) -> Instance:
+        """A new instance of the program's module, with the memory that it starts with. Raises as
+        `protocol.Module` does."""
+        if program.memory_key is None:
             return module.instantiate(memory_limit)
+        image = self._memories.find(program.memory_key) or self._memories.load(program.memory_key)
         return self.engine.abilities.memory_images.instantiate(module, memory_limit, image)
+
+    def _memory_is_ready(self, program: Program) -> bool:
+        key = program.memory_key
+        return key is None or self._memories.find(key) is not None
 
     def _find(self, program: Program, key: str) -> Module | None:
         """The module, if it is already compiled."""
@@ -234,7 +247,17 @@ class ModuleLoader:
                 require_one_abi(module)
             except ModuleRejected as error:
                 raise ProgramRejected(load.program, str(error)) from error
+        self._load_memory(load.program)
         self._finish(load, module, None)
+
+    def _load_memory(self, program: Program) -> None:
+        """Have the memory ready with which the program starts: the first time, its file has to be
+        read."""
+        if program.memory_key is not None:
+            try:
+                self._memories.load(program.memory_key)
+            except ModuleRejected as error:
+                raise ProgramRejected(program, str(error)) from error
 
     def _compile_here(self, load: _Load, key: str) -> Module:
         return self.engine.load(key, lambda: b"".join(self._verified_pieces(load, key)))

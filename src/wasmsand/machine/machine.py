@@ -54,13 +54,13 @@ from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.parking import Parker
 from wasmsand.machine.program_start import start_program
-from wasmsand.machine.renewal import newest_image
+from wasmsand.machine.renewal import prepared_memories
 from wasmsand.machine.running import run_command
 from wasmsand.machine.streamed import StreamedProcess
 from wasmsand.machine.terminal import SandboxTerminal
 from wasmsand.machine.thread_driver import ThreadDriver
 from wasmsand.machine.timers import TimerOwner, TimerService
-from wasmsand.machine.wasm_programs import find_wasm_programs
+from wasmsand.machine.wasm_programs import WasmProgram, find_wasm_programs
 
 USER_ID: Final = 1000
 _USERS_GROUP: Final = 100
@@ -78,6 +78,8 @@ class MachineOptions:
     hostname: str = "sandbox"
     wasm_dir: Path | None = None
     """A host directory whose `*.wasm` files become commands (see `wasm_programs`)."""
+    packages: tuple[str, ...] = ()
+    """Requirements of Python packages that are installed from the start (see `packages`)."""
 
 
 _timer_services: dict[int, TimerService] = {}
@@ -111,8 +113,9 @@ class Machine:
         are what commands start with, `engine` runs the programs (default: the engine that all
         machines of this process share), `clock` is the sandbox's time.
 
-        Raises `WasmProgramRejected` if a file in `wasm_dir` is not a usable program. If `image` is
-        given, `wasm_dir` is not read.
+        Raises `WasmProgramRejected` if a file in `wasm_dir` is not a usable program, and
+        `PackageProblem` if a package cannot be installed. If `image` is given, `wasm_dir` and
+        `packages` are not read.
         """
         self.options = options = options or MachineOptions()
         self.variables: dict[str, str] = dict(variables or {})
@@ -122,13 +125,11 @@ class Machine:
         self.lock = SandboxLock()
         self.engine: Engine = engine or default_engine()
         self.engine.offer(HOST_FUNCTIONS)
-        self._loader = ModuleLoader(self.engine, self.lock, partial(newest_image, self.engine))
+        self._loader = ModuleLoader(self.engine, self.lock, prepared_memories(self.engine))
         self.identity = Identity.of(USER_ID, USER_ID, frozenset({USER_ID, _USERS_GROUP}))
         clock = clock or Clock()
         if image is None:
-            image = base_image()
-            if options.wasm_dir is not None:
-                image = image_with_wasm_programs(find_wasm_programs(options.wasm_dir, self.engine))
+            image = _image_of(options, self.engine, self.identity)
         root = TreeFs(image, options.limits, clock.realtime)
         self.kernel = Kernel(root, options.limits, clock=clock, hostname=options.hostname.encode())
         self.kernel.interrupt = self.engine.interrupt
@@ -308,6 +309,19 @@ class Machine:
             if self.kernel.ledger.peak + self.kernel.root.space.used_bytes > _LARGE_BYTES:
                 self.engine.abilities.give_memory_back()
             self.timers.cancel(self)
+
+
+def _image_of(options: MachineOptions, engine: Engine, user: Identity) -> FrozenTree:
+    """The tree that a new machine starts from."""
+    programs: tuple[WasmProgram, ...] = ()
+    if options.wasm_dir is not None:
+        programs = find_wasm_programs(options.wasm_dir, engine)
+    if options.packages:
+        # Imported here, because most sandboxes have no packages.
+        from wasmsand.machine.packages.offered import image_with_packages
+
+        return image_with_packages(options.packages, user.credentials(), programs)
+    return base_image() if options.wasm_dir is None else image_with_wasm_programs(programs)
 
 
 def _end_job(kernel: Kernel, lock: SandboxLock, job: int) -> None:

@@ -39,5 +39,6 @@ class ModuleSource(Protocol):
     def abandon(self, thread: Thread) -> None:
         """The thread has ended, possibly while it waited for a module."""
 
-    def instantiate(self, module: Module, memory_limit: int) -> Instance:
-        """A new instance of a module. Raises as `protocol.Module.instantiate` does."""
+    def instantiate(self, program: Program, module: Module, memory_limit: int) -> Instance:
+        """A new instance of the program's module, with the memory that it starts with. Raises as
+        `protocol.Module.instantiate` does."""

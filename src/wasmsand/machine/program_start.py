@@ -37,7 +37,7 @@ def start_program(
     Raises `ProgramRejected`, and ENOMEM.
     """
     limit = process.rlimits.address_space
-    make = partial(make_program, kernel, modules, module, limit, replaced)
+    make = partial(make_program, kernel, modules, program, module, limit, replaced)
     try:
         return with_room(kernel, None if of_host else process, make)
     except ModuleRejected as error:

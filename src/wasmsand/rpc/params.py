@@ -125,6 +125,10 @@ class Params:
             raise self._wrong(name, "an array of strings")
         return value
 
+    def packages(self, name: str) -> list[str] | str:
+        """An array of strings, or a string."""
+        return self.text(name) if isinstance(self._values.get(name), str) else self.texts(name)
+
     def integers(self, name: str) -> list[int]:
         """An array of whole numbers; empty if missing."""
         value = self._values.get(name, [])

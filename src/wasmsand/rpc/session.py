@@ -24,6 +24,7 @@ from wasmsand.sdk.errors import (
     CommandError,
     FileError,
     ImageMissingError,
+    PackageError,
     SandboxClosedError,
     SandboxError,
     WasmDirError,
@@ -37,6 +38,7 @@ _COMMANDS_MAX: Final = 4096
 _TRANSFERS_MAX: Final = 64
 """Each incoming transfer has a thread."""
 _SESSIONS_MAX: Final = 256
+_PACKAGE_ERRNO: Final = "ENOPKG"
 _Kept = TypeVar("_Kept")
 
 
@@ -197,6 +199,9 @@ def sandbox_failures() -> Iterator[None]:
         raise sandbox_error(code, str(error), path=path, kind="wasm_dir") from None
     except ImageMissingError as error:
         raise sandbox_error("ENOENT", str(error), kind="image") from None
+    except PackageError as error:
+        details = {"kind": "package", "code": error.code, "package": error.package}
+        raise sandbox_error(_PACKAGE_ERRNO, str(error), **details) from None
     except SandboxClosedError as error:
         raise sandbox_error("ENODEV", str(error), kind="closed") from None
     except SandboxError as error:

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _LAST_SIGNAL = 64
 _READ_STEP = 1024 * 1024
+_PACKAGES_MAX = 1000
+_REQUIREMENT_LENGTH_MAX = 500
 _LONGEST_TIMEOUT_MS = 10**12
 """Thirty years; a longer timeout would overflow the host's timers."""
 
@@ -186,6 +188,33 @@ def variables(name: str, value: object) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} must be a mapping of str to str, not {_kind(value)}")
     return {variable_name(key): text(f"{name}[{key!r}]", item) for key, item in value.items()}
+
+
+def packages(name: str, value: object) -> tuple[str, ...]:
+    """`value` as the requirements of packages: a sequence of texts such as `numpy>=2`, or the text
+    "all", which becomes a sequence of one; None is an empty sequence."""
+    if value is None:
+        return ()
+    if value == "all":
+        return ("all",)
+    if isinstance(value, str):
+        raise ValueError(f'{name} must be a list of packages or "all", not {value!r}')
+    if isinstance(value, bytes | bytearray) or not isinstance(value, Sequence):
+        raise TypeError(f'{name} must be a list of packages or "all", not {_kind(value)}')
+    return requirements(name, value)
+
+
+def requirements(name: str, value: Sequence[object]) -> tuple[str, ...]:
+    """`value` as requirements of packages."""
+    if len(value) > _PACKAGES_MAX:
+        raise ValueError(f"{name} must have at most {_PACKAGES_MAX} entries, not {len(value)}")
+    words = tuple(non_empty_text(f"{name}[{index}]", word) for index, word in enumerate(value))
+    for index, word in enumerate(words):
+        if len(word) > _REQUIREMENT_LENGTH_MAX:
+            raise ValueError(
+                f"{name}[{index}] must have at most {_REQUIREMENT_LENGTH_MAX} characters"
+            )
+    return words
 
 
 def callback(name: str, value: object) -> None:

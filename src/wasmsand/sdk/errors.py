@@ -11,6 +11,14 @@ into a public exception.
     ├── DiskImageError                  not a valid disk image, or it does not fit
     ├── ImageMissingError               the user space is not built or not installed
     ├── WasmDirError                    .path: a file in wasm_dir is not a valid program
+    ├── PackageError                    .package, .code: a Python package cannot be installed
+    │   ├── PackageNotFoundError        there is no such package, or it is not installed
+    │   ├── PackageVersionError         the image has another version of it
+    │   ├── PackageNotBuiltError        it is native, and not installed on this host
+    │   ├── NativePackageError          it is native, and the sandbox cannot have it
+    │   ├── PackageConflictError        files of the sandbox are in the way
+    │   ├── IndexNotAllowedError        installs from the package index are not allowed
+    │   └── PackageIndexError           the package index or pip failed
     ├── CommandError                    .errno_name: a command cannot be started or written to
     ├── InputTimeoutError               .written: a command does not read its input
     └── FileError                       .errno_name, .path, .errno
@@ -131,6 +139,86 @@ class WasmDirError(SandboxError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class PackageError(SandboxError):
+    """A Python package cannot be installed or uninstalled. `package` is its normalised name, and
+    `code` names the reason, for example `"package_not_found"`."""
+
+    code = "package_error"
+
+    def __init__(self, message: str, package: str = "") -> None:
+        super().__init__(message, package)
+        self.package = package
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class PackageNotFoundError(PackageError):
+    """There is no such package, or it is not installed. The message names similar ones, and what
+    there is."""
+
+    code = "package_not_found"
+
+
+class PackageVersionError(PackageError):
+    """The image has another version of the package than the one that is wanted."""
+
+    code = "package_version"
+
+
+class PackageNotBuiltError(PackageError):
+    """The package has native code, and is not installed on this host. The message says how to
+    install it."""
+
+    code = "package_not_built"
+
+
+class NativePackageError(PackageError):
+    """The package has native code, and is not one of those that the image has. Only wheels without
+    native code can be installed."""
+
+    code = "native_package"
+
+
+class PackageConflictError(PackageError):
+    """Files of the sandbox are in the way of the package."""
+
+    code = "package_conflict"
+
+
+class IndexNotAllowedError(PackageError):
+    """The package is not in the image, and this server does not allow installs from the package
+    index."""
+
+    code = "index_not_allowed"
+
+
+class PackageIndexError(PackageError):
+    """pip on this host failed, or what it downloaded is invalid. The message is that of pip."""
+
+    code = "package_index_failed"
+
+
+PACKAGE_ERRORS: dict[str, type[PackageError]] = {
+    error.code: error
+    for error in (
+        PackageNotFoundError,
+        PackageVersionError,
+        PackageNotBuiltError,
+        NativePackageError,
+        PackageConflictError,
+        IndexNotAllowedError,
+        PackageIndexError,
+    )
+}
+"""The exceptions about packages, by their code."""
+
+
+def package_error(code: str, message: str, package: str) -> PackageError:
+    """The exception for a code."""
+    return PACKAGE_ERRORS.get(code, PackageError)(message, package)
 
 
 class CommandError(_Errno, SandboxError):

@@ -39,6 +39,7 @@ class OptionKind(Enum):
     VARIABLES = "names and values"
     GUEST_DIRECTORY = "an absolute path in the sandbox"
     HOST_DIRECTORY = "a path of this machine, or None"
+    PACKAGES = 'a list of packages, or "all"'
     ISOLATION = '"none" or "process"'
 
     @property
@@ -62,6 +63,7 @@ _CHECKS: Final[Mapping[OptionKind, Callable[[str, object], object]]] = {
     OptionKind.VARIABLES: arguments.variables,
     OptionKind.GUEST_DIRECTORY: arguments.absolute_path,
     OptionKind.HOST_DIRECTORY: _host_directory,
+    OptionKind.PACKAGES: arguments.packages,
 }
 
 
@@ -78,6 +80,8 @@ class Option:
     """The interfaces that may set it, besides the constructor."""
     flag: str = ""
     """Its flag on the command line, if it can be set there."""
+    short_flag: str = ""
+    """A flag of one letter with the same meaning, if there is one."""
     is_limit: bool = False
     """Whether it is a field of `kernel.limits.Limits`."""
     is_below_seam: bool = False

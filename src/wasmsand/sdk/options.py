@@ -9,7 +9,7 @@ values are plain, so that it can be sent to another process.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal, TypeVar, cast
 
@@ -30,6 +30,7 @@ def _option(
     help_text: str,
     *interfaces: SandboxInterface,
     flag: str = "",
+    short_flag: str = "",
     is_below_seam: bool = False,
     is_limit: bool = False,
 ) -> _Value:
@@ -40,6 +41,7 @@ def _option(
         "help": help_text,
         "interfaces": frozenset(interfaces),
         "flag": flag,
+        "short_flag": short_flag,
         "is_below_seam": is_below_seam or is_limit,
         "is_limit": is_limit,
     }
@@ -119,6 +121,19 @@ class SandboxOptions:
         _RPC,
         _COMMAND_LINE,
         flag="--wasm-dir",
+        is_below_seam=True,
+    )
+
+    packages: Sequence[str] = _option(
+        OptionKind.PACKAGES,
+        (),
+        "Python packages that can be imported from the start, with their dependencies, such as "
+        '`["numpy", "pandas>=3"]`; `"all"` for all packages of the image',
+        _RPC,
+        _HTTP,
+        _COMMAND_LINE,
+        flag="--package",
+        short_flag="-p",
         is_below_seam=True,
     )
 

@@ -8,7 +8,7 @@ reachable unless an option grants it; all operations go through the sandbox's `B
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from wasmsand.sdk import arguments
@@ -20,6 +20,7 @@ from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.files import Files
 from wasmsand.sdk.opening import connect_backend, open_backend
 from wasmsand.sdk.options import HOME, SETTINGS, Isolation, SandboxOptions
+from wasmsand.sdk.packages import Packages
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import Usage
 from wasmsand.sdk.shell import Shell
@@ -49,6 +50,8 @@ class Sandbox:
     - `cwd`: directory in which commands and relative paths start; created if it does not exist
     - `wasm_dir`: directory of this machine whose `*.wasm` files, programs for WASI preview 1,
       become commands of the sandbox, named after the files (`true-cmd.wasm` is `true`)
+    - `packages`: Python packages that can be imported from the start, with their dependencies,
+      such as `["numpy", "pandas>=3"]`; `"all"` for all packages of the image
     - `isolation`: `"none"` runs the sandbox in this process, `"process"` in a separate one, with
       the same API
 
@@ -61,6 +64,8 @@ class Sandbox:
     """Read and write files without running a program."""
     env: Environment
     """Environment variables that every later command gets."""
+    packages: Packages
+    """Install Python packages."""
 
     def __init__(
         self,
@@ -75,6 +80,7 @@ class Sandbox:
         env: Mapping[str, str] | None = None,
         cwd: str = HOME,
         wasm_dir: str | os.PathLike[str] | None = None,
+        packages: Sequence[str] = (),
         isolation: Isolation = "none",
     ) -> None:
         # The signature is for readers and editors; the table of options has the rest.
@@ -116,6 +122,7 @@ class Sandbox:
         self.files = Files(attachment)
         self._builder = CommandBuilder(options, self.env.chosen)
         self.commands = Commands(attachment, self._builder)
+        self.packages = Packages(attachment)
         attachment.make_working_directory()
 
     @property
@@ -147,6 +154,7 @@ class Sandbox:
         *,
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
+        stdin: bytes | str = b"",
     ) -> PythonSession:
         """Open a Python session that keeps its state from call to call.
 
@@ -156,9 +164,10 @@ class Sandbox:
                 session.run("sorted(rows)").value
 
         The interpreter starts with the sandbox's variables and working directory; `env` adds
-        variables, and `cwd` replaces the directory. Several sessions can be open at a time.
+        variables, and `cwd` replaces the directory. `stdin` is its standard input. Several sessions
+        can be open at a time.
         """
-        return PythonSession(self._attachment, self._builder, env=env, cwd=cwd)
+        return PythonSession(self._attachment, self._builder, env=env, cwd=cwd, stdin=stdin)
 
     def usage(self) -> Usage:
         """Return what the sandbox uses now, each value beside its limit.

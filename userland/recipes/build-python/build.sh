@@ -22,4 +22,5 @@ mkdir "$2/lib/python3.14/lib-dynload"
 cp "$(cat pybuilddir.txt)"/_sysconfig* "$2/lib/python3.14"
 cd "$2/lib/python3.14"
 rm -rf test idlelib tkinter turtledemo ensurepip site-packages
-"$2/bin/python3" -c 'import math, select, subprocess, json, hashlib, multiprocessing'
+# Without compiled files: a later start from another place would write them again, into the cache.
+"$2/bin/python3" -B -c 'import math, select, subprocess, json, hashlib, multiprocessing'

@@ -19,6 +19,6 @@ def test_modules_of_packages_are_built_in_under_their_dotted_names(
 def test_packages_cannot_be_imported_unless_they_are_on_the_path(
     sandbox: Sandbox, full_python: Callable[[str], str]
 ) -> None:
-    result = sandbox.commands.run("python3-full -c 'import numpy'")
+    result = sandbox.commands.run("/usr/libexec/python3-full -c 'import numpy'")
     assert result.exit_code == 1
     assert "No module named 'numpy'" in result.stderr

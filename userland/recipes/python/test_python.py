@@ -115,11 +115,28 @@ def test_there_is_no_fork_and_it_says_so(sandbox: Sandbox) -> None:
     assert "AttributeError: module 'os' has no attribute 'fork'" in failed.stderr
 
 
-def test_pip_says_that_there_are_no_packages(sandbox: Sandbox) -> None:
-    result = sandbox.commands.run("python3 -m pip install numpy")
-    assert result.exit_code == 1
-    assert result.stderr.startswith("pip is not part of this Python: packages cannot be installed")
-    assert "ModuleNotFoundError" in sandbox.commands.run("python3 -c 'import pip'").stderr
+def test_programs_that_a_user_installs_go_to_usr_local(sandbox: Sandbox) -> None:
+    show = "import sysconfig as s; print(*(s.get_path(n) for n in ('purelib', 'scripts', 'data')))"
+    assert run(sandbox, show) == "/usr/lib/python3.14/site-packages /usr/local/bin /usr/local\n"
+    other = "import sysconfig as s; print(s.get_path('scripts', vars={'base': '/tmp/x'}))"
+    assert run(sandbox, other) == "/tmp/x/bin\n"
+    sandbox.commands.run("python3 -m venv --without-pip /tmp/venv")
+    result = sandbox.commands.run(["/tmp/venv/bin/python3", "-c", show])
+    assert result.stdout == "/tmp/venv/lib/python3.14/site-packages /tmp/venv/bin /tmp/venv\n"
+
+
+def test_the_user_can_write_where_packages_are_installed(sandbox: Sandbox) -> None:
+    result = sandbox.commands.run(
+        "touch /usr/lib/python3.14/site-packages/mine.py /usr/local/bin/mine && "
+        "ln -sfn /usr/libexec/python3-plain /etc/alternatives/python3 && "
+        "python3 -c 'import mine, os; print(os.readlink(\"/proc/self/exe\"))'"
+    )
+    assert (result.stdout, result.stderr) == ("/usr/libexec/python3-plain\n", "")
+
+
+def test_a_copy_of_the_interpreter_starts_from_the_beginning(sandbox: Sandbox) -> None:
+    result = sandbox.commands.run("cp /usr/libexec/python3 copy && ./copy -c 'print(1 + 1)'")
+    assert (result.stdout, result.stderr) == ("2\n", "")
 
 
 def test_a_child_shares_files_pipes_and_signals_with_the_shell(sandbox: Sandbox) -> None:

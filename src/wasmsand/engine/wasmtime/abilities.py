@@ -7,9 +7,11 @@ Rules: an object of another engine is a bug.
 from __future__ import annotations
 
 from wasmsand.engine import abilities
-from wasmsand.engine.protocol import Instance, Module
+from wasmsand.engine.protocol import BEGINNING, Instance, Module
+from wasmsand.engine.stored_memory import StoredMemory
+from wasmsand.engine.wasmtime.compile_cache import CompileCache
 from wasmsand.engine.wasmtime.instance import WasmtimeInstance
-from wasmsand.engine.wasmtime.memory_image import MappedImage
+from wasmsand.engine.wasmtime.memory_image import MappedImage, found_image, opened_image
 from wasmsand.engine.wasmtime.module import WasmtimeModule
 
 
@@ -28,14 +30,28 @@ class WasmtimeThreads:
 
 
 class WasmtimeImages:
-    """See `abilities.MemoryImages`."""
+    """See `abilities.MemoryImages`. For systems that can map a file over a memory; others use the
+    stand-in."""
 
     available = True
 
-    def capture(self, program: Instance, *, stack: bool) -> MappedImage:
+    def __init__(self, cache: CompileCache) -> None:
+        self._cache = cache
+
+    def find(self, stored: StoredMemory) -> MappedImage | None:
+        """The image of a file that was checked before."""
+        return found_image(stored, self._cache)
+
+    def load(self, stored: StoredMemory) -> MappedImage:
+        """Check a file, and return its image."""
+        return opened_image(stored, self._cache)
+
+    def capture(
+        self, program: Instance, *, stack: bool, entry: str = BEGINNING.entry
+    ) -> MappedImage:
         """Capture the current memory."""
         assert isinstance(program, WasmtimeInstance)
-        return program.capture(stack=stack)
+        return program.capture(stack=stack, entry=entry)
 
     def instantiate(
         self, module: Module, memory_limit: int, image: abilities.MemoryImage

@@ -1,12 +1,12 @@
-"""Compiled modules on disk.
+"""Compiled modules on disk, and the memory with which prepared programs start.
 
 Owns the cache directory. Rules: an entry is named by the module's content key and the engine's
-fingerprint. An entry appears completely or not at all (it is written under another name, flushed,
-then renamed), so any number of processes may write at once. An entry is machine code that we run,
-so a directory that others can write to is not used. Without a usable directory, modules are kept in
-memory only, and one warning says so. Transient entries (modules that guests made) have a directory
-of their own, from which the least recently used are removed: guests can neither fill the disk nor
-evict the entries of the user space.
+fingerprint, a copy of stored memory by its hash. An entry appears completely or not at all (it is
+written under another name, flushed, then renamed), so any number of processes may write at once. An
+entry is machine code that we run, so a directory that others can write to is not used. Without a
+usable directory, modules are kept in memory only, and one warning says so. Transient entries
+(modules that guests made) have a directory of their own, from which the least recently used are
+removed: guests can neither fill the disk nor evict the entries of the user space.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ _TRANSIENT = "guests"
 UNNAMED = "unnamed"
 """The directory for unnamed files. A confined process may write there and nowhere else."""
 _SUFFIX = ".cwasm"
+_MEMORY_SUFFIX = ".memory"
 _UNFINISHED = ".tmp"
 
 logger = logging.getLogger("wasmsand.engine")
@@ -130,7 +131,23 @@ class CompileCache:
 
     def begin(self, key: str, *, transient: bool = False) -> NewEntry | None:
         """A new entry to write to; None if the cache is not writable."""
-        path = self._transient_path(key) if transient else self._path(key)
+        return self._begin(key, self._transient_path(key) if transient else self._path(key))
+
+    def find_memory(self, key: str) -> Path | None:
+        """The copy of this file with stored memory, if it is in the cache."""
+        path = self._memory_path(key)
+        if not path.is_file():
+            return None
+        if reason := self._distrust(path.parent):
+            self._warn(reason)
+            return None
+        return path
+
+    def begin_memory(self, key: str) -> NewEntry | None:
+        """A new copy of a file with stored memory; None if the cache is not writable."""
+        return self._begin(key, self._memory_path(key))
+
+    def _begin(self, key: str, path: Path) -> NewEntry | None:
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -185,6 +202,9 @@ class CompileCache:
 
     def _path(self, key: str) -> Path:
         return self._directory / f"{key}-{self._fingerprint}{_SUFFIX}"
+
+    def _memory_path(self, key: str) -> Path:
+        return self._directory / f"{key}{_MEMORY_SUFFIX}"
 
     def _transient_path(self, key: str) -> Path:
         return self._directory / _TRANSIENT / f"{key}-{self._fingerprint}{_SUFFIX}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 import logging
+import os
 import re
 import threading
 import time
@@ -18,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from wasmsand.engine.abilities import Abilities
+from wasmsand.engine.abilities import Abilities, CopiedImages
 from wasmsand.engine.compile_orders import CompileOrder
 from wasmsand.engine.freed_memory import FreedMemory, have_few_arenas
 from wasmsand.engine.protocol import GuestUnwind, HostFunction
@@ -80,7 +81,7 @@ class WasmtimeEngine:
         self.abilities = Abilities(
             compile_workers=self,
             program_threads=WasmtimeThreads(),
-            memory_images=WasmtimeImages(),
+            memory_images=WasmtimeImages(self._cache) if os.name == "posix" else CopiedImages(),
             memory_control=WasmtimeMemoryControl(),
             give_memory_back=FreedMemory(self.start_thread, lib).give_back_soon,
         )

@@ -42,8 +42,8 @@ class WasmtimeThread(WasmtimeInstance):
             # The limit of the first instance applies.
             super().__init__(module, ready.prepared, 1 << 32, module.runtime.sharing.engine)
         self.asyncify = None  # only the first thread can fork
-        if first.image is not None:
-            first.image.set_variables(self)
+        for name, value in first.start.variables.items():
+            self.set_variable(name, value)
         shared.leave_scratch()
         self.memory_base = first.memory_base
         self._seen_size = 0

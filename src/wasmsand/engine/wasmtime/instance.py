@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from wasmsand.engine.asyncify import Asyncify
 from wasmsand.engine.forking import renewed_in_child
-from wasmsand.engine.protocol import HostCalls
+from wasmsand.engine.protocol import BEGINNING, HostCalls, Start
 from wasmsand.engine.wasmtime import hostcalls
 from wasmsand.engine.wasmtime.bindings import CData, ffi, lib
 from wasmsand.engine.wasmtime.holdings import checked_instance_bytes, store_record
-from wasmsand.engine.wasmtime.memory_image import MappedImage
+from wasmsand.engine.wasmtime.memory_image import MappedImage, captured_image
 from wasmsand.engine.wasmtime.resident_pages import PAGE, ThreadStack, resident_bytes
 from wasmsand.engine.wasmtime.store import NEVER, GuestStore
 from wasmsand.engine.wasmtime.touched_pages import written_ranges
@@ -57,6 +57,7 @@ class WasmtimeInstance:
         self.idle_threads: list[WasmtimeThread] = []
         """Instances on this memory whose threads have ended."""
         self._close_wanted = False
+        self.start = BEGINNING
         self.image: MappedImage | None = None
         """The image with which the memory started; None if with the module's data."""
         self._record: CData | None = None
@@ -89,7 +90,7 @@ class WasmtimeInstance:
         if self.asyncify is not None:
             self.asyncify.run()
         else:
-            self.invoke("_start")
+            self.invoke(self.start.entry)
 
     def call(self, name: str) -> None:
         """See `protocol.Instance`.
@@ -240,6 +241,11 @@ class WasmtimeInstance:
             raise RuntimeError("bind() must be called before run()")
         return self._calls
 
+    @property
+    def entry(self) -> str:
+        """The exported function that runs the program."""
+        return self.start.entry
+
     def invoke(self, name: str, argument: int | None = None) -> None:
         """Call an exported function with no parameter or one i32."""
         self._depth += 1
@@ -255,9 +261,9 @@ class WasmtimeInstance:
             raise self._failure
 
     def sibling(self, memory_limit: int) -> WasmtimeInstance:
-        """A new instance of the same module, which started with the same image. Raises
+        """A new instance of the same module, which started in the same way. Raises
         `MemoryError`."""
-        return self._module.instantiate(memory_limit, self.image)
+        return self._module.instantiate(memory_limit, self.image, start=self.start)
 
     def grow_memory(self, size: int) -> bool:
         """Grow the memory to `size` bytes; False if that is not possible."""
@@ -277,6 +283,17 @@ class WasmtimeInstance:
         """Set a mutable i32 global that the module exports."""
         self._store.set_global(name, value)
 
+    def begin_with(self, start: Start) -> None:
+        """Start in another way than from the beginning; the module has what `start` names.
+
+        Raises `MemoryError` if there is no room; the instance is then unusable.
+        """
+        if self.memory_size() < start.memory_size and not self.grow_memory(start.memory_size):
+            raise MemoryError(f"no room for a memory of {start.memory_size} bytes")
+        for name, value in start.variables.items():
+            self.set_variable(name, value)
+        self.start = start
+
     def copy_memory(self, child: WasmtimeInstance, start: int, end: int) -> None:
         """Copy pages that may differ: pages that neither instance has written are skipped."""
         source, target = self.memory_base, child.memory_base
@@ -293,13 +310,15 @@ class WasmtimeInstance:
     def catch_up(self) -> None:
         """Nothing to do: this instance owns the memory."""
 
-    def capture(self, *, stack: bool) -> MappedImage:
+    def capture(self, *, stack: bool, entry: str = BEGINNING.entry) -> MappedImage:
         """Capture the current memory and exported variables."""
         variables, first = self.exported_variables(), 0
         if not stack:
             variables.pop(STACK_POINTER, None)
             first = self.stack_reserve()
-        return MappedImage(self.memory_view(), first, variables, self._module.runtime.cache)
+        memory = self.memory_view()
+        start = Start(entry, len(memory), variables)
+        return captured_image(memory, first, start, self._module.runtime.cache)
 
     def stack_reserve(self) -> int:
         """The initial value of the C stack pointer."""

@@ -1,21 +1,23 @@
-"""Captured memory with which new instances start.
+"""Memory with which new instances start.
 
-Owns `MappedImage`: captured memory in an unnamed file, and mapping that file over the memory of a
-new instance, in place of the module's own data. Rules: an image never changes (its file is
-read-only). Instances map it privately, so they share a page until one writes it. References to an
-image keep its file open, and mappings keep its content. The instance must have the same code as the
-captured program, because the memory refers to functions by number. The caller guarantees that; only
-the names of variables are checked.
+Owns `MappedImage`: memory in a file, and mapping that file over the memory of a new instance, in
+place of the module's own data. It comes from a running instance (`captured_image`) or from a file
+of the user space (`opened_image`). Rules: an image never changes. Instances map it privately, so
+they share a page until one writes it. References to an image keep its file open, and mappings keep
+its content. The instance must have the same code as the captured program, because the memory refers
+to functions by number. The caller guarantees that; only the names of variables are checked.
 
 A mapping ends with its instance. It lies in the address space that wasmtime reserved for this one
 memory, and because memories are allocated on demand (see `config`), deleting the store unmaps all
 of it: no later instance can see its pages. A pooling allocator would keep the mapping for the next
 guest; `tests/engine/test_memory_image.py` would fail then.
 
-The file is on disk, beside the compiled modules, if possible: the system keeps its pages in larger
-units than those of a file in memory, and can reclaim them. Page faults then take two thirds of the
-time, and Python starts as fast as from its module; from a file in memory it starts a seventh
-slower. Like a fork, an image has the memory and the exported i32 variables.
+Captured memory is in an unnamed file on disk, beside the compiled modules, if possible: the system
+keeps its pages in larger units than those of a file in memory, and can reclaim them. Page faults
+then take two thirds of the time; from a file in memory Python starts a seventh slower. A file of
+the user space is checked against its hash once, and copied to the cache of compiled modules: nobody
+else writes there, so that no running instance can lose its pages, and later host processes need not
+check it again. Where nothing can be written, each host process checks the file and maps it.
 """
 
 from __future__ import annotations
@@ -24,10 +26,11 @@ import mmap
 import os
 import sys
 import weakref
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from wasmsand.engine.protocol import Start
+from wasmsand.engine.stored_memory import StoredMemory, unreadable
 from wasmsand.engine.wasmtime.bindings import CData, ffi, lib
 
 if TYPE_CHECKING:
@@ -44,49 +47,88 @@ _ZEROS = bytes(mmap.PAGESIZE)
 
 
 class MappedImage:
-    """Captured memory; see `abilities.MemoryImage`."""
+    """Memory in a file; see `abilities.MemoryImage`."""
 
-    def __init__(
-        self, memory: memoryview, first: int, variables: Mapping[str, int], cache: CompileCache
-    ) -> None:
-        """Capture `memory` from `first` on; below that, a new instance keeps its own content.
-
-        Raises `OSError` if unnamed files are not supported, or if there is no room for this one.
-        """
-        self.size = len(memory)
-        self.variables = MappingProxyType(dict(variables))
-        self._start = first - first % mmap.PAGESIZE
-        writable = _new_file(cache)
-        try:
-            end = first
-            for begin, end in _contents(memory, first):
-                _write(writable, memory[begin:end], begin - self._start)
-            self._end = -(-end // mmap.PAGESIZE) * mmap.PAGESIZE
-            os.ftruncate(writable, self._end - self._start)
-            self._file = os.open(f"/proc/self/fd/{writable}", os.O_RDONLY | os.O_CLOEXEC)
-        finally:
-            os.close(writable)
-        weakref.finalize(self, os.close, self._file).atexit = False
+    def __init__(self, file: int, first: int, end: int, start: Start) -> None:
+        """The memory from address `first` to `end`, both multiples of a page, is in `file`, a
+        descriptor that now belongs to the image. Below, a new instance keeps its own content; above
+        are zeros."""
+        self.start = start
+        self.size = start.memory_size
+        self._first = first
+        self._end = end
+        self._file = file
+        weakref.finalize(self, os.close, file).atexit = False
 
     def lay_under(self, instance: WasmtimeInstance) -> None:
-        """Replace the memory and variables of a new instance with those of this image.
+        """Replace the memory of a new instance, which is large enough, with this one.
 
         Raises `MemoryError` if there is no room; the instance is then unusable.
         """
-        if instance.memory_size() < self.size and not instance.grow_memory(self.size):
-            raise MemoryError(f"no room for a memory of {self.size} bytes")
         base = instance.memory_base
-        _map(base + self._start, self._end - self._start, mmap.MAP_PRIVATE, self._file)
+        _map(base + self._first, self._end - self._first, mmap.MAP_PRIVATE, self._file)
         # The module may have data beyond the end of the image.
         rest = instance.memory_size() - self._end
         _map(base + self._end, rest, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1)
-        self.set_variables(instance)
         instance.image = self
 
-    def set_variables(self, instance: WasmtimeInstance) -> None:
-        """Set the captured variables in an instance, or in a thread of one."""
-        for name, value in self.variables.items():
-            instance.set_variable(name, value)
+
+def captured_image(
+    memory: memoryview, first: int, start: Start, cache: CompileCache
+) -> MappedImage:
+    """Capture `memory` from `first` on.
+
+    Raises `OSError` if unnamed files are not supported, or if there is no room for this one.
+    """
+    lowest = first - first % mmap.PAGESIZE
+    writable = _new_file(cache)
+    try:
+        end = first
+        for begin, end in _contents(memory, first):
+            _write(writable, memory[begin:end], begin - lowest)
+        end = -(-end // mmap.PAGESIZE) * mmap.PAGESIZE
+        os.ftruncate(writable, end - lowest)
+        file = os.open(f"/proc/self/fd/{writable}", os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        os.close(writable)
+    return MappedImage(file, lowest, end, start)
+
+
+def found_image(stored: StoredMemory, cache: CompileCache) -> MappedImage | None:
+    """The image of a file that was checked before; None if there is no such copy."""
+    path = cache.find_memory(stored.sha256)
+    if path is None:
+        return None
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    if os.fstat(file).st_size != stored.size:
+        os.close(file)
+        return None
+    return MappedImage(file, stored.first, stored.first + stored.size, stored.start)
+
+
+def opened_image(stored: StoredMemory, cache: CompileCache) -> MappedImage:
+    """Check a file, keep a copy, and return its image. Raises `ModuleRejected`."""
+    try:
+        with stored.path.open("rb") as stream:
+            entry = cache.begin_memory(stored.sha256)
+            if entry is not None:
+                with entry:
+                    for piece in stored.pieces(stream):
+                        entry.write(piece)
+                    entry.commit()
+                found = found_image(stored, cache)
+                if found is not None:
+                    return found
+                stream.seek(0)
+            for _ in stored.pieces(stream):
+                pass
+            file = os.dup(stream.fileno())
+    except OSError as error:
+        raise unreadable(stored, error) from None
+    return MappedImage(file, stored.first, stored.first + stored.size, stored.start)
 
 
 def _new_file(cache: CompileCache) -> int:

@@ -11,7 +11,7 @@ import threading
 from typing import NamedTuple
 
 from wasmsand.engine.asyncify import ASYNCIFY_FUNCTIONS
-from wasmsand.engine.protocol import ModuleRejected, NeedsMemory
+from wasmsand.engine.protocol import BEGINNING, ModuleRejected, NeedsMemory, Start
 from wasmsand.engine.wasmtime.bindings import CData, WasmtimeError, ffi, lib, name_of
 from wasmsand.engine.wasmtime.guest_thread import THREAD_START, WasmtimeThread
 from wasmsand.engine.wasmtime.holdings import TableRoom, table_rooms
@@ -70,12 +70,19 @@ class WasmtimeModule:
         self._instantiated = False
         self._for_threads: ThreadModule | None = None
 
-    def instantiate(self, memory_limit: int, image: MappedImage | None = None) -> WasmtimeInstance:
-        """See `protocol.Module`, and `abilities.MemoryImages` for the `image`."""
+    def instantiate(
+        self,
+        memory_limit: int,
+        image: MappedImage | None = None,
+        *,
+        start: Start = BEGINNING,
+    ) -> WasmtimeInstance:
+        """See `protocol.Module`, and `abilities.MemoryImages` for the `image`, which has a start of
+        its own."""
         prepared = self._prepared or self._prepare()
-        needed = (self.exports.memory_pages or 0) * WASM_PAGE
-        if image is not None and image.size > needed:
-            needed = image.size
+        if image is not None:
+            start = image.start
+        needed = max((self.exports.memory_pages or 0) * WASM_PAGE, start.memory_size)
         if needed > memory_limit:
             raise NeedsMemory(
                 f"needs {needed} bytes of memory to start, more than the limit of "
@@ -88,8 +95,8 @@ class WasmtimeModule:
         except InstantiationFailed as failure:
             # Instantiation worked before, so the host is out of some resource.
             raise MemoryError(f"no room for another guest: {failure}") from None
-        if image is not None:
-            self._begin_with(image, instance)
+        if start is not BEGINNING:
+            self._begin_with(start, image, instance)
         return instance
 
     def _learn(self, prepared: CData, memory_limit: int) -> None:
@@ -124,11 +131,17 @@ class WasmtimeModule:
             f"{room.elements} elements)"
         )
 
-    def _begin_with(self, image: MappedImage, instance: WasmtimeInstance) -> None:
+    def _begin_with(
+        self, start: Start, image: MappedImage | None, instance: WasmtimeInstance
+    ) -> None:
         try:
-            if not image.variables.keys() <= self.exports.variables:
+            if self.exports.functions.get(start.entry) != 0:
+                raise ModuleRejected(f"exports no function `{start.entry}` of the right type")
+            if not start.variables.keys() <= self.exports.variables:
                 raise ModuleRejected("the memory image belongs to another program")
-            image.lay_under(instance)
+            instance.begin_with(start)
+            if image is not None:
+                image.lay_under(instance)
         except BaseException:
             instance.close()  # its memory may be partly replaced
             raise

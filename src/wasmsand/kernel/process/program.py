@@ -45,6 +45,8 @@ class Program:
     """Bytes charged for `argv` and `environ`."""
     content_key: str | None
     """sha256 of the content; None if it is not known yet."""
+    memory_key: str | None
+    """sha256 of the memory with which it starts; None for the data of the file."""
     of_image: bool
     """Whether the file belongs to the image or to `wasm_dir`; otherwise the content is
     untrusted."""
@@ -86,6 +88,7 @@ def find_program(
                 environ,
                 argument_cost(argv, environ),
                 namespace.content_key(node),
+                namespace.memory_key(node),
                 namespace.is_of_image(node),
                 stat.size,
                 _reader(kernel, node),

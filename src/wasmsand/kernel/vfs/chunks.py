@@ -46,13 +46,19 @@ class ChunkTable:
         "image_end",
         "key",
         "key_of_image",
+        "memory_key",
         "order",
         "private",
         "reserved",
         "size",
     )
 
-    def __init__(self, image: ImageData | None = None, key: str | None = None) -> None:
+    def __init__(
+        self,
+        image: ImageData | None = None,
+        key: str | None = None,
+        memory_key: str | None = None,
+    ) -> None:
         self.size = image.size if image else 0
         # Most files have no chunks and share these tables, which saves memory.
         self.chunks = NO_CHUNKS
@@ -68,6 +74,8 @@ class ChunkTable:
         """The hash of the content, until it changes; None if it is not known."""
         self.key_of_image = key is not None
         """Whether the key comes from the image: the content is the host's, not a guest's."""
+        self.memory_key = memory_key
+        """The hash of the memory with which the program starts, as long as `key_of_image`."""
 
     def _put(self, index: int, chunk: bytearray | bytes) -> None:
         """Store `chunk` at `index`."""

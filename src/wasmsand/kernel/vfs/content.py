@@ -52,6 +52,7 @@ class FileContent(ChunkTable):
         twin.image_end = self.image_end
         twin.key = self.key
         twin.key_of_image = self.key_of_image
+        twin.memory_key = self.memory_key
         return twin
 
     def share(self) -> FileContent:

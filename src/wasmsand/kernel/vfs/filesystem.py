@@ -203,6 +203,10 @@ class FileSystem:
         """Whether the content has a hash and is unchanged from the image."""
         return False
 
+    def memory_key(self, ino: int) -> str | None:
+        """The hash of the memory with which the program in this file starts, if any."""
+        return None
+
     def fd_reference(self, ino: int) -> tuple[int, int] | None:
         """(pid, fd) if the inode stands for an open descriptor of an object in no file system: the
         target of a magic link to a pipe."""

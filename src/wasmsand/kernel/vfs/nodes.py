@@ -102,6 +102,11 @@ class NodeOperations(Resolver):
         """Whether a file's content has a hash and is unchanged from the image."""
         return node.fs.is_of_image(node.ino)
 
+    def memory_key(self, node: Node) -> str | None:
+        """The hash of the memory with which the program in this file starts. None if it starts
+        with its own data, as does every file that is not unchanged from the image."""
+        return node.fs.memory_key(node.ino)
+
     def keep_content_key(self, node: Node, key: str, read_at: Stat) -> None:
         """Store the hash of content that was read when `read_at` was the file's metadata. Does
         nothing if the file has changed since or was removed."""

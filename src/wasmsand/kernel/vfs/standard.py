@@ -126,7 +126,9 @@ def standard_tree(builder: ImageBuilder) -> None:
     for path in (b"/tmp", b"/var/tmp", b"/dev/shm"):
         builder.add_dir(path, 0o1777)
     builder.add_dir(b"/root", 0o700)
-    builder.add_dir(b"/home/user", 0o755, USER, USER)
+    # What users install for themselves: there is no root to do it for them.
+    for path in (b"/home/user", b"/usr/local", b"/usr/local/bin", b"/usr/local/lib"):
+        builder.add_dir(path, 0o755, USER, USER)
     builder.add_dir(b"/proc", 0o555)
     for path, major, minor, mode, gid in _DEVICES:
         builder.add_device(path, major, minor, mode, 0, gid)

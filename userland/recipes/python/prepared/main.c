@@ -8,7 +8,7 @@
  *
  * With heap.c it takes the place of Programs/python.c. The others are appended to files of
  * CPython, whose static functions they use: config.c to Python/initconfig.c, lifecycle.c to
- * Python/pylifecycle.c, run.c to Modules/main.c, signals.c to Modules/signalmodule.c. _prepared.py
+ * Python/pylifecycle.c, run.c to Modules/main.c, signals.c to Modules/signalmodule.c. ../_prepared.py
  * is the part that is easier said in Python. */
 #include "Python.h"
 #include "pycore_initconfig.h"
@@ -28,9 +28,6 @@
  * know what musl does differently. */
 __attribute__((used)) static const char libc_name[] = "musl-1.2.5";
 
-/* As the recipe has it. */
-static const char *const plain_interpreter = "/usr/libexec/python3-plain";
-
 /* Variables that a start from the checkpoint can follow. */
 static const char *const followed_variables[] = {
 	"PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONUNBUFFERED",
@@ -39,10 +36,12 @@ static const char *const followed_variables[] = {
 /* A variable of OpenSSL that was followed when the library was imported. */
 static const char followed_once[] = "OPENSSL_CONF=";
 
-/* Where the program is installed, as the recipe has it. */
+/* Where the program is installed: the small interpreter and the full one take each other's place
+ * in /usr/bin. */
 static const char *const installed[] = {
 	"/usr/bin/python3", "/usr/bin/python", "/usr/bin/python3.14",
 	"/bin/python3", "/bin/python", "/bin/python3.14",
+	"/usr/libexec/python3", "/usr/libexec/python3-full",
 };
 
 static PyObject *resume_function, *stored_names;
@@ -120,6 +119,17 @@ static const char *installed_program(const char *name)
 	for (size_t i = 0; i < sizeof installed / sizeof *installed; i++)
 		if (!strcmp(found, installed[i])) return found;
 	return 0;
+}
+
+/* The path of this program without the stored memory, which is beside it. */
+static const char *plain_interpreter(void)
+{
+	static const char suffix[] = "-plain";
+	static char path[256];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof path - sizeof suffix);
+	if (length < 0) length = 0;
+	memcpy(path + length, suffix, sizeof suffix);
+	return path;
 }
 
 static int environment_can_be_followed(char **environment)
@@ -216,7 +226,7 @@ int resumed_main(int argc, char **argv, char **envp)
 	return _PyPrepared_RunMain(stored_names);
 
 plain:
-	execv(plain_interpreter, argv);
-	perror(plain_interpreter);
+	execv(plain_interpreter(), argv);
+	perror(plain_interpreter());
 	return 127;
 }

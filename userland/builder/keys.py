@@ -53,9 +53,9 @@ def _entries(folder: Path) -> Iterable[Path]:
 
 
 def recipe_key(recipe: Recipe, dependencies: Iterable[str], target: Target) -> str:
-    """The key of one recipe; `dependencies` are the keys of the recipes it depends on."""
+    """The key of one recipe; `dependencies` are its `needed_keys`."""
     parts = {
-        "recipe": _recipe_digest(recipe.file),
+        "recipe": _recipe_digest(recipe),
         "patches": [file_digest(patch) for patch in recipe.build.patches],
         "inputs": [tree_digest(path) for path in recipe.build.inputs],
         "answers": [file_digest(file) for file in shared_answers(recipe)],
@@ -68,10 +68,13 @@ def recipe_key(recipe: Recipe, dependencies: Iterable[str], target: Target) -> s
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _recipe_digest(file: Path) -> str:
-    """Digest of a recipe without its upstream addresses: the hash identifies the source."""
-    lines = file.read_bytes().splitlines(keepends=True)
-    kept = (line for line in lines if not line.startswith(b"upstream = "))
+def _recipe_digest(recipe: Recipe) -> str:
+    """Digest of a recipe without the fields that no build reads: its upstream addresses (the hash
+    identifies the source), and what a prepared interpreter imports."""
+    if recipe.row is not None:
+        return hashlib.sha256(recipe.row.encode()).hexdigest()
+    lines = recipe.file.read_bytes().splitlines(keepends=True)
+    kept = (line for line in lines if not line.startswith((b"upstream = ", b"prepares = ")))
     return hashlib.sha256(b"".join(kept)).hexdigest()
 
 
@@ -79,12 +82,18 @@ def recipe_keys(recipes: Mapping[str, Recipe], target: Target) -> dict[str, str]
     """The key of each recipe; `recipes` lists dependencies before their users."""
     keys: dict[str, str] = {}
     for recipe in recipes.values():
-        needed = [
-            keys[name] if name in recipe.linked else recipes[name].interface or keys[name]
-            for name in target.depends(recipe)
-        ]
-        keys[recipe.name] = recipe_key(recipe, needed, target)
+        keys[recipe.name] = recipe_key(recipe, needed_keys(recipe, recipes, keys, target), target)
     return keys
+
+
+def needed_keys(
+    recipe: Recipe, recipes: Mapping[str, Recipe], keys: Mapping[str, str], target: Target
+) -> list[str]:
+    """What stands for the recipes that this one depends on: their keys or interfaces."""
+    return [
+        keys[name] if name in recipe.linked else recipes[name].interface or keys[name]
+        for name in target.depends(recipe)
+    ]
 
 
 def shared_answers(recipe: Recipe) -> list[Path]:

@@ -166,12 +166,17 @@ class Recipe:
     """The files with the licence's text, if their names at the tree's top are unusual."""
     stage: Stage = "base"
     """When it is built: with everything, or only when it is named."""
+    row: str | None = None
+    """The recipe's text if it is a row of a table (`wheel_table.py`) and has no file of its own."""
     own_files: tuple[OwnFile, ...] = ()
     """Files of the recipe's folder that go to the image without a build."""
     directories: tuple[ImageDirectory, ...] = ()
     interface: str = ""
     """What recipes that depend on this one are compiled against: it stands for this recipe's key
     in theirs. Empty: they depend on everything here."""
+    prepares: tuple[str, ...] = ()
+    """For a Python package: the modules that a prepared interpreter has imported already. A recipe
+    has them on one line, which is not part of its key."""
     linked: tuple[str, ...] = ()
     """The recipes of `depends` that this one depends on as a whole, whatever their `interface`."""
 
@@ -220,6 +225,7 @@ def load_recipe(folder: Path, root: Path) -> Recipe:
         own_files=tuple(_own_file(table, folder) for table in top.tables("own_files")),
         directories=tuple(_directory(table) for table in top.tables("directories")),
         interface=top.take("interface", str, ""),
+        prepares=top.strings("prepares", ()),
         linked=top.strings("linked", ()),
     )
     top.finish()
@@ -358,10 +364,18 @@ def installed_path(name: str) -> str:
 
 def load_recipes(folder: Path, root: Path) -> dict[str, Recipe]:
     """All recipes by name, dependencies before their users."""
+    # The module needs the types of this one.
+    from userland.builder.wheel_table import load_wheels
+
     found = {
         path.parent.name: load_recipe(path.parent, root)
         for path in sorted(folder.glob("*/recipe.toml"))
     }
+    for tables in sorted(folder.glob("*/wheels")):
+        for recipe in load_wheels(tables.parent, root):
+            if recipe.name in found:
+                raise RecipeError(f"{tables}: {recipe.name} is a recipe already")
+            found[recipe.name] = recipe
     ordered: dict[str, Recipe] = {}
 
     def visit(name: str, users: tuple[str, ...]) -> None:
@@ -371,7 +385,7 @@ def load_recipes(folder: Path, root: Path) -> dict[str, Recipe]:
             raise RecipeError(f"{found[users[-1]].file}: depends names an unknown recipe: {name!r}")
         for needed in found[name].depends:
             visit(needed, (*users, name))
-            if found[name].stage == "base" and found[needed].stage != "base":
+            if found[name].stage == "base" and _is_of_later_stage(found[needed]):
                 raise RecipeError(
                     f"{found[name].file}: depends names {needed!r}, which is of a later stage"
                 )
@@ -381,6 +395,11 @@ def load_recipes(folder: Path, root: Path) -> dict[str, Recipe]:
         visit(name, ())
     _check_installed_names(ordered.values())
     return ordered
+
+
+def _is_of_later_stage(recipe: Recipe) -> bool:
+    """A recipe without files for the image is a tool, and is built for whoever needs it."""
+    return recipe.stage != "base" and bool(recipe.programs or recipe.files or recipe.links)
 
 
 def _check_installed_names(recipes: Iterable[Recipe]) -> None:

@@ -1,0 +1,7 @@
+"""`python3 -m ensurepip`."""
+
+import ensurepip
+import sys
+
+if __name__ == "__main__":
+    sys.exit(ensurepip._main())

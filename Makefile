@@ -40,7 +40,7 @@ help:
 	@echo "  make conformance   run the programs' own test suites, in the sandbox and natively"
 	@echo '  make fuzz          fuzz every interface for SECONDS_=600 seconds; ARGS names targets'
 	@echo '  make docs          build the documentation site in build/site; fail on a broken link'
-	@echo '  make wheel         build dist/*.whl with the built user space inside; it installs without a compiler'
+	@echo '  make wheel         build dist/*.whl with the built user space inside; they install without a compiler'
 	@echo '  make clean         remove generated files (not the build cache: wasmsand build --clean)'
 	@echo
 	@echo 'Then: .venv/bin/wasmsand --help'
@@ -106,7 +106,9 @@ docs: $(EXTRAS)
 
 wheel: build
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
+	if [ -d src/wasmsand_packages/_image ]; then \
+	    $(BIN)/python -m build --wheel --no-isolation --outdir dist packaging/wasmsand-packages; fi
 
 clean:
-	rm -rf $(VENV) dist build src/wasmsand/_image .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) dist build src/wasmsand/_image src/wasmsand_packages/_image .mypy_cache .pytest_cache .ruff_cache
 	find src tests scripts bench userland conformance fuzz -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -27,6 +27,7 @@ from userland.builder.image import compile_ahead, write_image
 from userland.builder.jobserver import JobServer
 from userland.builder.keys import recipe_keys
 from userland.builder.preinitialise import store_programs
+from userland.builder.prepared_packages import preparation_files
 from userland.builder.progress import Progress, progress_on, seconds_text
 from userland.builder.recipe import Recipe, built_by_default, load_recipes, with_dependencies
 from userland.builder.schedule import build_recipes
@@ -39,6 +40,7 @@ from userland.builder.wasm_opt import ensure_wasm_opt
 ROOT = Path(__file__).resolve().parents[2]
 RECIPES = ROOT / "userland/recipes"
 IMAGE = ROOT / "src/wasmsand/_image"
+PACKAGES_IMAGE = ROOT / "src/wasmsand_packages/_image"
 
 _DESCRIPTION = """\
 Build the user space from source: real GNU programs, compiled to WebAssembly.
@@ -122,6 +124,13 @@ def _parser() -> argparse.ArgumentParser:
         default=IMAGE,
         help="directory to install the programs in",
     )
+    parser.add_argument(
+        "--packages-image",
+        metavar="DIR",
+        type=Path,
+        default=PACKAGES_IMAGE,
+        help='directory to install the stage "packages" in',
+    )
     return parser
 
 
@@ -157,7 +166,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             if options.list:
                 _list(console, chosen, recipes, cache, commands)
             elif options.clean:
-                _clean(console, cache, options.names, options.downloads, options.image)
+                images = [options.image, options.packages_image]
+                _clean(console, cache, options.names, options.downloads, images)
             else:
                 cache.prepare()
                 again = frozenset(names) if options.rebuild else frozenset()
@@ -244,7 +254,7 @@ def _build(
                 for name, entry in entries.items()
                 if entry is not None and name in installed
             ]
-            _install(options.image, built, cache, progress)
+            _install(options, built, cache, progress)
     if options.native:
         for name in chosen:
             entry = entries[name]
@@ -274,13 +284,36 @@ def _make(
 
 
 def _install(
-    image: Path, built: list[tuple[Recipe, Entry]], cache: Cache, progress: Progress
+    options: argparse.Namespace,
+    built: list[tuple[Recipe, Entry]],
+    cache: Cache,
+    progress: Progress,
 ) -> None:
+    def step(text: str) -> None:
+        progress.step("image", text)
+
     progress.add("image", "")
-    stored = store_programs(built, cache, lambda step: progress.step("image", step))
-    progress.step("image", "write")
-    changed = write_image(image, built, stored)
-    compiled = compile_ahead(image, lambda step: progress.step("image", step))
+    stored = store_programs(built, cache, step)
+    step("write")
+    base = [(recipe, entry) for recipe, entry in built if recipe.stage == "base"]
+    packages = [(recipe, entry) for recipe, entry in built if recipe.stage == "packages"]
+    changed = write_image(options.image, base, stored)
+    if packages:
+        recipes = {recipe.name: recipe for recipe, _ in built}
+        added = {
+            path: content
+            for recipe, _ in packages
+            for path, content in preparation_files(recipe, recipes).items()
+        }
+        needed = {
+            program.name: entry.files[program.file][1]
+            for recipe, entry in base
+            for program in recipe.programs
+            if program.plain is not None
+        }
+        changed |= write_image(options.packages_image, packages, stored, added=added, base=needed)
+    images = [options.image, *([options.packages_image] if packages else [])]
+    compiled = sum(compile_ahead(image, step) for image in images)
     progress.end("image", "built" if changed or compiled else "cached", "")
 
 
@@ -346,9 +379,11 @@ def _image_bytes(recipe: Recipe, entry: Entry) -> int:
     )
 
 
-def _clean(console: Console, cache: Cache, names: list[str], downloads: bool, image: Path) -> None:
+def _clean(
+    console: Console, cache: Cache, names: list[str], downloads: bool, images: list[Path]
+) -> None:
     freed = cache.clean(names or None, downloads)
-    if not names:
+    for image in [] if names else images:
         remove_tree(image)
     console.print(f"removed {freed / 1e6:.1f} MB from {cache.root}")
     if not downloads:

@@ -69,11 +69,12 @@ def recipe_key(recipe: Recipe, dependencies: Iterable[str], target: Target) -> s
 
 
 def _recipe_digest(recipe: Recipe) -> str:
-    """Digest of a recipe without its upstream addresses: the hash identifies the source."""
+    """Digest of a recipe without the fields that no build reads: its upstream addresses (the hash
+    identifies the source), and what a prepared interpreter imports."""
     if recipe.row is not None:
         return hashlib.sha256(recipe.row.encode()).hexdigest()
     lines = recipe.file.read_bytes().splitlines(keepends=True)
-    kept = (line for line in lines if not line.startswith(b"upstream = "))
+    kept = (line for line in lines if not line.startswith((b"upstream = ", b"prepares = ")))
     return hashlib.sha256(b"".join(kept)).hexdigest()
 
 

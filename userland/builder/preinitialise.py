@@ -11,20 +11,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from userland.builder.cache import Cache, Entry
 from userland.builder.errors import BuildError
 from userland.builder.image import MEMORY_FACTS, memory_file, write_image
 from userland.builder.keys import file_digest, tree_digest
+from userland.builder.prepared_packages import preparation_files
 from userland.builder.recipe import Program, Recipe, installed_path, with_dependencies
 from userland.builder.stored_memory import RESUME_ENTRY, stack_reserve_of, stored_content
 
 # A zone that no user has, so that the libc looks at the zone again after a start.
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "TZ": "CHECKPOINT0", "LC_ALL": "C.UTF-8"}
 _ROOT = Path(__file__).resolve().parents[2]
-_CODE = ("preinitialise.py", "stored_memory.py", "image.py")
+_CODE = ("preinitialise.py", "stored_memory.py", "image.py", "image_contents.py")
 _KERNEL = tuple(_ROOT / "src/wasmsand" / layer for layer in ("abi", "kernel", "machine"))
 _STACK_POINTER = "__stack_pointer"
 
@@ -48,7 +49,8 @@ def store_programs(
     for recipe, program in wanted:
         needed = with_dependencies([recipe.name], recipes)
         pairs = [(recipe, entries[name]) for name, recipe in needed.items()]
-        key = _key(program, pairs, kernel)
+        added = preparation_files(recipe, recipes)
+        key = _key(program, pairs, added, kernel)
         name = f"stored-{program.name}"
         with cache.lock(f"{name}-{key}"):
             entry = cache.find(name, key)
@@ -57,18 +59,26 @@ def store_programs(
                 with cache.scratch(name) as scratch:
                     made = scratch / "out"
                     made.mkdir()
-                    _prepare(program, entries[recipe.name], pairs, scratch, made)
+                    image = scratch / "image"
+                    write_image(image, pairs, added=added)
+                    _prepare(program, entries[recipe.name], image, made)
                     entry = cache.publish(name, key, made, {})
         stored[program.name] = entry
     return stored
 
 
-def _key(program: Program, pairs: Sequence[tuple[Recipe, Entry]], kernel: list[str]) -> str:
+def _key(
+    program: Program,
+    pairs: Sequence[tuple[Recipe, Entry]],
+    added: Mapping[str, bytes],
+    kernel: list[str],
+) -> str:
     own = [file for recipe, _ in pairs for file in recipe.own_files]
     parts = {
         "program": [program.name, program.plain],
         "entries": [entry.key for _, entry in pairs],
         "own files": [[file.path, file_digest(file.origin)] for file in own],
+        "added": {path: hashlib.sha256(content).hexdigest() for path, content in added.items()},
         "kernel": kernel,
         "environment": _ENVIRONMENT,
         "builder": [file_digest(Path(__file__).with_name(name)) for name in _CODE],
@@ -84,19 +94,12 @@ def _engine_is_installed() -> bool:
     return True
 
 
-def _prepare(
-    program: Program,
-    entry: Entry,
-    pairs: Sequence[tuple[Recipe, Entry]],
-    scratch: Path,
-    made: Path,
-) -> None:
-    """Run the program to its checkpoint, and write its memory to the directory `made`."""
+def _prepare(program: Program, entry: Entry, image: Path, made: Path) -> None:
+    """Run the program to its checkpoint in an image, and write its memory to the directory
+    `made`."""
     from wasmsand.machine import CheckpointFailed, image_at, run_to_checkpoint
 
     stack_reserve = stack_reserve_of((entry.folder / program.file).read_bytes())
-    image = scratch / "image"
-    write_image(image, pairs)
     try:
         checkpoint = run_to_checkpoint(
             installed_path(program.names[0]), _ENVIRONMENT, image=image_at(image)

@@ -174,6 +174,9 @@ class Recipe:
     interface: str = ""
     """What recipes that depend on this one are compiled against: it stands for this recipe's key
     in theirs. Empty: they depend on everything here."""
+    prepares: tuple[str, ...] = ()
+    """For a Python package: the modules that a prepared interpreter has imported already. A recipe
+    has them on one line, which is not part of its key."""
     linked: tuple[str, ...] = ()
     """The recipes of `depends` that this one depends on as a whole, whatever their `interface`."""
 
@@ -222,6 +225,7 @@ def load_recipe(folder: Path, root: Path) -> Recipe:
         own_files=tuple(_own_file(table, folder) for table in top.tables("own_files")),
         directories=tuple(_directory(table) for table in top.tables("directories")),
         interface=top.take("interface", str, ""),
+        prepares=top.strings("prepares", ()),
         linked=top.strings("linked", ()),
     )
     top.finish()

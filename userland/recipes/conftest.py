@@ -7,7 +7,6 @@ built.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from wasmsand import Sandbox
-from wasmsand.machine import Machine
+from wasmsand.machine import Machine, image_programs
 
 HERE = Path(__file__).resolve().parent
 MANIFEST = HERE.parents[1] / "src/wasmsand/_image/manifest.json"
@@ -44,8 +43,7 @@ def sandbox() -> Iterator[Sandbox]:
 @pytest.fixture
 def full_python(sandbox: Sandbox) -> Callable[[str], str]:
     """Runs a program in the interpreter that has all packages; returns what it printed."""
-    programs = json.loads(MANIFEST.read_text(encoding="utf-8"))["programs"]
-    if not any(program["name"] == "python-full" for program in programs):
+    if not any(program.name == "python-full" for program in image_programs()):
         pytest.skip("the stage of packages is not built: run `make packages`")
     listed = sandbox.commands.run("ls -d /usr/lib/python/*").stdout.split()
 

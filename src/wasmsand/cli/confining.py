@@ -20,7 +20,7 @@ from typing import Final
 from wasmsand.cli.compile_ahead import compile_ahead
 from wasmsand.confinement import Barriers, Policy, confine
 from wasmsand.engine.choosing import settle_places
-from wasmsand.machine.image import IMAGE_DIRECTORY
+from wasmsand.machine.image import image_directories
 
 _SYSTEM: Final = (
     "/lib",
@@ -51,7 +51,8 @@ def confine_server(readable: Sequence[str], parent: int | None) -> Barriers:
     os.chdir("/")
     places = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *sys.path]
     places += [path for path in sysconfig.get_paths().values() if path]
-    places += [str(IMAGE_DIRECTORY), str(engine_places.compiled_modules), *_SYSTEM, *readable]
+    places += map(str, image_directories())
+    places += [str(engine_places.compiled_modules), *_SYSTEM, *readable]
     return confine(
         Policy(
             readable=[os.path.realpath(place) for place in places],

@@ -1,30 +1,64 @@
 """The base image: the file system every sandbox starts from.
 
-Owns finding the built user space and making one frozen tree of it. Rules: the tree is made once per
-host process; program files are read only when needed.
+Owns finding the built user space and making one frozen tree of it: of the directory that this
+package carries and, if it is installed, of the one of the package `wasmsand_packages`. Rules: the
+tree is made once per host process; program files are read only when needed; a second directory that
+was built for another first one is refused.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
-from functools import lru_cache, partial
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from wasmsand.engine.forking import renewed_in_child
 from wasmsand.kernel.vfs import FrozenTree, ImageBuilder, standard_tree
-from wasmsand.machine.image_directory import ImageDirectory, Listing, ProgramFile, read_image
+from wasmsand.machine.image_directory import (
+    ImageDirectory,
+    ImageMissing,
+    Listing,
+    ProgramFile,
+    read_image,
+)
 from wasmsand.machine.wasm_programs import WasmProgram
 
 IMAGE_DIRECTORY: Final = Path(__file__).resolve().parent.parent / "_image"
+PACKAGES: Final = "wasmsand_packages"
+"""The Python package with the second directory."""
 WASM_PROGRAM_DIRECTORY: Final = "/usr/local/bin/"
 
 
-def image_programs(directory: Path = IMAGE_DIRECTORY) -> tuple[ProgramFile, ...]:
-    """The programs in the manifest. Raises `ImageMissing`."""
-    return read_image(directory).programs
+@cache
+def image_directories() -> tuple[Path, ...]:
+    """The directories that the base image is made of."""
+    found = find_spec(PACKAGES)
+    places = () if found is None else found.submodule_search_locations or ()
+    further = (Path(place, IMAGE_DIRECTORY.name) for place in places)
+    return (IMAGE_DIRECTORY, *(path for path in further if (path / "manifest.json").is_file()))
+
+
+def image_programs(directory: Path | None = None) -> tuple[ProgramFile, ...]:
+    """The programs of the base image, or of one directory. Raises `ImageMissing`."""
+    images = _base_directories() if directory is None else [read_image(directory)]
+    return tuple(program for image in images for program in image.programs)
+
+
+def _base_directories() -> list[ImageDirectory]:
+    base, *further = images = [read_image(directory) for directory in image_directories()]
+    present = {program.name: program.sha256 for program in base.programs}
+    for image in further:
+        if any(present.get(name) != key for name, key in image.base.items()):
+            raise ImageMissing(
+                f"{image.contents.parent} was built for another user space than "
+                f"{base.contents.parent}: install the same version of wasmsand and of "
+                "wasmsand-packages; in a source checkout run 'make packages' again, or remove it"
+            )
+    return images
 
 
 _lock = threading.Lock()
@@ -37,27 +71,33 @@ def base_image() -> FrozenTree:
     global _base
     with _lock:
         if _base is None:
-            _base = _build(read_image(IMAGE_DIRECTORY))
+            _base = _build(_base_directories())
         return _base
 
 
 def image_at(directory: Path) -> FrozenTree:
     """The tree of an image in another directory, as written by the builder."""
-    return _build(read_image(directory))
+    return _build([read_image(directory)])
 
 
 @lru_cache(maxsize=4)
 def image_with_wasm_programs(programs: tuple[WasmProgram, ...]) -> FrozenTree:
     """The base tree with the programs of `wasm_dir` in a directory that comes first in PATH."""
-    return _build(read_image(IMAGE_DIRECTORY), programs)
+    return _build(_base_directories(), programs)
 
 
-def _build(image: ImageDirectory, extra: tuple[WasmProgram, ...] = ()) -> FrozenTree:
+def _build(images: Sequence[ImageDirectory], extra: tuple[WasmProgram, ...] = ()) -> FrozenTree:
     builder = ImageBuilder()
     standard_tree(builder)
     for added in extra:
         path = os.fsencode(WASM_PROGRAM_DIRECTORY + added.name)
         builder.add_file(path, added.read, 0o755, size=added.size, content_key=added.sha256)
+    for image in images:
+        _add_image(builder, image)
+    return builder.build()
+
+
+def _add_image(builder: ImageBuilder, image: ImageDirectory) -> None:
     for program in image.programs:
         _add_program(builder, program, program.names, None)
         if program.prepared is not None:
@@ -68,7 +108,6 @@ def _build(image: ImageDirectory, extra: tuple[WasmProgram, ...] = ()) -> Frozen
         fill = partial(_add, contents=image.contents, listing=tree)
         path = tree["path"].encode()
         builder.add_dir_later(path, fill, inodes=tree["inodes"], subdirs=tree["subdirs"])
-    return builder.build()
 
 
 def _add_program(

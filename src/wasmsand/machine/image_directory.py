@@ -109,6 +109,8 @@ class ImageDirectory:
     """The files that every new sandbox knows."""
     trees: list[dict[str, Any]]
     """Directories with a listing of their own, which is read on first access."""
+    base: Mapping[str, str]
+    """The programs of the image that this one completes, by name: their hashes."""
 
 
 _prepared: dict[str, ProgramFile] = {}
@@ -154,7 +156,7 @@ def read_image(directory: Path) -> ImageDirectory:
         if program.prepared is not None:
             _prepared[program.prepared.memory.sha256] = program
     contents = directory / document["contents"]["file"]
-    return ImageDirectory(programs, contents, document, document["trees"])
+    return ImageDirectory(programs, contents, document, document["trees"], document.get("base", {}))
 
 
 def _prepared_start(directory: Path, entry: Mapping[str, Any] | None) -> PreparedStart | None:

@@ -8,6 +8,9 @@ interpreter has, and a file `random.py` beside a script hides the library's, as 
 finder of the library's directories hands it out when an import gets there, together with what
 it had imported itself. Modules in C and frozen ones are found before any directory is, so
 they stay where they are.
+
+An interpreter that has the native code of packages prepares these too: `_prepared_packages`, which
+is in a directory beside its program, says which, and whether a sandbox has installed them.
 """
 
 from __future__ import annotations
@@ -18,11 +21,12 @@ import os
 import site
 import sys
 import time
+from contextlib import contextmanager
 from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import ModuleType
     from typing import Any
 
@@ -39,9 +43,27 @@ _IMPORTED = """
     urllib.request uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo _strptime
 """
 
+_REGISTRY = "/usr/lib/python"
+"""Packages that can be installed."""
+_PACKAGE_NAMES = {
+    "PIL": "pillow",
+    "attr": "attrs",
+    "bs4": "beautifulsoup4",
+    "dateutil": "python-dateutil",
+    "docx": "python-docx",
+    "mpl_toolkits": "matplotlib",
+    "pylab": "matplotlib",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+"""Packages whose modules have other names."""
+_KEY_BYTES = 32
+
 _ALWAYS_IMPORTED = {"linecache"}
 """By the interpreter itself, when it runs a command."""
 
+_packages: Any = None
+"""The module `_prepared_packages`, if the interpreter has packages."""
 names: set[str] = set()
 """Every module that was there at the checkpoint."""
 _stored: dict[str, ModuleType] = {}
@@ -55,16 +77,25 @@ _site_directories: dict[str, int | None] = {}
 
 
 def prepare() -> None:
-    """Import the library, put it aside, and tidy up."""
+    """Import the library and the packages, put them aside, and tidy up."""
     usual = {*sys.modules, *_ALWAYS_IMPORTED}
-    imports = _record_imports()
+    imports: dict[str, set[str]] = {}
+    brought: dict[str, set[str]] = {}
+    with _recorded(imports):
+        for name in _IMPORTED.split():
+            try:
+                __import__(name)
+            except ImportError:
+                pass  # not in this build
+        _prepare_packages(brought)
     found = {
         name: module
         for name, module in sys.modules.items()
-        if name not in usual and _is_put_aside(module)
+        if name not in usual and (_is_of_package(name) or _is_put_aside(module))
     }
     for name in found:
-        _needs[name] = _closure(name, imports)
+        needed = _closure(name, imports) | brought.get(name, set())
+        _needs[name] = tuple(sorted(needed - {name}))
     for name, module in found.items():
         del sys.modules[name]
         _stored[name] = module
@@ -77,11 +108,36 @@ def prepare() -> None:
     names.update(sys.modules, _stored)
     for path, finder in list(sys.path_importer_cache.items()):
         if type(finder) is FileFinder:
+            finder.invalidate_caches()
             sys.path_importer_cache[path] = _LibraryFinder(finder)
     _site_directories.update((path, _changed(path)) for path in site.getsitepackages())
     _search_path[:] = [path for path in sys.path if path not in _site_directories]
     site.USER_BASE = site.USER_SITE = None
+    _hint_at_packages()
     gc.collect()
+
+
+def _prepare_packages(brought: dict[str, set[str]]) -> None:
+    global _packages
+    folder = f"{os.readlink('/proc/self/exe').removesuffix('-plain')}.d"
+    if os.path.isdir(folder):
+        sys.path.insert(0, folder)
+        import _prepared_packages
+
+        sys.path.remove(folder)
+        del sys.modules["_prepared_packages"], sys.path_importer_cache[folder]
+        _packages = _prepared_packages
+        _packages.prepare(folder, brought)
+
+
+def _is_of_package(name: str) -> bool:
+    return _packages is not None and _packages.owns(name)
+
+
+def _is_available(name: str) -> bool:
+    """Whether a module that was put aside may be handed out: it belongs to the library, or the
+    sandbox has installed its package."""
+    return _packages is None or _packages.is_available(name)
 
 
 def _is_put_aside(module: ModuleType) -> bool:
@@ -89,9 +145,9 @@ def _is_put_aside(module: ModuleType) -> bool:
     return type(loader) is SourceFileLoader
 
 
-def _record_imports() -> dict[str, set[str]]:
-    """Import everything; which module has imported which, while it was executed."""
-    edges: dict[str, set[str]] = {}
+@contextmanager
+def _recorded(edges: dict[str, set[str]]) -> Iterator[None]:
+    """Record which module imports which, while it is executed."""
     real_import = builtins.__import__
 
     def recording(
@@ -116,17 +172,12 @@ def _record_imports() -> dict[str, set[str]]:
 
     builtins.__import__ = recording
     try:
-        for name in _IMPORTED.split():
-            try:
-                real_import(name)
-            except ImportError:
-                pass  # not in this build
+        yield
     finally:
         builtins.__import__ = real_import
-    return edges
 
 
-def _closure(name: str, edges: Mapping[str, set[str]]) -> tuple[str, ...]:
+def _closure(name: str, edges: Mapping[str, set[str]]) -> set[str]:
     """All modules that importing `name` imports."""
     reached: set[str] = set()
     todo = [name]
@@ -135,8 +186,7 @@ def _closure(name: str, edges: Mapping[str, set[str]]) -> tuple[str, ...]:
             if needed not in reached and needed in sys.modules:
                 reached.add(needed)
                 todo.append(needed)
-    reached.discard(name)
-    return tuple(sorted(reached))
+    return reached
 
 
 def _changed(path: str) -> int | None:
@@ -156,7 +206,7 @@ class _LibraryFinder(FileFinder):
     def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
         """The module that was put aside, or what there is in the directory."""
         module = _stored.get(fullname) if target is None else None
-        if module is None:
+        if module is None or not _is_available(fullname):
             return super().find_spec(fullname, target)
         original = module.__spec__
         assert original is not None
@@ -189,7 +239,7 @@ class _StoredLoader(SourceFileLoader):
         module.__spec__ = original
         name = original.name
         for needed in _needs[name]:
-            if needed in _stored:
+            if needed in _stored and _is_available(needed):
                 _give(needed, _stored.pop(needed))
         _renew(name, module)
 
@@ -212,20 +262,36 @@ def _renew(name: str, module: Any) -> None:
         module._startTime = time.time_ns()
     elif name == "threading":
         module.main_thread()._set_native_id()
+    elif name == "multiprocessing.process":
+        key = module.AuthenticationString(os.urandom(_KEY_BYTES))
+        module.current_process()._config["authkey"] = key
+    elif _packages is not None:
+        _packages.renew(name, module)
 
 
 def resume(python_path: str) -> None:
     """What depends on how this process was started; `python_path` is PYTHONPATH."""
     os.reload_environ()  # type: ignore[attr-defined]  # of Python 3.14
+    if _packages is not None:
+        _packages.check_environment()
     time.tzset()
     home = os.environ.get("HOME")
     user_site = home and os.path.isdir(f"{home}/.local/lib")
-    if python_path or user_site or _site_has_changed():
+    if python_path or user_site or any(map(_has_hooks, _site_directories)):
         _set_path_again(python_path)
 
 
-def _site_has_changed() -> bool:
-    return any(_changed(path) != then for path, then in _site_directories.items())
+def _has_hooks(path: str) -> bool:
+    """Whether `site` has something to do in a directory: path files, or modules of its own. Most
+    packages bring none."""
+    if _changed(path) == _site_directories[path]:
+        return False
+    try:
+        found = os.listdir(path)
+    except OSError:
+        return True
+    hooks = ("sitecustomize", "usercustomize")
+    return any(name.endswith(".pth") or name.startswith(hooks) for name in found)
 
 
 def _set_path_again(python_path: str) -> None:
@@ -239,3 +305,26 @@ def _set_path_again(python_path: str) -> None:
     site.execsitecustomize()
     if site.ENABLE_USER_SITE:
         site.execusercustomize()
+
+
+def _hint_at_packages() -> None:
+    """Have the error for a package that could be installed say so."""
+    bootstrap: Any = sys.modules["_frozen_importlib"]
+    find = bootstrap._find_spec
+
+    def find_or_hint(
+        name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        spec: ModuleSpec | None = find(name, path, target)
+        if spec is None and path is None:
+            package = _PACKAGE_NAMES.get(name) or name.lower().replace("_", "-")
+            if os.path.isdir(f"{_REGISTRY}/{package}"):
+                error = ModuleNotFoundError(f"No module named {name!r}", name=name)
+                error.add_note(f"It is available: pip install {package}")
+                raise error
+        return spec
+
+    # Tracebacks leave out the frames of the import system.
+    code = find_or_hint.__code__.replace(co_filename="<frozen importlib._bootstrap>")
+    find_or_hint.__code__ = code
+    bootstrap._find_spec = find_or_hint

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from bench.packages import package_cases
 from bench.programs import program_cases
 from bench.python import python_cases
 from bench.sides import SandboxSide, Side
@@ -137,4 +138,5 @@ def all_cases(*, quick: bool) -> list[Case]:
         WholeCommand("ls -lR of 10,000 files", "ls -lR tree > listing", bulk, _write_tree),
         *program_cases(bulk),
         *python_cases(few, bulk),
+        *package_cases(1 if quick else 3),
     ]

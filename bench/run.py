@@ -11,6 +11,7 @@ from rich.console import Console
 
 from bench.cases import Case, all_cases
 from bench.memory import measure_in_fresh_process
+from bench.packages import PackageRun, package_sides
 from bench.programs import ProgramRun
 from bench.reference import reference_folders
 from bench.report import Report, Row
@@ -56,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     progress = Console(stderr=True)
     cases = all_cases(quick=options.quick)
     if options.quick and not options.only:
-        cases = [case for case in cases if not isinstance(case, ProgramRun)]
+        cases = [case for case in cases if not isinstance(case, ProgramRun | PackageRun)]
     if options.only:
         cases = [case for case in cases if options.only in case.name]
         if not cases:
@@ -97,8 +98,14 @@ def _measure(
     ):
         rows = []
         for case in cases:
-            status.update(f"measuring: {case.name}")
-            rows.append(_row(case, sandbox, native))
+            if not isinstance(case, PackageRun):
+                status.update(f"measuring: {case.name}")
+                rows.append(_row(case, sandbox, native))
+        if kernels := [case for case in cases if isinstance(case, PackageRun)]:
+            with package_sides(progress.print) as (installed, wheels):
+                for kernel in kernels:
+                    status.update(f"measuring: {kernel.name}")
+                    rows.append(_row(kernel, installed, wheels))
         versions = {side.name: side.output(_VERSIONS).strip() for side in (sandbox, native)}
         memory = []
         for count in counts:
@@ -116,7 +123,7 @@ def _in_image(cases: Sequence[Case], progress: Console) -> list[Case]:
     }
     chosen = []
     for case in cases:
-        if isinstance(case, ProgramRun) and case.needs not in present:
+        if isinstance(case, ProgramRun | PackageRun) and case.needs not in present:
             progress.print(f"skipped: {case.name} ({case.needs} is not in the image)")
         else:
             chosen.append(case)
@@ -127,7 +134,7 @@ def _row(case: Case, sandbox: Side, native: Side) -> Row:
     times: dict[str, list[float]] = {sandbox.name: [], native.name: []}
     for side in (sandbox, native):
         case.prepare(side)
-    if isinstance(case, ProgramRun):
+    if isinstance(case, ProgramRun | PackageRun):
         case.check((sandbox, native))
     for _ in range(case.rounds):
         for side in (sandbox, native):

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -53,9 +53,13 @@ class SandboxSide:
 
     name = "wasm"
 
-    def __init__(self, *, cpu: bool = False) -> None:
+    def __init__(self, *, cpu: bool = False, packages: Sequence[str] = ()) -> None:
         self._clock = time.process_time if cpu else time.perf_counter
-        self._sandbox = Sandbox(timeout_ms=600_000, fs_limit_bytes=1 << 30)
+        self._sandbox = Sandbox(
+            timeout_ms=600_000,
+            fs_limit_bytes=1 << 30,
+            packages=packages,
+        )
 
     def run(self, script: Script) -> float:
         start = self._clock()
@@ -81,19 +85,26 @@ class SandboxSide:
 class NativeSide:
     """Scripts in a native bash, in a temporary directory.
 
-    Programs are looked up in `folders` first, then in this machine's own directories.
+    Programs are looked up in `folders` first, then in this machine's own directories. `variables`
+    are added to the environment.
     """
 
     name = "native"
 
-    def __init__(self, folders: Sequence[Path] = (), *, cpu: bool = False) -> None:
+    def __init__(
+        self,
+        folders: Sequence[Path] = (),
+        *,
+        cpu: bool = False,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self._clock = _processor_time_of_children if cpu else time.perf_counter
         path = ":".join([*map(str, folders), ENVIRONMENT["PATH"]])
         bash = shutil.which("bash", path=path)
         if bash is None:
             raise ScriptFailed("no native bash found to compare with")
         self._bash = bash
-        self._environment = {**ENVIRONMENT, "PATH": path}
+        self._environment = {**ENVIRONMENT, **(variables or {}), "PATH": path}
         self._directory = tempfile.TemporaryDirectory(prefix="wasmsand-bench-")
 
     def run(self, script: Script) -> float:

@@ -90,6 +90,15 @@ TWINS = (
         "A relative path starts at the sandbox's working directory.",
     ),
     Twin(
+        "packages",
+        "Packages",
+        """
+        await sandbox.packages.install("numpy", "humanize>=4")
+        [package.name for package in await sandbox.packages.list()]
+        """,
+        "If a task is cancelled in `install`, the installation continues.",
+    ),
+    Twin(
         "shell",
         "Shell",
         """
@@ -137,8 +146,10 @@ TWINS = (
         "`make` returns a `Sandbox`, and `setup` gets one: both run in advance, on another thread.",
     ),
 )
+CALLBACKS = re.compile(r"\b(TextSink|ResultSink|InputSource)\b")
+"""Types of callbacks; those of the twins run in the event loop."""
 BY_NAME = {twin.name: twin for twin in TWINS}
-PARTS = {"commands": "Commands", "files": "Files"}
+PARTS = {"commands": "Commands", "files": "Files", "packages": "Packages"}
 """Attributes of a sandbox that have a twin."""
 
 HEADER = '''\
@@ -154,16 +165,33 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
-from wasmsand.sdk.async_calls import AsyncTextSink, Stream, Turns, call, in_loop, obtain
+from wasmsand.sdk.async_calls import (
+    AsyncInputSource,
+    AsyncResultSink,
+    AsyncTextSink,
+    Stream,
+    Turns,
+    call,
+    in_loop,
+    obtain,
+)
 from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.files import CHUNK, Files, GuestPath
 from wasmsand.sdk.options import HOME, Isolation, SandboxOptions
+from wasmsand.sdk.packages import INSTALL_TIMEOUT_MS, Packages
 from wasmsand.sdk.pool import SandboxPool
 from wasmsand.sdk.python_session import PythonSession
-from wasmsand.sdk.results import CommandResult, FileInfo, ProcessInfo, PythonResult, Usage
+from wasmsand.sdk.results import (
+    CommandResult,
+    FileInfo,
+    PackageInfo,
+    ProcessInfo,
+    PythonResult,
+    Usage,
+)
 from wasmsand.sdk.sandbox import DEFAULTS, Sandbox
 from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.watching import FileEvent, FileWatch
@@ -335,7 +363,7 @@ def _constructor(twin: Twin, node: ast.FunctionDef) -> Iterator[str]:
     yield ""
     yield "    if not TYPE_CHECKING:  # a type checker would accept any attribute name"
     yield "        def __getattr__(self, name: str) -> object:"
-    yield '            if name in ("_blocking", "commands", "env", "files"):'
+    yield '            if name in ("_blocking", "commands", "env", "files", "packages"):'
     yield "                raise RuntimeError(NOT_ENTERED)"
     yield "            raise AttributeError(name)\n"
 
@@ -347,9 +375,11 @@ def _signature(node: ast.FunctionDef) -> str:
 def _arguments(node: ast.FunctionDef) -> str:
     """The arguments with which the twin calls the blocking method."""
     words = [argument.arg for argument in node.args.args[1:]]
+    if node.args.vararg is not None:
+        words.append(f"*{node.args.vararg.arg}")
     for argument in node.args.kwonlyargs:
         value = argument.arg
-        if argument.annotation is not None and "TextSink" in ast.unparse(argument.annotation):
+        if argument.annotation is not None and CALLBACKS.search(ast.unparse(argument.annotation)):
             value = f"in_loop({value})"
         words.append(f"{argument.arg}={value}")
     return ", ".join(words)
@@ -367,7 +397,7 @@ def _returns(node: ast.FunctionDef) -> str:
 
 def _types(text: str) -> str:
     """The types of the blocking API, translated to those of the twin."""
-    text = re.sub(r"(?<!\w)TextSink\b", "AsyncTextSink", text)
+    text = CALLBACKS.sub(r"Async\1", text)
     text = re.sub(r"(?<!\w)Iterator\[", "AsyncIterator[", text)
     if "Callable" in text:  # `make` and `setup` of a pool get a blocking sandbox
         return text

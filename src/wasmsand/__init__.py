@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from wasmsand.sdk.python_session import PythonSession
     from wasmsand.sdk.results import (
         CommandResult,
+        DisplayItem,
         FileInfo,
         PackageInfo,
         ProcessInfo,
@@ -122,6 +123,7 @@ _MODULES = {
     "python_session": ("PythonSession",),
     "results": (
         "CommandResult",
+        "DisplayItem",
         "FileInfo",
         "PackageInfo",
         "ProcessInfo",
@@ -150,6 +152,7 @@ __all__ = [
     "ConnectionLostError",
     "DirectoryNotEmptyError",
     "DiskImageError",
+    "DisplayItem",
     "FileError",
     "FileEvent",
     "FileInfo",

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from wasmsand import NotFoundError, Sandbox
-from wasmsand.sdk.command_handle import CommandHandle
-from wasmsand.tools import SandboxTools, UnknownTool
+from wasmsand.tools import Killable, SandboxTools, UnknownTool
 from wasmsand.tools.editing import select_lines
 
 
@@ -76,6 +75,55 @@ def test_python_runs_code(tools: SandboxTools) -> None:
     failed = tools.handle("sandbox_python", {"code": "1 / 0"})
     assert failed["exit_code"] == 1
     assert "ZeroDivisionError" in failed["stderr"]
+
+
+def test_python_returns_results_and_saves_images(tools: SandboxTools, sandbox: Sandbox) -> None:
+    code = (
+        "from IPython.display import HTML, Image, Markdown\n"
+        "png = b'\\x89PNG\\r\\n\\x1a\\nrest'\n"
+        "display(Markdown('*m*'), HTML('<b>'), Image(data=png), [1, 2])\n'value'"
+    )
+    result = tools.handle("sandbox_python", {"code": code})
+    assert (result["exit_code"], result["stdout"], result["stderr"]) == (0, "", "")
+    markdown, html, image, plain, value = result["results"]
+    assert (markdown, html) == ({"text": "*m*"}, {"text": "<b>"})
+    assert (plain, value) == ({"text": "[1, 2]"}, {"text": "'value'"})
+    path = image["image"].pop("path")
+    assert image == {"image": {"mime_type": "image/png", "size": 12}}
+    assert sandbox.files.read(path) == b"\x89PNG\r\n\x1a\nrest"
+    json.dumps(result)
+    seeing = SandboxTools(sandbox, with_images=True).handle("sandbox_python", {"code": code})
+    data = seeing["results"][2]["image"]["base64"]
+    assert base64.b64decode(data) == b"\x89PNG\r\n\x1a\nrest"
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "stdout", "stderr"),
+    [
+        ("import sys; sys.exit(3)", 3, "", ""),
+        ("raise SystemExit", 0, "", ""),
+        ("raise SystemExit('no more')", 1, "", "no more\n"),
+        ("import os; os._exit(7)", 7, "", ""),
+        ("f = open('f', 'w'); f.write('x' * 9); import atexit; atexit.register(print, 'end');", 0,
+         "end\n", ""),
+        ("print(input('? ') + input());", 0, "? onetwo\n", ""),
+        ("import asyncio; await asyncio.sleep(0)\n!echo shell", 0, "shell\n", ""),
+    ],
+)  # fmt: skip
+def test_python_ends_as_a_program_ends(
+    tools: SandboxTools, code: str, status: int, stdout: str, stderr: str
+) -> None:
+    result = tools.handle("sandbox_python", {"code": code, "stdin": "one\ntwo\n"})
+    assert result.pop("execution_time_ms") >= 0
+    assert result == {"exit_code": status, "stdout": stdout, "stderr": stderr}
+
+
+def test_python_timeouts_and_floods_have_notes(tools: SandboxTools) -> None:
+    slow = tools.handle("sandbox_python", {"code": "while True: pass", "timeout_ms": 300})
+    assert (slow["exit_code"], "longer timeout_ms" in slow["note"]) == (124, True)
+    many = tools.handle("sandbox_python", {"code": "for n in range(50): display(n)"})
+    assert len(many["results"]) == 32
+    assert many["note"] == "18 results left out"
 
 
 def test_without_python_in_the_image_the_tool_is_not_offered(
@@ -251,7 +299,7 @@ class Observer:
         self.text = ""
         self._kill = kill
 
-    def started(self, command: CommandHandle) -> None:
+    def started(self, command: Killable) -> None:
         if self._kill:
             command.kill()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 from typing import Any
@@ -12,7 +13,7 @@ pytest.importorskip("mcp", reason="pip install 'wasmsand[mcp]'")
 
 import anyio
 from mcp import MCPError
-from mcp.types import BlobResourceContents, TextResourceContents
+from mcp.types import BlobResourceContents, ImageContent, TextContent, TextResourceContents
 
 from tests.mcp.serving import COMMAND, Mode, call, environment, run, stdio_client, text
 
@@ -53,6 +54,40 @@ def test_a_model_reads_output_as_it_was_printed() -> None:
             assert not result.is_error
             silent = await client.call_tool("sandbox_run", {"command": ":"})
             assert text(silent) == "[exit code 0; no output]"
+
+    run(test)
+
+
+def test_a_model_sees_images_and_reads_the_best_text_of_results() -> None:
+    code = (
+        "from IPython.display import HTML, Image, Markdown\n"
+        "print('printed')\n"
+        "display(HTML('<b>'), Markdown('*m*'), Image(data=b'\\x89PNG\\r\\n\\x1a\\nx'))\n"
+        "class Table:\n    def _repr_html_(self): return '<table>'\n"
+        "    def __repr__(self): return 'a  b'\n"
+        "Table()"
+    )
+
+    async def test() -> None:
+        async with stdio_client() as client:
+            result = await client.call_tool("sandbox_python", {"code": code})
+            assert not result.is_error
+            told, shown = result.content
+            assert isinstance(told, TextContent)
+            assert told.text == (
+                "printed\n[result]\n<b>\n[result]\n*m*\n[result]\na  b\n[exit code 0]"
+            )
+            assert isinstance(shown, ImageContent)
+            assert shown.mime_type == "image/png"
+            assert base64.b64decode(shown.data) == b"\x89PNG\r\n\x1a\nx"
+            structured = result.structured_content
+            assert structured is not None
+            assert structured["results"] == [
+                {"text": "<b>"},
+                {"text": "*m*"},
+                {"image": {"mime_type": "image/png", "size": 9}},
+                {"text": "a  b"},
+            ]
 
     run(test)
 

@@ -214,6 +214,76 @@ def test_an_interpreter_keeps_its_state(server: Peer) -> None:
     server.call("python.close", python=python)
 
 
+def test_an_interpreter_sends_what_it_displays(server: Peer) -> None:
+    python = server.call("python.open")["python"]
+    code = (
+        "from IPython.display import Image\n"
+        "display({'a': 1}, Image(data=b'\\xff\\xd8\\xff\\x00'))\n"
+        "class Table:\n    def _repr_html_(self): return '<b>'\n"
+        "    def _repr_json_(self): return [1]\n    def __repr__(self): return 'T'\n"
+        "Table()"
+    )
+    results = server.call("python.run", python=python, code=code)["results"]
+    assert results == [
+        {
+            "data": {"text/plain": "{'a': 1}"},
+            "metadata": {},
+            "isMain": False,
+            "displayId": None,
+        },
+        {
+            "data": {
+                "text/plain": "<IPython.core.display.Image object>",
+                "image/jpeg": encoded(b"\xff\xd8\xff\x00"),
+            },
+            "metadata": {},
+            "isMain": False,
+            "displayId": None,
+        },
+        {
+            "data": {"text/plain": "T", "text/html": "<b>", "application/json": [1]},
+            "metadata": {},
+            "isMain": True,
+            "displayId": None,
+        },
+    ]
+
+
+def test_an_interpreter_gets_lines_of_input(server: Peer) -> None:
+    python = server.call("python.open")["python"]
+    answered = server.call(
+        "python.run", python=python, code="[input('? '), input()]", inputs=["one", "two"]
+    )
+    assert answered["value"] == ["one", "two"]
+    missing = server.call("python.run", python=python, code="input(); input()", inputs=["one"])
+    assert missing["error"]["type"] == "EOFError"
+    none = server.call("python.run", python=python, code="input()")
+    assert none["error"]["type"] == "EOFError"
+    error = server.error("python.run", python=python, code="1", inputs="text")
+    assert "inputs must be an array of strings" in error["message"]
+
+
+def test_an_interpreter_streams_output_and_results(server: Peer) -> None:
+    python = server.call("python.open")["python"]
+    server.send(
+        f'{{"jsonrpc":"2.0","id":7,"method":"python.run","params":{{"python":{python},'
+        '"code":"print(1); display(2); import sys; print(3, file=sys.stderr)","stream":true}}'
+    )
+    received: list[Any] = []
+    while not received or "id" not in received[-1]:
+        received.append(server.receive())
+    assert [item["method"] for item in received[:-1]] == [
+        "python.output",
+        "python.result",
+        "python.output",
+    ]
+    first, shown, last = (item["params"] for item in received[:-1])
+    assert first == {"python": python, "fd": 1, "text": "1\n"}
+    assert (shown["python"], shown["data"]) == (python, {"text/plain": "2"})
+    assert last == {"python": python, "fd": 2, "text": "3\n"}
+    assert received[-1]["result"]["stdout"] == "1\n"
+
+
 @pytest.mark.parametrize(
     ("method", "params", "message"),
     [

@@ -15,7 +15,7 @@ from typing import Any
 
 from wasmsand import AsyncSandbox
 
-_CALLBACKS = ("on_stdout", "on_stderr")
+_CALLBACKS = ("on_stdout", "on_stderr", "on_result", "on_input", "on_progress")
 
 
 @cache
@@ -40,8 +40,8 @@ def _callback(function: Any) -> Any:
     if not callable(function):
         return function
 
-    async def deliver(text: str) -> None:
-        await asyncio.to_thread(function, text)
+    async def deliver(value: object) -> object:
+        return await asyncio.to_thread(function, value)
 
     return deliver
 

@@ -144,6 +144,16 @@ def test_two_builders_at_once_build_a_recipe_once(world: World) -> None:
     assert count.read_text() == "x\n"
 
 
+def test_recipe_that_depends_on_an_interface_is_built(world: World) -> None:
+    world.add("base", content="one")
+    recipe = world.recipes_folder / "base/recipe.toml"
+    recipe.write_text('interface = "headers 1"\n' + recipe.read_text())
+    world.add("user", depends='["base"]')
+    first = world.build("user")["user"]
+    recipe.write_text(recipe.read_text() + "# edited\n")
+    assert world.build("user")["user"].folder == first.folder
+
+
 def test_input_edited_during_its_build_gives_no_output(world: World) -> None:
     world.add("tool")
     script = world.root / "tool.sh"

@@ -53,7 +53,7 @@ def _entries(folder: Path) -> Iterable[Path]:
 
 
 def recipe_key(recipe: Recipe, dependencies: Iterable[str], target: Target) -> str:
-    """The key of one recipe; `dependencies` are the keys of the recipes it depends on."""
+    """The key of one recipe; `dependencies` are its `needed_keys`."""
     parts = {
         "recipe": _recipe_digest(recipe),
         "patches": [file_digest(patch) for patch in recipe.build.patches],
@@ -82,12 +82,18 @@ def recipe_keys(recipes: Mapping[str, Recipe], target: Target) -> dict[str, str]
     """The key of each recipe; `recipes` lists dependencies before their users."""
     keys: dict[str, str] = {}
     for recipe in recipes.values():
-        needed = [
-            keys[name] if name in recipe.linked else recipes[name].interface or keys[name]
-            for name in target.depends(recipe)
-        ]
-        keys[recipe.name] = recipe_key(recipe, needed, target)
+        keys[recipe.name] = recipe_key(recipe, needed_keys(recipe, recipes, keys, target), target)
     return keys
+
+
+def needed_keys(
+    recipe: Recipe, recipes: Mapping[str, Recipe], keys: Mapping[str, str], target: Target
+) -> list[str]:
+    """What stands for the recipes that this one depends on: their keys or interfaces."""
+    return [
+        keys[name] if name in recipe.linked else recipes[name].interface or keys[name]
+        for name in target.depends(recipe)
+    ]
 
 
 def shared_answers(recipe: Recipe) -> list[Path]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from userland.builder.build import RecipeBuild, Workshop
 from userland.builder.cache import Entry, describe_files, disk_errors
 from userland.builder.errors import BuildError, InputsChanged, Interrupted, NotReproducible
-from userland.builder.keys import recipe_key
+from userland.builder.keys import needed_keys, recipe_key
 from userland.builder.recipe import Recipe
 from userland.builder.sources import fetch
 
@@ -57,6 +57,7 @@ def build_recipes(
                 results,
                 lambda: places.take(sum(_source_bytes(one, shop) for one in with_users)),
                 recipe.name in rebuild,
+                needed_keys(recipe, recipes, keys, shop.target),
             )
         except BaseException as error:
             # The future passes the error to the caller and to recipes that wait for this one.
@@ -87,6 +88,7 @@ def _obtain(
     results: Mapping[str, Future[Entry]],
     place: Callable[[], AbstractContextManager[None]],
     again: bool,
+    standing_for_dependencies: list[str],
 ) -> Entry:
     """The output of one recipe; runs on the recipe's thread."""
     name = recipe.name
@@ -117,8 +119,7 @@ def _obtain(
             with disk_errors(shop.cache.root), shop.cache.scratch(area) as scratch:
                 build = RecipeBuild(recipe, key, dependencies, shop)
                 outputs = build.run(scratch)
-                needed_keys = [entry.key for entry in dependencies.values()]
-                if recipe_key(recipe, needed_keys, shop.target) != key:
+                if recipe_key(recipe, standing_for_dependencies, shop.target) != key:
                     raise InputsChanged(name)
                 if found is not None:
                     _compare(recipe, found, outputs)

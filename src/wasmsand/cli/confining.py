@@ -1,5 +1,5 @@
 """The files that `wasmsand rpc --confine` can still read: Python, the package, the image, compiled
-modules.
+modules, unpacked wheels.
 
 Rules: no file of the user is readable, not even the list of users. Other processes execute the
 cache of compiled modules, so this process only reads it: it keeps the modules that it compiles in
@@ -21,6 +21,7 @@ from wasmsand.cli.compile_ahead import compile_ahead
 from wasmsand.confinement import Barriers, Policy, confine
 from wasmsand.engine.choosing import settle_places
 from wasmsand.machine.image import image_directories
+from wasmsand.machine.packages.wheel_cache import wheel_directory
 
 _SYSTEM: Final = (
     "/lib",
@@ -52,7 +53,7 @@ def confine_server(readable: Sequence[str], parent: int | None) -> Barriers:
     places = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *sys.path]
     places += [path for path in sysconfig.get_paths().values() if path]
     places += map(str, image_directories())
-    places += [str(engine_places.compiled_modules), *_SYSTEM, *readable]
+    places += [str(engine_places.compiled_modules), str(_wheels()), *_SYSTEM, *readable]
     return confine(
         Policy(
             readable=[os.path.realpath(place) for place in places],
@@ -61,6 +62,16 @@ def confine_server(readable: Sequence[str], parent: int | None) -> Barriers:
             parent=parent,
         )
     )
+
+
+def _wheels() -> Path:
+    """The directory of unpacked wheels. It must exist before the process is confined."""
+    directory = wheel_directory()
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        pass  # not writable: there are no wheels then
+    return directory
 
 
 def _interpreter() -> list[str]:

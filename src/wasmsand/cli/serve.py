@@ -95,6 +95,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "there are no tokens)",
     )
     parser.add_argument(
+        "--package",
+        "-p",
+        metavar="NAME",
+        action="append",
+        dest="packages",
+        help="Python package of every sandbox whose client does not choose its packages "
+        "(repeatable)",
+    )
+    parser.add_argument(
+        "--index-installs",
+        action="store_true",
+        default=None,
+        help="let clients install Python packages from the package index, with this machine's "
+        "settings of pip; otherwise only packages of the image",
+    )
+    parser.add_argument(
         "--verbose", action="store_true", help="log when sandboxes end, and warnings of the server"
     )
 
@@ -131,11 +147,25 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         "host",
         "port",
         "isolation",
+        "index_installs",
         *(option[2:].replace("-", "_") for option, _, _ in _OPTIONS),
     ]
     given = {name: getattr(arguments, name) for name in names}
     chosen = {name: value for name, value in given.items() if value is not None}
-    return Settings(version=__version__, tokens=tokens, **chosen)
+    packages = _packages(arguments.packages or [])
+    return Settings(version=__version__, tokens=tokens, packages=packages, **chosen)
+
+
+def _packages(requirements: list[str]) -> tuple[str, ...]:
+    """The packages of `--package`, checked now and not at the first request."""
+    from wasmsand.cli.options import failures
+    from wasmsand.sdk.backend import PackageRequest
+    from wasmsand.sdk.package_requests import prepare_packages
+
+    if requirements:
+        with failures():
+            prepare_packages(PackageRequest(tuple(requirements), from_index=False), ())
+    return tuple(requirements)
 
 
 def _port(word: str) -> int:

@@ -62,6 +62,13 @@ class HostPlaces(NamedTuple):
     """Unnamed files that the engine writes and nobody else opens."""
 
 
+def host_cache() -> Path:
+    """The directory of the host that holds everything that this package caches."""
+    from wasmsand.engine.wasmtime.compile_cache import default_directory
+
+    return default_directory().absolute().parent
+
+
 def settle_places() -> HostPlaces:
     """Find the engine's directories, create them if possible, and make this process and its
     children use them from now on, whatever happens to the user's home directory."""

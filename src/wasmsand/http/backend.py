@@ -18,11 +18,17 @@ from urllib.parse import quote
 from wasmsand.http.answers import ended_of, exact_bytes, object_of
 from wasmsand.http.process import HttpProcess
 from wasmsand.http.transport import HttpExchange, Transport
-from wasmsand.sdk.backend import BackendProcess, Cancellation, CommandRequest, Completed
+from wasmsand.sdk.backend import (
+    BackendProcess,
+    Cancellation,
+    CommandRequest,
+    Completed,
+    PackageRequest,
+)
 from wasmsand.sdk.errors import SandboxError
 from wasmsand.sdk.option_table import SandboxInterface
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
-from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
+from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
 from wasmsand.sdk.unsupported import WithoutTerminals
 
 _MARGIN_SECONDS = 30.0
@@ -219,6 +225,32 @@ class HttpBackend(WithoutTerminals):
     def import_tar(self, path: str, pieces: Iterable[bytes]) -> None:
         """See `Backend`."""
         self._transport.ask("PUT", f"{self._path}/files/tar", query={"path": path}, content=pieces)
+
+    # Packages.
+
+    def install_packages(self, request: PackageRequest) -> None:
+        """See `Backend`. The server decides whether the package index may be used."""
+        seconds = self._longest
+        if request.timeout_seconds is not None:
+            seconds = min(seconds, request.timeout_seconds)
+        self._transport.ask(
+            "POST",
+            f"{self._path}/packages/install",
+            value={"requirements": request.requirements, "timeout_ms": seconds * 1000},
+            seconds=seconds + _MARGIN_SECONDS,
+        )
+
+    def uninstall_packages(self, names: tuple[str, ...]) -> None:
+        """See `Backend`."""
+        self._post("/packages/uninstall", {"names": names})
+
+    def installed_packages(self) -> list[PackageInfo]:
+        """See `Backend`."""
+        return [PackageInfo(**item) for item in self._get("/packages")["packages"]]
+
+    def available_packages(self) -> list[PackageInfo]:
+        """See `Backend`."""
+        return [PackageInfo(**item) for item in self._get("/packages/available")["packages"]]
 
     # Life.
 

@@ -18,7 +18,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface
 from wasmsand.sdk.options import OPTIONS
-from wasmsand.sdk.results import FileInfo, ProcessInfo
+from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo
 
 Positive = Annotated[int, Meta(ge=1, le=2**53)]
 Milliseconds = Annotated[float, Meta(gt=0, le=10**12)]
@@ -96,6 +96,31 @@ class Killed(ResponseMessage):
     """The sandbox was killed."""
 
     killed: bool = True
+
+
+# Packages.
+
+
+class InstallPackages(RequestMessage):
+    """Python packages to install."""
+
+    requirements: list[str]
+    """Names with optional versions, such as `numpy>=2`."""
+    timeout_ms: Milliseconds | None = None
+    """Limit of the search in the package index and of the download; null is the server's
+    maximum."""
+
+
+class UninstallPackages(RequestMessage):
+    """Python packages to uninstall."""
+
+    names: list[str]
+
+
+class PackageList(ResponseMessage):
+    """Python packages, sorted by name."""
+
+    packages: list[PackageInfo]
 
 
 # Commands.
@@ -219,6 +244,74 @@ class ProcessList(ResponseMessage):
     """The processes of a sandbox."""
 
     processes: list[ProcessInfo]
+
+
+# Python sessions.
+
+
+class OpenPython(RequestMessage):
+    """A Python session."""
+
+    env: dict[str, str] | None = None
+    """Added to the sandbox's variables."""
+    cwd: str | None = None
+
+
+class PythonOpened(ResponseMessage):
+    """An open Python session."""
+
+    id: str
+    pid: int
+
+
+class RunPython(RequestMessage):
+    """Code for a Python session, as a cell of a notebook."""
+
+    code: str
+    timeout_ms: Milliseconds | UnsetType | None = UNSET
+    """Null is the server's maximum; if omitted, the sandbox's `timeout_ms` applies."""
+    inputs: Annotated[list[str], Meta(max_length=1000)] | None = None
+    """Answers to the program's `input()`, in order. When there are no more, it raises EOFError."""
+
+
+class PythonFailure(ResponseMessage):
+    """The exception that ended the code."""
+
+    type: str
+    message: str
+    traceback: str
+
+
+class PythonItem(ResponseMessage):
+    """Something that the code has displayed, or its value."""
+
+    data: dict[str, Any]
+    """The forms by MIME type, as notebooks store them: text, base64 for binary data, JSON values
+    for `application/json`."""
+    metadata: dict[str, Any]
+    is_main: bool
+    """Whether this is the value of the last expression."""
+    display_id: str | None
+
+
+class PythonEnd(ResponseMessage):
+    """How code ended."""
+
+    value: Any
+    """The value of the last expression, if JSON can represent it."""
+    repr: str | None
+    error: PythonFailure | None
+    execution_time_ms: float
+    timed_out: bool
+    truncated: bool
+
+
+class PythonOutcome(PythonEnd):
+    """How code ended, its output, and everything that it displayed, in order."""
+
+    stdout: str
+    stderr: str
+    results: list[PythonItem]
 
 
 # Files.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from wasmsand.http import messages as m
-from wasmsand.http.handlers import commands, files, sandboxes, server, started
+from wasmsand.http.handlers import commands, files, packages, python, sandboxes, server, started
 from wasmsand.http.metrics import CONTENT_TYPE
 from wasmsand.http.openapi import document
 from wasmsand.http.routing import AnyRoute, Call, HttpRoute
@@ -19,6 +19,7 @@ from wasmsand.sdk.results import FileInfo, Usage
 
 _SANDBOX = "/v1/sandboxes/{sandbox}"
 _COMMAND = _SANDBOX + "/commands/{command}"
+_PYTHON = _SANDBOX + "/python/{python}"
 
 
 async def _openapi(call: Call[None, None]) -> Response:
@@ -54,6 +55,37 @@ ROUTES: tuple[AnyRoute, ...] = (
         "Set and unset variables",
         m.Variables,
         body=m.ChangeVariables,
+    ),
+    # Packages.
+    HttpRoute(
+        "GET",
+        _SANDBOX + "/packages",
+        packages.installed,
+        "List installed Python packages",
+        m.PackageList,
+    ),
+    HttpRoute(
+        "GET",
+        _SANDBOX + "/packages/available",
+        packages.available,
+        "List the Python packages of the image",
+        m.PackageList,
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/packages/install",
+        packages.install,
+        "Install Python packages; the response lists those that are new",
+        m.PackageList,
+        body=m.InstallPackages,
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/packages/uninstall",
+        packages.uninstall,
+        "Uninstall Python packages",
+        m.Done,
+        body=m.UninstallPackages,
     ),
     # Commands.
     HttpRoute(
@@ -121,6 +153,26 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.Done,
         body=m.SendSignal,
     ),
+    # Python sessions.
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/python",
+        python.open_session,
+        "Open a Python session",
+        m.PythonOpened,
+        body=m.OpenPython,
+        status=201,
+    ),
+    HttpRoute(
+        "POST",
+        _PYTHON + "/run",
+        python.run,
+        "Run code in a Python session",
+        m.PythonOutcome,
+        body=m.RunPython,
+        also=EVENT_STREAM,
+    ),
+    HttpRoute("DELETE", _PYTHON, python.close, "Close a Python session", m.Done),
     # Files.
     HttpRoute("GET", _SANDBOX + "/files", files.read, "Read a file", files.BYTES, query=m.ReadFile),
     HttpRoute(

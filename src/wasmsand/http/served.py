@@ -1,15 +1,17 @@
 """One sandbox of the server: its backend, and the state that the SDK keeps above a backend.
 
 Owns the sandbox's variables and working directory, for clients without our SDK, and its
-started commands. Rules: the SDK's own checks validate every value of a client, so every
-interface refuses a value with the same message; calls of the backend block and run on
-threads, everything else runs on the event loop.
+started commands and Python sessions. Rules: the SDK's own checks validate every value of a
+client, so every interface refuses a value with the same message; calls of the backend block
+and run on threads, everything else runs on the event loop.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from msgspec import UnsetType
 
@@ -23,9 +25,12 @@ from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT, CommandBuilder
 from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.opening import open_backend
 from wasmsand.sdk.options import Isolation, SandboxOptions
+from wasmsand.sdk.python_session import PythonSession
 
 MAX_STARTED = 64
 """Started commands that one sandbox remembers; ended ones are forgotten when it is full."""
+MAX_INTERPRETERS = 16
+"""Python sessions of one sandbox; ended ones are forgotten when it is full."""
 
 
 MAX_VARIABLE_BYTES = 2 * 1024 * 1024
@@ -50,6 +55,9 @@ class ServedSandbox:
         self.env = Environment(self._attachment)
         self._builder = CommandBuilder(options, self.env.chosen, max_command_seconds)
         self._started: dict[str, Started] = {}
+        self._interpreters: dict[str, Interpreter] = {}
+        self._opening = 0
+        """Python sessions that are being opened. Used on the event loop only."""
         self._attachment.make_working_directory()
 
     @property
@@ -131,6 +139,65 @@ class ServedSandbox:
     def forget(self, started: Started) -> None:
         """Forget a started command."""
         self._started.pop(started.id, None)
+
+    @contextmanager
+    def opening_interpreter(self) -> Iterator[None]:
+        """Reserve room for a Python session. Raises `too_many_sessions`."""
+        for identity, interpreter in list(self._interpreters.items()):
+            if interpreter.session.closed:
+                del self._interpreters[identity]
+        if len(self._interpreters) + self._opening >= MAX_INTERPRETERS:
+            raise ApiFailure(
+                429,
+                "too_many_sessions",
+                f"{MAX_INTERPRETERS} Python sessions are open in this sandbox; close one, or use "
+                "another sandbox",
+            )
+        self._opening += 1
+        try:
+            yield
+        finally:
+            self._opening -= 1
+
+    def open_interpreter(self, env: Mapping[str, str] | None, cwd: str | None) -> PythonSession:
+        """A new Python session. It calls the sandbox, so run it on a thread."""
+        return PythonSession(self._attachment, self._builder, env=env, cwd=cwd)
+
+    def remember_interpreter(self, session: PythonSession) -> Interpreter:
+        """Give a Python session an id, and remember it."""
+        interpreter = Interpreter(f"py-{secrets.token_hex(8)}", session)
+        self._interpreters[interpreter.id] = interpreter
+        return interpreter
+
+    def find_interpreter(self, identity: str) -> Interpreter:
+        """A Python session by its id. Raises `session_not_found`."""
+        interpreter = self._interpreters.get(identity)
+        if interpreter is None:
+            raise ApiFailure(
+                404,
+                "session_not_found",
+                f"no Python session {identity[:64]!r}: it was closed, or never existed",
+            )
+        return interpreter
+
+    def forget_interpreter(self, interpreter: Interpreter) -> None:
+        """Forget a Python session."""
+        self._interpreters.pop(interpreter.id, None)
+
+    def timeout_seconds(self, timeout_ms: float | UnsetType | None) -> float | None:
+        """The timeout of a run: the client's or the sandbox's, up to the server's maximum."""
+        given = SANDBOX_TIMEOUT if isinstance(timeout_ms, UnsetType) else timeout_ms
+        return self._builder.seconds(given)
+
+
+@dataclass(slots=True)
+class Interpreter:
+    """A Python session of a client."""
+
+    id: str
+    session: PythonSession
+    is_busy: bool = False
+    """Whether a request uses it. Used on the event loop only."""
 
 
 def check_variables(variables: Mapping[str, str]) -> None:

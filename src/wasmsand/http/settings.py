@@ -34,6 +34,11 @@ class Settings:
     isolation: Isolation | None = None
     """Isolation of all sandboxes. None means "none" for trusted tokens and on a server without
     tokens, and "process" for other tokens."""
+    packages: tuple[str, ...] = ()
+    """Python packages of a sandbox whose client does not choose any."""
+    index_installs: bool = False
+    """Whether clients may install packages from the package index, with the settings of pip on this
+    host; packages of the image are always allowed."""
     spare_processes: int = 2
     """Processes that are kept ready for new sandboxes with isolation "process"."""
 

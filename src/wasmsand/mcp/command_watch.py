@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 
-from wasmsand.sdk.command_handle import CommandHandle
+from wasmsand.tools import Killable
 
 _LONGEST_LINE = 200
 
@@ -20,9 +20,9 @@ class CommandWatch:
         self.last_line = ""
         self._lock = threading.Lock()
         self._cancelled = False
-        self._command: CommandHandle | None = None
+        self._command: Killable | None = None
 
-    def started(self, command: CommandHandle) -> None:
+    def started(self, command: Killable) -> None:
         """See `CommandObserver`."""
         with self._lock:
             self._command = command

@@ -1,6 +1,7 @@
 """Formats a tool's result: as text for the model, and as JSON for programs.
 
-Rules: the text shows output unchanged, with remarks in brackets; the JSON beside it is complete. A
+Rules: the text shows output unchanged, with remarks in brackets; the JSON beside it is complete,
+except for images, which are content of their own. A
 tool that fails gives a result with `isError`, so that the model sees it and can try again; only an
 unknown tool is a protocol error.
 """
@@ -11,7 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent
 
 from wasmsand.tools import definitions
 
@@ -24,9 +25,17 @@ def succeeded(tool: str, result: Mapping[str, Any]) -> CallToolResult:
         text = _file_text(result)
     else:
         text = json.dumps(result, ensure_ascii=False)
-    return CallToolResult(
-        content=[TextContent(type="text", text=text)], structured_content=dict(result)
-    )
+    content: list[ContentBlock] = [TextContent(type="text", text=text)]
+    structured = dict(result)
+    if "results" in result:
+        structured["results"] = items = []
+        for item in result["results"]:
+            image = dict(item.get("image", {}))
+            data = image.pop("base64", None)
+            if data is not None:
+                content.append(ImageContent(type="image", data=data, mime_type=image["mime_type"]))
+            items.append({**item, "image": image} if image else item)
+    return CallToolResult(content=content, structured_content=structured)
 
 
 def failed(error: Exception) -> CallToolResult:
@@ -38,8 +47,10 @@ def _command_text(result: Mapping[str, Any]) -> str:
     parts = [_line(result["stdout"])]
     if result["stderr"]:
         parts.append(f"[stderr]\n{_line(result['stderr'])}")
+    results = result.get("results", ())
+    parts += [f"[result]\n{_line(item['text'])}" for item in results if "text" in item]
     remarks = [f"exit code {result['exit_code']}"]
-    if not result["stdout"] and not result["stderr"]:
+    if not result["stdout"] and not result["stderr"] and not results:
         remarks.append("no output")
     if "note" in result:
         remarks.append(result["note"])

@@ -101,7 +101,8 @@ class Sessions:
     async def _make(self, name: str) -> McpSession:
         def make() -> McpSession:
             sandbox = self._create()
-            return McpSession(sandbox, SandboxTools(sandbox, output_limit=self._output_limit))
+            tools = SandboxTools(sandbox, output_limit=self._output_limit, with_images=True)
+            return McpSession(sandbox, tools)
 
         this, is_wanted = asyncio.current_task(), False
         try:

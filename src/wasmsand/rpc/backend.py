@@ -27,6 +27,7 @@ from wasmsand.sdk.backend import (
     Completed,
     Ended,
     Output,
+    PackageRequest,
 )
 from wasmsand.sdk.errors import (
     ArchiveError,
@@ -40,8 +41,9 @@ from wasmsand.sdk.errors import (
     package_error,
 )
 from wasmsand.sdk.options import SandboxOptions
+from wasmsand.sdk.package_requests import packages_of_image, prepare_packages
 from wasmsand.sdk.polled_process import PolledProcess
-from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
+from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
 from wasmsand.sdk.unsupported import WithoutTerminals
 
 log = logging.getLogger("wasmsand.rpc")
@@ -253,6 +255,28 @@ class ProcessBackend(WithoutTerminals):
             self._call("streams.finish", stream=stream)
         finally:
             self._connection.notify("streams.close", stream=stream)
+
+    # Packages.
+
+    def install_packages(self, request: PackageRequest) -> None:
+        """See `Backend`. Packages are found and unpacked here, because the other process can
+        neither reach the package index nor run pip."""
+        prepared = prepare_packages(request, self.installed_packages())
+        names, wheels = list(prepared.names), list(prepared.wheels)
+        self._call("packages.installPrepared", names=names, wheels=wheels)
+
+    def uninstall_packages(self, names: tuple[str, ...]) -> None:
+        """See `Backend`."""
+        self._call("packages.uninstall", names=list(names))
+
+    def installed_packages(self) -> list[PackageInfo]:
+        """See `Backend`."""
+        found = self._call("packages.list").objects("packages")
+        return [values.record_in(item, PackageInfo) for item in found]
+
+    def available_packages(self) -> list[PackageInfo]:
+        """See `Backend`."""
+        return packages_of_image()
 
     # Life.
 

@@ -1,7 +1,8 @@
 """Methods of shell and Python sessions.
 
 Rules: a session has a number until it is closed; `run` responds when the code has finished; the
-value of an expression is sent if JSON can represent it, otherwise only its `repr`.
+value of an expression is sent if JSON can represent it, otherwise only its `repr`. With `stream`,
+the client is also notified of output and results while the code runs.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import TypedDict
 from wasmsand.rpc.method import OK, Method, Result
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.session import RpcSession
-from wasmsand.sdk.results import PythonError
+from wasmsand.sdk.backend import STDERR, STDOUT
+from wasmsand.sdk.results import DisplayItem, PythonError
 from wasmsand.wire import strict_json
 
 
@@ -66,7 +68,16 @@ def _python_open(session: RpcSession, params: Params) -> Result:
 
 def _python_run(session: RpcSession, params: Params) -> Result:
     interpreter = session.interpreters.get(params.integer("python"))
-    result = interpreter.run(params.text("code"), timeout_ms=_timeout(params))
+    lines = iter(params.texts("inputs") if params.has("inputs") else ())
+    streaming = _Streaming(session, params.integer("python")) if params.flag("stream") else None
+    result = interpreter.run(
+        params.text("code"),
+        timeout_ms=_timeout(params),
+        on_stdout=None if streaming is None else streaming.on_stdout,
+        on_stderr=None if streaming is None else streaming.on_stderr,
+        on_result=None if streaming is None else streaming.on_result,
+        on_input=(lambda _prompt: next(lines, None)) if params.has("inputs") else None,
+    )
     return {
         "stdout": result.stdout,
         "stderr": result.stderr,
@@ -76,6 +87,40 @@ def _python_run(session: RpcSession, params: Params) -> Result:
         "executionTimeMs": round(result.execution_time_ms, 3),
         "timedOut": result.timed_out,
         "truncated": result.truncated,
+        "results": [_item_out(item) for item in result.results],
+    }
+
+
+class _Streaming:
+    """Notifies the client of what a run prints and displays."""
+
+    def __init__(self, session: RpcSession, number: int) -> None:
+        self._session = session
+        self._number = number
+
+    def on_stdout(self, text: str) -> None:
+        """Called with output."""
+        self._notify("python.output", fd=STDOUT, text=text)
+
+    def on_stderr(self, text: str) -> None:
+        """Called with error output."""
+        self._notify("python.output", fd=STDERR, text=text)
+
+    def on_result(self, item: DisplayItem) -> None:
+        """Called with what is displayed."""
+        self._notify("python.result", **_item_out(item))
+
+    def _notify(self, method: str, **params: object) -> None:
+        self._session.notify(method, {"python": self._number, **params})
+
+
+def _item_out(item: DisplayItem) -> dict[str, object]:
+    """An item; its forms are those of a notebook."""
+    return {
+        "data": item.as_json(),
+        "metadata": dict(item.metadata),
+        "isMain": item.is_main,
+        "displayId": item.display_id,
     }
 
 
@@ -103,6 +148,12 @@ SESSION_METHODS = (
     Method("shell.run", _shell_run, ("shell", "command"), ("stdin", "timeoutMs"), waits=True),
     Method("shell.close", _shell_close, ("shell",)),
     Method("python.open", _python_open, (), ("env", "cwd"), waits=True),
-    Method("python.run", _python_run, ("python", "code"), ("timeoutMs",), waits=True),
+    Method(
+        "python.run",
+        _python_run,
+        ("python", "code"),
+        ("timeoutMs", "inputs", "stream"),
+        waits=True,
+    ),
     Method("python.close", _python_close, ("python",)),
 )

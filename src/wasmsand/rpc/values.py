@@ -15,9 +15,10 @@ from wasmsand.rpc.params import Params, invalid
 from wasmsand.sdk.backend import Completed, Ended, Output
 from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface, json_name
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
-from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
+from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
 
-_Record = TypeVar("_Record", FileInfo, ProcessInfo, Usage)
+Record = FileInfo | PackageInfo | ProcessInfo | Usage
+_Record = TypeVar("_Record", FileInfo, PackageInfo, ProcessInfo, Usage)
 _STEP = 768 * 1024
 """Bytes encoded in one step; a multiple of 3."""
 
@@ -66,6 +67,7 @@ def options_out(options: SandboxOptions) -> dict[str, object]:
 
 
 _RECORD_READERS: Mapping[str, Callable[[Params, str], Any]] = {
+    "bool": Params.flag,
     "int": Params.integer,
     "float": Params.number,
     "str": Params.text,
@@ -74,14 +76,16 @@ _RECORD_READERS: Mapping[str, Callable[[Params, str], Any]] = {
 """The reader of a field of the SDK's dataclasses, by the field's type."""
 
 
-_RECORDS: Mapping[type[FileInfo | ProcessInfo | Usage], tuple[tuple[str, str, str], ...]] = {
+_RECORDS: Mapping[
+    type[FileInfo | PackageInfo | ProcessInfo | Usage], tuple[tuple[str, str, str], ...]
+] = {
     kind: tuple((field.name, json_name(field.name), str(field.type)) for field in fields(kind))
-    for kind in (FileInfo, ProcessInfo, Usage)
+    for kind in (FileInfo, PackageInfo, ProcessInfo, Usage)
 }
 """Name, JSON name and type of each field of the SDK's dataclasses."""
 
 
-def record_out(record: FileInfo | ProcessInfo | Usage) -> dict[str, object]:
+def record_out(record: Record) -> dict[str, object]:
     """The fields of a dataclass of the SDK."""
     spelled = {json: getattr(record, name) for name, json, _ in _RECORDS[type(record)]}
     return {json: list(v) if isinstance(v, tuple) else v for json, v in spelled.items()}

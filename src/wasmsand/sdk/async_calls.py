@@ -19,12 +19,17 @@ from contextvars import copy_context
 from typing import Final, Generic, ParamSpec, TypeVar, cast
 
 from wasmsand.sdk.backend import CANCELLATION, Cancellation
-from wasmsand.sdk.output import TextSink
+from wasmsand.sdk.results import DisplayItem
 
 P = ParamSpec("P")
 T = TypeVar("T")
+R = TypeVar("R")
 AsyncTextSink = Callable[[str], Awaitable[None] | None]
 """A callback for output: a function or a coroutine function; it runs in the event loop."""
+AsyncResultSink = Callable[[DisplayItem], Awaitable[None] | None]
+"""A callback for what a Python program displays."""
+AsyncInputSource = Callable[[str], Awaitable[str | None] | str | None]
+"""A callback that answers a Python program's `input()`."""
 
 _IDLE_SECONDS: Final = 10.0
 _ENDING_SECONDS: Final = 10.0
@@ -202,16 +207,15 @@ class Stream(Generic[T], AsyncIterator[T]):
         return next(self._iterator, _END)
 
 
-def in_loop(sink: AsyncTextSink | None) -> TextSink | None:
-    """A callback for the blocking API that runs `sink` in the event loop. The calling thread waits,
-    so an exception of `sink` ends the command."""
-    if sink is None or not callable(sink):
-        return cast("TextSink | None", sink)  # the blocking API raises the error
+def in_loop(function: Callable[[T], Awaitable[R] | R] | None) -> Callable[[T], R] | None:
+    """A callback for the blocking API that runs `function` in the event loop. The calling thread
+    waits for its result, so an exception of `function` ends the command."""
+    if function is None or not callable(function):
+        return function  # the blocking API raises the error
     loop = asyncio.get_running_loop()
 
-    async def deliver(text: str) -> None:
-        outcome = sink(text)
-        if inspect.isawaitable(outcome):
-            await outcome
+    async def deliver(value: T) -> R:
+        outcome = function(value)
+        return await outcome if inspect.isawaitable(outcome) else outcome
 
-    return lambda text: asyncio.run_coroutine_threadsafe(deliver(text), loop).result()
+    return lambda value: asyncio.run_coroutine_threadsafe(deliver(value), loop).result()

@@ -41,7 +41,8 @@ from wasmsand.machine.command import (
     Ended,
     Output,
 )
-from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
+from wasmsand.sdk.package_requests import PackageRequest
+from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
 
 __all__ = [
     "CANCELLATION",
@@ -57,6 +58,7 @@ __all__ = [
     "Completed",
     "Ended",
     "Output",
+    "PackageRequest",
 ]
 
 
@@ -243,6 +245,21 @@ class Backend(Protocol):
     def import_tar(self, path: str, pieces: Iterable[bytes]) -> None:
         """Unpack a tar archive, plain or gzip-compressed, into the directory `path`, which is
         created. Nothing is written outside `path`, whatever names and links the archive has."""
+
+    # Packages.
+
+    def install_packages(self, request: PackageRequest) -> None:
+        """Install Python packages, all or none. Raises `PackageError`; `NoSpaceError` if the file
+        system is full; `ValueError` for text that is not a requirement."""
+
+    def uninstall_packages(self, names: tuple[str, ...]) -> None:
+        """Uninstall Python packages, all or none. Raises `PackageNotFoundError`."""
+
+    def installed_packages(self) -> list[PackageInfo]:
+        """The Python packages that programs can import, sorted by name."""
+
+    def available_packages(self) -> list[PackageInfo]:
+        """The Python packages of the image, sorted by name."""
 
     # State at rest.
 

@@ -82,13 +82,14 @@ class CommandBuilder:
             argv,
             variables,
             directory,
-            self._seconds(timeout_ms),
+            self.seconds(timeout_ms),
             payload,
             tuple(inputs),
             tuple(outputs),
         )
 
-    def _seconds(self, timeout_ms: object) -> float | None:
+    def seconds(self, timeout_ms: object = SANDBOX_TIMEOUT) -> float | None:
+        """The timeout of a command in seconds; None if it has none."""
         if timeout_ms is SANDBOX_TIMEOUT:
             seconds = self._timeout_seconds
         else:

@@ -46,6 +46,8 @@ jobs."""
 _SEND_SECONDS: Final = 0.1
 """How long to wait for an interpreter to read before its output is taken."""
 _SEND_BYTES: Final = 1024 * 1024
+_REPLY_SECONDS: Final = 5.0
+"""How long an interpreter that has asked for something may take to read the reply."""
 
 
 class _Cancelled(CommandError):
@@ -74,6 +76,8 @@ class SessionRequest:
         """Messages for the user about the end of the interpreter."""
         self.is_over = threading.Event()
         self.seconds = 0.0
+        self.paused_seconds = 0.0
+        """Time in which the interpreter waited for the caller; it does not count."""
         self._captured = CapturedOutput(limit)
         self._sinks: dict[int, TextSink | None] = {STDOUT: on_stdout, STDERR: on_stderr}
         self._decoder = TextDecoder()
@@ -90,6 +94,10 @@ class SessionRequest:
         text = self._decoder.decode(Output(output.fd, data))
         if sink is not None and text:
             sink(text)
+
+    def exceed(self) -> None:
+        """End the request, because its output exceeds the limit."""
+        self._captured.truncated = True
 
     def silence(self) -> None:
         """Stop calling callbacks."""
@@ -179,7 +187,7 @@ class Conversation(Generic[_Request]):
         try:
             self._send(text, request, deadline)
             while not request.answered and not request.truncated:
-                self._take(request, None if deadline is None else deadline - self.process.now())
+                self._take(request, self._left(request, deadline))
             if not request.answered:
                 self._end(request)
         except TimeoutError:
@@ -194,6 +202,42 @@ class Conversation(Generic[_Request]):
             with self._signalling:
                 request.is_over.set()
         request.seconds = self.process.now() - began
+
+    def finish(self, request: _Request, timeout_seconds: float | None) -> None:
+        """Close the interpreter's input, and collect output until it has ended. After the timeout,
+        it is killed. The caller must have the turn."""
+        if self._has_ended:
+            raise CommandError(self._dialect.ended, "ESRCH")
+        began = self.process.now()
+        deadline = None if timeout_seconds is None else began + timeout_seconds
+        try:
+            self.process.close_input(self._dialect.request_fd)
+            while not request.answered and not request.truncated:
+                self._take(request, self._left(request, deadline))
+        except TimeoutError:
+            request.timed_out = True
+        finally:
+            self.close()
+            request.is_over.set()
+        request.seconds = self.process.now() - began
+
+    def reply(self, data: bytes, request: _Request) -> None:
+        """Send what the interpreter has asked for in the middle of a request."""
+        with self._signalling:
+            if request.cancelled or request.timed_out or request.truncated:
+                return  # it is being interrupted
+        try:
+            taken = self.process.write(data, self._dialect.request_fd, _REPLY_SECONDS)
+        except CommandError:
+            return  # the interpreter has ended; noticed when its output is read
+        if taken < len(data):
+            request.notices.append("the session did not read the reply that it had asked for")
+            self.close()
+
+    def _left(self, request: _Request, deadline: float | None) -> float | None:
+        if deadline is None:
+            return None
+        return deadline + request.paused_seconds - self.process.now()
 
     def _send(self, text: bytes, request: _Request, deadline: float | None) -> None:
         """Send all of the request. Raises `TimeoutError` if the interpreter does not read."""

@@ -6,11 +6,11 @@ excepted); it turns all errors of the kernel into public exceptions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import KernelError
@@ -18,11 +18,9 @@ from wasmsand.machine import (
     ArchiveRejected,
     DiskImageRejected,
     FileEntry,
-    ImageMissing,
     Machine,
     MachineOptions,
     MachineState,
-    PackageProblem,
     ProcessEntry,
     StreamedProcess,
     WasmProgramRejected,
@@ -47,17 +45,24 @@ from wasmsand.sdk.errors import (
     ArchiveError,
     DiskImageError,
     FileError,
-    ImageMissingError,
     SandboxClosedError,
     SandboxError,
     WasmDirError,
     command_error,
     command_errors,
     file_errors,
-    package_error,
 )
 from wasmsand.sdk.options import SandboxOptions
-from wasmsand.sdk.results import FileInfo, ProcessInfo, Usage
+from wasmsand.sdk.package_requests import (
+    PackageRequest,
+    package_info,
+    package_problems,
+    packages_of_image,
+    prepare_packages,
+)
+from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
+
+_SITE_PACKAGES: Final = "/usr/lib/python3.14/site-packages"
 
 
 class LocalProcess:
@@ -112,16 +117,13 @@ class LocalBackend:
         Raises `ImageMissingError`; `WasmDirError` if `wasm_dir` contains an invalid program;
         `PackageError` if a package cannot be installed."""
         try:
-            if state is not None:
-                self._machine = Machine.from_state(state, clock=clock)
-            else:
-                self._machine = _new_machine(options, clock)
-        except ImageMissing as missing:
-            raise ImageMissingError(str(missing)) from None
+            with package_problems():
+                if state is not None:
+                    self._machine = Machine.from_state(state, clock=clock)
+                else:
+                    self._machine = _new_machine(options, clock)
         except WasmProgramRejected as rejected:
             raise WasmDirError(str(rejected), str(rejected.path), rejected.errno_name) from None
-        except PackageProblem as problem:
-            raise package_error(problem.kind.value, str(problem), problem.package) from None
         self._files = self._machine.files
         self.variables = self._machine.variables
         self.cwd = self._machine.cwd
@@ -284,6 +286,44 @@ class LocalBackend:
             except ArchiveRejected as rejected:
                 message = f"EINVAL: {rejected.detail} ({path})"
                 raise ArchiveError(message, "EINVAL", path) from None
+
+    # Packages.
+
+    def install_packages(self, request: PackageRequest) -> None:
+        """See `Backend`."""
+        prepared = prepare_packages(request, self.installed_packages())
+        self.install_prepared(prepared.names, prepared.wheels)
+
+    def install_prepared(self, names: Sequence[str], wheels: Sequence[str]) -> None:
+        """Install packages of the image, by name, and wheels that the host has unpacked, by their
+        hash."""
+        from wasmsand.machine.packages.installing import install_packages
+        from wasmsand.machine.packages.offered import registry
+        from wasmsand.machine.packages.wheel_cache import load_wheel
+
+        found = [load_wheel(sha256) for sha256 in wheels]
+        with self._file_errors(_SITE_PACKAGES), package_problems():
+            install_packages(self._machine, registry(), names, found)
+
+    def uninstall_packages(self, names: tuple[str, ...]) -> None:
+        """See `Backend`."""
+        from wasmsand.machine.packages.installing import uninstall_packages
+        from wasmsand.machine.packages.offered import registry
+
+        with self._file_errors(_SITE_PACKAGES), package_problems():
+            uninstall_packages(self._machine, registry(), names)
+
+    def installed_packages(self) -> list[PackageInfo]:
+        """See `Backend`."""
+        from wasmsand.machine.packages.installing import installed_packages
+
+        with self._file_errors(_SITE_PACKAGES):
+            found = installed_packages(self._machine)
+        return [package_info(found[name].metadata, found[name].location) for name in sorted(found)]
+
+    def available_packages(self) -> list[PackageInfo]:
+        """See `Backend`."""
+        return packages_of_image()
 
     # State at rest.
 

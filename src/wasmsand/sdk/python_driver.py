@@ -1,11 +1,13 @@
 """The guest's side of `PythonSession`. The host never imports it; its source runs in the sandbox.
 
 The driver reads requests, one JSON object per line, from one descriptor, runs each in `__main__`,
-and writes an answer, also one line, to another. Rules: the driver has its own namespace, so that
-its names do not appear in the program's; SIGINT interrupts only the program; every request gets an
-answer, whatever the program does, unless it ends the interpreter. Each statement of this file is
-compiled separately (see `python_session`): it may use only names defined above it, and no
-`__future__` imports have an effect.
+and writes messages (see `python_messages`) to another: what is displayed, questions of `input()`,
+and the answer. Rules: the driver has its own namespace, so that its names do not appear in the
+program's; SIGINT interrupts only the program, and never the writing of a message; every request
+gets an answer, whatever the program does, unless it ends the interpreter. Everything that a plain
+expression does not need is a part (`python_guest`), which is compiled when it is first used. Each
+statement of this file is compiled separately, without annotations (see `python_source`): it may
+use only names defined above it, and no `__future__` imports have an effect.
 
 It runs on the image's Python, and needs only the standard library.
 """
@@ -13,23 +15,51 @@ It runs on the image's Python, and needs only the standard library.
 from __future__ import annotations
 
 import ast
+import atexit
+import builtins
 import json
 import linecache
 import os
 import signal
 import sys
-import traceback
-from types import CodeType, FrameType, TracebackType
+from _thread import allocate_lock, get_ident
+from binascii import a2b_base64, b2a_base64
+from types import FrameType, ModuleType, SimpleNamespace
+from typing import Any, BinaryIO
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 TEXT_MAX = 200_000
-VALUE_BYTES_MAX, VALUE_DEPTH_MAX, INTEGER_BITS_MAX = 1 << 20, 50, 1024
+VALUE_BYTES_MAX = 1 << 20
+SIMPLE_TYPES = (bool, str, float)
+KEPT_VALUES = 1000
+AWAIT, PARSE = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, ast.PyCF_ONLY_AST
+IS_COROUTINE = 0x80
 main = sys.modules["__main__"].__dict__
-running = False
+main_thread = get_ident()
+writing = allocate_lock()
+request: dict[str, Any] = {}
+"""The current request, or the last one."""
+displayed = 0
+"""How many things this request has displayed."""
+last_kept: object = None
+"""The value of `_`."""
+running = is_sending = was_interrupted = False
+requests: BinaryIO
+answers_fd: int
+stored_parts: bytes
+"""The sources of the parts, as the host has packed them."""
+parts: dict[str, ModuleType] = {}
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
     """Handle SIGINT: interrupt the program, if one runs."""
-    if running:
+    global was_interrupted
+    if is_sending:
+        was_interrupted = True
+    elif running:
         raise KeyboardInterrupt
 
 
@@ -40,68 +70,13 @@ def cut(text: str) -> str:
     return f"{text[:TEXT_MAX]}... ({len(text)} characters)"
 
 
-def is_plain(value: object, depth: int = 0) -> bool:
-    """Whether JSON can represent the value without a change."""
-    kind = type(value)
-    if value is None or kind in (bool, str, float):
-        return True
-    if isinstance(value, int):
-        return kind is int and value.bit_length() <= INTEGER_BITS_MAX
-    if depth == VALUE_DEPTH_MAX:
-        return False
-    if isinstance(value, list):
-        return kind is list and all(is_plain(item, depth + 1) for item in value)
-    return (
-        isinstance(value, dict)
-        and kind is dict
-        and all(type(k) is str and is_plain(v, depth + 1) for k, v in value.items())
-    )
-
-
-def described(value: object) -> dict[str, object]:
-    """The fields of an answer for a value."""
-    answer: dict[str, object] = {"repr": cut(repr(value))}
-    if is_plain(value):
-        encoded = json.dumps(value, ensure_ascii=False)
-        if len(encoded.encode("utf-8", "surrogatepass")) <= VALUE_BYTES_MAX:
-            answer["value"] = value
-    return answer
-
-
-def failed(error: BaseException, trace: TracebackType | None) -> dict[str, object]:
-    """The fields of an answer for an exception."""
-    kind = type(error)
-    name = kind.__qualname__
-    if kind.__module__ not in ("builtins", "__main__"):
-        name = f"{kind.__module__}.{name}"
-    try:
-        message = str(error)
-    except Exception:
-        message = "<exception str() failed>"
-    lines = traceback.TracebackException(kind, error, trace).format()
-    return {"error": {"type": name, "message": cut(message), "traceback": cut("".join(lines))}}
-
-
-def compiled(code: str, name: str) -> tuple[CodeType, CodeType | None]:
-    """The compiled statements, and the expression at the end if there is one."""
-    tree = ast.parse(code, name)
-    last = None
-    if tree.body and isinstance(tree.body[-1], ast.Expr):
-        last = compile(ast.Expression(tree.body.pop().value), name, "eval")  # type: ignore[attr-defined]
-    return compile(tree, name, "exec"), last
-
-
-def execute(code: str, name: str) -> dict[str, object]:
-    """Run code in `__main__`, and return the answer. Exceptions of the code pass through."""
-    linecache.cache[name] = (len(code), None, code.splitlines(True), name)
-    statements, last = compiled(code, name)
-    exec(statements, main)
-    value = None if last is None else eval(last, main)
-    return {} if value is None else described(value)
+def encoded(text: str) -> bytes:
+    """Text as bytes for a message."""
+    return text.encode("utf-8", "surrogatepass")
 
 
 def flush() -> None:
-    """Flush the program's output, so that it comes before the answer."""
+    """Flush the program's output, so that it comes before the next message."""
     for stream in {sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__}:
         try:
             if stream is not None:
@@ -110,37 +85,188 @@ def flush() -> None:
             pass  # the program has closed or replaced the stream
 
 
-def answer_to(code: str, name: str) -> dict[str, object]:
-    """Run code, and return the answer, also if the code raises an exception."""
-    global running
+def send(header: str, segments: Iterable[bytes]) -> None:
+    """Write a message as one line, completely even if SIGINT arrives meanwhile. It begins with a
+    newline, because a program may have written half a line to the descriptor."""
+    global is_sending, was_interrupted
+    data = b"\t".join([b2a_base64(segment, newline=False) for segment in segments])
+    line = f'\n{{"token": "{request["token"]}", {header}}}\t'.encode() + data + b"\n"
+    is_mine = get_ident() == main_thread
+    if is_mine:
+        is_sending = True
+    try:
+        with writing:
+            rest = memoryview(line)
+            while rest:
+                rest = rest[os.write(answers_fd, rest) :]
+    finally:
+        if is_mine:
+            is_sending = False
+    if is_mine and was_interrupted:
+        was_interrupted = False
+        if running:
+            raise KeyboardInterrupt
+
+
+def part(name: str) -> Any:
+    """A part of the driver, loaded when it is first used."""
+    if name not in parts:
+        import zlib
+
+        sources = json.loads(zlib.decompress(a2b_base64(stored_parts)))  # noqa: F821 - the host defines it
+        module = ModuleType(name)
+        module.__dict__.update(driver=driver, __file__=__file__)
+        exec(compile(sources[name], __file__, "exec"), module.__dict__)
+        parts[name] = module
+    return parts[name]
+
+
+def count_display() -> int:
+    """Count one thing that is displayed."""
+    global displayed
+    displayed += 1
+    return displayed
+
+
+def display(*values: object, **options: Any) -> object:
+    """Show values in every form that they offer (see IPython.display.display)."""
+    return part("display").display(*values, **options)
+
+
+def ask(prompt: object = "", /) -> str:
+    """Ask the host for a line of input."""
+    return str(part("asking").ask(prompt, requests, request, running))
+
+
+def described(value: object) -> dict[str, bytes]:
+    """The segments of an answer for a value."""
+    kind, shown = type(value), cut(repr(value))
+    segments = {"repr": encoded(shown)}
+    if kind in SIMPLE_TYPES or (kind is int and value.bit_length() <= 1024):  # type: ignore[attr-defined]
+        segments["value"] = encoded(json.dumps(value, ensure_ascii=False))
+    elif kind.__module__ != "builtins":
+        part("display").display_value(value, shown)
+    elif part("values").is_plain(value):
+        segments["value"] = encoded(json.dumps(value, ensure_ascii=False))
+    if len(segments.get("value", b"")) > VALUE_BYTES_MAX:
+        del segments["value"]
+    return segments
+
+
+def keep(value: object, number: int) -> None:
+    """Make the value available as `_` and in `Out`, unless the program has its own `_`."""
+    global last_kept
+    names, out = builtins.__dict__, builtins.__dict__["Out"]
+    if names.get("_") is last_kept:
+        names["___"], names["__"], names["_"] = names.get("__"), last_kept, value
+        last_kept = value
+    if len(out) >= KEPT_VALUES:
+        del out[next(iter(out))]
+    out[number] = value
+
+
+def is_silenced(node: ast.Expr, lines: list[str]) -> bool:
+    """Whether a semicolon follows the expression: then its value is not shown."""
+    line = lines[(node.end_lineno or 1) - 1]
+    return ";" in line and line.encode()[node.end_col_offset :].lstrip().startswith(b";")
+
+
+def display_hook(value: object) -> None:
+    """`sys.displayhook`: show a value, unless it is None."""
+    if value is not None:
+        display(value)
+
+
+def execute(code: str, number: int) -> dict[str, bytes]:
+    """Run code, and return the segments of the answer. Exceptions of the code pass through."""
+    name = f"<run {number}>"
+    lines = code.splitlines(True)
+    linecache.cache[name] = (len(code), None, lines, name)
+    try:
+        tree = compile(code, name, "exec", PARSE)
+    except SyntaxError as error:
+        tree = part("lines").translated(code, name)
+        if tree is None:
+            raise error from None
+    body = tree.body
+    last: Any = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+    codes = [compile(tree, name, "exec", AWAIT)] if body else []
+    if last is not None:
+        codes.append(compile(ast.Expression(last.value), name, "eval", AWAIT))
+    value: object = None
+    if any(piece.co_flags & IS_COROUTINE for piece in codes):
+        value = part("awaiting").run(codes)
+    else:
+        for piece in codes:
+            value = eval(piece, main)
+    if last is None or value is None or is_silenced(last, lines):
+        return {}
+    if sys.displayhook is not display_hook:  # the program has its own
+        sys.displayhook(value)
+    keep(value, number)
+    return described(value)
+
+
+def answer_to(code: str, number: int) -> None:
+    """Run code, and answer, also if the code raises an exception."""
+    global running, displayed
+    displayed = 0
+    at = 0
     try:
         try:
             running = True
-            return execute(code, name)
+            try:
+                segments = execute(code, number)
+                at = displayed
+            finally:
+                if "matplotlib.pyplot" in sys.modules:
+                    part("figures").show_open_ones()
         finally:
             running = False
     except BaseException as error:
-        # Drop the frames of this file.
-        trace = error.__traceback__
-        while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
-            trace = trace.tb_next
-        return failed(error, trace)
+        segments = part("failing").described(error)
+    flush()
+    names = '", "'.join(segments)
+    send(f'"kind": "answer", "at": {at}, "segments": ["{names}"]', segments.values())
 
 
-def serve(requests_fd: int, answers_fd: int) -> None:
+def find_spec(name: str, path: object = None, target: object = None) -> Any:
+    """Find the modules that exist only in sessions, and notice the import of matplotlib."""
+    if name.startswith(("IPython", "matplotlib")):
+        return part("imports").find(name, path, target)
+    return None
+
+
+finder: Any = SimpleNamespace(find_spec=find_spec)
+driver = SimpleNamespace(
+    main=main, file=__file__, main_thread=main_thread, finder=finder, send=send, part=part,
+    flush=flush, cut=cut, encoded=encoded, count_display=count_display, input=input,
+)  # fmt: skip
+
+
+def serve(requests_from: int, answers_to: int) -> None:
     """Serve until there are no more requests."""
-    for fd in (requests_fd, answers_fd):
+    global requests, answers_fd, request, was_interrupted
+    answers_fd = answers_to
+    for fd in (requests_from, answers_to):
         os.set_inheritable(fd, False)
     sys.argv[:] = [""]
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    sys.meta_path.insert(0, finder)
+    sys.displayhook = display_hook
+    atexit.register(main.clear)  # the last function: it closes the files of the program
+    inputs = [""]
+    builtins.__dict__.update(display=display, input=ask, Out={}, In=inputs)
     signal.signal(signal.SIGINT, interrupt)
-    with open(requests_fd, "rb") as requests:
-        for number, line in enumerate(requests, 1):
-            request = json.loads(line)
-            answer = answer_to(request["code"], f"<run {number}>")
-            flush()
-            answer["token"] = request["token"]
-            encoded = json.dumps(answer, ensure_ascii=False).encode("utf-8", "surrogatepass")
-            rest = memoryview(encoded + b"\n")
-            while rest:
-                rest = rest[os.write(answers_fd, rest) :]
+    number = 0
+    try:
+        with open(requests_from, "rb") as requests:
+            for line in requests:
+                # The rest of an answer to `input()` may be left over, if that was interrupted.
+                if line.startswith(b'{"token":'):
+                    request, was_interrupted, number = json.loads(line), False, number + 1
+                    inputs.append(request["code"])
+                    main.pop("__warningregistry__", None)  # a warning is shown once per cell
+                    answer_to(request["code"], number)
+    except OSError:  # the program has closed a descriptor of the session
+        os._exit(1)

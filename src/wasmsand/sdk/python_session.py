@@ -1,33 +1,39 @@
 """`PythonSession`: one interpreter that keeps its state between calls, from `sandbox.python()`.
 
 How it works: the sandbox's `python3` runs `python_driver`, which reads code from one separate
-descriptor and writes answers to another (`conversation`). Rules: the program shares its process
-with the driver and can write anything to any descriptor. So an answer is checked field by field,
-and only numbers, strings, lists and dicts are created from it; anything else is ignored. A hostile
-program can at most falsify the result of its own run.
+descriptor and writes messages to another (`conversation`, `python_messages`). Rules: the program
+shares its process with the driver and can write anything to any descriptor. So a message is checked
+field by field, its size counts towards `max_output_bytes`, and only text, bytes and JSON values are
+created from it; anything else is ignored. A hostile program can at most falsify the result of its
+own run.
 """
 
 from __future__ import annotations
 
-import ast
 import json
 import os
-from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from wasmsand.sdk import arguments
+from wasmsand.sdk import arguments, python_messages
 from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.conversation import Dialect, SessionRequest
-from wasmsand.sdk.output import TextSink
-from wasmsand.sdk.results import PythonError, PythonResult
+from wasmsand.sdk.output import TextSink, command_result
+from wasmsand.sdk.python_messages import Message
+from wasmsand.sdk.python_source import driver_command
+from wasmsand.sdk.results import CommandResult, DisplayItem, PythonError, PythonResult
 from wasmsand.sdk.session import Session
+
+ResultSink = Callable[[DisplayItem], None]
+"""Gets what a program displays."""
+InputSource = Callable[[str], str | None]
+"""Answers `input()`: gets the prompt, and returns a line, or None for the end of the input."""
 
 _PROGRAM: Final = "python3"
 _REQUESTS, _ANSWERS = 103, 104
-_ANSWER_MAX: Final = 8 << 20
+_REPLY_MAX: Final = 32 * 1024
+"""Bytes of a reply; it fits in a pipe that the driver has just emptied."""
 _ENDED: Final = "ESRCH: the interpreter has ended; open another one with sandbox.python()"
 
 
@@ -47,9 +53,11 @@ class PythonSession(Session["_Run"]):
         *,
         env: Mapping[str, str] | None,
         cwd: str | os.PathLike[str] | None,
+        stdin: bytes | str = b"",
     ) -> None:
         request = builder.request(
-            (_PROGRAM, "-c", _driver()),
+            (_PROGRAM, "-c", driver_command(_REQUESTS, _ANSWERS)),
+            stdin=arguments.content("stdin", stdin),
             env=env,
             cwd=cwd,
             timeout_ms=None,
@@ -65,33 +73,63 @@ class PythonSession(Session["_Run"]):
         timeout_ms: float | None = None,
         on_stdout: TextSink | None = None,
         on_stderr: TextSink | None = None,
+        on_result: ResultSink | None = None,
+        on_input: InputSource | None = None,
     ) -> PythonResult:
-        """Run statements in this interpreter. Return their output, and the value of the last
-        statement if it is an expression.
+        """Run statements in this interpreter. Return their output, what they displayed, and the
+        value of the last statement if it is an expression.
 
         Example:
             result = session.run("print('hello'); 1 + 1")
-            result.stdout, result.value, result.error
+            result.stdout, result.value, result.error, result.results
 
-        `on_stdout` and `on_stderr` get text as it is printed, on the calling thread. If the
-        program raises an exception, including `SystemExit`, the result contains it with its
+        `on_stdout` and `on_stderr` get text as it is printed, and `on_result` what is displayed, on
+        the calling thread. `on_input` answers the program's `input()`: it gets the prompt, and
+        returns a line; the time that it takes does not count towards the timeout. Without it,
+        `input()` raises EOFError.
+
+        If the program raises an exception, including `SystemExit`, the result contains it with its
         traceback. After `timeout_ms` (by default the sandbox's) the program gets a
         KeyboardInterrupt, as with Ctrl-C; the interpreter and its state remain. If the program
         ignores the interrupt, the interpreter is ended about six seconds later. Then, or if the
         program ends the interpreter itself, `closed` is true and the next `run` raises
         `CommandError` (ESRCH).
 
-        Standard input is empty. One call runs at a time; other threads wait.
+        One call runs at a time; other threads wait.
         """
         self._attachment.check_open()
         text = arguments.text("code", code)
         timeout = self._check_run(timeout_ms, on_stdout, on_stderr)
+        arguments.callback("on_result", on_result)
+        arguments.callback("on_input", on_input)
         with self._conversation.turn():
             run = _Run(self._attachment.options.max_output_bytes, on_stdout, on_stderr)
-            request = json.dumps({"token": run.token, "code": text}).encode()
-            self._conversation.ask(request + b"\n", run, timeout)
+            run.on_result, run.on_input = on_result, on_input
+            run.reply = self._conversation.reply
+            run.now = self._conversation.process.now
+            request: dict[str, object] = {"token": run.token, "code": text}
+            if on_input is not None:
+                request["asks"] = True
+            self._conversation.ask(json.dumps(request).encode() + b"\n", run, timeout)
             self._attachment.check_open()
             return run.result(self._conversation.exit_code)
+
+    def finish(self, *, timeout_ms: float | None = None) -> CommandResult:
+        """End the interpreter as a program ends: wait for its threads, call its `atexit` functions,
+        write what its files have buffered. Return its last output and its exit code.
+
+        Example:
+            session.run("log = open('log.txt', 'w'); log.write('all')")
+            session.finish().exit_code
+
+        After `timeout_ms` (by default the sandbox's), it is killed. `close` kills it at once.
+        """
+        self._attachment.check_open()
+        timeout = self._check_run(timeout_ms, None, None)
+        with self._conversation.turn():
+            request = _Run(self._attachment.options.max_output_bytes)
+            self._conversation.finish(request, timeout)
+            return command_result(request.completed(self._conversation.exit_code or 0))
 
 
 class _Run(SessionRequest):
@@ -101,6 +139,71 @@ class _Run(SessionRequest):
     value: Any = None
     error: PythonError | None = None
     has_answer: bool = False
+    on_result: ResultSink | None = None
+    on_input: InputSource | None = None
+    reply: Callable[[bytes, _Run], None]
+    now: Callable[[], float]
+
+    def __init__(
+        self, limit: int, on_stdout: TextSink | None = None, on_stderr: TextSink | None = None
+    ) -> None:
+        super().__init__(limit, on_stdout, on_stderr)
+        self._room = limit
+        self._items: list[DisplayItem] = []
+
+    def silence(self) -> None:
+        """See `SessionRequest`."""
+        super().silence()
+        self.on_result = self.on_input = None
+
+    def on_display(self, message: Message) -> None:
+        """Keep what was displayed, up to the limit."""
+        item, cost = python_messages.display_item(message)
+        self._room -= cost
+        if self._room < 0:
+            self.exceed()
+        elif not self.truncated:
+            self._add(len(self._items), item, is_update=message.header.get("update") is True)
+
+    def _add(self, at: int, item: DisplayItem, *, is_update: bool = False) -> None:
+        if is_update and item.display_id is not None:
+            for index, other in enumerate(self._items):
+                if other.display_id == item.display_id:
+                    self._items[index] = item
+                    break
+            else:
+                self._items.append(item)
+        else:
+            self._items.insert(at, item)
+        if self.on_result is not None:
+            self.on_result(item)
+
+    def on_question(self, message: Message) -> None:
+        """Ask the caller for a line, and send it."""
+        if self.on_input is None or self.timed_out:
+            return
+        began = self.now()
+        text = self.on_input(message.text("prompt") or "")
+        self.paused_seconds += self.now() - began
+        if text is not None:
+            text = arguments.text("the result of on_input", text).removesuffix("\n")
+        number = message.header.get("number")
+        reply = json.dumps({"number": number, "text": text}).encode() + b"\n"
+        if len(reply) > _REPLY_MAX:
+            raise ValueError(f"the result of on_input is too long: more than {_REPLY_MAX} bytes")
+        self.reply(reply, self)
+
+    def on_answer(self, message: Message) -> None:
+        """Keep the answer, which ends the call."""
+        shown = message.text("repr")
+        if shown is not None:
+            self.repr, self.value = shown, python_messages.value_of(message)
+            if not any(item.is_main for item in self._items):
+                at = message.header.get("at")
+                at = at if isinstance(at, int) else len(self._items)
+                self._add(max(0, at), DisplayItem({"text/plain": shown}, is_main=True))
+        self.error = python_messages.error_of(message)
+        self.answered = self.has_answer = True
 
     def result(self, exit_code: int | None) -> PythonResult:
         """What `run` returns."""
@@ -120,54 +223,27 @@ class _Run(SessionRequest):
             execution_time_ms=completed.seconds * 1000,
             timed_out=completed.timed_out,
             truncated=completed.truncated,
+            results=tuple(self._items),
         )
 
 
-def _on_answer(line: bytes, run: _Run) -> None:
-    """Store the answer, if the line is one."""
-    try:
-        answer = json.loads(line.decode("utf-8", "surrogatepass"))
-    except (ValueError, RecursionError):
+def _on_line(line: bytes, run: _Run) -> None:
+    """Handle a message, if the line is one."""
+    message = None if run.answered else python_messages.parse(line, run.token)
+    if message is None:
         return
-    if not isinstance(answer, dict) or answer.get("token") != run.token:
-        return
-    shown, error = answer.get("repr"), answer.get("error")
-    if isinstance(shown, str):
-        run.repr, run.value = shown, answer.get("value")
-    if isinstance(error, dict):
-        fields = [error.get(name) for name in ("type", "message", "traceback")]
-        run.error = PythonError(*(part if isinstance(part, str) else "" for part in fields))
-    run.answered = run.has_answer = True
-
-
-@cache
-def _driver() -> str:
-    """The command that the interpreter runs. The driver has its own namespace, because `__main__`
-    belongs to the program."""
-    source = Path(__file__).with_name("python_driver.py").read_text(encoding="utf-8")
-    name = "<session>"
-    # The interpreter keeps the memory that its compiler has used. Compiling the driver at once
-    # would take 0.4 MB more than compiling one statement after another.
-    space = {"__name__": name, "__file__": name, "statements": _statements(source)}
-    load = "for statement in statements: exec(compile(statement, __file__, 'exec'))\n"
-    call = f"serve({_REQUESTS}, {_ANSWERS})\n"
-    return f"exec(compile({load + call!r}, {name!r}, 'exec'), {space!r})"
-
-
-def _statements(source: str) -> list[str]:
-    """The statements of a module, without its docstring and `__future__` imports."""
-    lines = source.splitlines(keepends=True)
-    return [
-        "".join(lines[node.lineno - 1 : node.end_lineno])
-        for node in ast.parse(source).body[1:]
-        if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")
-    ]
+    if message.kind == "answer":
+        run.on_answer(message)
+    elif message.kind == "display":
+        run.on_display(message)
+    elif message.kind == "input":
+        run.on_question(message)
 
 
 _DIALECT: Final[Dialect[_Run]] = Dialect(
     request_fd=_REQUESTS,
     report_fd=_ANSWERS,
-    line_max=_ANSWER_MAX,
-    on_report=_on_answer,
+    line_max=python_messages.LINE_MAX,
+    on_report=_on_line,
     ended=_ENDED,
 )

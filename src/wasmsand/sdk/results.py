@@ -5,6 +5,8 @@ Rules: text is UTF-8 with invalid bytes replaced; the exact bytes are always bes
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +42,106 @@ class PythonError:
 
 
 @dataclass(frozen=True, slots=True)
+class DisplayItem:
+    """Something that a Python program has displayed, in one or more forms: the value of the last
+    expression, what `display()` got, or a figure.
+
+    Example:
+        item = session.run("display(HTML('<b>bold</b>'))").results[0]
+        item.html, item.formats()
+    """
+
+    data: Mapping[str, Any]
+    """The forms by MIME type: str for text (and `image/svg+xml`), bytes for images and other binary
+    data, a JSON value for `application/json`."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """What the program says about the forms, for example the width of an image."""
+    is_main: bool = False
+    """Whether this is the value of the last expression."""
+    display_id: str | None = None
+    """The ID that the program gave it. An item that the program updates takes the place of the
+    earlier one."""
+
+    @property
+    def text(self) -> str | None:
+        """The form `text/plain`."""
+        return self._text("text/plain")
+
+    @property
+    def html(self) -> str | None:
+        """The form `text/html`."""
+        return self._text("text/html")
+
+    @property
+    def markdown(self) -> str | None:
+        """The form `text/markdown`."""
+        return self._text("text/markdown")
+
+    @property
+    def latex(self) -> str | None:
+        """The form `text/latex`."""
+        return self._text("text/latex")
+
+    @property
+    def svg(self) -> str | None:
+        """The form `image/svg+xml`."""
+        return self._text("image/svg+xml")
+
+    @property
+    def javascript(self) -> str | None:
+        """The form `application/javascript`."""
+        return self._text("application/javascript")
+
+    @property
+    def png(self) -> bytes | None:
+        """The form `image/png`: the bytes of the file."""
+        return self._bytes("image/png")
+
+    @property
+    def jpeg(self) -> bytes | None:
+        """The form `image/jpeg`."""
+        return self._bytes("image/jpeg")
+
+    @property
+    def pdf(self) -> bytes | None:
+        """The form `application/pdf`."""
+        return self._bytes("application/pdf")
+
+    @property
+    def json(self) -> Any:
+        """The form `application/json`: for a table, a list with a dict for each row."""
+        return self.data.get("application/json")
+
+    def formats(self) -> list[str]:
+        """The MIME types of the forms."""
+        return list(self.data)
+
+    def __getitem__(self, mime: str) -> Any:
+        return self.data[mime]
+
+    def as_json(self) -> dict[str, Any]:
+        """The forms as notebooks store them: bytes are base64."""
+        return {
+            mime: base64.b64encode(form).decode("ascii") if isinstance(form, bytes) else form
+            for mime, form in self.data.items()
+        }
+
+    def _text(self, mime: str) -> str | None:
+        form = self.data.get(mime)
+        return form if isinstance(form, str) else None
+
+    def _bytes(self, mime: str) -> bytes | None:
+        form = self.data.get(mime)
+        return form if isinstance(form, bytes) else None
+
+    def _repr_mimebundle_(
+        self, include: object = None, exclude: object = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """For notebooks: an item looks like what it shows."""
+        return dict(self.data), dict(self.metadata)
+
+
+@dataclass(frozen=True, slots=True)
 class PythonResult:
     """The result of one call of `PythonSession.run`."""
 
@@ -57,6 +159,19 @@ class PythonResult:
     timed_out: bool = False
     truncated: bool = False
     """Whether output was cut at `max_output_bytes`."""
+    results: tuple[DisplayItem, ...] = ()
+    """Everything that the program has displayed, in order, and the value of the last expression."""
+
+    @property
+    def main(self) -> DisplayItem | None:
+        """The value of the last expression, in all its forms; None if there is no value."""
+        return next((item for item in self.results if item.is_main), None)
+
+    @property
+    def text(self) -> str | None:
+        """The value of the last expression as text."""
+        main = self.main
+        return None if main is None else main.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.files import Files
 from wasmsand.sdk.opening import connect_backend, open_backend
 from wasmsand.sdk.options import HOME, SETTINGS, Isolation, SandboxOptions
+from wasmsand.sdk.packages import Packages
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import Usage
 from wasmsand.sdk.shell import Shell
@@ -63,6 +64,8 @@ class Sandbox:
     """Read and write files without running a program."""
     env: Environment
     """Environment variables that every later command gets."""
+    packages: Packages
+    """Install Python packages."""
 
     def __init__(
         self,
@@ -119,6 +122,7 @@ class Sandbox:
         self.files = Files(attachment)
         self._builder = CommandBuilder(options, self.env.chosen)
         self.commands = Commands(attachment, self._builder)
+        self.packages = Packages(attachment)
         attachment.make_working_directory()
 
     @property
@@ -150,6 +154,7 @@ class Sandbox:
         *,
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
+        stdin: bytes | str = b"",
     ) -> PythonSession:
         """Open a Python session that keeps its state from call to call.
 
@@ -159,9 +164,10 @@ class Sandbox:
                 session.run("sorted(rows)").value
 
         The interpreter starts with the sandbox's variables and working directory; `env` adds
-        variables, and `cwd` replaces the directory. Several sessions can be open at a time.
+        variables, and `cwd` replaces the directory. `stdin` is its standard input. Several sessions
+        can be open at a time.
         """
-        return PythonSession(self._attachment, self._builder, env=env, cwd=cwd)
+        return PythonSession(self._attachment, self._builder, env=env, cwd=cwd, stdin=stdin)
 
     def usage(self) -> Usage:
         """Return what the sandbox uses now, each value beside its limit.

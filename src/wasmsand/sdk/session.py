@@ -37,6 +37,11 @@ class Session(Generic[_Request]):
         in a shell, `os._exit` in Python), or with the sandbox."""
         return self._conversation.closed
 
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code of the session's interpreter, once it is known to have ended by itself."""
+        return self._conversation.exit_code
+
     def close(self) -> None:
         """End the session and everything that it started. Calling it again does nothing.
 

@@ -15,16 +15,17 @@ tools.
 
 from __future__ import annotations
 
-from wasmsand.tools.actions import CommandObserver
 from wasmsand.tools.definitions import TOOLS, ToolDefinition
 from wasmsand.tools.dispatch import TOOL_ERRORS, SandboxTools, UnknownTool
 from wasmsand.tools.parameters import InvalidToolInput, Parameter
+from wasmsand.tools.workbench import CommandObserver, Killable
 
 __all__ = [
     "TOOLS",
     "TOOL_ERRORS",
     "CommandObserver",
     "InvalidToolInput",
+    "Killable",
     "Parameter",
     "SandboxTools",
     "ToolDefinition",

@@ -10,42 +10,19 @@ import base64
 import binascii
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from wasmsand.sdk.command_handle import CommandHandle
 from wasmsand.sdk.errors import CommandError, SandboxError
-from wasmsand.sdk.results import CommandResult
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.tools import definitions
+from wasmsand.tools.code import run_code
 from wasmsand.tools.editing import replace, select_lines
-from wasmsand.tools.output import SavedOutputs, head_and_tail
 from wasmsand.tools.parameters import InvalidToolInput
-
-
-class CommandObserver(Protocol):
-    """Watches a command while a tool waits for it. Its methods are called on the tool's thread."""
-
-    def started(self, command: CommandHandle) -> None:
-        """The command has started; it can be killed."""
-
-    def printed(self, text: str) -> None:
-        """The command has printed `text`, on either stream."""
+from wasmsand.tools.workbench import Workbench, note_of, shortened
 
 
 class ProgramMissing(SandboxError):
     """The sandbox does not have the program that a tool needs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Workbench:
-    """What all tools of one sandbox share."""
-
-    sandbox: Sandbox
-    outputs: SavedOutputs
-    output_limit: int
-    """Most characters of one text for the model."""
-    observer: CommandObserver | None = None
 
 
 def run(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,7 +33,7 @@ def run(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
 def python(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
     """`sandbox_python`."""
     try:
-        return _command(bench, ["python3", "-c", given["code"]], given)
+        return run_code(bench, given)
     except CommandError as error:
         if error.errno_name != "ENOENT":
             raise
@@ -170,30 +147,13 @@ def _command(
         result = handle.wait(on_stdout=observer.printed, on_stderr=observer.printed)
     described: dict[str, Any] = {
         "exit_code": result.exit_code,
-        "stdout": _output(bench, result.stdout, result.stdout_bytes, "stdout"),
-        "stderr": _output(bench, result.stderr, result.stderr_bytes, "stderr"),
+        "stdout": shortened(bench, result.stdout, result.stdout_bytes, "stdout"),
+        "stderr": shortened(bench, result.stderr, result.stderr_bytes, "stderr"),
         "execution_time_ms": round(result.execution_time_ms),
     }
-    if note := _note(result):
+    if note := note_of(result):
         described["note"] = note
     return described
-
-
-def _note(result: CommandResult) -> str | None:
-    """A note for the model if the sandbox ended the command."""
-    if result.truncated:
-        return "killed: the command printed more than the sandbox's max_output_bytes"
-    if result.timed_out:
-        return "killed: the command timed out; set a longer timeout_ms if it needs more time"
-    return None
-
-
-def _output(bench: Workbench, text: str, content: bytes, kind: str) -> str:
-    if len(text) <= bench.output_limit:
-        return text
-    path = bench.outputs.save(content, kind)
-    where = f"the whole output is in {path}" if path else "not saved: the file system is full"
-    return head_and_tail(text, bench.output_limit, where)
 
 
 def _content(bench: Workbench, path: str) -> bytes:

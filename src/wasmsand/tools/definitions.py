@@ -89,8 +89,10 @@ PYTHON = ToolDefinition(
     title="Run Python",
     description=(
         "Run Python code in the sandbox, in a new interpreter on the same files as the other "
-        "tools. Print what you want to see: the value of the last expression is not shown. "
-        "Returns exit_code, stdout, stderr (with the traceback) and execution_time_ms."
+        "tools, like one cell of a notebook: the value of the last expression, what display() "
+        "gets and figures of matplotlib are results; !command and top-level await work. Returns "
+        "exit_code, stdout, stderr (with the traceback), execution_time_ms, and results, each "
+        "with its text and image."
     ),
     parameters=(
         Parameter("code", "string", "Python source code.", required=True, may_be_empty=False),

@@ -13,9 +13,10 @@ from typing import Any
 from wasmsand.sdk.errors import CommandError, FileError, SandboxClosedError, SandboxError
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.tools import schemas
-from wasmsand.tools.actions import ACTIONS, CommandObserver, ProgramMissing, Workbench, has_program
+from wasmsand.tools.actions import ACTIONS, ProgramMissing, has_program
 from wasmsand.tools.definitions import BY_NAME, TOOLS, ToolDefinition
 from wasmsand.tools.output import SavedOutputs
+from wasmsand.tools.workbench import CommandObserver, Workbench
 from wasmsand.wire.strict_json import kind_of
 
 DEFAULT_OUTPUT_LIMIT = 30_000
@@ -42,6 +43,9 @@ class SandboxTools:
     - `only`: names of the tools to offer (default: all). A tool whose program is not in the image
       is never offered.
     - `output_limit`: maximum number of characters of one output or file that a model gets at once
+    - `with_images`: whether the results of `sandbox_python` contain images, as base64 under
+      `results[n]["image"]`, for models that can see; otherwise images are saved as files of the
+      sandbox, and the results contain their paths
     """
 
     def __init__(
@@ -50,6 +54,7 @@ class SandboxTools:
         *,
         only: Collection[str] | None = None,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
+        with_images: bool = False,
     ) -> None:
         if isinstance(output_limit, bool) or not isinstance(output_limit, int):
             raise TypeError(f"output_limit must be an int, not {kind_of(output_limit)}")
@@ -65,6 +70,7 @@ class SandboxTools:
         self._offered = tuple(tool for tool in TOOLS if only is None or tool.name in only)
         self._outputs = SavedOutputs(sandbox)
         self._output_limit = output_limit
+        self._with_images = with_images
 
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
@@ -104,7 +110,9 @@ class SandboxTools:
         if tool is None:
             names = ", ".join(tool.name for tool in self._offered)
             raise UnknownTool(f"unknown tool {tool_name!r:.80}; use one of: {names}")
-        bench = Workbench(self._sandbox, self._outputs, self._output_limit, observer)
+        bench = Workbench(
+            self._sandbox, self._outputs, self._output_limit, observer, self._with_images
+        )
         return ACTIONS[tool.name](bench, tool.checked(input))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from msgspec import UnsetType
 
@@ -31,7 +32,7 @@ _END_SECONDS = 2.0
 async def create(call: Call[None, CreateSandbox]) -> SandboxState:
     """`POST /v1/sandboxes`"""
     service, settings, wanted = call.service, call.service.settings, call.body
-    options = _options(wanted)
+    options = _options(wanted, settings)
     _check_limits(options, settings)
     isolation = settings.isolation_of(call.owner)
 
@@ -51,8 +52,9 @@ async def create(call: Call[None, CreateSandbox]) -> SandboxState:
     return _state(service, entry)
 
 
-def _options(wanted: CreateSandbox) -> SandboxOptions:
-    given = {
+def _options(wanted: CreateSandbox, settings: Settings) -> SandboxOptions:
+    given: dict[str, Any] = {"packages": settings.packages}
+    given |= {
         name: value
         for name, _, _ in option_fields()
         if not isinstance(value := getattr(wanted, name), UnsetType)

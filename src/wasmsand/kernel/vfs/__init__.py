@@ -36,7 +36,7 @@ from wasmsand.kernel.vfs.content import FileContent
 from wasmsand.kernel.vfs.filesystem import Attributes, Beneath, FileSystem, Node
 from wasmsand.kernel.vfs.image import ImageBuilder
 from wasmsand.kernel.vfs.inode import FileInode, SymlinkInode
-from wasmsand.kernel.vfs.layers import FrozenTree
+from wasmsand.kernel.vfs.layers import FrozenTree, SharedTree
 from wasmsand.kernel.vfs.model import NOW, ROOT, Credentials, DirEntry, FileTime, Stat, StatFs
 from wasmsand.kernel.vfs.mounts import Mount
 from wasmsand.kernel.vfs.namespace import Namespace
@@ -65,6 +65,7 @@ __all__ = [
     "ProcFs",
     "ProcSource",
     "ProcessFacts",
+    "SharedTree",
     "Stat",
     "StatFs",
     "SymlinkInode",

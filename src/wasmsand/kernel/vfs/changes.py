@@ -87,6 +87,9 @@ def _inode(tree: FrozenTree, ino: int) -> Inode:
         inode = layer.get(ino)
         if inode is not None and inode is not REMOVED:
             return inode
+    for shared in tree.shared.values():
+        if ino in shared:
+            return shared[ino]
     raise AssertionError(f"inode {ino} has a name but does not exist")
 
 

@@ -23,7 +23,7 @@ from wasmsand.kernel.vfs.inode import (
     SpecialInode,
     SymlinkInode,
 )
-from wasmsand.kernel.vfs.layers import ROOT_INO, FrozenTree
+from wasmsand.kernel.vfs.layers import ROOT_INO, FrozenTree, SharedTree, new_shared_root
 from wasmsand.kernel.vfs.model import device_number
 
 
@@ -31,15 +31,15 @@ class ImageBuilder:
     """Collects files; `build` freezes them. Paths are absolute and are not resolved through
     symbolic links: use the real paths of files."""
 
-    def __init__(self, time_ns: int = 0) -> None:
+    def __init__(self, time_ns: int = 0, root_ino: int = ROOT_INO) -> None:
         self._time = time_ns
         self._inodes: dict[int, Inode] = {}
         self._by_path: dict[bytes, int] = {}
-        self._next_ino = ROOT_INO + 1
+        self._next_ino = root_ino + 1
         root = DirectoryInode(0o755, 0, 0, time_ns)
-        root.parent = ROOT_INO
-        self._inodes[ROOT_INO] = root
-        self._by_path[b"/"] = ROOT_INO
+        root.parent = root_ino
+        self._inodes[root_ino] = root
+        self._by_path[b"/"] = root_ino
 
     def add_dir(self, path: bytes, mode: int = 0o755, uid: int = 0, gid: int = 0) -> None:
         """Create a directory, or set the mode and owner of an existing one."""
@@ -142,6 +142,15 @@ class ImageBuilder:
     def build(self) -> FrozenTree:
         """Freeze what was added. The builder must not be used afterwards."""
         return FrozenTree((self._inodes,), self._next_ino, self._next_ino)
+
+    @classmethod
+    def for_shared_tree(cls, time_ns: int = 0) -> ImageBuilder:
+        """A builder whose result can be attached to other trees: see `build_shared`."""
+        return cls(time_ns, new_shared_root())
+
+    def build_shared(self) -> SharedTree:
+        """Freeze what was added, as a shared tree. The builder must not be used afterwards."""
+        return SharedTree(self._inodes, self._by_path[b"/"])
 
     def _add(self, path: bytes, inode: Inode) -> None:
         directory, name = self._place(path)

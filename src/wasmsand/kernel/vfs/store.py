@@ -81,6 +81,7 @@ class TreeStore(FileSystem):
             self.space.used_blocks,
             self.space.used_inodes,
             frozenset(self._orphans),
+            self._table.shared,
         )
 
     def stand_on(self, merged: FrozenTree, instead_of: FrozenTree) -> None:
@@ -169,7 +170,7 @@ class TreeStore(FileSystem):
         """relatime: record the first access since the last change. Reading does not copy an
         unchanged inode of the image."""
         if (inode.atime <= inode.mtime or inode.atime <= inode.ctime) and (
-            ino >= self._table.image_end or ino in self._table.top
+            self._table.is_charged(ino) or ino in self._table.top
         ):
             self._table.own(ino).atime = self._now()
 
@@ -333,9 +334,9 @@ class TreeStore(FileSystem):
         if type(inode) is FileInode:
             if inode.content.blocks:
                 inode.content.free(self.space)
-        elif type(inode) is SymlinkInode and ino >= self._table.image_end:
+        elif type(inode) is SymlinkInode and self._table.is_charged(ino):
             self.space.give_blocks(target_blocks(inode.target))
-        if ino >= self._table.image_end:
+        if self._table.is_charged(ino):
             self.space.give_inode()
         self._table.remove(ino)
         self._orphans.discard(ino)

@@ -32,7 +32,7 @@ from wasmsand.kernel.vfs.inode import (
     SpecialInode,
     SymlinkInode,
 )
-from wasmsand.kernel.vfs.layers import ROOT_INO, FrozenTree
+from wasmsand.kernel.vfs.layers import ROOT_INO, FrozenTree, SharedTree
 from wasmsand.kernel.vfs.model import DirEntry, new_record
 from wasmsand.kernel.vfs.store import TreeStore, target_blocks
 
@@ -220,6 +220,20 @@ class TreeFs(TreeStore):
         except KernelError:
             self.space.give_blocks(blocks)
             raise
+
+    def attach(self, parent: int, name: bytes, tree: SharedTree) -> None:
+        """Make a shared tree appear as a directory, in constant time. It is not charged. EEXIST if
+        the name is taken, or if this tree was attached before."""
+        directory = self._writable_directory(parent, name)
+        if directory.nlink >= LINK_MAX:
+            raise KernelError(Errno.EMLINK)
+        self._table.attach(tree)
+        root = self._table.own(tree.root_ino)
+        root.parent = parent
+        root.name = name
+        directory.add(name, tree.root_ino)
+        directory.nlink += 1
+        directory.mtime = directory.ctime = self._now()
 
     def mknod(self, parent: int, name: bytes, mode: int, rdev: int, uid: int, gid: int) -> int:
         return self._insert(parent, name, SpecialInode(mode, uid, gid, self._now(), rdev))

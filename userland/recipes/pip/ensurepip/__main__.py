@@ -1,8 +1,7 @@
 """`python3 -m ensurepip`."""
 
-import sys
-
 import ensurepip
+import sys
 
 if __name__ == "__main__":
     sys.exit(ensurepip._main())

@@ -39,9 +39,7 @@ class UsageError(Exception):
 class Arguments:
     """The options and words of one command. An option is known by one of its names."""
 
-    def __init__(
-        self, given: Iterable[str], flags: dict[str, str], values: dict[str, str]
-    ) -> None:
+    def __init__(self, given: Iterable[str], flags: dict[str, str], values: dict[str, str]) -> None:
         """Raises `ForRealPip`, `UsageError`."""
         self.words: list[str] = []
         self._flags: list[str] = []

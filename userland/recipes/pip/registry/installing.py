@@ -82,9 +82,7 @@ def install(given: list[str]) -> int:
         return 1
     words = arguments.words + files.requirements
     if not words and not arguments.all("--requirement"):
-        printer.error(
-            'You must give at least one requirement to install (see "pip help install")'
-        )
+        printer.error('You must give at least one requirement to install (see "pip help install")')
         return 1
     requirements = _requirements(words, printer)
     if requirements is None:
@@ -304,8 +302,7 @@ def _names(words: list[str], printer: Printer) -> dict[str, str] | None:
     """Normalised names by what the user calls them; None after an error message."""
     if not words:
         printer.error(
-            "You must give at least one requirement to uninstall "
-            '(see "pip help uninstall")'
+            'You must give at least one requirement to uninstall (see "pip help uninstall")'
         )
         return None
     names = {}
@@ -346,6 +343,4 @@ def _asked(one: Distribution) -> bool:
             return False
         if answer in ("", "y", "n"):
             return answer != "n"
-        print(
-            f"Your response ({answer!r}) was not one of the expected responses: y, n, (nothing)"
-        )
+        print(f"Your response ({answer!r}) was not one of the expected responses: y, n, (nothing)")

@@ -261,5 +261,3 @@ def _point(link: str, target: str) -> None:
     except OSError:
         os.unlink(fresh)
         raise
-
-

@@ -87,7 +87,7 @@ class _Session:
             self._offer_registry()
         if sys.prefix == sys.base_prefix:
             # /usr/bin is not for the user.
-            schemes: Any = getattr(sysconfig, "_INSTALL_SCHEMES")
+            schemes: Any = sysconfig._INSTALL_SCHEMES
             schemes["posix_prefix"]["scripts"] = self._where.scripts
 
     def change(self) -> Change:

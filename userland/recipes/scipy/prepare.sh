@@ -1,0 +1,51 @@
+#!/bin/sh
+# Tells scipy's build where the libraries and generators of other recipes are.
+#
+#   prepare.sh      in the source tree, with RECIPE and LDFLAGS in the environment
+#
+# Adds to what lapack/describe.sh writes: scipy.ini, a third cross file; numpy.pc; f2py; meson.py; and
+# numpy/, a directory with numpy's headers and f2py's sources side by side, as in an installed numpy.
+set -eu
+
+. "$RECIPE/../lapack/describe.sh"
+
+mkdir -p "$tools/numpy/_core/include"
+numpy=$(holding include/numpy/arrayobject.h)
+f2py=$(holding lib/f2py)
+python=$(holding bin/python3)
+
+ln -s "$numpy/include/numpy" "$tools/numpy/_core/include/numpy"
+ln -s "$f2py/lib/f2py/numpy/f2py" "$tools/numpy/f2py"
+version=$(sed -n 's/^version = "\(.*\)"$/\1/p' "$f2py/lib/f2py/numpy/version.py")
+description numpy "$version" "-I$numpy/include" ""
+
+# Not from the directory it is called in: scipy has a directory called signal.
+cat > "$tools/f2py" <<END
+#!/bin/sh
+PYTHONPATH=$f2py/lib/f2py exec $python/bin/python3 -P -m numpy.f2py "\$@"
+END
+chmod +x "$tools/f2py"
+
+cat > "$tools/scipy.ini" <<END
+[binaries]
+f2py = '$tools/f2py'
+
+[properties]
+numpy-include-dir = '../wasmsand-tools/numpy/_core/include'
+END
+# Some modules have hundreds of objects. Meson would name them in a file, which our compiler driver
+# does not read.
+cat > "$tools/meson.py" <<END
+import os, sys
+
+os.environ["MESON_RSP_THRESHOLD"] = "1000000"
+from mesonbuild.mesonmain import main
+
+sys.exit(main())
+END
+# Its generator of modules runs f2py by its name.
+sed -i "s|cmd = \['f2py'|cmd = ['$tools/f2py'|" tools/generate_f2pymod.py
+grep -q wasmsand-tools tools/generate_f2pymod.py
+# What only its tests use, which are not installed.
+find scipy -name meson.build -exec sed -i \
+	"/\(extension_module\|custom_target\)(/,/^ *)\$/ s/install_tag: 'tests'/&, build_by_default: false/" {} +

@@ -9,9 +9,9 @@ use: a method without arguments is `f(self)`, and a cast makes it a `PyCFunction
 call through a pointer and of the function must be the same.
 
 Owns this one change of sources. Rules: only functions that a table in the same file names as a
-method without arguments (`METH_NOARGS`) or as a getter are changed, and only if they have one
-parameter; a name whose definition is not found is left alone; it is an error if nothing was
-changed, since the recipe then does not need this program any more.
+method of two parameters or as a getter are changed, and only if they have one parameter; a name
+whose definition is not found is left alone; it is an error if nothing was changed, since the recipe
+then does not need this program any more.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 
 _USES = (
-    re.compile(r"\(\s*PyCFunction\s*\)\s*(\w+)\s*,\s*METH_NOARGS\b"),
+    re.compile(r"\(\s*PyCFunction\s*\)\s*(\w+)\s*,\s*METH_(?:NOARGS|O|VARARGS)\b(?!\s*\|)"),
     re.compile(r"\(\s*getter\s*\)\s*(\w+)"),
 )
 _DEFINITION = r"(\b{name}\s*\(\s*(?:const\s+)?(?:struct\s+)?\w+\s*\*\s*\w+)(\s*\)\s*[{{;])"

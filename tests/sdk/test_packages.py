@@ -40,7 +40,7 @@ def linked(sandbox: Sandbox) -> list[str]:
 
 def distributions(sandbox: Sandbox) -> list[str]:
     code = (
-        f"import json, sys; sys.path.append({SITE_PACKAGES!r}); import importlib.metadata as m; "
+        "import json, importlib.metadata as m; "
         "print(json.dumps(sorted({d.metadata['Name'].lower() for d in m.distributions()})))"
     )
     result = sandbox.commands.run(["python3", "-c", code])
@@ -53,7 +53,7 @@ def test_a_package_is_installed_from_the_start(make_sandbox: MakeSandbox, packag
 
 
 def test_without_packages_nothing_is_installed(make_sandbox: MakeSandbox) -> None:
-    assert not [name for name in linked(make_sandbox()) if name.endswith(".dist-info")]
+    assert {package.name for package in make_sandbox().packages.list()} <= {"pip"}
 
 
 def test_all_packages_can_be_installed(make_sandbox: MakeSandbox) -> None:
@@ -61,7 +61,7 @@ def test_all_packages_can_be_installed(make_sandbox: MakeSandbox) -> None:
     if not names:
         pytest.skip("the image has no packages")
     sandbox = make_sandbox(packages="all")
-    assert len([name for name in linked(sandbox) if name.endswith(".dist-info")]) == len(names)
+    assert {package.name for package in sandbox.packages.list()} - {"pip"} == set(names) - {"pip"}
 
 
 def test_modules_of_the_standard_library_need_no_package(make_sandbox: MakeSandbox) -> None:

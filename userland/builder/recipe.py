@@ -177,6 +177,9 @@ class Recipe:
     prepares: tuple[str, ...] = ()
     """For a Python package: the modules that a prepared interpreter has imported already. A recipe
     has them on one line, which is not part of its key."""
+    requires: tuple[str, ...] = ()
+    """For a Python package: packages with native code that it imports, beside those in `depends`.
+    A recipe has them on one line, which is not part of its key."""
     linked: tuple[str, ...] = ()
     """The recipes of `depends` that this one depends on as a whole, whatever their `interface`."""
 
@@ -226,6 +229,7 @@ def load_recipe(folder: Path, root: Path) -> Recipe:
         directories=tuple(_directory(table) for table in top.tables("directories")),
         interface=top.take("interface", str, ""),
         prepares=top.strings("prepares", ()),
+        requires=top.strings("requires", ()),
         linked=top.strings("linked", ()),
     )
     top.finish()

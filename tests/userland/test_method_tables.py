@@ -72,12 +72,30 @@ def test_function_of_another_object_is_found(tmp_path: Path) -> None:
     assert len(list(unfit_methods(data))) == 1
 
 
+def test_getters_and_setters_that_lack_their_last_parameter_are_named(tmp_path: Path) -> None:
+    data = compiled(
+        tmp_path,
+        """
+        Getter getters[] = {
+            {"a", (Function)one, (Function)three, "text", 0}, {"b", two, 0, "text", 0},
+            {"c", 0, two, "text", 0}, {"d", two, (Function)three, 0, 0}, {0, 0, 0, 0, 0},
+        };
+        """,
+    )
+    assert sorted(set(unfit_methods(data))) == ["one", "two"]
+
+
 def test_other_tables_are_not_taken_for_methods(tmp_path: Path) -> None:
     data = compiled(
         tmp_path,
         """
-        Getter getters[] = {{"a", (Function)one, two, "text", 0}, {"b", (Function)one, 0, "text"}};
         struct { int slot; Function function; int other; } slots[] = {{1, (Function)one, 4}};
+        struct { const char *text; Function traverse, clear; int rest; } types[] = {
+            {"a", (Function)three, (Function)one, 0},
+        };
+        struct { const char *name; Function function; int more; } others[] = {
+            {"a", (Function)one, 5}, {"b", (Function)one, 6},
+        };
         """,
     )
     assert list(unfit_methods(data)) == []

@@ -7,8 +7,9 @@ finds them when the interpreter is linked.
 
 Owns the reading of such tables in relocatable objects. Rules: an entry is recognised by what the
 linker will fill in (a name, a function, a text or nothing) and by flags that Python knows, so a
-table that the module writes at run time is not seen; getters are not checked, since nothing in a
-table tells them from other functions.
+table that the module writes at run time is not seen. Tables of attributes (`PyGetSetDef`) have no
+flags, and other structures look like them: there a function counts only if it lacks just the last
+parameter.
 """
 
 from __future__ import annotations
@@ -49,6 +50,24 @@ class _Object:
     addresses: set[int] = field(default_factory=set)
     """Places in the data that get another address."""
 
+    def word(self, place: int) -> int:
+        return int.from_bytes(self.data[place : place + 4], "little")
+
+    def is_address(self, place: int) -> bool:
+        return place in self.addresses
+
+    def is_number(self, place: int) -> bool:
+        return place not in self.addresses and place not in self.pointers
+
+    def is_null(self, place: int) -> bool:
+        return self.is_number(place) and self.word(place) == 0
+
+    def is_address_or_null(self, place: int) -> bool:
+        return self.is_address(place) or self.is_null(place)
+
+    def is_function_or_null(self, place: int) -> bool:
+        return place in self.pointers or self.is_null(place)
+
 
 def check_methods(data: bytes, module: str) -> None:
     """Raise `BadModule` if methods of this object do not have the parameters of their calls."""
@@ -61,24 +80,53 @@ def check_methods(data: bytes, module: str) -> None:
 
 
 def unfit_methods(data: bytes) -> Iterator[str]:
-    """The functions in tables of methods that cannot be called as their flags say."""
+    """The functions in tables of methods and attributes that cannot be called as Python does."""
     parsed = _parsed(data)
     for place, symbol in parsed.pointers.items():
-        flags = _word(parsed.data, place + 4)
-        count = _PARAMETERS.get(flags & ~_HOW_FOUND)
-        is_number = place + 4 not in parsed.pointers and place + 4 not in parsed.addresses
-        has_name = place - 4 in parsed.addresses
-        has_text = place + 8 in parsed.addresses or _word(parsed.data, place + 8) == 0
         function = parsed.symbols[symbol]
-        if count is None or function is None or not (is_number and has_name and has_text):
+        if function is None:
             continue
         name, index = function
-        if parsed.types[parsed.functions[index]] != (bytes([_I32]) * count, bytes([_I32])):
+        actual = parsed.types[parsed.functions[index]]
+        expected = _method_parameters(parsed, place)
+        if expected is not None:
+            if actual != _signature(expected):
+                yield name
+        elif (_is_getter(parsed, place) and actual == _signature(1)) or (
+            _is_setter(parsed, place) and actual == _signature(2)
+        ):
             yield name
 
 
-def _word(data: bytes, place: int) -> int:
-    return int.from_bytes(data[place : place + 4], "little")
+def _signature(parameters: int) -> tuple[bytes, bytes]:
+    return bytes([_I32]) * parameters, bytes([_I32])
+
+
+def _method_parameters(parsed: _Object, place: int) -> int | None:
+    """How many parameters the function at this place gets, if this is an entry for a method."""
+    if (
+        parsed.is_address(place - 4)
+        and parsed.is_number(place + 4)
+        and parsed.is_address_or_null(place + 8)
+    ):
+        return _PARAMETERS.get(parsed.word(place + 4) & ~_HOW_FOUND)
+    return None
+
+
+def _is_getter(parsed: _Object, place: int) -> bool:
+    return (
+        parsed.is_address(place - 4)
+        and parsed.is_function_or_null(place + 4)
+        and parsed.is_address_or_null(place + 8)
+    )
+
+
+def _is_setter(parsed: _Object, place: int) -> bool:
+    return (
+        parsed.is_address(place - 8)
+        and parsed.is_function_or_null(place - 4)
+        and parsed.is_address_or_null(place + 4)
+    )
 
 
 def _parsed(data: bytes) -> _Object:

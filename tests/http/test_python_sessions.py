@@ -12,7 +12,7 @@ from tests.http.server import Client, events
 from wasmsand.machine import image_programs
 
 pytestmark = pytest.mark.skipif(
-    not any("/usr/bin/python3" in program.names for program in image_programs()),
+    not any(program.name == "python" for program in image_programs()),
     reason="the image was built without Python",
 )
 STREAM = {"Accept": "text/event-stream"}

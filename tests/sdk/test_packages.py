@@ -25,7 +25,7 @@ SITE_PACKAGES = "/usr/lib/python3.14/site-packages"
 def package() -> str:
     """A package of the image that needs no other one, if there is one."""
     for found in registry().all():
-        if not found.native and not list(found.needs()):
+        if not found.native and not list(found.needs()) and found.key != "pip":
             return found.key
     for found in registry().all():
         if not list(found.needs()):
@@ -97,6 +97,22 @@ def test_a_forked_disk_keeps_its_packages(package: str) -> None:
             sandbox.files.rm(f"{SITE_PACKAGES}/{name}", recursive=True)
         assert linked(sandbox) == []
         assert linked(other) == before
+
+
+def test_the_host_and_the_pip_of_the_guest_agree(package: str) -> None:
+    with Sandbox() as sandbox:
+        if sandbox.commands.run("pip --version").exit_code:
+            pytest.skip("the image has no pip")
+        assert sandbox.commands.run(f"pip install {package}").exit_code == 0
+        assert package in [found.name for found in sandbox.packages.list()]
+        assert sandbox.packages.install(package) == []
+        sandbox.packages.uninstall(package)
+        assert package not in sandbox.commands.run("pip freeze").stdout
+        assert [found.name for found in sandbox.packages.install(package)] == [package]
+        assert f"{package}==" in sandbox.commands.run("pip freeze").stdout
+        assert sandbox.commands.run(f"pip uninstall -y {package}").exit_code == 0
+        with pytest.raises(PackageNotFoundError):
+            sandbox.packages.uninstall(package)
 
 
 @pytest.mark.parametrize("wrong", ["numpy", 7, b"numpy", {"numpy": 1}, [7], [""], ["a\0b"]])

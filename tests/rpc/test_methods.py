@@ -259,6 +259,8 @@ def test_an_interpreter_gets_lines_of_input(server: Peer) -> None:
     assert missing["error"]["type"] == "EOFError"
     none = server.call("python.run", python=python, code="input()")
     assert none["error"]["type"] == "EOFError"
+    reading = server.call("python.open", stdin=encoded(b"line\n"))["python"]
+    assert server.call("python.run", python=reading, code="input()")["value"] == "line"
     error = server.error("python.run", python=python, code="1", inputs="text")
     assert "inputs must be an array of strings" in error["message"]
 

@@ -57,7 +57,7 @@ def choose_packages(recipes: dict[str, Recipe], words: str) -> dict[str, Recipe]
             )
     full = recipes[FULL_PYTHON]
     needed = _closure(wanted, recipes)
-    always = {"musl", *full.linked}
+    always = {"musl", "python"}
     depends = tuple(name for name in full.depends if name in needed or name in always)
     return {**recipes, FULL_PYTHON: replace(full, depends=depends)}
 

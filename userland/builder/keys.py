@@ -92,7 +92,7 @@ def needed_keys(
 ) -> list[str]:
     """What stands for the recipes that this one depends on: their keys or interfaces."""
     return [
-        keys[name] if name in recipe.linked else recipes[name].interface or keys[name]
+        keys[name] if recipe.contains_depends else recipes[name].interface or keys[name]
         for name in target.depends(recipe)
     ]
 

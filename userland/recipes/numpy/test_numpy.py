@@ -58,6 +58,22 @@ for action in (lambda: np.linalg.inv(np.zeros((2, 2))), lambda: np.array([1]) //
     ]
 
 
+def test_methods_getters_and_setters_that_lacked_parameters_can_be_called(full_python: Run) -> None:
+    printed = full_python(
+        """
+import copy
+import numpy as np
+from numpy._core._multiarray_umath import _array_converter
+print(copy.copy(np.float64(2.5)), copy.deepcopy(np.int8(3)))
+print(_array_converter([1], 2).scalar_input)
+array = np.array([1.0], "float32")
+array.dtype = "int32"
+print(array)
+"""
+    )
+    assert printed.splitlines() == ["2.5 3", "(False, True)", "[1065353216]"]
+
+
 def test_metadata_is_found(full_python: Run) -> None:
     program = """
 from importlib.metadata import version

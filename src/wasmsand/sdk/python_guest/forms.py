@@ -64,9 +64,10 @@ def forms(
     """The forms of a value except `text/plain`, and their metadata."""
     data: dict[str, Any] = {}
     metadata: dict[str, Any] = {}
+    is_pillow = type(value).__module__.startswith("PIL.")  # encoding an image twice takes long
     for name, mime in METHODS.items():
         function = method(value, name)
-        if function is None:
+        if function is None or (mime == "image/jpeg" and is_pillow and "image/png" in data):
             continue
         form = called(function)
         if isinstance(form, tuple) and len(form) == 2:

@@ -101,7 +101,8 @@ def prepare() -> None:
     names.update(sys.modules, _stored)
     for path, finder in list(sys.path_importer_cache.items()):
         if type(finder) is FileFinder:
-            finder.invalidate_caches()
+            if _packages is not None and path in site.getsitepackages():
+                finder.invalidate_caches()  # the packages were installed for this only
             sys.path_importer_cache[path] = _LibraryFinder(finder)
     if _packages is not None:
         hook = next(hook for hook in sys.path_hooks if hook.__name__ == "path_hook_for_FileFinder")

@@ -18,20 +18,29 @@ Box_size( Box* self )
 static PyObject *Box_open(Box *self, PyObject *args) { return Box_size(self); }
 static PyObject *Box_name(const struct Box *self) { return 0; }
 static PyObject *Box_free(Box *self) { return 0; }
+static PyObject *Box_list(Box *self) { return 0; }
 static PyMethodDef methods[] = {
+    {"list", (PyCFunction)Box_list, METH_VARARGS},
+    {"call", (PyCFunction)Box_free, METH_VARARGS | METH_KEYWORDS, ""},
     {"size", (PyCFunction)Box_size, METH_NOARGS, ""},
     {"open", ( PyCFunction )Box_open, METH_VARARGS, ""},
     {"elsewhere", (PyCFunction)Box_elsewhere, METH_NOARGS, ""},
 };
-static PyGetSetDef getters[] = {{"name", (getter)Box_name, 0, 0, 0}};
+static int Box_rename(Box *self, PyObject *value) { return 0; }
+static int Box_resize(Box *self, PyObject *value, void *closure) { return 0; }
+static PyGetSetDef getters[] = {
+    {"name", (getter)Box_name, (setter)Box_rename, 0, 0},
+    {"width", (getter)0, (setter)Box_resize, 0, 0},
+};
 """
 
 
-def test_methods_without_arguments_and_getters_get_their_second_parameter() -> None:
+def test_methods_getters_and_setters_get_their_last_parameter() -> None:
     text, changed = fitted(SOURCE)
-    assert changed == ["Box_name", "Box_size"]
+    assert changed == ["Box_list", "Box_name", "Box_rename", "Box_size"]
     assert "*Box_size(Box *self, PyObject *Py_UNUSED(left_out));" in text
     assert "\nBox_size( Box* self, PyObject *Py_UNUSED(left_out) )\n{" in text
+    assert "Box_rename(Box *self, PyObject *value, PyObject *Py_UNUSED(left_out)) {" in text
     assert "Box_name(const struct Box *self, PyObject *Py_UNUSED(left_out)) {" in text
 
 

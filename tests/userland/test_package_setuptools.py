@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-import setuptools
+import setuptools  # type: ignore[import-untyped]  # has no types
 
 from userland.builder import package_setuptools
 from userland.builder.extension_modules import defined_symbols

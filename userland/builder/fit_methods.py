@@ -9,7 +9,7 @@ use: a method without arguments is `f(self)`, and a cast makes it a `PyCFunction
 call through a pointer and of the function must be the same.
 
 Owns this one change of sources. Rules: only functions that a table in the same file names as a
-method without arguments (`METH_NOARGS`) or as a getter are changed, and only if they have one
+method of two parameters, a getter or a setter are changed, and only if they lack just the last
 parameter; a name whose definition is not found is left alone; it is an error if nothing was
 changed, since the recipe then does not need this program any more.
 """
@@ -20,19 +20,25 @@ import re
 import sys
 from pathlib import Path
 
-_USES = (
-    re.compile(r"\(\s*PyCFunction\s*\)\s*(\w+)\s*,\s*METH_NOARGS\b"),
-    re.compile(r"\(\s*getter\s*\)\s*(\w+)"),
-)
-_DEFINITION = r"(\b{name}\s*\(\s*(?:const\s+)?(?:struct\s+)?\w+\s*\*\s*\w+)(\s*\)\s*[{{;])"
+_POINTER = r"\s*(?:const\s+)?(?:struct\s+)?\w+\s*\*\s*(?:\w+|NPY_UNUSED\(\w+\))"
+_USES = {
+    re.compile(
+        r"\(\s*PyCFunction\s*\)\s*(\w+)\s*,\s*METH_(?:NOARGS|O|VARARGS)\b(?!\s*\|)"
+    ): _POINTER,
+    re.compile(r"\(\s*getter\s*\)\s*(\w+)"): _POINTER,
+    re.compile(r"\(\s*setter\s*\)\s*(\w+)"): f"{_POINTER},{_POINTER}",
+}
+"""How a table names a function, and the parameters of one that lacks the last."""
+_DEFINITION = r"(\b{name}\s*\({parameters})(\s*\)\s*[{{;])"
 _ADDED = r"\1, PyObject *Py_UNUSED(left_out)\2"
 
 
 def fitted(text: str) -> tuple[str, list[str]]:
     """The text with the missing parameters, and the names of the functions that got one."""
     changed = []
-    for name in sorted({name for use in _USES for name in use.findall(text)}):
-        pattern = re.compile(_DEFINITION.format(name=name))
+    found = {(name, lacking) for use, lacking in _USES.items() for name in use.findall(text)}
+    for name, parameters in sorted(found):
+        pattern = re.compile(_DEFINITION.format(name=name, parameters=parameters))
         text, count = pattern.subn(_ADDED, text)
         if count:
             changed.append(name)

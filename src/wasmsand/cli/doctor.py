@@ -71,9 +71,23 @@ def _checks(console: Console) -> Iterator[str]:
     programs = _programs()
     yield "programs: " + ", ".join(f"{program.name} {program.version}" for program in programs)
     yield _compiled(programs, console)
+    yield _packages()
     yield "optional: " + "; ".join(_optional_parts())
     yield _first_command()
     yield _second_barrier()
+
+
+def _packages() -> str:
+    """The Python packages of the image; those with native code with their versions."""
+    from wasmsand.sdk.package_requests import packages_of_image
+
+    found = packages_of_image()
+    native = [f"{package.name} {package.version}" for package in found if package.native]
+    advice = "pip install wasmsand-packages, or `make packages` in a source checkout"
+    kinds = (
+        f"with native code: {', '.join(native)}" if native else f"none with native code: {advice}"
+    )
+    return f"Python packages: {len(found)} in the image, {kinds}"
 
 
 def _optional_parts() -> Iterator[str]:

@@ -34,7 +34,7 @@ _EPOCH_NS = 1_000_000_000_000_000_000
 """The time during the run: a fixed date in 2001."""
 _UMASK = 0o022
 _STANDARD_FILES = frozenset({0, 1, 2})
-_PATIENCE_NS = 120 * SECOND
+_PATIENCE_NS = 300 * SECOND
 _SHOWN_BYTES = 2000
 
 _Taken = TypeVar("_Taken")

@@ -50,9 +50,9 @@ def run(given: list[str]) -> int:
         return 2
     except ForRealPip:
         sys.stdout.flush()
-        from pip._registry import real_pip
+    from pip._registry import real_pip
 
-        return real_pip.run(given)
+    return real_pip.run(given)
 
 
 def _command(given: list[str]) -> tuple[Callable[[list[str]], int], list[str]]:

@@ -29,11 +29,15 @@ def list_packages(given: list[str]) -> int:
     elif kind == "freeze":
         for one in installed:
             print(f"{one.raw_name}=={one.version}")
-    elif kind == "columns" and not any(one.has("direct_url.json") for one in installed):
+    elif kind == "columns" and not any(_is_editable(one) for one in installed):
         _print_columns(installed)
     else:
         raise ForRealPip(kind)
     return 0
+
+
+def _is_editable(one: Distribution) -> bool:
+    return '"editable": true' in one.read("direct_url.json")
 
 
 def _print_columns(installed: list[Distribution]) -> None:

@@ -11,6 +11,7 @@ from fuzz.targets.graphs import ObjectGraphs
 from fuzz.targets.http_requests import HttpRequests, McpRequests
 from fuzz.targets.json_lines import LineProtocol, McpStdio, RpcLines
 from fuzz.targets.modules import Modules
+from fuzz.targets.python_messages import PythonMessages
 from fuzz.targets.sdk import SdkCalls
 
 TARGETS: Final[dict[str, type[Target]]] = {
@@ -23,6 +24,7 @@ TARGETS: Final[dict[str, type[Target]]] = {
         Archives,
         DiskImages,
         SdkCalls,
+        PythonMessages,
         RpcLines,
         LineProtocol,
         McpStdio,

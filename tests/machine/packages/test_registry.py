@@ -67,13 +67,8 @@ def test_dependencies_come_first(registry: Registry) -> None:
     assert order.index("six") < order.index("python-dateutil") < order.index("pandas")
 
 
-def test_all_is_every_package() -> None:
-    builder_tree = small_image()
-    registry = Registry(builder_tree)
-    with pytest.raises(PackageProblem):  # one of them is broken
-        resolve(["all"], registry)
-    registry.names = tuple(name for name in registry.names if name != "broken")
-    assert sorted(resolve(["all"], registry)) == sorted(registry.names)
+def test_all_is_every_package_whose_dependencies_are_there(registry: Registry) -> None:
+    assert sorted(resolve(["all"], registry)) == sorted(set(registry.names) - {"broken"})
 
 
 def test_a_misspelt_name_is_answered_with_the_closest_ones(registry: Registry) -> None:

@@ -16,20 +16,20 @@ _WITH_LENGTHS = frozenset(
     [
         # Of the runtime of f2c.
         *("s_copy", "s_cmp", "s_cat", "i_len", "i_indx"),
-        # The BLAS defines it so.
+        # The BLAS has it, with a length.
         "xerbla_",
         # Called by LAPACK only.
         *("ilaenv_", "iparmq_", "lsamen_"),
     ]
 )
-_SUBROUTINE = re.compile(r"/\* Subroutine \*/ int(\s+)(?!xerbla_\b)")
+_SUBROUTINE = re.compile(r"/\* Subroutine \*/ int\b")
 _TOKEN = re.compile(r"/\*.*?\*/|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\w+|\s+|.", re.DOTALL)
 _LENGTH = re.compile(r"\s*(\(\s*ftnlen\s*\)|ftnlen\b)")
 
 
 def rewritten(code: str) -> str:
     """The C code with subroutines that return nothing and lists without lengths."""
-    return _without_lengths(_SUBROUTINE.sub(r"void\1", code).replace("return 0;", "return;"))
+    return _without_lengths(_SUBROUTINE.sub("void", code).replace("return 0;", "return;"))
 
 
 def _without_lengths(code: str) -> str:

@@ -23,6 +23,9 @@ typedef logical (*L_fp)();
 typedef int (*U_fp)();
 typedef int (*S_fp)();
 
+/* The BLAS defines it with a result, unlike other subroutines: see support.c. */
+#define xerbla_ lapack_xerbla_
+
 #define TRUE_ 1
 #define FALSE_ 0
 #define VOID void

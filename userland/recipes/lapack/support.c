@@ -68,7 +68,13 @@ char chla_transtype_(integer *kind)
 	return *kind >= 111 && *kind <= 113 ? "NTC"[*kind - 111] : 'X';
 }
 
+#undef xerbla_
 int xerbla_(char *name, integer *argument, ftnlen length);
+
+void lapack_xerbla_(char *name, integer *argument, ftnlen length)
+{
+	xerbla_(name, argument, length);
+}
 
 void xerbla_array_(char *letters, integer *count, integer *argument)
 {

@@ -89,7 +89,7 @@ def test_subroutines_return_nothing_and_lengths_of_strings_are_dropped() -> None
 
 def test_functions_that_need_lengths_keep_them() -> None:
     code = (
-        "extern /* Subroutine */ int xerbla_(char *, integer *, ftnlen);\n"
+        "extern void xerbla_(char *, integer *, ftnlen);\n"
         's_cat(a, b, i, &c__2, (ftnlen)2); n = ilaenv_(&c__1, "D", " ", (ftnlen)1, (ftnlen)1);\n'
     )
     assert c_interface.rewritten(code) == code

@@ -53,6 +53,22 @@ def test_a_package_is_installed_from_the_start(make_sandbox: MakeSandbox, packag
     assert package in distributions(make_sandbox(packages=[package]))
 
 
+def test_a_native_package_works_at_once_and_only_if_it_is_installed(
+    make_sandbox: MakeSandbox,
+) -> None:
+    numpy = registry().get("numpy")
+    if numpy is None or not numpy.is_native:
+        pytest.skip("the stage of packages is not built: run `make packages`")
+    code = "import numpy; print(numpy.arange(10).sum())"
+    sandbox = make_sandbox(packages=["numpy>=2"])
+    assert sandbox.commands.run(["python3", "-c", code]).stdout == "45\n"
+    sandbox.packages.uninstall("numpy")
+    missing = sandbox.commands.run(["python3", "-c", code])
+    assert "ModuleNotFoundError: No module named 'numpy'" in missing.stderr
+    sandbox.packages.install("numpy")
+    assert sandbox.commands.run(["python3", "-c", code]).stdout == "45\n"
+
+
 def test_without_packages_nothing_is_installed(make_sandbox: MakeSandbox) -> None:
     assert {package.name for package in make_sandbox().packages.list()} <= {"pip"}
 

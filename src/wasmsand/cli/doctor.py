@@ -146,6 +146,10 @@ def _compiled(programs: Sequence[ProgramFile], console: Console) -> str:
         for program in missing:
             status.update(f"compiling {program.name} for this machine")
             engine.load(program.sha256, program.read)
+    images = engine.abilities.memory_images
+    for program in programs:
+        if program.prepared is not None and images.find(program.prepared.memory) is None:
+            images.load(program.prepared.memory)
     if not missing:
         return f"compiled modules: all {len(programs)} are in the cache"
     seconds = time.monotonic() - started

@@ -337,7 +337,7 @@ def _hint_at_packages() -> None:
         name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         spec: ModuleSpec | None = find(name, path, target)
-        if spec is None and path is None:
+        if spec is None and path is None and name.isidentifier():
             package = _PACKAGE_NAMES.get(name) or name.lower().replace("_", "-")
             if os.path.isdir(f"{_REGISTRY}/{package}"):
                 error = ModuleNotFoundError(f"No module named {name!r}", name=name)

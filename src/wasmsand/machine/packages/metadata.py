@@ -80,6 +80,11 @@ class PackageMetadata:
         """The name as PEP 503 normalises it."""
         return str(canonicalize_name(self.name))
 
+    @property
+    def is_native(self) -> bool:
+        """Whether the package works only in the full interpreter."""
+        return self.native == "required"
+
     def needs(self, extras: frozenset[str] = frozenset()) -> Iterator[Requirement]:
         """The requirements that apply in the sandbox, with these extras."""
         for requirement in self.requires:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import sys
 
-from pip._registry.distributions import SUFFIX, Distribution
-from pip._registry.names import REGISTRY
+from .distributions import SUFFIX, Distribution
+from .names import REGISTRY
 
 _LIBRARY = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
 

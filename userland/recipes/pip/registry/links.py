@@ -19,8 +19,8 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from pip._registry.distributions import SUFFIX, Distribution
-from pip._registry.environment import Environment, linked_directory
+from .distributions import SUFFIX, Distribution
+from .environment import Environment, linked_directory
 
 _ALTERNATIVE = "/etc/alternatives/python3"
 _SMALL = "/usr/libexec/python3"
@@ -175,9 +175,10 @@ class Change:
         if found == source:
             self._remove(place, found)
         elif found == "" and os.path.isdir(place) and os.path.isdir(source):
+            before = self.mark()
             for entry in os.listdir(source):
                 self._disconnect(f"{source}/{entry}", f"{place}/{entry}")
-            if not os.listdir(place):
+            if self.mark() > before and not os.listdir(place):
                 os.rmdir(place)
                 self._undo.append(partial(os.mkdir, place))
 

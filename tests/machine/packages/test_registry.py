@@ -63,7 +63,7 @@ def test_a_requirement_brings_its_dependencies(
 
 
 def test_a_field_may_have_lines_of_blanks() -> None:
-    text = b"Name: a\nVersion: 1\nLicense: one\n        \n        two\nRequires-Dist: b\n\nText: c\n"
+    text = b"Name: a\nVersion: 1\nLicense: one\n    \n    two\nRequires-Dist: b\n\nText: c\n"
     assert [needed.name for needed in parse_metadata(text).requires] == ["b"]
 
 

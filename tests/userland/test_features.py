@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from userland.builder import cli
 from userland.builder.cli import RECIPES, ROOT, main
 from userland.builder.commands import Commands
 from userland.builder.errors import RecipeError
@@ -104,13 +103,12 @@ def test_the_manifest_names_the_packages_of_an_image(tmp_path: Path) -> None:
     assert packages_of_image(tmp_path) == ["numpy"]
 
 
-def test_the_list_shows_the_choice(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "manifest.json").write_text(json.dumps({"packages": ["numpy"]}))
-    monkeypatch.setattr(cli, "PACKAGES_IMAGE", tmp_path)
-    assert main(["--list", "--packages-image", str(tmp_path)]) == 0
+def test_the_list_shows_the_choice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "image-packages").mkdir()
+    manifest = tmp_path / "image-packages/manifest.json"
+    manifest.write_text(json.dumps({"packages": ["numpy"]}))
+    assert main(["--list", "--image", str(tmp_path / "image")]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "python-full is installed with these packages: numpy; without: contourpy" in printed
-    assert main(["--list", "--packages-image", str(tmp_path / "none")]) == 0
+    assert main(["--list", "--image", str(tmp_path / "none")]) == 0
     assert "python-full is not installed; it can have" in capsys.readouterr().out

@@ -19,6 +19,10 @@ from wasmsand.machine.packages.offered import registry
 from wasmsand.machine.packages.resolution import resolve
 
 SITE_PACKAGES = "/usr/lib/python3.14/site-packages"
+NATIVE_CODE = {
+    "numpy": ("import numpy; print(numpy.arange(10).sum())", "45\n"),
+    "regex": ("import regex; print(regex.sub('a', 'b', 'aa'))", "bb\n"),
+}
 
 
 @pytest.fixture
@@ -51,6 +55,23 @@ def distributions(sandbox: Sandbox) -> list[str]:
 
 def test_a_package_is_installed_from_the_start(make_sandbox: MakeSandbox, package: str) -> None:
     assert package in distributions(make_sandbox(packages=[package]))
+
+
+def test_a_native_package_works_at_once_and_only_if_it_is_installed(
+    make_sandbox: MakeSandbox,
+) -> None:
+    native = {package.key for package in registry().all() if package.is_native}
+    name = next((name for name in NATIVE_CODE if name in native), None)
+    if name is None:
+        pytest.skip("the stage of packages is not built: run `make packages`")
+    code, printed = NATIVE_CODE[name]
+    sandbox = make_sandbox(packages=[f"{name}>=2"])
+    assert sandbox.commands.run(["python3", "-c", code]).stdout == printed
+    sandbox.packages.uninstall(name)
+    missing = sandbox.commands.run(["python3", "-c", code])
+    assert f"ModuleNotFoundError: No module named '{name}'" in missing.stderr
+    sandbox.packages.install(name)
+    assert sandbox.commands.run(["python3", "-c", code]).stdout == printed
 
 
 def test_without_packages_nothing_is_installed(make_sandbox: MakeSandbox) -> None:

@@ -101,7 +101,7 @@ def prepare() -> None:
     names.update(sys.modules, _stored)
     for path, finder in list(sys.path_importer_cache.items()):
         if type(finder) is FileFinder:
-            if path in site.getsitepackages():
+            if path in (*site.getsitepackages(), os.path.dirname(os.__file__)):
                 # The image, and whoever installs packages, put others there.
                 finder.invalidate_caches()
             sys.path_importer_cache[path] = _LibraryFinder(finder)

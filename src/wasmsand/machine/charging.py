@@ -22,6 +22,7 @@ the stacks of any guest, or at the sandbox's usage, measures the programs on tha
 from __future__ import annotations
 
 import mmap
+from _thread import get_ident
 from time import monotonic_ns
 from typing import Final
 
@@ -105,6 +106,7 @@ class Charge:
         "_own",
         "_seen",
         "_size",
+        "_thread",
         "account",
         "left",
     )
@@ -135,8 +137,10 @@ class Charge:
         self._seen = monotonic_ns()
         """When its stacks were last measured."""
         self._limit = -1
-        self._faults: int | None = None
-        """The page faults of its thread when it asked last; None before it runs."""
+        self._thread: int | None = None
+        """The host's thread that runs it; None before it runs."""
+        self._faults = 0
+        """The page faults of that thread when it asked last."""
         self.left = False
         """Whether the guest has ended."""
         if thread_locals is not None:
@@ -151,6 +155,7 @@ class Charge:
     def begin(self) -> None:
         """The guest's own thread is about to run it."""
         if self.account.image:
+            self._thread = get_ident()
             self._faults = self._control.page_faults()
 
     def account_of_copy(self) -> MemoryAccount:
@@ -178,15 +183,17 @@ class Charge:
         self._enter()
 
     def _count_faults(self) -> None:
-        """Charge the pages of the image that this thread may have written. Only called by the
-        thread itself."""
+        """Charge the pages of the image that the guest's thread may have written. Does nothing on
+        another thread, which has faults of its own."""
         account = self.account
         if account.image:
-            now = self._control.page_faults()
-            if self._faults is None:
+            if self._thread is None:
                 account.may_have_written(account.image)
-            else:
-                account.may_have_written((now - self._faults) * _PAGE)
+                return
+            if self._thread != get_ident():
+                return
+            now = self._control.page_faults()
+            account.may_have_written((now - self._faults) * _PAGE)
             self._faults = now
             if (account.written - account.seen_written) * _LOOSE_PART > account.image:
                 account.has_written(self._control.written_bytes(self._instance))
@@ -201,7 +208,7 @@ class Charge:
 
     def enter_growth(self) -> bool:
         """Charge growth of the memory and of its exceptions, and what the thread may have written.
-        True if the memory limit holds. Only called by the guest's own thread."""
+        True if the memory limit holds."""
         self._count_faults()
         return self._enter()
 
@@ -218,8 +225,7 @@ class Charge:
         return self._ledger.holds
 
     def look(self) -> bool:
-        """Measure this guest and those on the list. True if the memory limit holds. Only called by
-        the guest's own thread."""
+        """Measure this guest and those on the list. True if the memory limit holds."""
         self._count_faults()
         self.measure()
         ledger = self._ledger

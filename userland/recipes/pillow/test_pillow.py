@@ -180,7 +180,8 @@ print(*sorted(name for name in names if features.check(name)))
 print(*sorted(name for name in names if not features.check(name)))
 """
     assert full_python(program).splitlines() == [
-        "freetype2 fribidi harfbuzz jpg jpg_2000 libjpeg_turbo libtiff littlecms2 pil raqm webp zlib",
+        "freetype2 fribidi harfbuzz jpg jpg_2000 libjpeg_turbo libtiff littlecms2 pil raqm webp "
+        "zlib",
         "avif libimagequant mozjpeg tkinter xcb zlib_ng",
     ]
 

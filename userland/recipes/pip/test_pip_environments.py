@@ -72,6 +72,18 @@ def test_a_native_package_chooses_the_interpreter_that_has_it(guest: Guest) -> N
     assert guest.run("ls /etc/alternatives") == "python3\n"
 
 
+def test_a_virtual_environment_has_an_interpreter_of_its_own(guest: Guest) -> None:
+    _write_native_package(guest, "fast")
+    if guest.sandbox.files.exists("/usr/libexec/python3-full"):
+        pytest.skip("tested with real packages")
+    guest.sandbox.files.write("/usr/libexec/python3-full", "")
+    links = "readlink v/bin/python3 /etc/alternatives/python3"
+    assert guest.lines(f"python3 -m venv v && v/bin/pip install -q fast && {links}") == [
+        "/usr/libexec/python3-full",
+        "/usr/libexec/python3",
+    ]
+
+
 def test_packages_can_share_a_directory(guest: Guest) -> None:
     write = guest.sandbox.files.write
     for name in ("one", "two"):

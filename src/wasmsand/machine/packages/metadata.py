@@ -139,9 +139,9 @@ def _fields(metadata: bytes) -> Iterator[tuple[str, str]]:
     """The header's fields, with names in lower case; the description after it is left out."""
     field, value = "", ""
     for line in metadata.decode("utf-8", "replace").splitlines():
-        if not line.strip():
+        if not line:
             break
-        if line[0] in " \t":
+        if line[0] in " \t":  # blanks alone continue a field too
             value = f"{value} {line.strip()}"
             continue
         if field:

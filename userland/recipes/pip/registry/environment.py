@@ -42,6 +42,11 @@ class Environment:
         return found
 
     @property
+    def is_virtual(self) -> bool:
+        """Whether it is a virtual environment."""
+        return sys.prefix != sys.base_prefix and self.scripts == f"{sys.prefix}/bin"
+
+    @property
     def is_system(self) -> bool:
         """Whether it is the environment of /usr/bin/python3."""
         return self.site == f"/usr/{_LIBRARY}"

@@ -13,6 +13,7 @@ from fuzz.targets.json_lines import LineProtocol, McpStdio, RpcLines
 from fuzz.targets.modules import Modules
 from fuzz.targets.python_messages import PythonMessages
 from fuzz.targets.sdk import SdkCalls
+from fuzz.targets.wheels import Wheels
 
 TARGETS: Final[dict[str, type[Target]]] = {
     target.name: target
@@ -23,6 +24,7 @@ TARGETS: Final[dict[str, type[Target]]] = {
         Modules,
         Archives,
         DiskImages,
+        Wheels,
         SdkCalls,
         PythonMessages,
         RpcLines,

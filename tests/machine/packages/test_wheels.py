@@ -260,3 +260,19 @@ def test_a_wheel_that_fails_leaves_nothing_in_the_cache(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         add_wheel(make_wheel(tmp_path, "demo"), fail)
     assert list(wheel_cache.wheel_directory().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "value"), [(6, b"\x56\x00"), (42, b"\xf0\xff\xff\xff"), (42, b"\x07\x00\x00\x00")]
+)
+def test_a_directory_of_the_archive_that_lies_is_refused(
+    place: int, value: bytes, tmp_path: Path
+) -> None:
+    """The version that is needed, and the place of a member."""
+    file = make_wheel(tmp_path, "demo")
+    data = bytearray(file.read_bytes())
+    entry = data.index(b"PK\1\2")
+    data[entry + place : entry + place + len(value)] = value
+    file.write_bytes(bytes(data))
+    with pytest.raises(BadWheel):
+        add_wheel(file, nothing)

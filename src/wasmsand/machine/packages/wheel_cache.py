@@ -69,18 +69,18 @@ def wheel_directory() -> Path:
     return host_cache() / "wheels" / f"{PYTHON_VERSION}-{_FORMAT}"
 
 
-def is_cached(sha256: str) -> bool:
-    """Whether the cache has the wheel with this hash."""
-    return (wheel_directory() / sha256 / _LISTING).is_file()
+def is_cached(sha256: str, directory: Path | None = None) -> bool:
+    """Whether the cache has the wheel with this hash. `directory` is that of another cache."""
+    return ((directory or wheel_directory()) / sha256 / _LISTING).is_file()
 
 
-def add_wheel(file: Path, compile_modules: Compile) -> str:
+def add_wheel(file: Path, compile_modules: Compile, directory: Path | None = None) -> str:
     """Check a wheel and add it to the cache; returns its hash. Raises `BadWheel`, `OSError`."""
+    directory = directory or wheel_directory()
     with file.open("rb") as stream:
         sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-    if is_cached(sha256):
+    if is_cached(sha256, directory):
         return sha256
-    directory = wheel_directory()
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=f"{sha256}.", suffix=_UNFINISHED, dir=directory))
     try:
@@ -96,7 +96,7 @@ def add_wheel(file: Path, compile_modules: Compile) -> str:
         try:
             fresh.rename(directory / sha256)
         except OSError:
-            if not is_cached(sha256):  # otherwise another process was faster
+            if not is_cached(sha256, directory):  # otherwise another process was faster
                 raise
         _evict(directory)
     finally:
@@ -137,11 +137,11 @@ def load_wheel(sha256: str) -> CachedWheel:
     return load_fresh(sha256)
 
 
-def load_fresh(sha256: str) -> CachedWheel:
+def load_fresh(sha256: str, directory: Path | None = None) -> CachedWheel:
     """Like `load_wheel`, with a tree that no other sandbox uses."""
     if not (len(sha256) == 64 and sha256.isalnum()):
         raise NotCached(sha256[:64])
-    directory = wheel_directory() / sha256
+    directory = (directory or wheel_directory()) / sha256
     try:
         listing = json.loads((directory / _LISTING).read_text("utf-8"))
         tree = _tree(directory, listing)

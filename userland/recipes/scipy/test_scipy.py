@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 Run = Callable[[str], str]
 
 
@@ -224,3 +226,8 @@ print(solver.integrate(1.0).round(5).tolist())
         "[0.36788]",
         "[0.36788]",
     ]
+
+
+@pytest.mark.xfail(strict=True, reason="L080: it is written in Fortran")
+def test_orthogonal_distance_regression_is_available(scipy_python: Run) -> None:
+    assert scipy_python("import scipy.odr; print(scipy.odr.__name__)") == "scipy.odr\n"

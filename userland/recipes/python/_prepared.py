@@ -81,6 +81,9 @@ def prepare() -> None:
     imports: dict[str, set[str]] = {}
     brought: dict[str, set[str]] = {}
     _record(imports, lambda: _import_all(brought))
+    for name, module in sys.modules.items():
+        if _is_of_package(name) and not _is_put_aside(module):
+            imports.setdefault(name, set()).update(_references(module))
     found = {
         name: module
         for name, module in sys.modules.items()
@@ -146,6 +149,17 @@ def _is_available(name: str) -> bool:
     """Whether a module that was put aside may be handed out: it belongs to the library, or the
     sandbox has installed its package."""
     return _packages is None or _packages.is_available(name)
+
+
+def _references(module: ModuleType) -> set[str]:
+    """The modules that a module in C has got something from: its imports are not recorded."""
+    found: set[str] = set()
+    for value in list(vars(module).values()):
+        owner = value.__name__ if type(value) is type(sys) else getattr(value, "__module__", None)
+        if isinstance(owner, str) and owner in sys.modules:
+            parts = owner.split(".")
+            found.update(".".join(parts[:end]) for end in range(1, len(parts) + 1))
+    return found
 
 
 def _is_put_aside(module: ModuleType) -> bool:

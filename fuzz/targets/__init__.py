@@ -11,7 +11,9 @@ from fuzz.targets.graphs import ObjectGraphs
 from fuzz.targets.http_requests import HttpRequests, McpRequests
 from fuzz.targets.json_lines import LineProtocol, McpStdio, RpcLines
 from fuzz.targets.modules import Modules
+from fuzz.targets.python_messages import PythonMessages
 from fuzz.targets.sdk import SdkCalls
+from fuzz.targets.wheels import Wheels
 
 TARGETS: Final[dict[str, type[Target]]] = {
     target.name: target
@@ -22,7 +24,9 @@ TARGETS: Final[dict[str, type[Target]]] = {
         Modules,
         Archives,
         DiskImages,
+        Wheels,
         SdkCalls,
+        PythonMessages,
         RpcLines,
         LineProtocol,
         McpStdio,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.http.server import Client, events
 from wasmsand.machine import image_programs
 
 pytestmark = pytest.mark.skipif(
-    not any("/usr/bin/python3" in program.names for program in image_programs()),
+    not any(program.name == "python" for program in image_programs()),
     reason="the image was built without Python",
 )
 STREAM = {"Accept": "text/event-stream"}
@@ -61,6 +62,12 @@ def test_input_comes_with_the_request(client: Client, python: str) -> None:
     assert failed["error"]["type"] == "EOFError"
 
 
+def test_a_session_has_standard_input(client: Client, sandbox: str) -> None:
+    opened = client.ask("POST", f"{sandbox}/python", {"stdin": "é\n"}).json
+    path = f"{sandbox}/python/{opened['id']}/run"
+    assert client.ask("POST", path, {"code": "input()"}).json["value"] == "é"
+
+
 def test_output_and_results_are_streamed(client: Client, python: str) -> None:
     code = "import sys\nprint('a')\ndisplay(1)\nprint('b', file=sys.stderr)\n2"
     answer = client.ask("POST", f"{python}/run", {"code": code}, headers=STREAM)
@@ -82,16 +89,24 @@ def test_a_timeout_leaves_the_session(client: Client, python: str) -> None:
     assert client.ask("POST", f"{python}/run", {"code": "x"}).json["value"] == 1
 
 
-def test_one_request_at_a_time(client: Client, python: str) -> None:
-    body = {"code": "import time; time.sleep(3)"}
-    slow = threading.Thread(target=lambda: client.ask("POST", f"{python}/run", body))
+def test_one_request_at_a_time(client: Client, sandbox: str, python: str) -> None:
+    code = (
+        "import os, time\nopen('begun', 'w').close()\n"
+        "while not os.path.exists('go on'): time.sleep(0.01)\n'done'"
+    )
+    answers: list[Any] = []
+    slow = threading.Thread(
+        target=lambda: answers.append(client.ask("POST", f"{python}/run", {"code": code}))
+    )
     slow.start()
-    deadline, seen = time.monotonic() + 3, (0, "")
-    while seen != (409, "session_busy") and time.monotonic() < deadline:
-        answer = client.ask("POST", f"{python}/run", {"code": "1"})
-        seen = answer.error[:2] if answer.status >= 400 else (answer.status, "")
+    deadline = time.monotonic() + 20
+    while client.ask("GET", f"{sandbox}/files/stat?path=begun").status != 200:
+        assert time.monotonic() < deadline
+    refused = client.ask("POST", f"{python}/run", {"code": "1"})
+    client.ask("PUT", f"{sandbox}/files?path=go%20on", body=b"")
     slow.join()
-    assert seen == (409, "session_busy")
+    assert refused.error[:2] == (409, "session_busy")
+    assert answers[0].json["value"] == "done"
     assert client.ask("POST", f"{python}/run", {"code": "1"}).json["value"] == 1
 
 

@@ -118,6 +118,14 @@ def test_python_ends_as_a_program_ends(
     assert result == {"exit_code": status, "stdout": stdout, "stderr": stderr}
 
 
+def test_python_results_are_text_that_can_be_encoded(tools: SandboxTools) -> None:
+    code = "display({'text/markdown': 'a\\ud800'}, raw=True)\nraise ValueError('\\ud800')"
+    result = tools.handle("sandbox_python", {"code": code})
+    assert result["results"] == [{"text": "a?"}]
+    assert result["stderr"].endswith("ValueError: ?\n")
+    json.dumps(result, ensure_ascii=False).encode()
+
+
 def test_python_timeouts_and_floods_have_notes(tools: SandboxTools) -> None:
     slow = tools.handle("sandbox_python", {"code": "while True: pass", "timeout_ms": 300})
     assert (slow["exit_code"], "longer timeout_ms" in slow["note"]) == (124, True)

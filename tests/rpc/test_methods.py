@@ -31,7 +31,7 @@ def test_the_reference_lists_every_method_and_param(repository: Path) -> None:
         assert method.name in words, method.name
         for name in (*method.required, *method.optional):
             assert name in words, (method.name, name)
-    families = r"(files|commands|env|streams|shell|python)\.\w+"
+    families = r"(files|commands|env|streams|shell|python|packages)\.\w+"
     listed = {word for word in words if re.fullmatch(families, word)}
     assert listed <= METHODS.keys()
 
@@ -259,6 +259,8 @@ def test_an_interpreter_gets_lines_of_input(server: Peer) -> None:
     assert missing["error"]["type"] == "EOFError"
     none = server.call("python.run", python=python, code="input()")
     assert none["error"]["type"] == "EOFError"
+    reading = server.call("python.open", stdin=encoded(b"line\n"))["python"]
+    assert server.call("python.run", python=reading, code="input()")["value"] == "line"
     error = server.error("python.run", python=python, code="1", inputs="text")
     assert "inputs must be an array of strings" in error["message"]
 

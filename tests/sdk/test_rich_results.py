@@ -9,7 +9,7 @@ from wasmsand import DisplayItem, PythonResult, Sandbox
 from wasmsand.machine import image_programs
 
 pytestmark = pytest.mark.skipif(
-    not any("/usr/bin/python3" in program.names for program in image_programs()),
+    not any(program.name == "python" for program in image_programs()),
     reason="the image was built without Python",
 )
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
@@ -189,16 +189,20 @@ import datetime, decimal
 display(Table([{{'x': 1, 'y': float('nan')}}, {{'x': datetime.date(2026, 1, 2), 'y': None}}]))
 display(Table([{{'x': 1}}], Index()))
 display(Column())
+twice, wide = Table([{{'x': 1}}]), Table([{{'x': 1}}] * 100)
+twice.columns, wide.columns = ['x', 'x'], range(5000)
+display(twice, wide)
 Table([{{'x': n, 'y': decimal.Decimal('1.5')}} for n in range(5000)])
 """
     result = run(sandbox, code)
     assert result.error is None, result.error.traceback
-    first, indexed, column, long = result.results
+    first, indexed, column, twice, wide, long = result.results
+    assert (twice.json, len(wide.json)) == (None, 2)
     assert first.json == [{"x": 1, "y": None}, {"x": "2026-01-02", "y": None}]
     assert first.html == "<table>2</table>"
     assert indexed.json == [{"index": 0, "x": 1}]
     assert (column.json, column.html) == ([{"x": 1.5}], "<table>1</table>")
-    assert len(long.json) == 1000
+    assert len(long.json) == 500
     assert long.json[3] == {"x": 3, "y": "1.5"}
     assert long.metadata == {"application/json": {"rows": 5000}}
 
@@ -300,11 +304,14 @@ def find():
         "forge({'kind': 'display', 'segments': ['a']}, *[b''] * 60_000)",
         "os.write(104, b'half a line without an end')",
         "forge({'kind': 'input', 'number': 1, 'segments': ['prompt']}, b'?')",
+        "forge({'kind': 'input', 'number': [], 'segments': ['prompt']}, b'?')",
+        "forge({'kind': 'input', 'number': 10 ** 30, 'segments': ['prompt']}, b'?')",
     ],
 )
 def test_invalid_messages_are_ignored(sandbox: Sandbox, attack: str) -> None:
     with sandbox.python() as session:
-        result = session.run(f"{FORGE}\n{attack}\n'true'")
+        answer = None if "'number': 1," in attack else lambda _: "answer"
+        result = session.run(f"{FORGE}\n{attack}\n'true'", on_input=answer)
         assert result.error is None, result.error.traceback
         assert (result.value, len(result.results)) == ("true", 1)
         assert session.run("1 + 1").value == 2
@@ -325,7 +332,7 @@ forge({'kind': 'display', 'segments': names, 'metadata': [1], 'id': 7, 'main': '
 def test_a_forged_answer_ends_only_its_own_call(sandbox: Sandbox) -> None:
     with sandbox.python() as session:
         forged = session.run(
-            f"{FORGE}\nforge({{'kind': 'answer', 'segments': ['repr', 'value'], 'at': -7}},"
+            f"{FORGE}\nforge({{'kind': 'answer', 'segments': ['repr', 'value'], 'at': 10 ** 30}},"
             " b'forged', b'{\"x\": 1}')\nfor _ in range(3): display('late')\n'real'"
         )
         assert (forged.repr, forged.value) == ("forged", {"x": 1})

@@ -78,7 +78,7 @@ def test_a_change_of_a_recipe_changes_its_key_and_those_of_its_users(
 
 
 def test_an_interface_stands_for_a_recipe_in_the_keys_of_its_users(two: World, edit: Edit) -> None:
-    two.add("linker", depends='["base"]\nlinked = ["base"]')
+    two.add("linker", depends='["base"]\ncontains_depends = true')
     base = two.recipes_folder / "base/recipe.toml"
     edit(base, 'name = "base"', 'name = "base"\ninterface = "headers 1"')
     before = two.keys()

@@ -23,6 +23,13 @@ from userland.builder.build import Workshop
 from userland.builder.cache import Cache, Entry, default_root, remove_tree
 from userland.builder.commands import Commands
 from userland.builder.errors import BuildError, Interrupted, RecipeError
+from userland.builder.features import (
+    FULL_PYTHON,
+    choose_packages,
+    is_native_package,
+    native_packages,
+    packages_of_image,
+)
 from userland.builder.image import compile_ahead, write_image
 from userland.builder.jobserver import JobServer
 from userland.builder.keys import recipe_keys
@@ -54,6 +61,8 @@ _EPILOG = """\
 examples:
   wasmsand build                     build everything that is not built yet
   wasmsand build bash                build bash and its dependencies
+  wasmsand build python-full --packages numpy,pandas
+                                     build Python with these native packages only
   wasmsand build --list              list all recipes: version, size, licence
   wasmsand build --native jq         build the same jq for this machine, for comparison
   wasmsand build --if-cached python-full   install it only if that takes no building
@@ -118,18 +127,17 @@ def _parser() -> argparse.ArgumentParser:
         "print the directories that contain them",
     )
     parser.add_argument(
+        "--packages",
+        metavar="NAMES",
+        help=f"with {FULL_PYTHON}: the native packages that it has, separated by commas; packages "
+        "that they need are added (default: all)",
+    )
+    parser.add_argument(
         "--image",
         metavar="DIR",
         type=Path,
         default=IMAGE,
         help="directory to install the programs in",
-    )
-    parser.add_argument(
-        "--packages-image",
-        metavar="DIR",
-        type=Path,
-        default=PACKAGES_IMAGE,
-        help='directory to install the stage "packages" in',
     )
     return parser
 
@@ -149,6 +157,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("--downloads only goes with --clean")
     if options.native and (options.list or options.clean):
         parser.error("--native does not go with --list or --clean")
+    if options.packages is not None and not (options.list or FULL_PYTHON in options.names):
+        parser.error(f"--packages only goes with {FULL_PYTHON} or --list")
     if options.if_cached and (options.list or options.clean or options.rebuild):
         parser.error("--if-cached does not go with --list, --clean or --rebuild")
     # A log has no width, so tables in it need not be narrow.
@@ -157,6 +167,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with _stoppable():
             recipes = load_recipes(RECIPES, ROOT)
+            if options.packages is not None:
+                recipes = choose_packages(recipes, options.packages)
             usual = built_by_default(recipes)
             names = options.names or (recipes if options.list else usual)
             chosen = with_dependencies(names, recipes)
@@ -165,8 +177,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             cache = Cache(default_root())
             if options.list:
                 _list(console, chosen, recipes, cache, commands)
+                _list_packages(console, recipes, _packages_image(options.image))
             elif options.clean:
-                images = [options.image, options.packages_image]
+                images = [options.image, _packages_image(options.image)]
                 _clean(console, cache, options.names, options.downloads, images)
             else:
                 cache.prepare()
@@ -283,6 +296,11 @@ def _make(
         server.close()
 
 
+def _packages_image(image: Path) -> Path:
+    """Where the stage "packages" is installed if everything else is in `image`."""
+    return PACKAGES_IMAGE if image == IMAGE else image.with_name(f"{image.name}-packages")
+
+
 def _install(
     options: argparse.Namespace,
     built: list[tuple[Recipe, Entry]],
@@ -311,8 +329,15 @@ def _install(
             for program in recipe.programs
             if program.plain is not None
         }
-        changed |= write_image(options.packages_image, packages, stored, added=added, base=needed)
-    images = [options.image, *([options.packages_image] if packages else [])]
+        changed |= write_image(
+            _packages_image(options.image),
+            packages,
+            stored,
+            added=added,
+            base=needed,
+            packages=[recipe.name for recipe, _ in packages if is_native_package(recipe)],
+        )
+    images = [options.image, *([_packages_image(options.image)] if packages else [])]
     compiled = sum(compile_ahead(image, step) for image in images)
     progress.end("image", "built" if changed or compiled else "cached", "")
 
@@ -369,6 +394,21 @@ def _list(
     console.print(table)
     if toolchain is None:
         console.print("the toolchain is not installed yet: `wasmsand build` installs it")
+
+
+def _list_packages(console: Console, recipes: Mapping[str, Recipe], image: Path) -> None:
+    """Show which native packages the installed image has, and which it could have."""
+    known = native_packages(recipes)
+    if not known:
+        return
+    present = packages_of_image(image)
+    if present is None:
+        text = f"{FULL_PYTHON} is not installed; it can have these packages: {', '.join(known)}"
+    else:
+        absent = [name for name in known if name not in present]
+        text = f"{FULL_PYTHON} is installed with these packages: {', '.join(present) or 'none'}"
+        text += f"; without: {', '.join(absent)}" if absent else ""
+    console.print(Text(text), soft_wrap=True)
 
 
 def _image_bytes(recipe: Recipe, entry: Entry) -> int:

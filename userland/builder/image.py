@@ -25,6 +25,7 @@ from typing import Any
 
 from userland.builder.cache import LICENCES, Entry, disk_errors, remove_tree
 from userland.builder.errors import BuildError
+from userland.builder.features import MANIFEST_KEY
 from userland.builder.image_contents import ImageContents, check_paths
 from userland.builder.keys import file_digest
 from userland.builder.licences import licence_list
@@ -46,12 +47,13 @@ def write_image(
     *,
     added: Mapping[str, bytes] | None = None,
     base: Mapping[str, str] | None = None,
+    packages: Sequence[str] | None = None,
 ) -> bool:
     """Make `image` hold exactly these programs and files; False if it did already.
 
     `stored` is the memory of programs at their checkpoint, by name (see `preinitialise`). `added`
     are further files. `base`: this image completes another one, which has these programs, by name
-    and hash.
+    and hash. `packages` are the native packages in it (see `features`).
     """
     pairs = sorted(built, key=lambda pair: pair[0].name)
     programs: list[dict[str, Any]] = []
@@ -80,6 +82,7 @@ def write_image(
         {
             "format": FORMAT,
             **({} if base is None else {"base": dict(base)}),
+            **({} if packages is None else {MANIFEST_KEY: list(packages)}),
             "programs": programs,
             "contents": {"file": CONTENTS, "sha256": contents.digest},
             **contents.listing(),

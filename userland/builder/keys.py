@@ -70,11 +70,12 @@ def recipe_key(recipe: Recipe, dependencies: Iterable[str], target: Target) -> s
 
 def _recipe_digest(recipe: Recipe) -> str:
     """Digest of a recipe without the fields that no build reads: its upstream addresses (the hash
-    identifies the source), and what a prepared interpreter imports."""
+    identifies the source), and what a prepared interpreter or a package imports."""
     if recipe.row is not None:
         return hashlib.sha256(recipe.row.encode()).hexdigest()
     lines = recipe.file.read_bytes().splitlines(keepends=True)
-    kept = (line for line in lines if not line.startswith((b"upstream = ", b"prepares = ")))
+    unread = (b"upstream = ", b"prepares = ", b"requires = ")
+    kept = (line for line in lines if not line.startswith(unread))
     return hashlib.sha256(b"".join(kept)).hexdigest()
 
 
@@ -91,7 +92,7 @@ def needed_keys(
 ) -> list[str]:
     """What stands for the recipes that this one depends on: their keys or interfaces."""
     return [
-        keys[name] if name in recipe.linked else recipes[name].interface or keys[name]
+        keys[name] if recipe.contains_depends else recipes[name].interface or keys[name]
         for name in target.depends(recipe)
     ]
 

@@ -22,7 +22,9 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from userland.builder.errors import BadModule
 from userland.builder.extension_modules import module_table
+from userland.builder.method_tables import check_methods
 
 _PYTHON = "libpython3.14.a"
 _RESUME = """
@@ -39,6 +41,8 @@ def main() -> int:
     folders = [Path(flag[2:]) for flag in links]
     objects = sorted(file for folder in folders for file in (folder / "modules").glob("*.o"))
     names = [file.name.removesuffix(".o") for file in objects]
+    if not _all_methods_fit(objects):
+        return 1
     (sysroot / "lib").mkdir(parents=True)
     (sysroot / "lib/modules.txt").write_text("".join(f"{name}\n" for name in names))
     headers = next(folder.parent / "include" for folder in folders if _is_python(folder))
@@ -57,6 +61,17 @@ def main() -> int:
         if status := subprocess.run(command, check=False).returncode:
             return status
     return 0
+
+
+def _all_methods_fit(objects: list[Path]) -> bool:
+    fit = True
+    for file in objects:
+        try:
+            check_methods(file.read_bytes(), file.name.removesuffix(".o"))
+        except BadModule as error:
+            print(f"link_python.py: {error}", file=sys.stderr)
+            fit = False
+    return fit
 
 
 def _is_python(folder: Path) -> bool:

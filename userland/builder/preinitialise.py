@@ -97,9 +97,13 @@ def _engine_is_installed() -> bool:
 def _prepare(program: Program, entry: Entry, image: Path, made: Path) -> None:
     """Run the program to its checkpoint in an image, and write its memory to the directory
     `made`."""
+    from wasmsand.engine import default_engine
     from wasmsand.machine import CheckpointFailed, image_at, run_to_checkpoint
 
-    stack_reserve = stack_reserve_of((entry.folder / program.file).read_bytes())
+    module = (entry.folder / program.file).read_bytes()
+    stack_reserve = stack_reserve_of(module)
+    # Compiling it takes longer than the run may.
+    default_engine().load(hashlib.sha256(module).hexdigest(), lambda: module)
     try:
         checkpoint = run_to_checkpoint(
             installed_path(program.names[0]), _ENVIRONMENT, image=image_at(image)

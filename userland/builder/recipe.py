@@ -177,8 +177,12 @@ class Recipe:
     prepares: tuple[str, ...] = ()
     """For a Python package: the modules that a prepared interpreter has imported already. A recipe
     has them on one line, which is not part of its key."""
-    linked: tuple[str, ...] = ()
-    """The recipes of `depends` that this one depends on as a whole, whatever their `interface`."""
+    requires: tuple[str, ...] = ()
+    """For a Python package: packages with native code that it imports, beside those in `depends`.
+    A recipe has them on one line, which is not part of its key."""
+    contains_depends: bool = False
+    """Whether it contains what the recipes of `depends` make, and so depends on all of them as a
+    whole, whatever their `interface`."""
 
     @property
     def file(self) -> Path:
@@ -226,11 +230,10 @@ def load_recipe(folder: Path, root: Path) -> Recipe:
         directories=tuple(_directory(table) for table in top.tables("directories")),
         interface=top.take("interface", str, ""),
         prepares=top.strings("prepares", ()),
-        linked=top.strings("linked", ()),
+        requires=top.strings("requires", ()),
+        contains_depends=top.take("contains_depends", bool, False),
     )
     top.finish()
-    if stray := set(recipe.linked) - set(recipe.depends):
-        raise top.fail("linked", f"names {', '.join(sorted(stray))}, which depends does not")
     if recipe.build.system != "script" and "musl" not in recipe.depends:
         raise top.fail("depends", "must name musl, which contains the compiler driver")
     return recipe

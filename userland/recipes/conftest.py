@@ -20,7 +20,13 @@ HERE = Path(__file__).resolve().parent
 MANIFEST = HERE.parents[1] / "src/wasmsand/_image/manifest.json"
 
 # Failed checks in these show both sides, as in a test.
-pytest.register_assert_rewrite("userland.recipes.script_tables", "userland.recipes.compressors")
+pytest.register_assert_rewrite(
+    "userland.recipes.script_tables",
+    "userland.recipes.compressors",
+    "userland.recipes.guest_with_pip",
+)
+
+from userland.recipes.guest_with_pip import Guest  # noqa: E402  # after the line above
 
 # One start is then like the next: see wasmsand.machine.renewal.
 os.environ.setdefault("WASMSAND_RENEWAL", "off")
@@ -41,16 +47,23 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 @pytest.fixture
+def guest(sandbox: Sandbox) -> Guest:
+    """For packages and pip."""
+    return Guest(sandbox)
+
+
+@pytest.fixture
 def full_python(sandbox: Sandbox) -> Callable[[str], str]:
     """Runs a program in the interpreter that has all packages; returns what it printed."""
     if not any(program.name == "python-full" for program in image_programs()):
         pytest.skip("the stage of packages is not built: run `make packages`")
-    listed = sandbox.commands.run("ls -d /usr/lib/python/*").stdout.split()
+    # As `pip install` does, for every package.
+    site = "/usr/lib/python3.14/site-packages"
+    sandbox.commands.run(f"cd {site} && ln -s $(ls -d /usr/lib/python/*/* | grep -v __pycache__) .")
 
     def run(program: str) -> str:
         sandbox.files.write("/tmp/program.py", program)
-        env = {"PYTHONPATH": ":".join(listed)}
-        result = sandbox.commands.run("/usr/libexec/python3-full /tmp/program.py", env=env)
+        result = sandbox.commands.run("/usr/libexec/python3-full /tmp/program.py")
         assert result.exit_code == 0, result.stderr
         return result.stdout
 

@@ -71,9 +71,24 @@ def _checks(console: Console) -> Iterator[str]:
     programs = _programs()
     yield "programs: " + ", ".join(f"{program.name} {program.version}" for program in programs)
     yield _compiled(programs, console)
+    yield _packages()
     yield "optional: " + "; ".join(_optional_parts())
     yield _first_command()
     yield _second_barrier()
+
+
+def _packages() -> str:
+    """The Python packages of the image; native ones with their versions."""
+    from wasmsand.machine.packages.offered import registry
+
+    found = registry().all()
+    native = [f"{package.key} {package.version}" for package in found if package.is_native]
+    if native:
+        return f"Python packages: {len(found)} in the image; native ones: {', '.join(native)}"
+    return (
+        f"Python packages: {len(found)} in the image; native ones (numpy, pandas, ...) are not "
+        "installed: pip install wasmsand-packages, or `make packages` in a source checkout"
+    )
 
 
 def _optional_parts() -> Iterator[str]:
@@ -131,6 +146,10 @@ def _compiled(programs: Sequence[ProgramFile], console: Console) -> str:
         for program in missing:
             status.update(f"compiling {program.name} for this machine")
             engine.load(program.sha256, program.read)
+    images = engine.abilities.memory_images
+    for program in programs:
+        if program.prepared is not None and images.find(program.prepared.memory) is None:
+            images.load(program.prepared.memory)
     if not missing:
         return f"compiled modules: all {len(programs)} are in the cache"
     seconds = time.monotonic() - started

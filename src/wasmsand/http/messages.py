@@ -255,6 +255,8 @@ class OpenPython(RequestMessage):
     env: dict[str, str] | None = None
     """Added to the sandbox's variables."""
     cwd: str | None = None
+    stdin: str = ""
+    """The interpreter's standard input."""
 
 
 class PythonOpened(ResponseMessage):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from msgspec import UnsetType
 
 from wasmsand.http.failures import ApiFailure
-from wasmsand.http.messages import RunCommand, StartCommand
+from wasmsand.http.messages import OpenPython, RunCommand, StartCommand
 from wasmsand.http.started import Started
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
@@ -159,9 +159,11 @@ class ServedSandbox:
         finally:
             self._opening -= 1
 
-    def open_interpreter(self, env: Mapping[str, str] | None, cwd: str | None) -> PythonSession:
+    def open_interpreter(self, wanted: OpenPython) -> PythonSession:
         """A new Python session. It calls the sandbox, so run it on a thread."""
-        return PythonSession(self._attachment, self._builder, env=env, cwd=cwd)
+        return PythonSession(
+            self._attachment, self._builder, env=wanted.env, cwd=wanted.cwd, stdin=wanted.stdin
+        )
 
     def remember_interpreter(self, session: PythonSession) -> Interpreter:
         """Give a Python session an id, and remember it."""

@@ -62,7 +62,8 @@ def _shell_close(session: RpcSession, params: Params) -> Result:
 
 
 def _python_open(session: RpcSession, params: Params) -> Result:
-    interpreter = session.sandbox.python(**_begin(params))
+    stdin = params.data("stdin") if params.has("stdin") else b""
+    interpreter = session.sandbox.python(**_begin(params), stdin=stdin)
     return {"python": session.interpreters.add(interpreter), "pid": interpreter.pid}
 
 
@@ -147,7 +148,7 @@ SESSION_METHODS = (
     Method("shell.open", _shell_open, (), ("env", "cwd"), waits=True),
     Method("shell.run", _shell_run, ("shell", "command"), ("stdin", "timeoutMs"), waits=True),
     Method("shell.close", _shell_close, ("shell",)),
-    Method("python.open", _python_open, (), ("env", "cwd"), waits=True),
+    Method("python.open", _python_open, (), ("env", "cwd", "stdin"), waits=True),
     Method(
         "python.run",
         _python_run,

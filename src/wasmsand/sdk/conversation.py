@@ -210,6 +210,9 @@ class Conversation(Generic[_Request]):
             raise CommandError(self._dialect.ended, "ESRCH")
         began = self.process.now()
         deadline = None if timeout_seconds is None else began + timeout_seconds
+        cancellation = CANCELLATION.get()
+        if cancellation is not None:
+            cancellation.on_cancel(self.close)
         try:
             self.process.close_input(self._dialect.request_fd)
             while not request.answered and not request.truncated:

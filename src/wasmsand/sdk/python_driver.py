@@ -5,9 +5,9 @@ and writes messages (see `python_messages`) to another: what is displayed, quest
 and the answer. Rules: the driver has its own namespace, so that its names do not appear in the
 program's; SIGINT interrupts only the program, and never the writing of a message; every request
 gets an answer, whatever the program does, unless it ends the interpreter. Everything that a plain
-expression does not need is a part (`python_guest`), which is compiled when it is first used. Each
-statement of this file is compiled separately, without annotations (see `python_source`): it may
-use only names defined above it, and no `__future__` imports have an effect.
+expression does not need is a part (`python_guest`), which is compiled when it is first used. This
+file is compiled in pieces, without annotations (see `python_source`): its statements may use only
+names defined above them, and no `__future__` imports have an effect.
 
 It runs on the image's Python, and needs only the standard library.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 TEXT_MAX = 200_000
 VALUE_BYTES_MAX = 1 << 20
 SIMPLE_TYPES = (bool, str, float)
-KEPT_VALUES = 1000
+KEPT_VALUES = 20
 AWAIT, PARSE = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, ast.PyCF_ONLY_AST
 IS_COROUTINE = 0x80
 main = sys.modules["__main__"].__dict__
@@ -160,9 +160,8 @@ def keep(value: object, number: int) -> None:
     if names.get("_") is last_kept:
         names["___"], names["__"], names["_"] = names.get("__"), last_kept, value
         last_kept = value
-    if len(out) >= KEPT_VALUES:
-        del out[next(iter(out))]
     out[number] = value
+    out.pop(number - KEPT_VALUES, None)
 
 
 def is_silenced(node: ast.Expr, lines: list[str]) -> bool:

@@ -34,6 +34,7 @@ _PROGRAM: Final = "python3"
 _REQUESTS, _ANSWERS = 103, 104
 _REPLY_MAX: Final = 32 * 1024
 """Bytes of a reply; it fits in a pipe that the driver has just emptied."""
+_QUESTIONS_MAX: Final = 1 << 31
 _ENDED: Final = "ESRCH: the interpreter has ended; open another one with sandbox.python()"
 
 
@@ -150,6 +151,8 @@ class _Run(SessionRequest):
         super().__init__(limit, on_stdout, on_stderr)
         self._room = limit
         self._items: list[DisplayItem] = []
+        self._places: dict[str | None, int] = {}
+        """Where the items with an ID are."""
 
     def silence(self) -> None:
         """See `SessionRequest`."""
@@ -163,31 +166,31 @@ class _Run(SessionRequest):
         if self._room < 0:
             self.exceed()
         elif not self.truncated:
-            self._add(len(self._items), item, is_update=message.header.get("update") is True)
+            self._add(item, is_update=message.header.get("update") is True)
 
-    def _add(self, at: int, item: DisplayItem, *, is_update: bool = False) -> None:
-        if is_update and item.display_id is not None:
-            for index, other in enumerate(self._items):
-                if other.display_id == item.display_id:
-                    self._items[index] = item
-                    break
-            else:
-                self._items.append(item)
+    def _add(self, item: DisplayItem, *, is_update: bool = False, at: int | None = None) -> None:
+        place = self._places.get(item.display_id) if is_update else None
+        if place is not None:
+            self._items[place] = item
         else:
-            self._items.insert(at, item)
+            if item.display_id is not None:
+                self._places[item.display_id] = len(self._items)
+            self._items.insert(len(self._items) if at is None else at, item)
         if self.on_result is not None:
             self.on_result(item)
 
     def on_question(self, message: Message) -> None:
         """Ask the caller for a line, and send it."""
+        number = message.header.get("number")
         if self.on_input is None or self.timed_out:
+            return
+        if not isinstance(number, int) or not 0 < number < _QUESTIONS_MAX:
             return
         began = self.now()
         text = self.on_input(message.text("prompt") or "")
         self.paused_seconds += self.now() - began
         if text is not None:
             text = arguments.text("the result of on_input", text).removesuffix("\n")
-        number = message.header.get("number")
         reply = json.dumps({"number": number, "text": text}).encode() + b"\n"
         if len(reply) > _REPLY_MAX:
             raise ValueError(f"the result of on_input is too long: more than {_REPLY_MAX} bytes")
@@ -200,8 +203,9 @@ class _Run(SessionRequest):
             self.repr, self.value = shown, python_messages.value_of(message)
             if not any(item.is_main for item in self._items):
                 at = message.header.get("at")
-                at = at if isinstance(at, int) else len(self._items)
-                self._add(max(0, at), DisplayItem({"text/plain": shown}, is_main=True))
+                known = isinstance(at, int) and 0 <= at < len(self._items)
+                item = DisplayItem({"text/plain": shown}, is_main=True)
+                self._add(item, at=at if known else None)
         self.error = python_messages.error_of(message)
         self.answered = self.has_answer = True
 

@@ -41,7 +41,7 @@ def run_code(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
             left = None if timeout_ms is None else max(1.0, timeout_ms - result.execution_time_ms)
             rest = session.finish(timeout_ms=left)
         exit_code, message = _status(result, rest, session.exit_code)
-    stdout, stderr = result.stdout, result.stderr + message
+    stdout, stderr = result.stdout, result.stderr + _encodable(message)
     milliseconds = result.execution_time_ms
     if rest is not None:
         stdout, stderr = stdout + rest.stdout, stderr + rest.stderr
@@ -49,7 +49,7 @@ def run_code(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
     described: dict[str, Any] = {
         "exit_code": exit_code,
         "stdout": shortened(bench, stdout, stdout.encode(), "stdout"),
-        "stderr": shortened(bench, stderr, stderr.encode("utf-8", "replace"), "stderr"),
+        "stderr": shortened(bench, stderr, stderr.encode(), "stderr"),
         "execution_time_ms": round(milliseconds),
     }
     if result.results:
@@ -105,7 +105,8 @@ def _described(bench: Workbench, item: DisplayItem, with_images: bool) -> dict[s
     described: dict[str, Any] = {}
     text = best_text(item)
     if text is not None:
-        described["text"] = shortened(bench, text, text.encode("utf-8", "replace"), "txt")
+        text = _encodable(text)
+        described["text"] = shortened(bench, text, text.encode(), "txt")
     for mime, suffix in _IMAGES.items():
         data = item.data.get(mime)
         if not isinstance(data, bytes) or "image" in described:
@@ -117,6 +118,11 @@ def _described(bench: Workbench, item: DisplayItem, with_images: bool) -> dict[s
             image["path"] = bench.outputs.save(data, suffix)
         described["image"] = image
     return described
+
+
+def _encodable(text: str) -> str:
+    """Text without the surrogates that a Python program can have in its strings."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def best_text(item: DisplayItem) -> str | None:

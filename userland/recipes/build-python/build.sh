@@ -22,5 +22,7 @@ mkdir "$2/lib/python3.14/lib-dynload"
 cp "$(cat pybuilddir.txt)"/_sysconfig* "$2/lib/python3.14"
 cd "$2/lib/python3.14"
 rm -rf test idlelib tkinter turtledemo ensurepip site-packages
-# Without compiled files: a later start from another place would write them again, into the cache.
+# Without compiled files, also without those that its own build made: a start from another place
+# would write them again, and an output that changes counts as damaged.
 "$2/bin/python3" -B -c 'import math, select, subprocess, json, hashlib, multiprocessing'
+find . -name __pycache__ -prune -exec rm -rf {} +

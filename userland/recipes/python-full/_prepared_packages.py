@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from typing import Any
 
 _REGISTRY = "/usr/lib/python"
-_SHARED_BY_CYTHON = ("_cython_", "cython_runtime")
-"""Modules in which the modules of all packages that Cython has made keep what they share."""
-_READ_BY_PACKAGES = ("NPY_", "NUMPY_", "OPENBLAS_", "PANDAS_", "SCIPY_", "SKLEARN_", "JOBLIB_")
+_READ_BY_PACKAGES = ("NPY_", "NUMPY_", "PANDAS_", "SCIPY_", "SKLEARN_", "JOBLIB_")
 """Variables that packages look at when they are imported."""
 
 _links: dict[str, tuple[str, str]] = {}
 """Modules at the top of packages: the link in site-packages, and where it must lead."""
 _installed: set[str] = set()
 """Those that were found to be installed."""
+_shared: set[str] = set()
+"""Modules of no single package that came with them: what Cython's modules share."""
 _changes: dict[str, _Changes] = {}
 """What importing a package has changed, by the first module of its list."""
 _renew: dict[str, Callable[[ModuleType], None]] = {}
@@ -97,7 +97,8 @@ def prepare(folder: str, brought: dict[str, set[str]]) -> None:
             before = set(sys.modules)
             importlib.import_module(module)
             brought[module] = set(sys.modules) - before
-            brought[module].update(filter(_is_shared_by_cython, sys.modules))
+            _shared.update(filter(_belongs_to_none, brought[module]))
+            brought[module] |= _shared
         changes.take_back()
         if modules:
             _changes[modules[0]] = changes
@@ -130,13 +131,27 @@ def _read_renewals(path: str) -> None:
     _renew.update(scope["RENEW"])
 
 
-def _is_shared_by_cython(name: str) -> bool:
-    return name.startswith(_SHARED_BY_CYTHON)
+def _belongs_to_none(name: str) -> bool:
+    top = name.partition(".")[0]
+    return top not in _links and top not in sys.stdlib_module_names
 
 
 def owns(name: str) -> bool:
-    """Whether a module belongs to a package."""
-    return name.partition(".")[0] in _links or _is_shared_by_cython(name)
+    """Whether a module came with a package."""
+    return name.partition(".")[0] in _links or name in _shared
+
+
+def folders() -> dict[str, set[str]]:
+    """The directories of the registry, and the modules at the top of each."""
+    found: dict[str, set[str]] = {}
+    for top, (_, origin) in _links.items():
+        found.setdefault(os.path.dirname(origin), set()).add(top)
+    return found
+
+
+def found_in_registry(top: str) -> None:
+    """A directory of the registry is on the path: its packages need no link."""
+    _installed.add(top)
 
 
 def is_available(name: str) -> bool:

@@ -21,12 +21,11 @@ import os
 import site
 import sys
 import time
-from contextlib import contextmanager
 from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import ModuleType
     from typing import Any
 
@@ -81,13 +80,7 @@ def prepare() -> None:
     usual = {*sys.modules, *_ALWAYS_IMPORTED}
     imports: dict[str, set[str]] = {}
     brought: dict[str, set[str]] = {}
-    with _recorded(imports):
-        for name in _IMPORTED.split():
-            try:
-                __import__(name)
-            except ImportError:
-                pass  # not in this build
-        _prepare_packages(brought)
+    _record(imports, lambda: _import_all(brought))
     found = {
         name: module
         for name, module in sys.modules.items()
@@ -108,13 +101,28 @@ def prepare() -> None:
     names.update(sys.modules, _stored)
     for path, finder in list(sys.path_importer_cache.items()):
         if type(finder) is FileFinder:
-            finder.invalidate_caches()
+            if path in (*site.getsitepackages(), os.path.dirname(os.__file__)):
+                # The image, and whoever installs packages, put others there.
+                finder.invalidate_caches()
             sys.path_importer_cache[path] = _LibraryFinder(finder)
+    if _packages is not None:
+        hook = next(hook for hook in sys.path_hooks if hook.__name__ == "path_hook_for_FileFinder")
+        for path, tops in _packages.folders().items():
+            sys.path_importer_cache[path] = _RegistryFinder(hook(path), tops)  # type: ignore[arg-type]
     _site_directories.update((path, _changed(path)) for path in site.getsitepackages())
     _search_path[:] = [path for path in sys.path if path not in _site_directories]
     site.USER_BASE = site.USER_SITE = None
     _hint_at_packages()
     gc.collect()
+
+
+def _import_all(brought: dict[str, set[str]]) -> None:
+    for name in _IMPORTED.split():
+        try:
+            __import__(name)
+        except ImportError:
+            pass  # not in this build
+    _prepare_packages(brought)
 
 
 def _prepare_packages(brought: dict[str, set[str]]) -> None:
@@ -145,8 +153,7 @@ def _is_put_aside(module: ModuleType) -> bool:
     return type(loader) is SourceFileLoader
 
 
-@contextmanager
-def _recorded(edges: dict[str, set[str]]) -> Iterator[None]:
+def _record(edges: dict[str, set[str]], action: Callable[[], None]) -> None:
     """Record which module imports which, while it is executed."""
     real_import = builtins.__import__
 
@@ -172,7 +179,7 @@ def _recorded(edges: dict[str, set[str]]) -> Iterator[None]:
 
     builtins.__import__ = recording
     try:
-        yield
+        action()
     finally:
         builtins.__import__ = real_import
 
@@ -217,6 +224,21 @@ class _LibraryFinder(FileFinder):
         spec.cached = original.cached
         spec.has_location = True
         return spec
+
+
+class _RegistryFinder(_LibraryFinder):
+    """Finds packages in their directory of the registry, if somebody has put that on the path."""
+
+    def __init__(self, finder: FileFinder, tops: set[str]) -> None:
+        super().__init__(finder)
+        self._tops = tops
+
+    def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The module that was put aside, or what there is in the directory."""
+        if fullname not in self._tops:
+            return FileFinder.find_spec(self, fullname, target)
+        _packages.found_in_registry(fullname)
+        return super().find_spec(fullname, target)
 
 
 class _StoredLoader(SourceFileLoader):
@@ -316,7 +338,7 @@ def _hint_at_packages() -> None:
         name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         spec: ModuleSpec | None = find(name, path, target)
-        if spec is None and path is None:
+        if spec is None and path is None and name.isidentifier():
             package = _PACKAGE_NAMES.get(name) or name.lower().replace("_", "-")
             if os.path.isdir(f"{_REGISTRY}/{package}"):
                 error = ModuleNotFoundError(f"No module named {name!r}", name=name)

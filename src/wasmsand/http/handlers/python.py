@@ -51,9 +51,7 @@ async def open_session(call: Call[None, OpenPython]) -> PythonOpened:
     """`POST /v1/sandboxes/{sandbox}/python`"""
     sandbox, wanted = call.entry.sandbox, call.body
     with sandbox.opening_interpreter(), call.running_command():
-        session = await call.in_command_thread(
-            lambda: sandbox.open_interpreter(wanted.env, wanted.cwd)
-        )
+        session = await call.in_command_thread(lambda: sandbox.open_interpreter(wanted))
         return PythonOpened(id=sandbox.remember_interpreter(session).id, pid=session.pid)
 
 

@@ -12,12 +12,12 @@ from typing import Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from wasmsand.machine.packages.metadata import PackageMetadata, applies
+from wasmsand.machine.packages.metadata import PackageMetadata, applies, normalised
 from wasmsand.machine.packages.problems import PackageFault, PackageProblem
-from wasmsand.machine.packages.registry import PROVIDED, Registry
+from wasmsand.machine.packages.registry import ALIASES, PROVIDED, Registry
 
 ALL: Final = "all"
-"""Stands for every package of the registry."""
+"""Stands for every package of the registry whose dependencies this host has."""
 
 
 class InvalidPackageName(ValueError):
@@ -50,7 +50,7 @@ def resolve(
     for text in requirements:
         if text == ALL:
             for package in registry.all():
-                _add(package, frozenset(), registry, order, ())
+                order |= _installable(package, registry)
             continue
         wanted = parse(text)
         if not applies(wanted.marker) or satisfied_by_standard_library(wanted, registry):
@@ -60,11 +60,22 @@ def resolve(
     return tuple(order)
 
 
+def _installable(package: PackageMetadata, registry: Registry) -> dict[str, None]:
+    """A package and its dependencies; nothing if this host does not have all of them."""
+    order: dict[str, None] = {}
+    try:
+        _add(package, frozenset(), registry, order, ())
+    except PackageProblem:
+        return {}
+    return order
+
+
 def satisfied_by_standard_library(wanted: Requirement, registry: Registry) -> bool:
     """Whether a requirement names a module that every sandbox has."""
-    if registry.known_as(wanted.name) in registry.names:
+    name = normalised(wanted.name)
+    if name in registry.names or name in ALIASES or wanted.specifier:
         return False
-    return not wanted.specifier and registry.has_module(wanted.name)
+    return registry.has_module(wanted.name)
 
 
 def find(

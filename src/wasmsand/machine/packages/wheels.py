@@ -8,6 +8,7 @@ refused. Every defect raises `BadWheel`.
 
 from __future__ import annotations
 
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -31,6 +32,17 @@ _NAME_MAX: Final = 255
 _PATH_MAX: Final = 1024
 _PIECE: Final = 1 << 20
 _ENCRYPTED: Final = 1
+_ZIP_ERRORS: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    ValueError,
+)
+"""What the reader of zip files raises for invalid files."""
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _SCRIPT_START: Final = b"#!python"
 _INTERPRETER: Final = b"#!/usr/bin/python3"
@@ -60,7 +72,7 @@ class Wheel:
         """Raises `BadWheel`."""
         try:
             self._zip = zipfile.ZipFile(file)
-        except (zipfile.BadZipFile, OSError, ValueError) as error:
+        except _ZIP_ERRORS as error:
             raise BadWheel(f"not a wheel: {error}") from None
         try:
             self._infos = _checked(self._zip.infolist())
@@ -82,18 +94,23 @@ class Wheel:
         """Write a member's content; returns its size. Raises `BadWheel` if its size is not the
         announced one."""
         written = 0
-        try:
-            with self._zip.open(member.info) as stream:
-                while piece := stream.read(_PIECE):
-                    if not written and member.is_script and piece.startswith(_SCRIPT_START):
-                        piece = _INTERPRETER + piece[len(piece.partition(b"\n")[0]) :]
-                    written += len(piece)
-                    if written > member.size + len(_INTERPRETER):
-                        raise BadWheel(f"{member.path!r} is larger than announced")
-                    out.write(piece)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as bad:
-            raise BadWheel(f"{member.path!r} cannot be read: {bad}") from None
+        for piece in self._pieces(member.info):
+            if not written and member.is_script and piece.startswith(_SCRIPT_START):
+                piece = _INTERPRETER + piece[len(piece.partition(b"\n")[0]) :]
+            written += len(piece)
+            if written > member.size + len(_INTERPRETER):
+                raise BadWheel(f"{member.path!r} is larger than announced")
+            out.write(piece)
         return written
+
+    def _pieces(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
+        """The content of a member."""
+        try:
+            with self._zip.open(info) as stream:
+                while piece := stream.read(_PIECE):
+                    yield piece
+        except _ZIP_ERRORS as bad:
+            raise BadWheel(f"{info.filename!r} cannot be read: {bad}") from None
 
     def _read(self, name: str) -> bytes:
         """A small file of the dist-info directory; empty if there is none."""
@@ -101,11 +118,7 @@ class Wheel:
             if info.filename == f"{self._dist_info}/{name}":
                 if info.file_size > METADATA_BYTES_MAX:
                     raise BadWheel(f"{name} has more than {METADATA_BYTES_MAX} bytes")
-                try:
-                    with self._zip.open(info) as stream:
-                        return stream.read(METADATA_BYTES_MAX)
-                except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as bad:
-                    raise BadWheel(f"{name} cannot be read: {bad}") from None
+                return b"".join(self._pieces(info))[:METADATA_BYTES_MAX]
         return b""
 
     def _metadata(self) -> PackageMetadata:

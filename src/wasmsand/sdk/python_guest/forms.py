@@ -28,7 +28,7 @@ METHODS = {
     "_repr_json_": "application/json",
     "_repr_javascript_": "application/javascript",
 }
-ROWS_MAX = 1000
+ROWS_MAX, CELLS_MAX = 500, 10_000
 DEPTH_MAX = 50
 CANARY = "_this_method_does_not_exist_"
 
@@ -64,9 +64,10 @@ def forms(
     """The forms of a value except `text/plain`, and their metadata."""
     data: dict[str, Any] = {}
     metadata: dict[str, Any] = {}
+    is_pillow = type(value).__module__.startswith("PIL.")  # encoding an image twice takes long
     for name, mime in METHODS.items():
         function = method(value, name)
-        if function is None:
+        if function is None or (mime == "image/jpeg" and is_pillow and "image/png" in data):
             continue
         form = called(function)
         if isinstance(form, tuple) and len(form) == 2:
@@ -93,7 +94,8 @@ def forms(
 
 def add_rows(value: object, data: dict[str, Any], metadata: dict[str, Any]) -> None:
     """Add the rows of a table (pandas, polars, and what has the same methods) as JSON: a list of
-    objects, one for each row. An index that is not just a count of the rows is a column."""
+    objects, one for each row. An index that is not just a count of the rows is a column. Tables
+    in which two columns have the same name do not have this form."""
     table: Any = value
     try:
         if method(value, "to_frame") and method(value, "to_dict"):
@@ -101,10 +103,15 @@ def add_rows(value: object, data: dict[str, Any], metadata: dict[str, Any]) -> N
             html = method(table, "_repr_html_")
             if html is not None and "text/html" not in data:
                 data["text/html"] = html()
-        if method(table, "to_dicts") and method(table, "head"):
-            rows = table.head(ROWS_MAX).to_dicts()
-        elif method(table, "to_dict") and method(table, "head") and hasattr(table, "columns"):
-            part = table.head(ROWS_MAX)
+        if not method(table, "head") or not hasattr(table, "columns"):
+            return
+        names = [str(name) for name in table.columns]
+        if len(set(names)) < len(names) or len(names) > CELLS_MAX:
+            return
+        part = table.head(min(ROWS_MAX, CELLS_MAX // max(1, len(names))))
+        if method(table, "to_dicts"):
+            rows = part.to_dicts()
+        elif method(table, "to_dict"):
             index = getattr(part, "index", None)
             if index is not None and type(index).__name__ != "RangeIndex":
                 part = part.reset_index()
@@ -117,7 +124,7 @@ def add_rows(value: object, data: dict[str, Any], metadata: dict[str, Any]) -> N
         if len(table) > len(rows):
             metadata["application/json"] = {"rows": len(table)}
     except Exception:
-        pass  # this table has no rows in this form, for example because names occur twice
+        pass  # this table has no rows in this form
 
 
 def plain(value: Any, depth: int = 0) -> Any:

@@ -193,10 +193,18 @@ def time_it(rest: str, body: str | None = None) -> None:
 
 def pip(rest: str) -> None:
     """`%pip install NAME`."""
+    before = interpreter()
     status = run(["python3", "-m", "pip", *shlex.split(rest)])
     importlib.invalidate_caches()
     if status:
         raise UsageError(f"%pip ended with exit code {status}")
+    if interpreter() != before:
+        print("%pip: open a new session to import packages with native code", file=sys.stderr)
+
+
+def interpreter() -> str:
+    """The program that `python3` starts; installing a package with native code changes it."""
+    return os.path.realpath("/usr/bin/python3")
 
 
 def matplotlib(rest: str) -> None:

@@ -71,8 +71,8 @@ def not_found(name: str) -> str:
     """What to say about a package that the registry does not have."""
     if name in _NATIVE:
         return (
-            f"Package not found: {name}. It has native code, and this sandbox was made without "
-            "the packages that have."
+            f"Package not found: {name}. It has native code, and this image was built without "
+            "the packages that have native code."
         )
     names = available()
     return f"Package not found: {name}. Available: {', '.join(_closest_first(name, names))}"

@@ -10,6 +10,7 @@ while it installs; if pip fails, links that were made for it are undone.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import sysconfig
@@ -18,14 +19,16 @@ from functools import wraps
 from importlib import import_module
 from typing import Any
 
-from pip._registry import environment as environments
-from pip._registry.distributions import Distribution
-from pip._registry.environment import Environment, linked_directory
-from pip._registry.links import Change, InTheWay
-from pip._registry.names import REGISTRY, available, native_available
-from pip._registry.outside import index_is_configured
+from . import environment as environments
+from .distributions import Distribution
+from .environment import Environment, linked_directory
+from .links import Change, InTheWay
+from .names import REGISTRY, available, native_available
+from .outside import index_is_configured
 
 _INDEX_OPTIONS = ("-i", "--index-url", "--extra-index-url", "--pypi-url")
+_ASKING = ("install", "download", "wheel", "lock")
+"""Commands that ask an index."""
 _SITE = "/site-packages/"
 
 
@@ -34,9 +37,10 @@ def run(given: list[str]) -> int:
     if (name := _native_wheel(given)) is not None:
         _explain_native(name)
         return 1
-    os.environ.setdefault("PIP_DISABLE_PIP_VERSION_CHECK", "1")
-    if not index_is_configured() and not _has_option(given, _INDEX_OPTIONS):
-        os.environ["PIP_NO_INDEX"] = "1"
+    if any(command in given for command in _ASKING):
+        os.environ.setdefault("PIP_DISABLE_PIP_VERSION_CHECK", "1")
+        if not index_is_configured() and not _has_option(given, _INDEX_OPTIONS):
+            os.environ["PIP_NO_INDEX"] = "1"
     pip_main: Any = import_module("pip._internal.cli.main")
     session = _Session(given)
     session.teach()
@@ -69,6 +73,7 @@ class _Session:
 
     def __init__(self, given: list[str]) -> None:
         self._installs = "install" in given and "--dry-run" not in given
+        self._quiet = _has_option(given, ("-q", "--quiet", "-qq", "-qqq"))
         self._where = _environment(given)
         self._change: Change | None = None
         self._linked: list[Distribution] = []
@@ -82,7 +87,7 @@ class _Session:
             self._offer_registry()
         if sys.prefix == sys.base_prefix:
             # /usr/bin is not for the user.
-            schemes: Any = sysconfig._INSTALL_SCHEMES
+            schemes: Any = vars(sysconfig)["_INSTALL_SCHEMES"]
             schemes["posix_prefix"]["scripts"] = self._where.scripts
 
     def change(self) -> Change:
@@ -99,7 +104,7 @@ class _Session:
         if success:
             self._change.choose_interpreter()
             self._change.__exit__(None, None, None)
-            if self._linked:
+            if self._linked and not self._quiet:
                 taken = sorted(self._linked, key=lambda one: one.name)
                 print(
                     "Successfully installed "
@@ -186,16 +191,22 @@ class _Links:
         self._usual = usual
         self._mark = 0
 
+    @property
+    def can_rollback(self) -> bool:
+        """Whether links were removed."""
+        return self._session.change().mark() > self._mark
+
     def remove(self, auto_confirm: bool = False, verbose: bool = False) -> None:
         """Remove the links, if the user agrees."""
         shown = f"{self._one.raw_name}-{self._one.version}"
-        print(f"Uninstalling {shown}:")
+        logger = logging.getLogger("pip._internal.req.req_uninstall")
+        logger.info("Uninstalling %s:", shown)
         self._usual.add(f"{self._one.folder}/{self._one.info}")
+        change = self._session.change()
+        self._mark = change.mark()
         if auto_confirm or self._usual._allowed_to_proceed(verbose):
-            change = self._session.change()
-            self._mark = change.mark()
             change.uninstall(self._one)
-            print(f"  Successfully uninstalled {shown}")
+            logger.info("  Successfully uninstalled %s", shown)
 
     def rollback(self) -> None:
         """Restore the links."""

@@ -53,6 +53,8 @@ find scipy -name meson.build -exec sed -i -z \
 sed -i '/^CBLAS_INT *$/{N;s/^CBLAS_INT *\(\nBLAS_FUNC\)/void\1/}' scipy/linalg/src/_common_array_utils.hh
 sed -i -e '/BLAS_FUNC(dlagtm)/s/ldb, int)/ldb)/' -e '/BLAS_FUNC(dlagtm)/s/&ldb_, 1)/\&ldb_)/' \
 	scipy/optimize/_trlib/trlib_private.h
+sed -i -e '/_in_gees__user__routines,/s/,&info,1,1)$/,\&info)/' -e '/callprotoargument/s/,F_INT,F_INT$//' \
+	scipy/linalg/flapack_gen.pyf.src
 # HiGHS would be compiled twice: scipy makes a library of its own of the same sources.
 sed -i "/^highslib = library('highs',/,/pic: true,/s/pic: true,/& build_by_default: false,/" \
 	subprojects/highs/highs/meson.build

@@ -18,7 +18,7 @@ print(
     round(stats.t.ppf(0.975, 10), 9),
     round(stats.gamma.sf(2, 3), 9),
 )
-print(stats.binom.pmf(3, 10, 0.5), stats.poisson.cdf(2, 3).round(9))
+print(stats.binom.pmf(3, 10, 0.5).round(12), stats.poisson.cdf(2, 3).round(9))
 first, second = np.arange(10.0), np.arange(10.0) * 1.1 + 0.5
 print(
     stats.ttest_ind(first, second).pvalue.round(6),

@@ -12,7 +12,7 @@ g = nx.Graph(
 )
 print(
     nx.shortest_path(g, "a", "c", weight="weight"),
-    list(nx.connected_components(g)),
+    sorted(map(sorted, nx.connected_components(g))),
     nx.degree_centrality(g)["b"],
     nx.density(g),
     dict(g.degree()),
@@ -22,7 +22,7 @@ print(
     nx.pagerank(nx.DiGraph([(1, 2), (2, 3), (3, 1), (3, 2)])) if False else "",
     list(nx.topological_sort(nx.DiGraph([(1, 2), (2, 3)]))),
     nx.is_bipartite(g),
-    list(nx.find_cliques(g)),
+    sorted(map(sorted, nx.find_cliques(g))),
 )
 print(
     nx.maximum_flow_value(nx.DiGraph([("s", "t", {"capacity": 3})]), "s", "t"),

@@ -1,7 +1,7 @@
 #| packages: numpy
 import numpy as np
 
-a = np.arange(15).reshape(3, 5)
+a = np.arange(15, dtype=np.int64).reshape(3, 5)
 print(a, a.shape, a.ndim, a.dtype.name, a.size, type(a).__name__)
 print(np.array([(1.5, 2, 3), (4, 5, 6)]), np.zeros((2, 3)), np.ones((2, 2), dtype=np.int16))
 print(np.linspace(0, 2, 9), np.logspace(0, 3, 4), np.geomspace(1, 256, 9))

@@ -20,7 +20,7 @@ print(
     np.searchsorted([1, 3, 5], [0, 3, 6]),
 )
 print(
-    np.unique(b, return_counts=True),
+    [part.tolist() for part in np.unique(b, return_counts=True)],
     np.union1d([1, 2], [2, 3]),
     np.intersect1d([1, 2, 3], [2, 3, 4]),
 )

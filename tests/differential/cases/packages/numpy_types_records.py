@@ -45,7 +45,7 @@ print(
     np.promote_types("u1", "i1"),
     np.array([1.7]).astype(int),
 )
-for bad in (lambda: np.array(["a"]).astype(float), lambda: np.uint8(300), lambda: np.int64(2**70)):
+for bad in (lambda: np.array(["a"]).astype(float), lambda: np.uint8(300)):
     try:
         bad()
     except (ValueError, OverflowError) as error:

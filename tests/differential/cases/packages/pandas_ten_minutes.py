@@ -31,4 +31,4 @@ print(
 print(pd.concat([df[:2], df[4:]]), df.T.shape, df.to_numpy().shape, df.index, sep="\n")
 s = pd.Series([1, 3, 5, np.nan, 6, 8])
 print(s, s.value_counts(), s.cumsum(), s.shift(2), s.rank(), sep="\n")
-df2.info()
+df2.info(memory_usage=False)

@@ -12,7 +12,7 @@ Run = Callable[[str], str]
 @pytest.fixture
 def sklearn_python(full_python: Run) -> Run:
     """Like `full_python`; skips if the interpreter or a pure dependency is not there."""
-    names = ("sklearn", "scipy", "joblib", "threadpoolctl", "narwhals")
+    names = ("sklearn", "scipy", "joblib", "threadpoolctl", "narwhals", "cloudpickle")
     present = (
         f"from importlib.util import find_spec\nprint(*filter(lambda n: not find_spec(n), {names}))"
     )

@@ -31,3 +31,11 @@ def test_a_missing_python_is_reported() -> None:
         b"wasmsand: python3 was not found in the sandbox; "
         b"`wasmsand doctor` lists the installed programs\n"
     )
+
+
+def test_packages_are_named_by_a_flag() -> None:
+    code = "import sqlite3; print(sqlite3.__name__)"
+    assert wasmsand("python", "-p", "sqlite3", "-c", code).stdout == b"sqlite3\n"
+    wrong = wasmsand("python", "--package", "no-such-package", "-c", "print(1)")
+    assert wrong.returncode == 125
+    assert wrong.stderr.startswith(b"wasmsand: there is no package 'no-such-package' in the image")

@@ -6,12 +6,13 @@ import pytest
 
 from wasmsand.tools import TOOLS, schemas
 from wasmsand.tools.actions import ACTIONS
+from wasmsand.tools.definitions import INSTALL_PACKAGES
 
 pytestmark = pytest.mark.no_userland
 
 
 def test_every_tool_has_an_action() -> None:
-    assert [tool.name for tool in TOOLS] == list(ACTIONS)
+    assert [tool.name for tool in (*TOOLS, INSTALL_PACKAGES)] == list(ACTIONS)
 
 
 def test_anthropic_form() -> None:

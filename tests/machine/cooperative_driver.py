@@ -117,6 +117,9 @@ class Modules:
     def abandon(self, thread: Thread) -> None:
         pass
 
+    def shared_bytes(self, program: Program) -> int:
+        return 0
+
     def instantiate(self, program: Program, module: Module, memory_limit: int) -> Instance:
         return module.instantiate(memory_limit)
 

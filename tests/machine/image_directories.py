@@ -50,8 +50,10 @@ def prepared_entry(
     }
 
 
-def write_manifest(directory: Path, programs: Iterable[Mapping[str, Any]]) -> Path:
-    """Complete a directory that has these programs."""
+def write_manifest(
+    directory: Path, programs: Iterable[Mapping[str, Any]], *, base: Mapping[str, str] | None = None
+) -> Path:
+    """Complete a directory that has these programs. With `base` it completes another image."""
     (directory / "files.bin").write_bytes(b"")
     manifest = {
         "format": MANIFEST_FORMAT,
@@ -62,5 +64,7 @@ def write_manifest(directory: Path, programs: Iterable[Mapping[str, Any]]) -> Pa
         "directories": [],
         "trees": [],
     }
+    if base is not None:
+        manifest["base"] = dict(base)
     (directory / "manifest.json").write_text(json.dumps(manifest))
     return directory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tracemalloc
 from collections.abc import Iterator
 from functools import partial
@@ -11,7 +12,14 @@ import pytest
 
 from tests.machine.image_directories import program_entry, write_manifest
 from wasmsand.engine.wasmtime.bindings import wat_to_wasm
-from wasmsand.machine import CommandRequest, Machine, image_at
+from wasmsand.machine import (
+    CommandRequest,
+    ImageMissing,
+    Machine,
+    image,
+    image_at,
+    image_programs,
+)
 
 pytestmark = pytest.mark.no_userland
 
@@ -62,3 +70,62 @@ def test_a_file_that_has_shrunk_is_an_error(directory: Path, machine: Machine) -
     (directory / "large.wasm").write_bytes(padded_program()[:5000])
     with pytest.raises(ValueError, match=r"large\.wasm is shorter than \d+ bytes"):
         machine.files.read("/usr/bin/large")
+
+
+def two_directories(tmp_path: Path, base: dict[str, str], name: str) -> tuple[Path, Path]:
+    """A directory with the program `large`, and one with the program `name` that completes one
+    with the programs `base`."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    write_manifest(first, [program_entry(first, "large", padded_program(), "/usr/bin/large")])
+    entry = program_entry(second, name, padded_program(b"q"), f"/usr/bin/{name}")
+    write_manifest(second, [entry], base=base)
+    return first, second
+
+
+def use(directories: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image, "image_directories", lambda: directories)
+    monkeypatch.setattr(image, "_base", None)
+
+
+def test_a_second_directory_completes_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed = {"large": hashlib.sha256(padded_program()).hexdigest()}
+    use(two_directories(tmp_path, needed, "more"), monkeypatch)
+    assert [program.name for program in image_programs()] == ["large", "more"]
+    machine = Machine(image=image.base_image())
+    try:
+        assert machine.files.read("/usr/bin/large") == padded_program()
+        assert machine.files.read("/usr/bin/more") == padded_program(b"q")
+    finally:
+        machine.close()
+
+
+@pytest.mark.parametrize(
+    ("base", "name"), [({"large": "0" * 64}, "more"), ({"other": "0" * 64}, "more"), ({}, "large")]
+)
+def test_a_second_directory_of_another_user_space_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: dict[str, str], name: str
+) -> None:
+    use(two_directories(tmp_path, base, name), monkeypatch)
+    with pytest.raises(ImageMissing, match=r"second was built for another user space than .*first"):
+        image.base_image()
+
+
+def test_the_package_with_the_second_directory_need_not_be_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    search = image.image_directories.__wrapped__
+    monkeypatch.setattr(image, "PACKAGES", "no_such_package_anywhere")
+    assert search() == (image.IMAGE_DIRECTORY,)
+    package = tmp_path / "some_packages"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(image, "PACKAGES", "some_packages")
+    assert search() == (image.IMAGE_DIRECTORY,)
+    (package / "_image").mkdir()
+    (package / "_image/manifest.json").touch()
+    assert search() == (image.IMAGE_DIRECTORY, package / "_image")

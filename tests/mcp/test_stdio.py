@@ -185,6 +185,23 @@ def test_options_reach_the_sandbox() -> None:
     run(test)
 
 
+def test_packages_are_installed_only_if_the_server_allows_it() -> None:
+    tool = "sandbox_install_packages"
+
+    async def test() -> None:
+        async with stdio_client("--package", "sqlite3") as client:
+            assert tool not in [offered.name for offered in (await client.list_tools()).tools]
+            with pytest.raises(MCPError, match="unknown tool"):
+                await client.call_tool(tool, {"packages": "six"})
+        async with stdio_client("--index-installs") as client:
+            assert tool in [offered.name for offered in (await client.list_tools()).tools]
+            wrong = await client.call_tool(tool, {"packages": "../x"})
+            assert wrong.is_error
+            assert "is not a package's name" in text(wrong)
+
+    run(test)
+
+
 BAD_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("sandbox_run", {}, "command is missing: A script for bash."),
     ("sandbox_run", {"command": 5}, "command must be a string, not a number"),

@@ -19,13 +19,17 @@ from wasmsand.machine.packages.offered import registry
 from wasmsand.machine.packages.resolution import resolve
 
 SITE_PACKAGES = "/usr/lib/python3.14/site-packages"
+NATIVE_CODE = {
+    "numpy": ("import numpy; print(numpy.arange(10).sum())", "45\n"),
+    "regex": ("import regex; print(regex.sub('a', 'b', 'aa'))", "bb\n"),
+}
 
 
 @pytest.fixture
 def package() -> str:
     """A package of the image that needs no other one, if there is one."""
     for found in registry().all():
-        if not found.native and not list(found.needs()):
+        if not found.native and not list(found.needs()) and found.key != "pip":
             return found.key
     for found in registry().all():
         if not list(found.needs()):
@@ -51,6 +55,23 @@ def distributions(sandbox: Sandbox) -> list[str]:
 
 def test_a_package_is_installed_from_the_start(make_sandbox: MakeSandbox, package: str) -> None:
     assert package in distributions(make_sandbox(packages=[package]))
+
+
+def test_a_native_package_works_at_once_and_only_if_it_is_installed(
+    make_sandbox: MakeSandbox,
+) -> None:
+    native = {package.key for package in registry().all() if package.is_native}
+    name = next((name for name in NATIVE_CODE if name in native), None)
+    if name is None:
+        pytest.skip("the stage of packages is not built: run `make packages`")
+    code, printed = NATIVE_CODE[name]
+    sandbox = make_sandbox(packages=[f"{name}>=2"])
+    assert sandbox.commands.run(["python3", "-c", code]).stdout == printed
+    sandbox.packages.uninstall(name)
+    missing = sandbox.commands.run(["python3", "-c", code])
+    assert f"ModuleNotFoundError: No module named '{name}'" in missing.stderr
+    sandbox.packages.install(name)
+    assert sandbox.commands.run(["python3", "-c", code]).stdout == printed
 
 
 def test_without_packages_nothing_is_installed(make_sandbox: MakeSandbox) -> None:
@@ -97,6 +118,22 @@ def test_a_forked_disk_keeps_its_packages(package: str) -> None:
             sandbox.files.rm(f"{SITE_PACKAGES}/{name}", recursive=True)
         assert linked(sandbox) == []
         assert linked(other) == before
+
+
+def test_the_host_and_the_pip_of_the_guest_agree(package: str) -> None:
+    with Sandbox() as sandbox:
+        if sandbox.commands.run("pip --version").exit_code:
+            pytest.skip("the image has no pip")
+        assert sandbox.commands.run(f"pip install {package}").exit_code == 0
+        assert package in [found.name for found in sandbox.packages.list()]
+        assert sandbox.packages.install(package) == []
+        sandbox.packages.uninstall(package)
+        assert package not in sandbox.commands.run("pip freeze").stdout
+        assert [found.name for found in sandbox.packages.install(package)] == [package]
+        assert f"{package}==" in sandbox.commands.run("pip freeze").stdout
+        assert sandbox.commands.run(f"pip uninstall -y {package}").exit_code == 0
+        with pytest.raises(PackageNotFoundError):
+            sandbox.packages.uninstall(package)
 
 
 @pytest.mark.parametrize("wrong", ["numpy", 7, b"numpy", {"numpy": 1}, [7], [""], ["a\0b"]])

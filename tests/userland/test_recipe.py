@@ -132,6 +132,9 @@ def test_recipe_cannot_depend_on_one_of_a_later_stage(world: World, edit: Edit) 
     later = world.add("later") / "recipe.toml"
     edit(later, 'licence = "MIT"', 'licence = "MIT"\nstage = "packages"')
     world.add("base", depends='["later"]')
+    # A tool has no files in the image, and is built for whoever needs it.
+    assert list(world.recipes()) == ["later", "base"]
+    later.write_text(later.read_text() + '[[files]]\npath = "/usr/share/x"\nfrom = "x"\n')
     with pytest.raises(RecipeError, match="depends names 'later', which is of a later stage"):
         world.recipes()
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -106,3 +107,43 @@ def test_the_command_is_installed(fresh_python: Path) -> None:
     environment = {"PATH": os.environ["PATH"]}
     result = subprocess.run([script, "--version"], env=environment, capture_output=True, text=True)
     assert result.stdout == "wasmsand 0.1.0\n"
+
+
+@pytest.fixture(scope="module")
+def packages_wheel(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The second wheel, built as `make wheel` builds it."""
+    if not (repository / "src/wasmsand_packages/_image").is_dir():
+        pytest.skip("the stage of packages is not built: run `make packages`")
+    directory = tmp_path_factory.mktemp("packages")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", directory,
+         repository / "packaging/wasmsand-packages"],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    (wheel,) = directory.glob("*.whl")
+    return wheel
+
+
+def test_both_wheels_have_one_version(repository: Path) -> None:
+    first, second = (
+        tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+        for file in (
+            repository / "pyproject.toml",
+            repository / "packaging/wasmsand-packages/pyproject.toml",
+        )
+    )
+    assert second["version"] == first["version"]
+    assert second["dependencies"] == [f"wasmsand=={first['version']}"]
+
+
+def test_the_second_wheel_adds_its_packages(
+    fresh_python: Path, packages_wheel: Path, tmp_path: Path
+) -> None:
+    install = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([fresh_python, *install, packages_wheel], check=True)
+    command = (
+        "/usr/libexec/python3-full -c 'import sys; print(len(sys.builtin_module_names) > 100)'"
+    )
+    result = run_bare(fresh_python, "-m", "wasmsand", "run", command, cache=tmp_path)
+    assert (result.stdout, result.returncode) == ("True\n", 0), result.stderr

@@ -139,13 +139,6 @@ def _parser() -> argparse.ArgumentParser:
         default=IMAGE,
         help="directory to install the programs in",
     )
-    parser.add_argument(
-        "--packages-image",
-        metavar="DIR",
-        type=Path,
-        default=PACKAGES_IMAGE,
-        help='directory to install the stage "packages" in',
-    )
     return parser
 
 
@@ -184,9 +177,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             cache = Cache(default_root())
             if options.list:
                 _list(console, chosen, recipes, cache, commands)
-                _list_packages(console, recipes, options.packages_image)
+                _list_packages(console, recipes, _packages_image(options.image))
             elif options.clean:
-                images = [options.image, options.packages_image]
+                images = [options.image, _packages_image(options.image)]
                 _clean(console, cache, options.names, options.downloads, images)
             else:
                 cache.prepare()
@@ -303,6 +296,11 @@ def _make(
         server.close()
 
 
+def _packages_image(image: Path) -> Path:
+    """Where the stage "packages" is installed if everything else is in `image`."""
+    return PACKAGES_IMAGE if image == IMAGE else image.with_name(f"{image.name}-packages")
+
+
 def _install(
     options: argparse.Namespace,
     built: list[tuple[Recipe, Entry]],
@@ -332,14 +330,14 @@ def _install(
             if program.plain is not None
         }
         changed |= write_image(
-            options.packages_image,
+            _packages_image(options.image),
             packages,
             stored,
             added=added,
             base=needed,
             packages=[recipe.name for recipe, _ in packages if is_native_package(recipe)],
         )
-    images = [options.image, *([options.packages_image] if packages else [])]
+    images = [options.image, *([_packages_image(options.image)] if packages else [])]
     compiled = sum(compile_ahead(image, step) for image in images)
     progress.end("image", "built" if changed or compiled else "cached", "")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes a package of a wheel of pure Python, or of a source distribution whose C parts are optional.
+"""Makes a package of a wheel of pure Python, or of a source distribution with optional C parts.
 
     package_wheel.py UNPACKED_DIR SYSROOT
 
@@ -58,8 +58,9 @@ def make_package(tree: Path, name: str) -> Path:
 def compile_files(folder: Path, place: str) -> None:
     """Compile all files below `folder`, which is at `place` in the image."""
     argv = [str(_build_python()), "-S", "-c", _COMPILE, str(folder), place]
-    environment = {"PATH": os.environ["PATH"], "PYTHONHASHSEED": "0"}
-    subprocess.run(argv, env=environment, check=True)
+    # The interpreter belongs to the cache and must not be changed.
+    fixed = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
+    subprocess.run(argv, env={"PATH": os.environ["PATH"], **fixed}, check=True)
 
 
 def _take_wheel(tree: Path, package: Path) -> None:

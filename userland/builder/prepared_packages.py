@@ -8,7 +8,7 @@ Rules: no build reads these, so that a change of them only prepares the interpre
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from userland.builder.image_contents import REGISTRY
 from userland.builder.recipe import Recipe, installed_path, with_dependencies
@@ -26,13 +26,37 @@ def preparation_files(recipe: Recipe, recipes: Mapping[str, Recipe]) -> dict[str
     if program is None or not packages:
         return {}
     folder = f"{installed_path(program.names[0])}.d"
-    lines = (" ".join((package.name, *package.prepares)) + "\n" for package in packages)
+    packages = _in_order(packages)
+    lines = (" ".join((_name(package), *package.prepares)) + "\n" for package in packages)
     files = {f"{folder}/{LIST}": "".join(lines).encode()}
     for package in packages:
         renew = package.folder / _RENEW
         if renew.is_file():
-            files[f"{folder}/{package.name}.py"] = renew.read_bytes()
+            files[f"{folder}/{_name(package)}.py"] = renew.read_bytes()
     return files
+
+
+def _in_order(packages: Iterable[Recipe]) -> list[Recipe]:
+    """Packages after those that they import."""
+    waiting = {package.name: package for package in packages}
+    ordered: list[Recipe] = []
+
+    def take(name: str) -> None:
+        if package := waiting.pop(name, None):
+            for needed in (*package.depends, *package.requires):
+                take(needed)
+            ordered.append(package)
+
+    for name in list(waiting):
+        take(name)
+    return ordered
+
+
+def _name(package: Recipe) -> str:
+    """The directory of the registry. It has the name of the package, which a recipe of a package
+    without native code need not have."""
+    path = next(file.path for file in package.files if _is_package(file.path))
+    return path.removeprefix(REGISTRY).strip("/").partition("/")[0]
 
 
 def _is_package(path: str) -> bool:

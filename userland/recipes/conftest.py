@@ -20,7 +20,13 @@ HERE = Path(__file__).resolve().parent
 MANIFEST = HERE.parents[1] / "src/wasmsand/_image/manifest.json"
 
 # Failed checks in these show both sides, as in a test.
-pytest.register_assert_rewrite("userland.recipes.script_tables", "userland.recipes.compressors")
+pytest.register_assert_rewrite(
+    "userland.recipes.script_tables",
+    "userland.recipes.compressors",
+    "userland.recipes.guest_with_pip",
+)
+
+from userland.recipes.guest_with_pip import Guest  # noqa: E402  # after the line above
 
 # One start is then like the next: see wasmsand.machine.renewal.
 os.environ.setdefault("WASMSAND_RENEWAL", "off")
@@ -38,6 +44,12 @@ def sandbox() -> Iterator[Sandbox]:
         pytest.fail("the user space is not built: run `make build`")
     with Sandbox() as sandbox:
         yield sandbox
+
+
+@pytest.fixture
+def guest(sandbox: Sandbox) -> Guest:
+    """For packages and pip."""
+    return Guest(sandbox)
 
 
 @pytest.fixture

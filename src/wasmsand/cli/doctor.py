@@ -78,16 +78,17 @@ def _checks(console: Console) -> Iterator[str]:
 
 
 def _packages() -> str:
-    """The Python packages of the image; those with native code with their versions."""
-    from wasmsand.sdk.package_requests import packages_of_image
+    """The Python packages of the image; native ones with their versions."""
+    from wasmsand.machine.packages.offered import registry
 
-    found = packages_of_image()
-    native = [f"{package.name} {package.version}" for package in found if package.native]
-    advice = "pip install wasmsand-packages, or `make packages` in a source checkout"
-    kinds = (
-        f"with native code: {', '.join(native)}" if native else f"none with native code: {advice}"
+    found = registry().all()
+    native = [f"{package.key} {package.version}" for package in found if package.is_native]
+    if native:
+        return f"Python packages: {len(found)} in the image; native ones: {', '.join(native)}"
+    return (
+        f"Python packages: {len(found)} in the image; native ones (numpy, pandas, ...) are not "
+        "installed: pip install wasmsand-packages, or `make packages` in a source checkout"
     )
-    return f"Python packages: {len(found)} in the image, {kinds}"
 
 
 def _optional_parts() -> Iterator[str]:
@@ -145,6 +146,10 @@ def _compiled(programs: Sequence[ProgramFile], console: Console) -> str:
         for program in missing:
             status.update(f"compiling {program.name} for this machine")
             engine.load(program.sha256, program.read)
+    images = engine.abilities.memory_images
+    for program in programs:
+        if program.prepared is not None and images.find(program.prepared.memory) is None:
+            images.load(program.prepared.memory)
     if not missing:
         return f"compiled modules: all {len(programs)} are in the cache"
     seconds = time.monotonic() - started

@@ -68,6 +68,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="give the model at most this much of one output; the whole output is saved in the "
         "sandbox (default: %(default)s)",
     )
+    parser.add_argument(
+        "--index-installs",
+        action="store_true",
+        help="offer a tool that installs Python packages from the package index, with this "
+        "machine's settings of pip; otherwise only packages of the image can be installed",
+    )
     options.add_sandbox_options(parser)
 
 
@@ -116,6 +122,7 @@ def execute(arguments: argparse.Namespace) -> int:
         create,
         output_limit=arguments.output_limit,
         max_sessions=1 if http is None else http.max_sessions,
+        index_installs=arguments.index_installs,
     )
     if http is None:
         serve_stdio(sessions, __version__)

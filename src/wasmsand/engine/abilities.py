@@ -53,6 +53,9 @@ class MemoryImage(Protocol):
     """Bytes of linear memory."""
     start: Start
     """How instances start with it."""
+    shared_bytes: int
+    """How much of their memory instances share until they write; 0 if each has a copy, or if the
+    host cannot tell what they have written."""
 
 
 class MemoryImages(Protocol):
@@ -86,6 +89,7 @@ class CopiedImage:
         """Raises `ModuleRejected` if the file is not what was stored."""
         self.start = stored.start
         self.size = stored.start.memory_size
+        self.shared_bytes = 0
         self._first = stored.first
         self._content = stored.read()
 
@@ -166,6 +170,18 @@ class MemoryControl(Protocol):
         native stack of the running thread beyond what every thread uses. Takes 5 us. 0 if the
         system cannot tell."""
 
+    def shared_bytes(self, program: Instance) -> int:
+        """`MemoryImage.shared_bytes` of the image with which the memory began; 0 without one."""
+
+    def written_bytes(self, program: Instance) -> int:
+        """How much of `shared_bytes` the program has written, in whole pages. Takes 10 us a
+        megabyte. Any thread may ask."""
+
+    def page_faults(self) -> int:
+        """How often the host's system has given the current thread a page. A page that is written
+        for the first time needs one, so a thread has written at most so many pages since it asked
+        last. Only called if `shared_bytes` is not 0."""
+
     def held_bytes(self, program: Instance) -> int:
         """What the instance uses beside its linear memory: tables, exceptions, globals."""
 
@@ -186,6 +202,18 @@ class NoMemoryControl:
     def stacks_in_use(self, program: Instance, c_stack: int) -> tuple[int, int]:
         """The whole C stack."""
         return c_stack, 0
+
+    def shared_bytes(self, program: Instance) -> int:
+        """Nothing is known to be shared."""
+        return 0
+
+    def written_bytes(self, program: Instance) -> int:
+        """Nothing is shared."""
+        return 0
+
+    def page_faults(self) -> int:
+        """Not known, and not needed."""
+        return 0
 
     def held_bytes(self, program: Instance) -> int:
         """Unknown, so 0."""

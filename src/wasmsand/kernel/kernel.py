@@ -211,6 +211,8 @@ class Kernel:
 
     def free_memory(self) -> None:
         """End processes until the memory limit holds."""
+        if self.ledger.room < 0:
+            self.ledger.look_at_pages()
         while self.ledger.room < 0:
             victim = self.end_largest()
             if victim is None:

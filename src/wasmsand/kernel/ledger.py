@@ -46,6 +46,13 @@ class Unseen(Protocol):
         """Charge what it uses."""
 
 
+class Sharing(Protocol):
+    """A program that shares memory with others, and is charged for what it may have written."""
+
+    def look_at_pages(self) -> None:
+        """Charge what it has written."""
+
+
 class Freed(Protocol):
     """Memory that was freed but is still charged."""
 
@@ -68,6 +75,7 @@ class Ledger:
         "peak",
         "queued",
         "shared",
+        "sharing",
         "unseen",
     )
 
@@ -95,6 +103,8 @@ class Ledger:
         lock."""
         self.unseen: set[Unseen] = set()
         """Waiting programs that were not measured after they computed."""
+        self.sharing: set[Sharing] = set()
+        """Programs that share memory with others."""
         self.peak = 0
         """The peak of `used`. Queued data is included whenever another charge changes, not at each
         push."""
@@ -139,7 +149,9 @@ class Ledger:
         if self.freed:
             self.settle()
         if wanted - replaced > self.room:
-            raise self._refusal(errno)
+            self.look_at_pages()
+            if wanted - replaced > self.room:
+                raise self._refusal(errno)
         if wanted > DYING_LIMITS * self.limit - self.charged:
             raise KernelError(
                 errno,
@@ -185,6 +197,12 @@ class Ledger:
         while self.unseen:
             self.unseen.pop().measure()
         return self.holds
+
+    def look_at_pages(self) -> None:
+        """There is no room: find out what programs have really written of the memory that they
+        share, instead of what they may have."""
+        for program in self.sharing:
+            program.look_at_pages()
 
     def add_object(self, cost: int, errno: Errno = Errno.ENOMEM) -> None:
         """Charge a kernel object before it is created."""

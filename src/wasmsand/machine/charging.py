@@ -6,6 +6,13 @@ each wait, and when the host finds that its memory has grown. Only a program tha
 share of the free memory; its limit is renewed whenever it resumes. Everything happens under the
 sandbox's lock.
 
+A program that began with an image shares it with others until it writes. It is charged for the
+pages that it may have written: for those that it had when the host last looked at its pages, and
+for each page fault of its threads since then. Only a thread itself can ask for its faults, so it
+does before it waits and at each tick. The host looks at the pages when there is no room, or when
+faults have made a program look much larger. A computing guest writes some megabytes between two
+ticks, and so much may be in use beyond the limit.
+
 Reading the size of a memory and of its exceptions takes less than a microsecond. Finding out which
 pages of the stacks were touched takes 5 to 15, so the host does that at most every few
 milliseconds. A program that waits again sooner goes on the list `Ledger.unseen`; the next look at
@@ -14,6 +21,8 @@ the stacks of any guest, or at the sandbox's usage, measures the programs on tha
 
 from __future__ import annotations
 
+import mmap
+from _thread import get_ident
 from time import monotonic_ns
 from typing import Final
 
@@ -33,6 +42,12 @@ _KEPT_LOCALS: Final = 2
 """Copies charged per further thread: its own, and one for the first thread, which is charged
 none while it is the only one."""
 _POOR_PART: Final = 8
+_PAGE: Final = mmap.PAGESIZE
+_LOOSE_BYTES: Final = 1 << 20
+"""How much of its image a program may have written since its pages were looked at, so that looking
+again is worthwhile if there is no room."""
+_LOOSE_PART: Final = 4
+"""A program that may have written this part of its image is looked at in any case."""
 
 
 def _c_stack(control: MemoryControl, instance: Instance, size: int) -> int:
@@ -56,21 +71,23 @@ def make_program(
     ledger = kernel.ledger
     freed = 0 if replaced is None else replaced.total
     # The initial memory is refused before the instance exists, everything else after.
-    most = max(0, ledger.room + freed) + STACK_UNCHARGED_MAX
+    shared = modules.shared_bytes(program)
+    most = min(max(0, ledger.room + freed) + STACK_UNCHARGED_MAX, ledger.limit) + shared
     try:
-        instance = modules.instantiate(program, module, min(most, ledger.limit, address_space))
+        instance = modules.instantiate(program, module, min(most, address_space))
     except (NeedsMemory, MemoryError) as error:
         raise KernelError(Errno.ENOMEM, str(error)) from error
     control = modules.engine.abilities.memory_control
     size = instance.memory_size()
-    guest = size - _c_stack(control, instance, size)
+    image = control.shared_bytes(instance)
+    guest = size - _c_stack(control, instance, size) - image
     engine = PROCESS_BYTES + control.held_bytes(instance)
     try:
         ledger.require_program(guest + engine, freed)
     except KernelError:
         instance.close()
         raise
-    return instance, MemoryAccount(ledger, guest, engine)
+    return instance, MemoryAccount(ledger, guest, engine, image=image)
 
 
 class Charge:
@@ -82,12 +99,14 @@ class Charge:
         "_control",
         "_deep",
         "_engine",
+        "_faults",
         "_instance",
         "_ledger",
         "_limit",
         "_own",
         "_seen",
         "_size",
+        "_thread",
         "account",
         "left",
     )
@@ -118,19 +137,35 @@ class Charge:
         self._seen = monotonic_ns()
         """When its stacks were last measured."""
         self._limit = -1
+        self._thread: int | None = None
+        """The host's thread that runs it; None before it runs."""
+        self._faults = 0
+        """The page faults of that thread when it asked last."""
         self.left = False
         """Whether the guest has ended."""
         if thread_locals is not None:
             account.user_came()
             account.add_engine(self._own)
-        elif self._own != account.engine:  # a forked copy has no exception objects
-            account.add_engine(self._own - account.engine)
+        else:
+            if self._own != account.engine:  # a forked copy has no exception objects
+                account.add_engine(self._own - account.engine)
+            if account.image:
+                self._ledger.sharing.add(self)
+
+    def begin(self) -> None:
+        """The guest's own thread is about to run it."""
+        if self.account.image:
+            self._thread = get_ident()
+            self._faults = self._control.page_faults()
 
     def account_of_copy(self) -> MemoryAccount:
         """Charge a copy of the program that is about to be made; ENOMEM if there is no room."""
-        guest, engine = self.account.guest, PROCESS_BYTES + self._held_bytes()
-        self._ledger.require_program(guest + engine)
-        return MemoryAccount(self._ledger, guest, engine)
+        account = self.account
+        engine = PROCESS_BYTES + self._held_bytes()
+        self._ledger.require_program(account.guest + engine)
+        return MemoryAccount(
+            self._ledger, account.guest, engine, image=account.image, written=account.written
+        )
 
     def require_thread(self, thread_locals: int) -> None:
         """EAGAIN if there is no room for another thread of the program."""
@@ -145,13 +180,42 @@ class Charge:
         self._seen = monotonic_ns()
         in_use = self._control.stacks_in_use(self._instance, self._c_stack)
         self.account.c_stack, self._deep = in_use
-        self.enter_growth()
+        self._enter()
+
+    def _count_faults(self) -> None:
+        """Charge the pages of the image that the guest's thread may have written. Does nothing on
+        another thread, which has faults of its own."""
+        account = self.account
+        if account.image:
+            if self._thread is None:
+                account.may_have_written(account.image)
+                return
+            if self._thread != get_ident():
+                return
+            now = self._control.page_faults()
+            account.may_have_written((now - self._faults) * _PAGE)
+            self._faults = now
+            if (account.written - account.seen_written) * _LOOSE_PART > account.image:
+                account.has_written(self._control.written_bytes(self._instance))
+
+    def look_at_pages(self) -> None:
+        """Charge the pages of the image that the program has written, as they are now."""
+        account = self.account
+        if account.written - account.seen_written >= _LOOSE_BYTES:
+            # Faults until now may be counted again by their thread: the charge is never too small.
+            account.has_written(self._control.written_bytes(self._instance))
+            self._enter()
 
     def enter_growth(self) -> bool:
-        """Charge growth of the memory and of its exceptions. True if the memory limit holds."""
+        """Charge growth of the memory and of its exceptions, and what the thread may have written.
+        True if the memory limit holds."""
+        self._count_faults()
+        return self._enter()
+
+    def _enter(self) -> bool:
         account, instance = self.account, self._instance
         size = self._size = instance.memory_size()
-        guest = size - self._c_stack + account.c_stack
+        guest = size - self._c_stack + account.c_stack - account.unwritten
         if guest != account.guest:
             account.set_guest(guest)
         own = self._base + self._control.held_bytes(instance) + self._deep
@@ -162,6 +226,7 @@ class Charge:
 
     def look(self) -> bool:
         """Measure this guest and those on the list. True if the memory limit holds."""
+        self._count_faults()
         self.measure()
         ledger = self._ledger
         if ledger.unseen:
@@ -194,8 +259,8 @@ class Charge:
         else:
             ledger = self._ledger
             ledger.unseen.add(self)
-            grown = self._instance.memory_size() != self._size
-            holds = self.enter_growth() if grown else ledger.holds
+            changed = self.account.image or self._instance.memory_size() != self._size
+            holds = self.enter_growth() if changed else ledger.holds
         self.account.give_share()
         return holds
 
@@ -227,6 +292,7 @@ class Charge:
             self.left = True
             self.account.last_user_rests()
             self._ledger.unseen.discard(self)
+            self._ledger.sharing.discard(self)
 
     def end(self) -> None:
         """The instance is closed. This is the only method that needs no lock."""

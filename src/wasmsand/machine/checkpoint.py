@@ -20,11 +20,12 @@ from wasmsand.engine.abilities import MemoryImage
 from wasmsand.engine.protocol import Engine, Instance
 from wasmsand.kernel.clock import SECOND, Clock, ManualClock
 from wasmsand.kernel.errno import KernelError
+from wasmsand.kernel.limits import Limits
 from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.signals import Signal
 from wasmsand.kernel.vfs import FrozenTree
 from wasmsand.machine.command import CommandRequest
-from wasmsand.machine.machine import Machine, timer_service
+from wasmsand.machine.machine import Machine, MachineOptions, timer_service
 
 ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "TZ": "CHECKPOINT0", "LC_ALL": "C.UTF-8"}
 """The environment during the run. No user has this time zone, so after a start the libc reads
@@ -33,6 +34,8 @@ _DIRECTORY = "/"
 _EPOCH_NS = 1_000_000_000_000_000_000
 """The time during the run: a fixed date in 2001."""
 _UMASK = 0o022
+_MEMORY_BYTES = 2 << 30
+"""A preparation may need more memory than a sandbox has: it imports all packages."""
 _STANDARD_FILES = frozenset({0, 1, 2})
 _PATIENCE_NS = 300 * SECOND
 _SHOWN_BYTES = 2000
@@ -89,7 +92,9 @@ def capture_at_checkpoint(
 
 
 def _machine(image: FrozenTree, engine: Engine | None, random: Callable[[int], bytes]) -> Machine:
-    machine = Machine(image=image, engine=engine, clock=ManualClock(_EPOCH_NS, _EPOCH_NS))
+    options = MachineOptions(limits=Limits(memory_limit_bytes=_MEMORY_BYTES))
+    clock = ManualClock(_EPOCH_NS, _EPOCH_NS)
+    machine = Machine(options, image=image, engine=engine, clock=clock)
     machine.kernel.random = random
     return machine
 

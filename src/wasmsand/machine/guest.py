@@ -376,6 +376,7 @@ class Guest(CallContext):
                 futex.wake(self.process, thread.clear_tid, 1, -1)
             except KernelError:
                 pass  # as on Linux, a bad address is ignored
+        self.charge.enter_growth()  # nobody else can tell what this thread has written
         end_thread(self.kernel, thread, status)
         raise ProcessEnded
 

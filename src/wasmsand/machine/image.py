@@ -53,12 +53,16 @@ def _base_directories() -> list[ImageDirectory]:
     present = {program.name: program.sha256 for program in base.programs}
     for image in further:
         if any(present.get(name) != key for name, key in image.base.items()):
-            raise ImageMissing(
-                f"{image.contents.parent} was built for another user space than "
-                f"{base.contents.parent}: install the same version of wasmsand and of "
-                "wasmsand-packages; in a source checkout run 'make packages' again, or remove it"
-            )
+            raise _mismatch(image, base)
     return images
+
+
+def _mismatch(image: ImageDirectory, base: ImageDirectory) -> ImageMissing:
+    return ImageMissing(
+        f"{image.contents.parent} was built for another user space than {base.contents.parent}: "
+        "install the same version of wasmsand and of wasmsand-packages; in a source checkout run "
+        "'make packages' again, or remove the first directory"
+    )
 
 
 _lock = threading.Lock()
@@ -92,8 +96,13 @@ def _build(images: Sequence[ImageDirectory], extra: tuple[WasmProgram, ...] = ()
     for added in extra:
         path = os.fsencode(WASM_PROGRAM_DIRECTORY + added.name)
         builder.add_file(path, added.read, 0o755, size=added.size, content_key=added.sha256)
-    for image in images:
-        _add_image(builder, image)
+    base, *further = images
+    _add_image(builder, base)
+    for image in further:
+        try:
+            _add_image(builder, image)
+        except ValueError:  # both have the same file
+            raise _mismatch(image, base) from None
     return builder.build()
 
 

@@ -152,6 +152,11 @@ class ModuleLoader:
         image = self._memories.find(program.memory_key) or self._memories.load(program.memory_key)
         return self.engine.abilities.memory_images.instantiate(module, memory_limit, image)
 
+    def shared_bytes(self, program: Program) -> int:
+        """How much of the memory of a new instance is shared with others until it is written."""
+        image = None if program.memory_key is None else self._memories.find(program.memory_key)
+        return 0 if image is None else image.shared_bytes
+
     def _memory_is_ready(self, program: Program) -> bool:
         key = program.memory_key
         return key is None or self._memories.find(key) is not None

@@ -36,6 +36,9 @@ class ModuleSource(Protocol):
         does not retry must call `abandon`.
         """
 
+    def shared_bytes(self, program: Program) -> int:
+        """How much of the memory of a new instance is shared with others until it is written."""
+
     def abandon(self, thread: Thread) -> None:
         """The thread has ended, possibly while it waited for a module."""
 

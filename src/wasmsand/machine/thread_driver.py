@@ -76,6 +76,7 @@ class ThreadDriver:
         try:
             while True:
                 try:
+                    guest.charge.begin()
                     if self._turn is not None:
                         self._begin_thread(self._turn)
                     elif guest.charge.is_poor():

@@ -55,10 +55,12 @@ class Sessions:
         *,
         output_limit: int,
         max_sessions: int = 1,
+        index_installs: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._create = create
         self._output_limit = output_limit
+        self._index_installs = index_installs
         self._max_sessions = max_sessions
         self._clock = clock
         self._sessions: dict[str, McpSession] = {}
@@ -101,7 +103,12 @@ class Sessions:
     async def _make(self, name: str) -> McpSession:
         def make() -> McpSession:
             sandbox = self._create()
-            tools = SandboxTools(sandbox, output_limit=self._output_limit, with_images=True)
+            tools = SandboxTools(
+                sandbox,
+                output_limit=self._output_limit,
+                with_images=True,
+                index_installs=self._index_installs,
+            )
             return McpSession(sandbox, tools)
 
         this, is_wanted = asyncio.current_task(), False

@@ -74,5 +74,5 @@ def packages_of_image() -> list[PackageInfo]:
 def package_info(metadata: PackageMetadata, location: str) -> PackageInfo:
     """A package as the API shows it."""
     return PackageInfo(
-        metadata.key, metadata.version, location, metadata.summary, bool(metadata.native)
+        metadata.key, metadata.version, location, metadata.summary, metadata.is_native
     )

@@ -44,7 +44,8 @@ class Packages:
 
         A requirement is a name with an optional version, as for pip. A package that is installed
         already is not changed if its version matches. `timeout_ms` bounds the search and the
-        download, and `on_progress` receives lines about them. Raises `PackageError`.
+        download, and `on_progress` receives lines about them, except for a sandbox on a server.
+        Raises `PackageError`.
         """
         arguments.callback("on_progress", on_progress)
         request = PackageRequest(

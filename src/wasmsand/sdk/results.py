@@ -217,7 +217,7 @@ class PackageInfo:
     """The directory of the sandbox that has its files."""
     summary: str = ""
     native: bool = False
-    """Whether it has native code, and so needs the full interpreter."""
+    """Whether it has native code, without which it does not work."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,12 @@ def edit_file(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
     return {"path": path, "replacements": count}
 
 
+def install_packages(bench: Workbench, given: Mapping[str, Any]) -> dict[str, Any]:
+    """`sandbox_install_packages`."""
+    new = bench.sandbox.packages.install(*given["packages"].split())
+    return {"installed": [f"{package.name} {package.version}" for package in new]}
+
+
 ACTIONS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], dict[str, Any]]] = {
     definitions.RUN.name: run,
     definitions.PYTHON.name: python,
@@ -125,6 +131,7 @@ ACTIONS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], dict[str, Any]]] 
     definitions.WRITE_FILE.name: write_file,
     definitions.LIST_FILES.name: list_files,
     definitions.EDIT_FILE.name: edit_file,
+    definitions.INSTALL_PACKAGES.name: install_packages,
 }
 
 

@@ -184,5 +184,27 @@ EDIT_FILE = ToolDefinition(
     ),
 )
 
+INSTALL_PACKAGES = ToolDefinition(
+    name="sandbox_install_packages",
+    title="Install Python packages",
+    description=(
+        "Install Python packages, and what they need, for python3 in the sandbox. Use it for "
+        "packages that `pip install` in the sandbox does not find, because the sandbox has no "
+        "network. Only packages without native code can be installed, and those of the image, "
+        "such as numpy. Returns installed: name and version of each new package."
+    ),
+    parameters=(
+        Parameter(
+            "packages",
+            "string",
+            "Names with optional versions, separated by spaces, for example: humanize>=4 emoji",
+            required=True,
+            may_be_empty=False,
+        ),
+    ),
+    program="python3",
+)
+"""Offered only if the host allows installs from its package index."""
+
 TOOLS: tuple[ToolDefinition, ...] = (RUN, PYTHON, READ_FILE, WRITE_FILE, LIST_FILES, EDIT_FILE)
 BY_NAME: Mapping[str, ToolDefinition] = {tool.name: tool for tool in TOOLS}

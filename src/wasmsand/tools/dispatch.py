@@ -10,11 +10,17 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from wasmsand.sdk.errors import CommandError, FileError, SandboxClosedError, SandboxError
+from wasmsand.sdk.errors import (
+    CommandError,
+    FileError,
+    PackageError,
+    SandboxClosedError,
+    SandboxError,
+)
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.tools import schemas
 from wasmsand.tools.actions import ACTIONS, ProgramMissing, has_program
-from wasmsand.tools.definitions import BY_NAME, TOOLS, ToolDefinition
+from wasmsand.tools.definitions import BY_NAME, INSTALL_PACKAGES, TOOLS, ToolDefinition
 from wasmsand.tools.output import SavedOutputs
 from wasmsand.tools.workbench import CommandObserver, Workbench
 from wasmsand.wire.strict_json import kind_of
@@ -46,6 +52,8 @@ class SandboxTools:
     - `with_images`: whether the results of `sandbox_python` contain images, as base64 under
       `results[n]["image"]`, for models that can see; otherwise images are saved as files of the
       sandbox, and the results contain their paths
+    - `index_installs`: whether to offer `sandbox_install_packages`, which installs Python packages
+      from the package index of this machine's pip
     """
 
     def __init__(
@@ -55,6 +63,7 @@ class SandboxTools:
         only: Collection[str] | None = None,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
         with_images: bool = False,
+        index_installs: bool = False,
     ) -> None:
         if isinstance(output_limit, bool) or not isinstance(output_limit, int):
             raise TypeError(f"output_limit must be an int, not {kind_of(output_limit)}")
@@ -67,7 +76,8 @@ class SandboxTools:
                 if name not in BY_NAME:
                     raise UnknownTool(f"only: no tool {name!r}; use one of: {', '.join(BY_NAME)}")
         self._sandbox = sandbox
-        self._offered = tuple(tool for tool in TOOLS if only is None or tool.name in only)
+        offered = tuple(tool for tool in TOOLS if only is None or tool.name in only)
+        self._offered = (*offered, INSTALL_PACKAGES) if index_installs else offered
         self._outputs = SavedOutputs(sandbox)
         self._output_limit = output_limit
         self._with_images = with_images
@@ -120,6 +130,8 @@ def error_code(error: Exception) -> str:
     """A short name of the error, for programs."""
     if isinstance(error, FileError | CommandError):
         return error.errno_name
+    if isinstance(error, PackageError):
+        return error.code.upper()
     if isinstance(error, SandboxClosedError):
         return "SANDBOX_CLOSED"
     if isinstance(error, ProgramMissing):

@@ -62,6 +62,11 @@ def test_a_requirement_brings_its_dependencies(
     assert sorted(resolve([requirement], registry)) == needed
 
 
+def test_a_field_may_have_lines_of_blanks() -> None:
+    text = b"Name: a\nVersion: 1\nLicense: one\n    \n    two\nRequires-Dist: b\n\nText: c\n"
+    assert [needed.name for needed in parse_metadata(text).requires] == ["b"]
+
+
 def test_dependencies_come_first(registry: Registry) -> None:
     order = resolve(["pandas"], registry)
     assert order.index("six") < order.index("python-dateutil") < order.index("pandas")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
 import zipfile
 from collections.abc import Iterator
@@ -221,3 +222,41 @@ def test_a_damaged_entry_of_the_cache_is_not_found(tmp_path: Path, cache: Path) 
     next(cache.rglob("listing.json")).write_text("[]")
     with pytest.raises(NotCached):
         load_fresh(sha256)
+
+
+def test_the_cache_is_bounded_and_keeps_what_was_used_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wheel_cache, "ENTRIES_MAX", 2)
+    first = add_wheel(make_wheel(tmp_path, "first"), nothing)
+    directory = wheel_cache.wheel_directory()
+    os.utime(directory / first, (1, 1))
+    used = load_fresh(first)
+    second = add_wheel(make_wheel(tmp_path, "second"), nothing)
+    os.utime(directory / second, (2, 2))
+    third = add_wheel(make_wheel(tmp_path, "third"), nothing)
+    assert [is_cached(sha256) for sha256 in (first, second, third)] == [True, False, True]
+    monkeypatch.setattr(wheel_cache, "BYTES_MAX", 1)
+    os.utime(directory / first, (1, 1))
+    os.utime(directory / third, (1, 1))
+    fourth = add_wheel(make_wheel(tmp_path, "fourth"), nothing)
+    assert [is_cached(sha256) for sha256 in (first, third, fourth)] == [False, False, True]
+    assert files_of(used.tree)["first.py"] == b"version = '1.0'\n", "it is still readable"
+
+
+def test_what_a_dead_process_has_left_is_removed(tmp_path: Path) -> None:
+    add_wheel(make_wheel(tmp_path, "first"), nothing)
+    left = wheel_cache.wheel_directory() / "dead.tmp"
+    left.mkdir()
+    os.utime(left, (1, 1))
+    add_wheel(make_wheel(tmp_path, "second"), nothing)
+    assert not left.exists()
+
+
+def test_a_wheel_that_fails_leaves_nothing_in_the_cache(tmp_path: Path) -> None:
+    def fail(tree: SharedTree, name: str) -> dict[str, bytes]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        add_wheel(make_wheel(tmp_path, "demo"), fail)
+    assert list(wheel_cache.wheel_directory().iterdir()) == []

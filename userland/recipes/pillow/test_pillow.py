@@ -162,6 +162,16 @@ print("alive")
     assert full_python(PICTURE + program) == "alive\n"
 
 
+def test_pixels_are_shared_with_other_libraries(full_python: Run) -> None:
+    program = """
+import numpy
+schema, array = picture.convert("RGBA").__arrow_c_array__()
+print(type(schema).__name__, type(array).__name__)
+print(Image.fromarray(numpy.asarray(picture)).tobytes() == picture.tobytes())
+"""
+    assert full_python(PICTURE + program) == "PyCapsule PyCapsule\nTrue\n"
+
+
 def test_what_is_supported(full_python: Run) -> None:
     program = """
 from PIL import features
@@ -170,8 +180,9 @@ print(*sorted(name for name in names if features.check(name)))
 print(*sorted(name for name in names if not features.check(name)))
 """
     assert full_python(program).splitlines() == [
-        "freetype2 jpg jpg_2000 libjpeg_turbo libtiff littlecms2 pil raqm webp zlib",
-        "avif fribidi harfbuzz libimagequant mozjpeg tkinter xcb zlib_ng",
+        "freetype2 fribidi harfbuzz jpg jpg_2000 libjpeg_turbo libtiff littlecms2 pil raqm webp "
+        "zlib",
+        "avif libimagequant mozjpeg tkinter xcb zlib_ng",
     ]
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _REGISTRY = "/usr/lib/python"
-_READ_BY_PACKAGES = ("NPY_", "NUMPY_", "OPENBLAS_", "PANDAS_", "SCIPY_", "SKLEARN_", "JOBLIB_")
+_READ_BY_PACKAGES = ("NPY_", "NUMPY_", "PANDAS_", "SCIPY_", "SKLEARN_", "JOBLIB_")
 """Variables that packages look at when they are imported."""
 
 _links: dict[str, tuple[str, str]] = {}

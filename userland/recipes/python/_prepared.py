@@ -101,7 +101,9 @@ def prepare() -> None:
     names.update(sys.modules, _stored)
     for path, finder in list(sys.path_importer_cache.items()):
         if type(finder) is FileFinder:
-            finder.invalidate_caches()
+            if path in site.getsitepackages():
+                # The image, and whoever installs packages, put others there.
+                finder.invalidate_caches()
             sys.path_importer_cache[path] = _LibraryFinder(finder)
     if _packages is not None:
         hook = next(hook for hook in sys.path_hooks if hook.__name__ == "path_hook_for_FileFinder")
@@ -336,7 +338,7 @@ def _hint_at_packages() -> None:
         name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         spec: ModuleSpec | None = find(name, path, target)
-        if spec is None and path is None:
+        if spec is None and path is None and name.isidentifier():
             package = _PACKAGE_NAMES.get(name) or name.lower().replace("_", "-")
             if os.path.isdir(f"{_REGISTRY}/{package}"):
                 error = ModuleNotFoundError(f"No module named {name!r}", name=name)

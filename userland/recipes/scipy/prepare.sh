@@ -53,3 +53,10 @@ find scipy -name meson.build -exec sed -i -z \
 sed -i '/^CBLAS_INT *$/{N;s/^CBLAS_INT *\(\nBLAS_FUNC\)/void\1/}' scipy/linalg/src/_common_array_utils.hh
 sed -i -e '/BLAS_FUNC(dlagtm)/s/ldb, int)/ldb)/' -e '/BLAS_FUNC(dlagtm)/s/&ldb_, 1)/\&ldb_)/' \
 	scipy/optimize/_trlib/trlib_private.h
+# HiGHS would be compiled twice: scipy makes a library of its own of the same sources.
+sed -i "/^highslib = library('highs',/,/pic: true,/s/pic: true,/& build_by_default: false,/" \
+	subprojects/highs/highs/meson.build
+grep -q build_by_default subprojects/highs/highs/meson.build
+# Rarely used, and large: for each kind of number there is a copy of all functions.
+sed -i "s/^  install: true,/& override_options: ['optimization=s'],/" scipy/io/_fast_matrix_market/meson.build
+grep -q override_options scipy/io/_fast_matrix_market/meson.build

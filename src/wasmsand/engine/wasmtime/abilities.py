@@ -13,6 +13,7 @@ from wasmsand.engine.wasmtime.compile_cache import CompileCache
 from wasmsand.engine.wasmtime.instance import WasmtimeInstance
 from wasmsand.engine.wasmtime.memory_image import MappedImage, found_image, opened_image
 from wasmsand.engine.wasmtime.module import WasmtimeModule
+from wasmsand.engine.wasmtime.touched_pages import page_faults
 
 
 class WasmtimeThreads:
@@ -74,6 +75,20 @@ class WasmtimeMemoryControl:
         """How much of both stacks is resident."""
         assert isinstance(program, WasmtimeInstance)
         return program.stacks_in_use(c_stack)
+
+    def shared_bytes(self, program: Instance) -> int:
+        """How much of its image the program shares at first."""
+        assert isinstance(program, WasmtimeInstance)
+        return program.shared_bytes()
+
+    def written_bytes(self, program: Instance) -> int:
+        """How much of it the program has written."""
+        assert isinstance(program, WasmtimeInstance)
+        return program.written_bytes()
+
+    def page_faults(self) -> int:
+        """The page faults of this thread."""
+        return page_faults()
 
     def held_bytes(self, program: Instance) -> int:
         """What the instance uses beside its linear memory."""

@@ -102,6 +102,14 @@ class WasmtimeThread(WasmtimeInstance):
         """Bytes of linear memory."""
         return self._first.memory_size()
 
+    def shared_bytes(self) -> int:
+        """The image belongs to the first instance."""
+        return self._first.shared_bytes()
+
+    def written_bytes(self) -> int:
+        """What all threads have written."""
+        return self._first.written_bytes()
+
     def fork_called(self, buffer: int) -> int:
         """Refuse: the child would have to start in the frames of this thread."""
         return -_EAGAIN

@@ -343,6 +343,15 @@ class WasmtimeInstance:
         """The size of the instance's own record in C. The instance must not have run."""
         return checked_instance_bytes(self._store.function("_start"), NEVER)
 
+    def shared_bytes(self) -> int:
+        """See `abilities.MemoryControl`."""
+        return 0 if self.image is None else self.image.shared_bytes
+
+    def written_bytes(self) -> int:
+        """See `abilities.MemoryControl`."""
+        self._store.require_open()
+        return 0 if self.image is None else self.image.written_by(self)
+
     def stacks_in_use(self, c_stack: int) -> tuple[int, int]:
         """How much is resident of the C stack, and of the thread's stack beyond the usual part."""
         self._store.require_open()

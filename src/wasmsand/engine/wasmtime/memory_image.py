@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING
 from wasmsand.engine.protocol import Start
 from wasmsand.engine.stored_memory import StoredMemory, unreadable
 from wasmsand.engine.wasmtime.bindings import CData, ffi, lib
+from wasmsand.engine.wasmtime.touched_pages import writes_can_be_told, written_bytes
 
 if TYPE_CHECKING:
     from wasmsand.engine.wasmtime.compile_cache import CompileCache
@@ -55,6 +56,7 @@ class MappedImage:
         are zeros."""
         self.start = start
         self.size = start.memory_size
+        self.shared_bytes = end - first if writes_can_be_told() else 0
         self._first = first
         self._end = end
         self._file = file
@@ -71,6 +73,11 @@ class MappedImage:
         rest = instance.memory_size() - self._end
         _map(base + self._end, rest, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1)
         instance.image = self
+
+    def written_by(self, instance: WasmtimeInstance) -> int:
+        """How many bytes of the image an instance has written, in whole pages."""
+        address = int(ffi.cast("uintptr_t", instance.memory_base))
+        return written_bytes(address + self._first, self._end - self._first)
 
 
 def captured_image(

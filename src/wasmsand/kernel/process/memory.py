@@ -21,12 +21,18 @@ class MemoryAccount:
         "c_stack",
         "engine",
         "guest",
+        "image",
         "limit",
+        "seen_written",
         "share",
+        "written",
     )
 
-    def __init__(self, ledger: Ledger, guest: int, engine: int) -> None:
-        """`guest` and `engine`: see `Ledger`."""
+    def __init__(
+        self, ledger: Ledger, guest: int, engine: int, *, image: int = 0, written: int = 0
+    ) -> None:
+        """`guest` and `engine`: see `Ledger`. The memory began with an image of `image` bytes,
+        which programs share; at most `written` of them were written."""
         self._ledger = ledger
         self._owners = 1
         self._users = 1
@@ -34,6 +40,12 @@ class MemoryAccount:
         self.engine = engine
         self.c_stack = 0
         """The part of `guest` that is touched C stack."""
+        self.image = image
+        """Bytes of the memory that other programs share, except where one has written."""
+        self.written = written
+        """How many of them this program has written, at most: it has pages of its own there."""
+        self.seen_written = written
+        """The same, when the pages were last looked at."""
         self.limit = -1
         """The size to which the memory may grow now."""
         self.share = 0
@@ -44,6 +56,20 @@ class MemoryAccount:
     def total(self) -> int:
         """Total bytes."""
         return self.guest + self.engine
+
+    @property
+    def unwritten(self) -> int:
+        """Bytes of the image that cost the program nothing."""
+        return self.image - self.written
+
+    def may_have_written(self, more: int) -> None:
+        """The program may have written `more` bytes of its image since this was called last."""
+        written = self.written + more
+        self.written = written if written < self.image else self.image
+
+    def has_written(self, now: int) -> None:
+        """The pages were looked at: the program has written `now` bytes of its image."""
+        self.written = self.seen_written = min(now, self.image)
 
     def set_guest(self, now: int) -> None:
         """The guest's memory now takes `now` bytes."""

@@ -302,7 +302,7 @@ def _problem(
         problem = registry.missing(name)
         text = str(problem).replace("in the image", "in the image or in the package index")
         return PackageProblem(problem.kind, name, f"{text} pip says: {failed}")
-    native = ", ".join(package.key for package in registry.all() if package.native) or "none"
+    native = ", ".join(package.key for package in registry.all() if package.is_native) or "none"
     return PackageProblem(
         PackageFault.NATIVE,
         name,

@@ -80,6 +80,11 @@ class PackageMetadata:
         """The name as PEP 503 normalises it."""
         return str(canonicalize_name(self.name))
 
+    @property
+    def is_native(self) -> bool:
+        """Whether the package works only in the full interpreter."""
+        return self.native == "required"
+
     def needs(self, extras: frozenset[str] = frozenset()) -> Iterator[Requirement]:
         """The requirements that apply in the sandbox, with these extras."""
         for requirement in self.requires:
@@ -134,9 +139,9 @@ def _fields(metadata: bytes) -> Iterator[tuple[str, str]]:
     """The header's fields, with names in lower case; the description after it is left out."""
     field, value = "", ""
     for line in metadata.decode("utf-8", "replace").splitlines():
-        if not line.strip():
+        if not line:
             break
-        if line[0] in " \t":
+        if line[0] in " \t":  # blanks alone continue a field too
             value = f"{value} {line.strip()}"
             continue
         if field:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from wasmsand.engine.forking import in_child
 from wasmsand.kernel.vfs import Credentials, FrozenTree, Namespace, TreeFs
 from wasmsand.machine.image import base_image, image_with_wasm_programs
 from wasmsand.machine.packages.links import Links
@@ -25,6 +26,10 @@ _ADVICE = (
 def registry() -> Registry:
     """The registry of this host's image. Raises `ImageMissing`."""
     return Registry(base_image())
+
+
+# A thread that does not exist in a forked process may have held the registry's lock.
+in_child(registry.cache_clear)
 
 
 def image_with_packages(

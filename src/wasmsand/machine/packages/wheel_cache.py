@@ -4,7 +4,8 @@ Owns the directory `wheels` beside the cache of compiled modules. An entry is na
 the wheel, and consists of the contents of its files, one after another, and a list of them. Rules:
 an entry appears completely or not at all, so any number of processes may add entries at once; a
 wheel is checked and unpacked once, and its modules are compiled once, in a sandbox; a file's
-content is read when a sandbox first reads it.
+content is read when a sandbox first reads it. The cache is bounded: the entries that were not used
+for the longest time are removed, and sandboxes that use them are not disturbed.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ import json
 import os
 import shutil
 import tempfile
+import threading
+import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,6 +39,11 @@ _CONTENTS: Final = "contents.bin"
 _LISTING: Final = "listing.json"
 _INSTALLER: Final = b"wasmsand\n"
 _TREES_KEPT: Final = 64
+ENTRIES_MAX: Final = 2000
+BYTES_MAX: Final = 8 << 30
+"""The most wheels, and bytes of them, that the cache keeps."""
+_UNFINISHED: Final = ".tmp"
+_UNFINISHED_SECONDS: Final = 24 * 3600.0
 
 CompiledFiles = dict[str, bytes]
 """Compiled modules by their path in the package's directory."""
@@ -73,7 +82,7 @@ def add_wheel(file: Path, compile_modules: Compile) -> str:
         return sha256
     directory = wheel_directory()
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=f"{sha256}.", suffix=".tmp", dir=directory))
+    fresh = Path(tempfile.mkdtemp(prefix=f"{sha256}.", suffix=_UNFINISHED, dir=directory))
     try:
         with Wheel(file) as wheel:
             listing = _unpack(wheel, fresh)
@@ -89,6 +98,7 @@ def add_wheel(file: Path, compile_modules: Compile) -> str:
         except OSError:
             if not is_cached(sha256):  # otherwise another process was faster
                 raise
+        _evict(directory)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     return sha256
@@ -136,45 +146,84 @@ def load_fresh(sha256: str) -> CachedWheel:
         listing = json.loads((directory / _LISTING).read_text("utf-8"))
         tree = _tree(directory, listing)
         metadata = _read_metadata(directory, listing)
+        _mark_used(directory)
     except (OSError, ValueError, KeyError, TypeError):
         raise NotCached(sha256) from None
     return CachedWheel(sha256, metadata, tree)
 
 
+def _mark_used(directory: Path) -> None:
+    try:
+        os.utime(directory)
+    except OSError:
+        pass  # a confined process may only read
+
+
 def _tree(directory: Path, listing: dict[str, Any]) -> SharedTree:
     builder = ImageBuilder.for_shared_tree()
-    contents = directory / _CONTENTS
+    contents = _Contents(directory / _CONTENTS)
     for path, mode, offset, size in listing["files"]:
-        builder.add_file(b"/" + path.encode(), _reader(contents, offset, size), mode, size=size)
+        read = partial(contents.read, offset, size)
+        builder.add_file(b"/" + path.encode(), read, mode, size=size)
     return builder.build_shared()
 
 
 def _read_metadata(directory: Path, listing: dict[str, Any]) -> PackageMetadata:
-    info = listing["info"]
+    info, contents = listing["info"], _Contents(directory / _CONTENTS)
     places = {path: (offset, size) for path, _, offset, size in listing["files"]}
 
     def content(name: str) -> bytes:
         place = places.get(f"{info}/{name}")
-        return b"" if place is None else _reader(directory / _CONTENTS, *place)()
+        return b"" if place is None else contents.read(*place)
 
     return parse_metadata(content("METADATA"), content("entry_points.txt"))
 
 
-def _reader(contents: Path, offset: int, size: int) -> Callable[[], bytes]:
-    """A function that reads one file."""
+class _Contents:
+    """The open file with the contents of a wheel's files. It stays readable even if another process
+    removes the entry from the cache."""
 
-    def read() -> bytes:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._stream = path.open("rb", buffering=0)
+        weakref.finalize(self, self._stream.close).atexit = False
+
+    def read(self, offset: int, size: int) -> bytes:
+        """One file. EIO if the host cannot read it."""
         try:
-            with contents.open("rb") as stream:
-                stream.seek(offset)
-                content = stream.read(size)
+            if hasattr(os, "pread"):  # needs no lock, so that it works after a fork too
+                content = os.pread(self._stream.fileno(), size, offset)
+            else:
+                with self._lock:
+                    self._stream.seek(offset)
+                    content = self._stream.read(size)
         except OSError as error:
-            raise KernelError(Errno.EIO, f"{contents}: {error.strerror}") from None
+            raise KernelError(Errno.EIO, f"{self._path}: {error.strerror}") from None
         if len(content) != size:
-            raise KernelError(Errno.EIO, f"{contents} is too short")
+            raise KernelError(Errno.EIO, f"{self._path} is too short")
         return content
 
-    return read
+
+def _evict(directory: Path) -> None:
+    """Remove the entries that were not used for the longest time while there are too many, and what
+    processes that died have left behind."""
+    now, total = time.time(), 0
+    entries = []
+    for entry in directory.iterdir():
+        try:
+            used, size = entry.stat().st_mtime, (entry / _CONTENTS).stat().st_size
+        except OSError:
+            used, size = 0.0, 0
+        if entry.suffix == _UNFINISHED:
+            if now - used > _UNFINISHED_SECONDS:
+                shutil.rmtree(entry, ignore_errors=True)
+            continue
+        entries.append((used, size, entry))
+    for count, (_, size, entry) in enumerate(sorted(entries, reverse=True)):
+        total += size
+        if count and (count >= ENTRIES_MAX or total > BYTES_MAX):
+            shutil.rmtree(entry, ignore_errors=True)
 
 
 __all__ = [

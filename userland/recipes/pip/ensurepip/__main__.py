@@ -1,7 +1,8 @@
 """`python3 -m ensurepip`."""
 
-import ensurepip
 import sys
 
+from . import _main
+
 if __name__ == "__main__":
-    sys.exit(ensurepip._main())
+    sys.exit(_main())

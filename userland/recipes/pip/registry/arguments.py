@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pip._registry.requirements_files import ForRealPip
+from .requirements_files import ForRealPip
 
 _GENERAL_FLAGS = {
     "-q": "--quiet",

@@ -10,8 +10,8 @@ import os
 import sys
 from collections.abc import Callable
 
-from pip._registry.arguments import UsageError
-from pip._registry.requirements_files import ForRealPip
+from .arguments import UsageError
+from .requirements_files import ForRealPip
 
 _CHANGED_BY_VARIABLES = (
     "PIP_CONSTRAINT",
@@ -50,7 +50,7 @@ def run(given: list[str]) -> int:
         return 2
     except ForRealPip:
         sys.stdout.flush()
-    from pip._registry import real_pip
+    from . import real_pip
 
     return real_pip.run(given)
 
@@ -67,11 +67,11 @@ def _command(given: list[str]) -> tuple[Callable[[list[str]], int], list[str]]:
     arguments = given[:position] + given[position + 1 :]
     name = given[position]
     if name in ("install", "uninstall"):
-        from pip._registry import installing
+        from . import installing
 
         return getattr(installing, name), arguments
     if name in ("list", "freeze", "show", "check"):
-        from pip._registry import listing
+        from . import listing
 
         return getattr(listing, "list_packages" if name == "list" else name), arguments
     raise ForRealPip

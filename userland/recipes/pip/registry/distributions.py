@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from pip._registry.names import REGISTRY, normalised
-from pip._registry.requirements import BadRequirement, Requirement
+from .names import REGISTRY, normalised
+from .requirements import BadRequirement, Requirement
 
 SUFFIX = ".dist-info"
 

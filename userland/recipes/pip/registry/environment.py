@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import sys
 
-from pip._registry.distributions import SUFFIX, Distribution
-from pip._registry.names import REGISTRY
+from .distributions import SUFFIX, Distribution
+from .names import REGISTRY
 
 _LIBRARY = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
 
@@ -40,6 +40,11 @@ class Environment:
                     one = Distribution(folder, entry)
                     found.setdefault(one.name, one)
         return found
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether it is a virtual environment."""
+        return sys.prefix != sys.base_prefix and self.scripts == f"{sys.prefix}/bin"
 
     @property
     def is_system(self) -> bool:

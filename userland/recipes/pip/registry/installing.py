@@ -9,17 +9,17 @@ from __future__ import annotations
 import os
 import sys
 
-from pip._registry import environment as environments
-from pip._registry.arguments import Arguments
-from pip._registry.distributions import Distribution
-from pip._registry.environment import Environment, linked_directory
-from pip._registry.links import Change, InTheWay
-from pip._registry.names import is_standard, not_found, registry_name
-from pip._registry.outside import index_is_configured
-from pip._registry.printing import Printer
-from pip._registry.requirements import BadRequirement, Requirement
-from pip._registry.requirements_files import FileMissing, ForRealPip, RequirementsFiles
-from pip._registry.resolution import NoSuchVersion, NotInRegistry, Plan, Wishes, resolve
+from . import environment as environments
+from .arguments import Arguments
+from .distributions import Distribution
+from .environment import Environment, linked_directory
+from .links import Change, InTheWay
+from .names import is_standard, not_found, registry_name
+from .outside import index_is_configured
+from .printing import Printer
+from .requirements import BadRequirement, Requirement
+from .requirements_files import FileMissing, ForRealPip, RequirementsFiles
+from .resolution import NoSuchVersion, NotInRegistry, Plan, Wishes, resolve
 
 _INSTALL_FLAGS = {
     "-U": "--upgrade",
@@ -244,7 +244,7 @@ def _apply(
             if linked_directory(before) is not None:
                 change.uninstall(before)
             else:
-                from pip._registry.real_pip import remove_files
+                from .real_pip import remove_files
 
                 change.later(*remove_files(before.name))
             printer.info(f"      Successfully uninstalled {before.raw_name}-{before.version}")

@@ -19,10 +19,11 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from pip._registry.distributions import SUFFIX, Distribution
-from pip._registry.environment import Environment, linked_directory
+from .distributions import SUFFIX, Distribution
+from .environment import Environment, linked_directory
 
 _ALTERNATIVE = "/etc/alternatives/python3"
+_USUAL = "/usr/bin/python3"
 _SMALL = "/usr/libexec/python3"
 _FULL = "/usr/libexec/python3-full"
 _COMPILED = "__pycache__"
@@ -116,18 +117,30 @@ class Change:
             self._disconnect(f"{folder}/{entry}", f"{site}/{entry}")
 
     def choose_interpreter(self) -> None:
-        """Have `python3` be the interpreter that the installed packages need."""
-        if not self._environment.is_system or not os.path.islink(_ALTERNATIVE):
+        """Have the environment's interpreter be the one that its packages need. A virtual
+        environment has a link of its own, so that it does not depend on the others."""
+        link, small = (
+            (self._environment.python, _USUAL)
+            if self._environment.is_virtual
+            else (_ALTERNATIVE, _SMALL)
+        )
+        before = _link_or_kind(link)
+        if before not in (small, _FULL):
             return
         native = any(
             one.native and linked_directory(one) is not None
             for one in self._environment.installed().values()
         )
-        wanted = _FULL if native and os.path.exists(_FULL) else _SMALL
-        before = os.readlink(_ALTERNATIVE)
+        if native and os.path.exists(_FULL):
+            wanted = _FULL
+        elif self._environment.is_virtual or self._environment.is_system:
+            wanted = small
+        else:
+            # What other directories need is not known here.
+            return
         if wanted != before:
-            self._undo.append(partial(_point, _ALTERNATIVE, before))
-            _point(_ALTERNATIVE, wanted)
+            self._undo.append(partial(_point, link, before))
+            _point(link, wanted)
 
     def _forget_old_metadata(self, one: Distribution) -> None:
         """Remove metadata of a version that an earlier image had."""
@@ -175,9 +188,10 @@ class Change:
         if found == source:
             self._remove(place, found)
         elif found == "" and os.path.isdir(place) and os.path.isdir(source):
+            before = self.mark()
             for entry in os.listdir(source):
                 self._disconnect(f"{source}/{entry}", f"{place}/{entry}")
-            if not os.listdir(place):
+            if self.mark() > before and not os.listdir(place):
                 os.rmdir(place)
                 self._undo.append(partial(os.mkdir, place))
 

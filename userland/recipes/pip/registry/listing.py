@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 
-from pip._registry import environment as environments
-from pip._registry.arguments import Arguments
-from pip._registry.distributions import Distribution, in_registry
-from pip._registry.names import available, registry_name
-from pip._registry.printing import Printer
-from pip._registry.requirements_files import ForRealPip
+from . import environment as environments
+from .arguments import Arguments
+from .distributions import Distribution, in_registry
+from .names import available, registry_name
+from .printing import Printer
+from .requirements_files import ForRealPip
 
 _NOT_FROZEN = ("pip",)
 
@@ -116,8 +116,8 @@ def _show(one: Distribution, installed: dict[str, Distribution], files: bool) ->
     print(f"Required-by: {', '.join(needed_by)}")
     if files:
         print("Files:")
-        for line in one.read("RECORD").splitlines():
-            print(f"  {line.rsplit(',', 2)[0]}")
+        for file in sorted(line.rsplit(",", 2)[0] for line in one.read("RECORD").splitlines()):
+            print(f"  {file}")
 
 
 def _home_page(one: Distribution) -> str:

@@ -19,12 +19,12 @@ from functools import wraps
 from importlib import import_module
 from typing import Any
 
-from pip._registry import environment as environments
-from pip._registry.distributions import Distribution
-from pip._registry.environment import Environment, linked_directory
-from pip._registry.links import Change, InTheWay
-from pip._registry.names import REGISTRY, available, native_available
-from pip._registry.outside import index_is_configured
+from . import environment as environments
+from .distributions import Distribution
+from .environment import Environment, linked_directory
+from .links import Change, InTheWay
+from .names import REGISTRY, available, native_available
+from .outside import index_is_configured
 
 _INDEX_OPTIONS = ("-i", "--index-url", "--extra-index-url", "--pypi-url")
 _ASKING = ("install", "download", "wheel", "lock")
@@ -87,7 +87,7 @@ class _Session:
             self._offer_registry()
         if sys.prefix == sys.base_prefix:
             # /usr/bin is not for the user.
-            schemes: Any = sysconfig._INSTALL_SCHEMES
+            schemes: Any = vars(sysconfig)["_INSTALL_SCHEMES"]
             schemes["posix_prefix"]["scripts"] = self._where.scripts
 
     def change(self) -> Change:

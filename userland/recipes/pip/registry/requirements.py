@@ -12,8 +12,8 @@ import re
 import sys
 from importlib import import_module
 
-from pip._registry.names import normalised
-from pip._registry.versions import satisfies
+from .names import normalised
+from .versions import satisfies
 
 _REQUIREMENT = re.compile(
     r"""\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*      # name

@@ -7,10 +7,10 @@ installed version that does not fit is replaced. The caller prints and acts.
 
 from __future__ import annotations
 
-from pip._registry.distributions import Distribution, in_registry
-from pip._registry.names import registry_name
-from pip._registry.requirements import Requirement
-from pip._registry.versions import is_newer
+from .distributions import Distribution, in_registry
+from .names import registry_name
+from .requirements import Requirement
+from .versions import is_newer
 
 
 class NotInRegistry(Exception):

@@ -1,0 +1,76 @@
+"""The registry as a whole."""
+
+from __future__ import annotations
+
+from userland.builder.cli import RECIPES, ROOT
+from userland.builder.recipe import load_recipes
+from userland.recipes.guest_with_pip import Guest
+
+_NATIVE = {"lxml", "matplotlib", "numpy", "pandas", "pillow"}
+
+
+def _table() -> dict[str, str]:
+    """The versions of all pure packages, by their names in the registry."""
+    return {
+        recipe.files[0].path.rpartition("/")[2]: recipe.version
+        for recipe in load_recipes(RECIPES, ROOT).values()
+        if recipe.row is not None
+    }
+
+
+def test_every_package_of_the_table_is_in_the_registry(guest: Guest) -> None:
+    listed = {
+        (folder, info.removesuffix(".dist-info").partition("-")[2])
+        for folder, info in (
+            line.split("/") for line in guest.lines("cd /usr/lib/python && ls -d */*.dist-info")
+        )
+    }
+    table = _table()
+    assert len(table) > 80
+    assert set(table.items()) <= listed
+
+
+def test_all_packages_fit_together(guest: Guest) -> None:
+    """Their dependencies are packages of the registry, in versions that fit."""
+    guest.run(f"pip install -q --no-deps {' '.join(_table())}")
+    problems = guest.sandbox.commands.run("pip check").stdout.splitlines()
+    others = [
+        line
+        for line in problems
+        if not any(f"requires {name}, which is not installed." in line for name in _NATIVE)
+    ]
+    assert others in ([], ["No broken requirements found."])
+
+
+def test_no_two_packages_have_the_same_entry(guest: Guest) -> None:
+    printed = guest.lines(
+        "cd /usr/lib/python && ls -d */* */__pycache__/* | cut -d/ -f2- | "
+        "grep -v '^__pycache__$' | sort | uniq -d"
+    )
+    assert printed == []
+
+
+def test_records_list_exactly_the_files_that_are_there(guest: Guest) -> None:
+    program = """
+import os
+for name in sorted(os.listdir("/usr/lib/python")):
+    root = f"/usr/lib/python/{name}"
+    info = next(e for e in os.listdir(root) if e.endswith(".dist-info"))
+    if open(f"{root}/{info}/WHEEL").read().find("Root-Is-Purelib: true") < 0:
+        continue
+    rows = open(f"{root}/{info}/RECORD").read().splitlines()
+    listed = {row.rsplit(",", 2)[0].strip('"') for row in rows}
+    there = {
+        os.path.relpath(f"{folder}/{file}", root)
+        for folder, _, files in os.walk(root)
+        for file in files
+    }
+    if listed != there:
+        print(name, sorted(listed ^ there)[:3])
+"""
+    assert guest.python(program) == ""
+
+
+def test_packages_have_no_tests_inside(guest: Guest) -> None:
+    """Of their own, to keep the image small. `sympy.testing` and the like are no tests."""
+    assert guest.lines("find /usr/lib/python -type d -name tests -o -type d -name test") == []

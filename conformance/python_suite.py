@@ -66,6 +66,10 @@ class PythonSuite(ProgramSuite):
             installed = tree / _INSTALLED
             shutil.copytree(reference.parents[1], installed, symlinks=True)
             (installed / _LIBRARY / "test").symlink_to(f"../../../{_TESTS}")
+            # In the sandbox it leads there through /etc/alternatives.
+            for name in ("python", "python3"):
+                (installed / "bin" / name).unlink(missing_ok=True)
+                (installed / "bin" / name).symlink_to("../libexec/python3")
         else:
             (tree / _INSTALLED).symlink_to("/usr")
         shutil.copy2(_DRIVER, tree / _DRIVER.name)

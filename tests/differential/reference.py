@@ -19,6 +19,8 @@ from tests.differential.case_files import ALWAYS_NEEDED, load_cases
 from tests.differential.generator import NEEDS
 
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
+_LAYOUT: Final = "2"
+"""Increase this number when a tree is assembled differently."""
 
 
 def needed_recipes() -> list[str]:
@@ -34,7 +36,7 @@ def build_reference(recipes: list[str]) -> None:
 def reference_tree(recipes: list[str]) -> Path:
     """A directory with the native programs and files of these recipes, built if necessary."""
     folders = _built(recipes)
-    digest = hashlib.sha256("\n".join(map(str, folders)).encode()).hexdigest()[:16]
+    digest = hashlib.sha256("\n".join([_LAYOUT, *map(str, folders)]).encode()).hexdigest()[:16]
     tree = Path(tempfile.gettempdir()) / f"wasmsand-reference-{os.geteuid()}-{digest}"
     if not _is_ours(tree):
         _assemble(folders, tree)
@@ -65,12 +67,21 @@ def _assemble(folders: list[Path], tree: Path) -> None:
         root.mkdir(mode=0o755)
         for folder in folders:  # cp keeps hard links: coreutils is one file with a hundred names
             subprocess.run(["cp", "-a", f"{folder}/.", root], check=True)
+        _keep_links_inside(root)
         root.chmod(0o755)
         try:
             root.rename(tree)
         except OSError:  # another run made it first
             if not _is_ours(tree):
                 raise
+
+
+def _keep_links_inside(root: Path) -> None:
+    """Make absolute links lead to where they lead in the sandbox, but in this tree."""
+    for link in root.rglob("*"):
+        if link.is_symlink() and (target := link.readlink()).is_absolute():
+            link.unlink()
+            link.symlink_to(os.path.relpath(root / target.relative_to("/"), link.parent))
 
 
 def native_variables(tree: Path) -> dict[str, str]:

@@ -144,7 +144,8 @@ try:
 except OSError as error:
     print(errno.errorcode[error.errno], count > 100)
 """
-    assert attack(sandbox, script, 30_000) == "ENOBUFS True\n"
+    # Memory or sockets, whichever runs out first.
+    assert attack(sandbox, script, 30_000) in ("ENOBUFS True\n", "ENFILE True\n")
 
 
 def test_datagrams_that_nobody_reads_are_limited(sandbox: Sandbox) -> None:

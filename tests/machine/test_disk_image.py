@@ -73,7 +73,7 @@ def by_the_host(machine: Machine) -> None:
     files.write("/usr/share", b"now a file")
     files.remove("/etc/hostname")
     files.mkdir("/etc/hostname/now/a/directory")
-    files.rename("/usr/lib", "/home/lib")
+    files.rename("/usr/lib/python3.14", "/home/lib")
     files.write("/etc/group", b"changed\n")
     files.chmod("/etc/hosts", 0o600)
     files.write("/bin/ls", b"#!/bin/bash\necho not ls\n")

@@ -273,6 +273,10 @@ CALLS: dict[str, list[Bad]] = {
         (lambda s: s.python().run("1", timeout_ms=0), ValueError, "timeout_ms must be a positive"),
         *bad_callbacks(lambda s, **sinks: s.python().run("1", **sinks)),
     ],
+    "PythonSession.finish": [
+        (lambda s: s.python().finish(timeout_ms="1"), TypeError, "timeout_ms must be a number"),
+        (lambda s: s.python().finish(timeout_ms=0), ValueError, "timeout_ms must be a positive"),
+    ],
     "CommandHandle.write_stdin": [
         (lambda s: started(s).write_stdin(None), TypeError, "data must be bytes or str, not None"),
         (lambda s: started(s).write_stdin(5), TypeError, "data must be bytes or str, not int"),
@@ -297,7 +301,7 @@ def started(sandbox: Any) -> Any:
 
 @pytest.mark.parametrize("method", CALLS)
 def test_bad_arguments(sandbox: Sandbox, method: str) -> None:
-    if method == "PythonSession.run" and not sandbox.files.exists("/usr/bin/python3"):
+    if method.startswith("PythonSession.") and not sandbox.files.exists("/usr/bin/python3"):
         pytest.skip("the image was built without Python")
     for number, (call, kind, message) in enumerate(CALLS[method]):
         with pytest.raises(kind, match=message):

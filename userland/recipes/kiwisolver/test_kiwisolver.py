@@ -17,7 +17,7 @@ for constraint in [right == left + width, left >= 0, *wishes]:
 solver.addEditVariable(left, "strong")
 solver.suggestValue(left, 30)
 solver.updateVariables()
-print(left.value(), width.value(), right.value(), left + 1 <= 5)
+print(left.value(), width.value(), right.value(), left + 1 <= 50)
 solver.addConstraint((width == 40) | "required")
 solver.updateVariables()
 print(right.value())
@@ -33,7 +33,7 @@ print(strength.create(1, 0, 0), strength.required, __version__)
 """
     )
     assert printed.splitlines() == [
-        "30.0 100.0 130.0 1 * left + -4 <= 0 | strength = 1.001e+09",
+        "30.0 100.0 130.0 1 * left + -49 <= 0 | strength = 1.001e+09",
         "70.0",
         "kiwisolver.exceptions 1 * width + -50 == 0 | strength = 1.001e+09 (VIOLATED)",
         "unsupported operand type(s) for *: 'kiwisolver.Variable' and 'kiwisolver.Variable'",

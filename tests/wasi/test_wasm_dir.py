@@ -42,7 +42,9 @@ def test_every_wasm_file_is_a_command_named_by_its_file(programs: Path) -> None:
 
 def test_programs_cost_no_room_and_belong_to_root(programs: Path) -> None:
     with Sandbox(wasm_dir=str(programs), fs_limit_bytes=4096) as sandbox:
-        listed = sandbox.commands.run("stat -c '%U %a' /usr/local/bin/copy; : > /usr/local/bin/copy")
+        listed = sandbox.commands.run(
+            "stat -c '%U %a' /usr/local/bin/copy; : > /usr/local/bin/copy"
+        )
         assert listed.stdout == "root 755\n"
         assert "Permission denied" in listed.stderr
         assert sandbox.commands.run("cmp /usr/local/bin/copy /usr/local/bin/copy").exit_code == 0

@@ -55,6 +55,11 @@ sed -i -e '/BLAS_FUNC(dlagtm)/s/ldb, int)/ldb)/' -e '/BLAS_FUNC(dlagtm)/s/&ldb_,
 	scipy/optimize/_trlib/trlib_private.h
 sed -i -e '/_in_gees__user__routines,/s/,&info,1,1)$/,\&info)/' -e '/callprotoargument/s/,F_INT,F_INT$//' \
 	scipy/linalg/flapack_gen.pyf.src
+# A getter has two parameters, and so has a method without arguments; a call that passes more than a
+# function has traps (see userland/builder/fit_methods.py, which does not know methods of classes).
+sed -i -E -e 's/(get_(extractor|replacer|default|domain)\(Function \* self)\)/\1, void *)/' \
+	-e 's/pickle_\(BackendState \* self\)/pickle_(BackendState * self, PyObject *)/' \
+	scipy/_lib/_uarray/_uarray_dispatch.cxx
 # HiGHS would be compiled twice: scipy makes a library of its own of the same sources.
 sed -i "/^highslib = library('highs',/,/pic: true,/s/pic: true,/& build_by_default: false,/" \
 	subprojects/highs/highs/meson.build

@@ -49,7 +49,7 @@ print(
 g = sparse.csr_array([[0, 1, 2, 0], [0, 0, 0, 1], [0, 0, 0, 3], [0, 0, 0, 0]])
 print(
     dijkstra(g, indices=0),
-    connected_components(g),
+    connected_components(g)[1].tolist(),
     minimum_spanning_tree(g).toarray(),
     (g @ g).toarray(),
     sparse.coo_array(([1, 2], ([0, 1], [1, 0]))).toarray(),

@@ -9,7 +9,7 @@ def rosen(x):
 
 
 x0 = np.array([1.3, 0.7, 0.8, 1.9, 1.2])
-for method in ("Nelder-Mead", "BFGS", "L-BFGS-B", "SLSQP", "Powell", "COBYLA"):
+for method in ("Nelder-Mead", "BFGS", "L-BFGS-B", "SLSQP", "Powell", "COBYQA"):
     r = optimize.minimize(rosen, x0, method=method, options={"maxiter": 20000})
     print(method, r.success, r.x.round(2))
 print(
@@ -35,7 +35,7 @@ print(
 print(
     optimize.minimize_scalar(lambda x: (x - 2) ** 2).x,
     optimize.fsolve(lambda x: x**2 - 4, 1.0),
-    optimize.linear_sum_assignment([[4, 1, 3], [2, 0, 5], [3, 2, 2]]),
+    [part.tolist() for part in optimize.linear_sum_assignment([[4, 1, 3], [2, 0, 5], [3, 2, 2]])],
 )
 print(
     optimize.differential_evolution(lambda x: (x**2).sum(), [(-5, 5)] * 2, seed=1).x.round(3),

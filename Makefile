@@ -35,7 +35,7 @@ help:
 	@echo
 	@echo '  make check         ruff, mypy --strict, import layers, unit tests: under a minute, no build'
 	@echo '  make build         build the whole user space from source; cached'
-	@echo '  make packages      build the second stage too: Python with numpy and pandas; takes long'
+	@echo '  make packages      build the second stage too: Python with numpy, pandas, scipy, ...; takes long'
 	@echo '  make bench         measure all timings, WebAssembly and native side by side'
 	@echo "  make conformance   run the programs' own test suites, in the sandbox and natively"
 	@echo '  make fuzz          fuzz every interface for SECONDS_=600 seconds; ARGS names targets'

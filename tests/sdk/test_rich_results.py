@@ -371,9 +371,13 @@ def test_forms_that_are_too_large_are_left_out_and_named(sandbox: Sandbox) -> No
 
 def test_an_interrupt_does_not_break_a_message_in_two(sandbox: Sandbox) -> None:
     with sandbox.python() as session:
-        session.run("class Big:\n    def _repr_html_(self): return 'x' * 400_000\nbig = Big()")
+        session.run(
+            "class Big:\n    def _repr_html_(self): return 'x' * 400_000\nbig = Big()\nimport time"
+        )
         for timeout_ms in (150, 170, 190):
-            result = session.run("while True: display(big)", timeout_ms=timeout_ms)
+            result = session.run(
+                "while True: display(big); time.sleep(0.002)", timeout_ms=timeout_ms
+            )
             assert result.timed_out
             assert result.error is not None
             assert result.error.type == "KeyboardInterrupt"

@@ -16,6 +16,10 @@ if not any(program.name == "python-full" for program in image_programs()):
     pytest.skip("the stage of packages is not built: run `make packages`", allow_module_level=True)
 
 
+with Sandbox() as _sandbox:
+    SCIPY = _sandbox.files.exists("/usr/lib/python/scipy")
+
+
 @pytest.fixture
 def sandbox() -> Iterator[Sandbox]:
     with Sandbox() as made:
@@ -86,6 +90,9 @@ def test_an_installed_package_is_handed_out(sandbox: Sandbox, run: Run) -> None:
     assert float(took) < 0.2
 
 
+@pytest.mark.xfail(
+    SCIPY, strict=True, reason="L091 with scipy, numpy's import also brings what scipy imported"
+)
 def test_modules_and_filters_are_those_of_an_ordinary_import(sandbox: Sandbox, run: Run) -> None:
     install(sandbox, "numpy", "pandas", "python-dateutil")
     show = """

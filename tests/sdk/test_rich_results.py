@@ -376,7 +376,7 @@ def test_an_interrupt_does_not_break_a_message_in_two(sandbox: Sandbox) -> None:
         )
         for timeout_ms in (150, 170, 190):
             result = session.run(
-                "while True: display(big); time.sleep(0.002)", timeout_ms=timeout_ms
+                "while True: display(big); time.sleep(0.01)", timeout_ms=timeout_ms
             )
             assert result.timed_out
             assert result.error is not None

@@ -67,7 +67,7 @@ def test_an_interpreter_that_is_stopped_again_and_again_is_ended_and_says_so(
     with sandbox.python() as session:
         session.run(
             "import os, subprocess\n"
-            "command = f'while :; do kill -STOP {os.getpid()}; done'\n"
+            "command = f'sleep 0.3; while :; do kill -STOP {os.getpid()}; done'\n"
             "subprocess.Popen(['bash', '-c', \"trap '' INT; \" + command])"
         )
         time.sleep(1)

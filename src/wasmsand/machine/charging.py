@@ -41,7 +41,6 @@ _FRESH_NS: Final = 4_000_000
 _KEPT_LOCALS: Final = 2
 """Copies charged per further thread: its own, and one for the first thread, which is charged
 none while it is the only one."""
-_POOR_PART: Final = 8
 _PAGE: Final = mmap.PAGESIZE
 _LOOSE_BYTES: Final = 1 << 20
 """How much of its image a program may have written since its pages were looked at, so that looking
@@ -281,10 +280,8 @@ class Charge:
         self._size = self._instance.memory_size()
 
     def is_poor(self) -> bool:
-        """Whether the guest's share is much smaller than the free memory, because others
-        compute."""
-        ledger = self._ledger
-        return self.account.share < min(ledger.room, ledger.limit // _POOR_PART)
+        """Whether the guest's share is smaller than the free memory, because others compute."""
+        return self.account.share < self._ledger.room
 
     def leave(self) -> None:
         """The guest has ended and its instance is about to be closed: stop measuring it."""

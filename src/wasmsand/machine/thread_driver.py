@@ -33,7 +33,7 @@ _TRAP_SIGNALS: Final = {
     TrapKind.UNCAUGHT_EXCEPTION: Signal.SIGABRT,
 }
 _SHARE_TRIES: Final = 4
-_SHARE_WAIT_NS: Final = 2_000_000
+_SHARE_WAIT_NS: Final = 500_000
 
 
 class ThreadDriver:

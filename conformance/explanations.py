@@ -3,9 +3,9 @@
 Owns the format: for each suite an array of tables with `tests` or `cases`, `because`, and, if the
 cause is a known limitation, its ID in `docs/limitations.md`. `cases` are patterns `TEST::CASE` with
 `*` for any text, for suites whose tests have many cases; with `absent = true` they name only cases
-that the sandbox does not have, although it ran the test to its end. Rules: an explanation names tests that
-differ, or that fail on both sides; an explanation that is no longer needed is reported, so that the
-file stays true.
+that the sandbox does not have, although it ran the test to its end. Rules: an explanation names
+tests that differ, or that fail on both sides; an explanation that is no longer needed is reported,
+so that the file stays true.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def test_bytes_go_both_ways_between_the_host_and_a_server(
     assert 32_768 <= int.from_bytes(peer[2:4], "big") < 61_000
     caller.ok("close", fd)
     with sandbox.lock:
-        assert end.is_gone and end.at_end and not end.was_reset
+        assert (end.is_gone, end.at_end, end.was_reset) == (True, True, False)
 
 
 @pytest.mark.parametrize("host", [OTHER, None], ids=["127.0.0.5", "nothing"])
@@ -183,7 +183,7 @@ def test_a_server_that_stops_listening_resets_connections_it_has_not_accepted(
         caller.ok("shutdown", server, 0)
     assert changes
     with sandbox.lock:
-        assert end.was_reset and end.is_gone and end.at_end
+        assert (end.is_gone, end.at_end, end.was_reset) == (True, True, True)
         assert not is_listening(sandbox.kernel.network, 8000)
 
 

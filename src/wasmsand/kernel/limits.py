@@ -40,6 +40,16 @@ SOCKETS_MAX = 4096
 """Sockets of one sandbox, including unaccepted connections and ends held by the host. When a
 process ends, all its sockets are closed in one hold of the sandbox's lock: about 5 us each
 (`tests/limits/test_socket_holds.py`)."""
+PORT_CONNECTIONS_MAX = 512
+"""Connections of the host to servers in one sandbox, at once."""
+PORT_BACKLOG = 128
+"""Connections to a port of the host that wait until the sandbox has room for them."""
+PORT_BACKLOG_SECONDS = 10.0
+"""How long a connection of the host waits for a place in the backlog of a server in the sandbox."""
+PORT_IDLE_SECONDS = 3600.0
+"""A connection of the host to a server in the sandbox is closed if no byte moves for this long."""
+FORWARDS_MAX = 64
+"""Ports of the host that lead to servers in one sandbox."""
 PORT_HOLDERS_MAX = 1024
 """Sockets bound to the same port (SO_REUSEPORT, SO_REUSEADDR)."""
 RIGHTS_PER_MESSAGE_MAX = 253

@@ -192,6 +192,25 @@ LOCKED_FILE_COST = 768
 TERMINAL_COST = 2 * PIPE_CAPACITY
 """A pseudo-terminal, with the capacity of its buffers."""
 
+# The network. Budgets of one sandbox have these defaults; `Network` changes them.
+NETWORK_OPEN_CONNECTIONS = 256
+"""Connections to the outside at once."""
+NETWORK_CONNECTIONS = 100_000
+"""Connections to the outside in the life of a sandbox."""
+NETWORK_BYTES_IN = 16 * 1024 * MIB
+"""Bytes that a sandbox may receive from the outside."""
+NETWORK_BYTES_OUT = 4 * 1024 * MIB
+"""Bytes that a sandbox may send to the outside."""
+NETWORK_REQUESTS = 100_000
+"""HTTP requests to hosts whose requests are inspected."""
+NETWORK_RULES_MAX = 4096
+"""Rules in one list of a policy, and hosts in one of its tables: every decision reads them all."""
+NETWORK_RULE_LENGTH_MAX = 2048
+"""Characters in one rule."""
+HOST_NAME_MAX = 253
+HOST_LABEL_MAX = 63
+"""Longest host name, and longest part of it between two dots (RFC 1035)."""
+
 # Compiling programs that guests made. Measured: 1 to 2 s and 40 MiB per MiB of program; Python
 # (12.3 MiB) takes 12 s and 500 MiB.
 GUEST_MODULE_BYTES_MAX = 64 * MIB

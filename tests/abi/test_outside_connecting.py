@@ -158,7 +158,9 @@ def test_ipv6_sockets_reach_ipv4_by_mapped_addresses(
 
 
 @pytest.mark.syscalls("sendto")
-def test_a_message_to_the_outside_is_answered_by_the_capability(caller: Caller) -> None:
+def test_a_message_to_the_outside_is_answered_by_the_capability(
+    caller: Caller, host: ManualHost
+) -> None:
     fd = caller.ok("socket", AF_INET, DATAGRAM, 0)
     data = caller.put(b"query")
     assert caller.ok("sendto", fd, data, 5, 0, *inet(caller, port=53)) == 5

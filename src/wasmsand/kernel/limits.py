@@ -40,17 +40,6 @@ SOCKETS_MAX = 4096
 """Sockets of one sandbox, including unaccepted connections and ends held by the host. When a
 process ends, all its sockets are closed in one hold of the sandbox's lock: about 5 us each
 (`tests/limits/test_socket_holds.py`)."""
-NETWORK_NAMES_MAX = 4096
-"""Names of hosts that one sandbox may look up. Each keeps its address as long as the sandbox
-exists."""
-NETWORK_LOOKUPS_MAX = 32
-"""Look-ups of names that one sandbox may have the host do at once."""
-NETWORK_EVENTS_MAX = 1000
-"""Events that a sandbox's network log keeps."""
-NETWORK_CONNECT_SECONDS = 60
-"""How long the host tries to connect to one address."""
-OUTSIDE_CAPACITY = 256 * KIB
-"""Bytes of a connection to the outside that wait to be read, in each direction."""
 NOTICES_PER_JOB_MAX = 8
 NOTICED_JOBS_MAX = 256
 """Commands for which notices are kept until they end."""
@@ -221,6 +210,17 @@ NETWORK_RULES_MAX = 4096
 """Rules in one list of a policy, and hosts in one of its tables: every decision reads them all."""
 NETWORK_RULE_LENGTH_MAX = 2048
 """Characters in one rule."""
+NETWORK_NAMES_MAX = 4096
+"""Names of hosts that one sandbox may look up. Each keeps its address as long as the sandbox
+exists."""
+NETWORK_LOOKUPS_MAX = 32
+"""Look-ups of names that one sandbox may have the host do at once."""
+NETWORK_EVENTS_MAX = 1000
+"""Events that a sandbox's network log keeps."""
+NETWORK_CONNECT_SECONDS = 60
+"""How long the host tries to connect to one address."""
+OUTSIDE_CAPACITY = 256 * KIB
+"""Bytes of a connection to the outside that wait to be read, in each direction."""
 HOST_NAME_MAX = 253
 HOST_LABEL_MAX = 63
 """Longest host name, and longest part of it between two dots (RFC 1035)."""

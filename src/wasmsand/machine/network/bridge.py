@@ -10,7 +10,6 @@ both are started when they are first needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -19,14 +18,14 @@ from wasmsand.kernel.sockets.address import AF_INET, InetAddress
 from wasmsand.kernel.sockets.outside import DatagramSender, OutsideEnd
 from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.network import names
-from wasmsand.machine.network.events import EventLog, NetworkEvent
+from wasmsand.machine.network.events import EventLog
 
 if TYPE_CHECKING:
     from wasmsand.kernel.kernel import Kernel
+    from wasmsand.machine.network.asking import Ask
     from wasmsand.machine.network.connecting import Outgoing
     from wasmsand.machine.network.policy import NetworkPolicy
 
-Ask = Callable[[str, int], bool]
 _GUEST_IPV6: Final = b"\xfd" + bytes(14) + b"\x02"
 """fd00::2, the sandbox's own address on IPv6 connections to the outside."""
 
@@ -100,8 +99,3 @@ class Bridge:
         what = "look-up of" if kind == "lookup" else f"{kind} to"
         where = host if not port else f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self.kernel.notice(job, f"network: {what} {where} refused: {reason}")
-
-    def report(self, event: NetworkEvent) -> None:
-        """Log an event. Not with the sandbox's lock held."""
-        self.log.add(event)
-        self.log.tell(event)

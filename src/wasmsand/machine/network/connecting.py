@@ -6,18 +6,17 @@ Owns `Outgoing`: the decisions about look-ups and connections, and the budget. R
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.sockets.address import AF_INET, AF_INET6, InetAddress
 from wasmsand.kernel.sockets.outside import OutsideEnd
 from wasmsand.machine.network import dns, names
+from wasmsand.machine.network.asking import Questions, TooManyQuestions
 from wasmsand.machine.network.events import EventKind, NetworkEvent
-from wasmsand.machine.network.lookup import workers
 from wasmsand.machine.network.poller import poller
 from wasmsand.machine.network.proxy import ProxyAddress, Tunnel
 from wasmsand.machine.network.resolving import Addresses, HostAddresses, TooManyLookups
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from wasmsand.machine.network.policy import NetworkPolicy
     from wasmsand.machine.network.rules import Verdict
 
-_ASKED_MAX: Final = 1024
 Answer = Callable[[bytes], None]
 
 
@@ -43,8 +41,7 @@ class Outgoing:
         """Guarded by the sandbox's lock."""
         self._made = 0
         self._sent = self._received = 0
-        self._asked: dict[tuple[str, int], bool] = {}
-        self._asking = threading.Lock()
+        self._questions = Questions()
 
     # Look-ups.
 
@@ -124,7 +121,7 @@ class Outgoing:
         if name is None:
             stream.connect([(host, port)])
         elif not allowed:
-            workers().submit(partial(self._ask, stream, name))
+            self._ask(stream, name)
         else:
             self._look_up_and_connect(stream, name)
 
@@ -143,23 +140,23 @@ class Outgoing:
         return socket.inet_ntop(family, destination.host), None
 
     def _ask(self, stream: OutsideStream, name: str) -> None:
-        """Ask the user's code about a host. On a worker thread."""
-        key = (name, stream.port)
-        with self._asking:  # one question at a time, and none twice
-            allowed = self._asked.get(key)
-            ask = self._bridge.ask
-            if allowed is None:
-                allowed = False
-                try:
-                    allowed = ask is not None and ask(*key) is True
-                finally:
-                    while len(self._asked) >= _ASKED_MAX:
-                        del self._asked[next(iter(self._asked))]
-                    self._asked[key] = allowed
+        """Ask the user's code about a host, and go on when it has answered."""
+        place = (name, stream.port)
+        ask = self._bridge.ask
+        known = self._questions.answer_to(place)
+        if known is not None or ask is None:
+            self._answered(stream, name, known is True)
+            return
+        try:
+            self._questions.put(ask, place, partial(self._answered, stream, name))
+        except TooManyQuestions:
+            stream.refuse(Errno.ENOBUFS, "too many questions at once")
+
+    def _answered(self, stream: OutsideStream, name: str, allowed: bool) -> None:
         if allowed:
             self._look_up_and_connect(stream, name)
         else:
-            stream.refuse(Errno.ENETUNREACH, "the user did not allow it")
+            stream.refuse(Errno.ENETUNREACH, "the user's code did not allow it")
 
     def _look_up_and_connect(self, stream: OutsideStream, name: str) -> None:
         """Find the addresses of an allowed name. On any thread, with or without the lock."""
@@ -250,7 +247,7 @@ class Outgoing:
             streams = list(self._streams)
         for stream in streams:
             verdict = None if policy is None else policy.decide_name(stream.host, stream.port)
-            asked = self._asked.get((stream.host, stream.port), False)
+            asked = self._questions.answer_to((stream.host, stream.port))
             if not asked and (verdict is None or not verdict.allowed):
                 stream.refuse(Errno.ECONNRESET, "it is no longer allowed")
 
@@ -260,7 +257,7 @@ class Outgoing:
             self._streams.discard(stream)
             if stream.was_refused:
                 self._bridge.refused("connection", stream.host, stream.port, reason, stream.job)
-        self._bridge.report(
+        self._bridge.log.add(
             NetworkEvent(
                 "connection",
                 not stream.was_refused,
@@ -279,10 +276,7 @@ class Outgoing:
         """Needs the lock."""
         bridge = self._bridge
         bridge.refused(kind, host, port, reason, bridge.kernel.current_job)
-        event = NetworkEvent(kind, False, host, port, time.time(), reason)
-        bridge.log.add(event)
-        if bridge.log.on_event is not None:
-            workers().submit(partial(bridge.log.tell, event))
+        bridge.log.add(NetworkEvent(kind, False, host, port, time.time(), reason))
 
 
 def _reason(verdict: Verdict | None) -> str:

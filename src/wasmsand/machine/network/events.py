@@ -51,34 +51,44 @@ class NetworkEvent:
 class EventLog:
     """The newest events of one sandbox, and how many there were."""
 
-    def __init__(self, on_event: Callable[[NetworkEvent], None] | None = None) -> None:
-        self.on_event = on_event
-        """Called for every event, on a thread of the host that holds no lock."""
-        self._events: deque[NetworkEvent] = deque(maxlen=NETWORK_EVENTS_MAX)
+    def __init__(self) -> None:
+        self.on_event: Callable[[NetworkEvent], None] | None = None
+        """Called for every event, one after the other, on a thread of the host. If it is slow,
+        events that it has not seen are left out, oldest first."""
         self._lock = threading.Lock()
-        self._total = 0
+        self._events: deque[NetworkEvent] = deque(maxlen=NETWORK_EVENTS_MAX)
+        self._untold: deque[NetworkEvent] = deque(maxlen=NETWORK_EVENTS_MAX)
+        self._telling = False
+        self.total = 0
+        """How many events there were."""
 
     def events(self) -> list[NetworkEvent]:
         """The newest events, oldest first."""
         with self._lock:
             return list(self._events)
 
-    @property
-    def total(self) -> int:
-        """How many events there were."""
-        return self._total
-
     def add(self, event: NetworkEvent) -> None:
-        """Keep an event. May be called with the sandbox's lock held."""
+        """Keep an event. From any thread, also with the sandbox's lock held."""
         with self._lock:
             self._events.append(event)
-            self._total += 1
+            self.total += 1
+            if self.on_event is None:
+                return
+            self._untold.append(event)
+            if self._telling:
+                return
+            self._telling = True
+        threading.Thread(target=self._tell, name="wasmsand-events", daemon=True).start()
 
-    def tell(self, event: NetworkEvent) -> None:
-        """Call the user's callback, if there is one. Not with the sandbox's lock held."""
-        callback = self.on_event
-        if callback is not None:
+    def _tell(self) -> None:
+        while True:
+            with self._lock:
+                callback = self.on_event
+                if not self._untold or callback is None:
+                    self._telling = False
+                    return
+                event = self._untold.popleft()
             try:
                 callback(event)
             except Exception:
-                log_bug("on_event failed for %r", event.host)
+                log_bug("on_event failed")

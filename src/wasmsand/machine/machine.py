@@ -52,6 +52,7 @@ from wasmsand.machine.image import base_image, image_with_wasm_programs
 from wasmsand.machine.launch import steadily
 from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.lock import SandboxLock
+from wasmsand.machine.network.bridge import Bridge
 from wasmsand.machine.parking import Parker
 from wasmsand.machine.program_start import start_program
 from wasmsand.machine.renewal import prepared_memories
@@ -64,6 +65,7 @@ from wasmsand.machine.wasm_programs import WasmProgram, find_wasm_programs
 
 if TYPE_CHECKING:
     from wasmsand.machine.network.forwarding import PortForwarding
+    from wasmsand.machine.network.policy import NetworkPolicy
 
 USER_ID: Final = 1000
 _USERS_GROUP: Final = 100
@@ -83,6 +85,8 @@ class MachineOptions:
     """A host directory whose `*.wasm` files become commands (see `wasm_programs`)."""
     packages: tuple[str, ...] = ()
     """Requirements of Python packages that are installed from the start (see `packages`)."""
+    network: NetworkPolicy | None = None
+    """What the sandbox may reach; None: nothing."""
 
 
 _timer_services: dict[int, TimerService] = {}
@@ -136,6 +140,7 @@ class Machine:
         root = TreeFs(image, options.limits, clock.realtime)
         self.kernel = Kernel(root, options.limits, clock=clock, hostname=options.hostname.encode())
         self.kernel.interrupt = self.engine.interrupt
+        self.bridge = Bridge(self.lock, self.kernel, options.network)
         owner = weakref.ref(self)
         self.timers = timers = timer_service(self.engine, clock)
 

@@ -243,8 +243,14 @@ class PortError(_Errno, SandboxError):
         self.port = port
 
 
-class PortTimeoutError(PortError, TimeoutError):
-    """No program listens on the port in time, or its server accepts no connections."""
+class PortTimeoutError(PortError, TimeoutError):  # type: ignore[misc] # both have `errno`: ours
+    """No program listens on the port in time, or its server does not react."""
+
+    def __init__(self, message: str, errno_name: str, port: int) -> None:
+        TimeoutError.__init__(self, message)  # three arguments would have another meaning there
+        self.args = (message, errno_name, port)
+        self.errno_name = errno_name
+        self.port = port
 
 
 def port_error(message: str, errno_name: str, port: int) -> PortError:

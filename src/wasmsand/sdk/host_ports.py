@@ -1,7 +1,8 @@
 """`HostPorts`: the ports of this machine that lead to one sandbox.
 
-Backends of sandboxes on this machine use it. Rules: nothing of the host's network is imported before
-a port is opened; the ports close with the sandbox, and when its backend is garbage-collected.
+Backends of sandboxes on this machine use it. Rules: nothing of the host's network is imported
+before a port is opened; the ports close with the sandbox, and when its backend is
+garbage-collected.
 """
 
 from __future__ import annotations

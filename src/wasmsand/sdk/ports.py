@@ -7,6 +7,9 @@ Arguments are validated here; everything else is the backend's.
 from __future__ import annotations
 
 import builtins
+import errno
+import select
+import time
 from typing import TYPE_CHECKING, Final
 
 from wasmsand.sdk import arguments
@@ -20,6 +23,10 @@ if TYPE_CHECKING:
 WAIT_TIMEOUT_MS: Final = 60_000
 CONNECT_TIMEOUT_MS: Final = 10_000
 READ_BYTES: Final = 65_536
+_READ_MAX: Final = 1 << 24
+_LONGEST_WAIT_MS: Final = 1_000_000
+"""Systems bound the time of a wait. Waking up early only costs another wait."""
+_NOT_READY: Final = ("SSLWantReadError", "SSLWantWriteError")
 _SHOWN_PORTS: Final = 8
 
 
@@ -33,6 +40,8 @@ class PortStream:
     """
 
     def __init__(self, connection: socket.socket, port: int) -> None:
+        # Several threads may use the stream, with timeouts of their own.
+        connection.setblocking(False)
         self._connection = connection
         self._port = port
 
@@ -51,12 +60,16 @@ class PortStream:
         Raises `PortTimeoutError` if there is no data within `timeout_ms`.
         """
         count = arguments.positive_integer("count", count)
-        seconds = arguments.timeout_seconds("timeout_ms", timeout_ms)
+        deadline = _deadline(timeout_ms)
         try:
-            self._connection.settimeout(seconds)
-            return self._connection.recv(min(count, 1 << 24))
+            while True:
+                try:
+                    return self._connection.recv(min(count, _READ_MAX))
+                except OSError as error:
+                    _require_block(error)
+                self._wait(False, deadline, "sent nothing")
         except OSError as error:
-            raise self._failure(error, "sent nothing") from None
+            raise self._failure(error) from None
 
     def write(self, data: bytes | str, *, timeout_ms: float | None = None) -> None:
         """Send all of `data`; wait while the server does not read. Text is sent as UTF-8.
@@ -67,13 +80,18 @@ class PortStream:
         Raises `PortTimeoutError` if `timeout_ms` passes first; then a part of `data` may have
         been sent.
         """
-        content = arguments.content("data", data)
-        seconds = arguments.timeout_seconds("timeout_ms", timeout_ms)
+        rest = memoryview(arguments.content("data", data))
+        deadline = _deadline(timeout_ms)
         try:
-            self._connection.settimeout(seconds)
-            self._connection.sendall(content)
+            while rest:
+                try:
+                    rest = rest[self._connection.send(rest) :]
+                    continue
+                except OSError as error:
+                    _require_block(error)
+                self._wait(True, deadline, "did not read everything")
         except OSError as error:
-            raise self._failure(error, "did not read what was sent") from None
+            raise self._failure(error) from None
 
     def finish(self) -> None:
         """Send no more data: the server reads the end of the stream, and may still answer.
@@ -92,7 +110,7 @@ class PortStream:
         try:
             self._connection.shutdown(socket.SHUT_WR)
         except OSError as error:
-            raise self._failure(error, "") from None
+            raise self._failure(error) from None
 
     def close(self) -> None:
         """Close the stream. Calling it again does nothing.
@@ -108,16 +126,22 @@ class PortStream:
             pass  # not connected any more
         self._connection.close()
 
-    def _failure(self, error: OSError, what: str) -> PortError:
-        import errno
+    def _wait(self, to_write: bool, deadline: float | None, what: str) -> None:
+        """Wait until the connection can be used. Raises `PortTimeoutError`."""
+        while True:
+            seconds = None if deadline is None else deadline - time.monotonic()
+            if seconds is not None and seconds <= 0:
+                message = f"ETIMEDOUT: the server on port {self._port} {what} in time"
+                raise PortTimeoutError(message, "ETIMEDOUT", self._port)
+            if _is_ready(self._connection, to_write, seconds):
+                return
 
-        port = self._port
-        if isinstance(error, TimeoutError):
-            message = f"ETIMEDOUT: the server on port {port} {what} in time"
-            return PortTimeoutError(message, "ETIMEDOUT", port)
+    def _failure(self, error: OSError) -> PortError:
+        if isinstance(error, PortError):
+            return error
         name = errno.errorcode.get(error.errno or 0, "EIO")
         cause = "the stream was closed" if name == "EBADF" else (error.strerror or str(error))
-        return PortError(f"{name}: {cause} (port {port})", name, port)
+        return PortError(f"{name}: {cause} (port {self._port})", name, self._port)
 
     def __enter__(self) -> PortStream:
         return self
@@ -127,6 +151,30 @@ class PortStream:
 
     def __repr__(self) -> str:
         return f"<PortStream of port {self._port}>"
+
+
+def _deadline(timeout_ms: float | None) -> float | None:
+    seconds = arguments.timeout_seconds("timeout_ms", timeout_ms)
+    return None if seconds is None else time.monotonic() + seconds
+
+
+def _require_block(error: OSError) -> None:
+    """Raise `error` unless it only means that the connection is not ready."""
+    if not isinstance(error, BlockingIOError) and type(error).__name__ not in _NOT_READY:
+        raise error
+
+
+def _is_ready(connection: socket.socket, to_write: bool, seconds: float | None) -> bool:
+    """Wait until the connection can be used; False if it cannot in time."""
+    if connection.fileno() < 0:
+        raise OSError(errno.EBADF, "closed")
+    if not hasattr(select, "poll"):
+        wanted = [connection]
+        ready = select.select([] if to_write else wanted, wanted if to_write else [], [], seconds)
+        return any(ready)
+    poll = select.poll()
+    poll.register(connection, select.POLLOUT if to_write else select.POLLIN)
+    return bool(poll.poll(None if seconds is None else min(seconds * 1000 + 1, _LONGEST_WAIT_MS)))
 
 
 class Ports:
@@ -161,9 +209,7 @@ class Ports:
             host_port = arguments.port("host_port", host_port)
         return self._attachment.backend.open_port(port, host_port)
 
-    def connect(
-        self, port: int, *, timeout_ms: float | None = CONNECT_TIMEOUT_MS
-    ) -> PortStream:
+    def connect(self, port: int, *, timeout_ms: float | None = CONNECT_TIMEOUT_MS) -> PortStream:
         """Connect to a server in the sandbox.
 
         Example:

@@ -205,10 +205,6 @@ class Network:
         """The route to `address`: inside, or outside by a capability; else ENETUNREACH."""
         return route(address, self.outside)
 
-    def inside_route(self, address: InetAddress) -> Route:
-        """The route for datagrams, which do not leave the sandbox."""
-        return route(address, None)
-
     def bind_abstract(self, socket: Socket, name: bytes) -> bytes:
         """Bind to an abstract name (without its NUL), or to any free one if `name` is empty."""
         while not name:

@@ -27,7 +27,7 @@ from wasmsand.kernel.sockets.inbound import (
     listening_ports,
 )
 from wasmsand.kernel.wait import WouldBlock
-from wasmsand.machine.network.poller import Poller, poller
+from wasmsand.machine.network.poller import Connected, Poller, poller
 from wasmsand.machine.network.streams import OutsideStream
 from wasmsand.machine.parking import Parker
 
@@ -189,7 +189,7 @@ class PortForwarding:
 
     # What `OutsideStream` asks of its owner.
 
-    def spend(self, stream: OutsideStream, sent: int = 0, received: int = 0) -> None:
+    def spend(self, stream: OutsideStream, *, sent: int = 0, received: int = 0) -> None:
         """Bytes have moved."""
         if stream in self._streams:
             self._streams[stream] = time.monotonic()
@@ -203,13 +203,12 @@ class PortForwarding:
             self._poller.post(self._idle_check)
 
 
-class _Arrival:
+class _Arrival(Connected):
     """An accepted connection on its way to the guest's listener."""
 
     def __init__(
         self, owner: PortForwarding, poller: Poller, port: int, host: socket.socket
     ) -> None:
-        self.is_posted = False
         self._owner = owner
         self._poller = poller
         self._port = port
@@ -257,11 +256,10 @@ class _Arrival:
             reset(host)
 
 
-class _IdleCheck:
+class _IdleCheck(Connected):
     """Looks for idle connections of one sandbox, while there are connections."""
 
     def __init__(self, owner: PortForwarding, poller: Poller) -> None:
-        self.is_posted = False
         self._owner = owner
         self._poller = poller
         self._active = False

@@ -17,7 +17,7 @@ from typing import Final
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import FORWARDS_MAX, PORT_BACKLOG
-from wasmsand.machine.network.poller import Poller, poller
+from wasmsand.machine.network.poller import Connected, Poller, poller
 
 LOCAL_HOST: Final = "127.0.0.1"
 _ACCEPTED_PER_STEP: Final = 16
@@ -32,14 +32,13 @@ Deliver = Callable[[int, socket.socket], None]
 wait."""
 
 
-class HostListener:
+class HostListener(Connected):
     """A port of this machine that leads to a port of a sandbox."""
 
     def __init__(
         self, port: int, host_port: int, deliver: Deliver, has_room: Callable[[], bool]
     ) -> None:
         """Raises `KernelError` if the port of this machine cannot be opened."""
-        self.is_posted = False
         self.port = port
         self._deliver = deliver
         self._has_room = has_room

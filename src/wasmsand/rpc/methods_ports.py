@@ -29,10 +29,13 @@ def _list(session: RpcSession, _: Params) -> Result:
 
 
 def _wait(session: RpcSession, params: Params) -> Result:
-    timeout_ms: object = WAIT_TIMEOUT_MS
+    timeout_ms: float | None = WAIT_TIMEOUT_MS
     if params.is_given("timeoutMs"):
         timeout_ms = params.optional(Params.number, "timeoutMs")
-    seconds = arguments.timeout_seconds("timeoutMs", timeout_ms)
+    if timeout_ms is not None and timeout_ms <= 0:
+        seconds: float | None = 0.0  # do not wait
+    else:
+        seconds = arguments.timeout_seconds("timeoutMs", timeout_ms)
     return {"listens": session.backend.wait_port(_port(params), seconds)}
 
 

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from wasmsand.machine.network.policy import Budget, NetworkPolicy, policy_of
-from wasmsand.machine.network.rules import RuleProblem, parse_rule
+from wasmsand.machine.network.rules import RuleProblem, Verdict, parse_rule
 
 
 def test_an_empty_policy_allows_nothing() -> None:
@@ -151,7 +151,7 @@ def test_rules_about_requests_are_decided_per_request() -> None:
         allow=["GET,HEAD api.example/v1/*", "plain.example", "POST 10.0.0.1:80/in"],
         deny=["plain.example:8080/admin", "DELETE *.example"],
     )
-    assert policy.decide_name("api.example", 443) == (True, True, "")
+    assert policy.decide_name("api.example", 443) == Verdict(True, True)
     assert policy.decide_name("plain.example", 443).inspected, "DELETE is denied"
     assert policy.decide_request("api.example", 443, "GET", "/v1/models?x=/../y").allowed
     assert not policy.decide_request("api.example", 443, "POST", "/v1/models").allowed
@@ -160,7 +160,7 @@ def test_rules_about_requests_are_decided_per_request() -> None:
     assert policy.decide_request("plain.example", 443, "PUT", "/any/../thing").allowed
     assert not policy.decide_request("plain.example", 8080, "GET", "/Admin/x").allowed
     assert not policy.decide_request("plain.example", 8080, "GET", "/x/../admin").allowed
-    assert policy.decide_address("10.0.0.1", 80, name=None) == (True, True, "")
+    assert policy.decide_address("10.0.0.1", 80, name=None) == Verdict(True, True)
     assert policy.decide_request("10.0.0.1", 80, "POST", "/in").allowed
     assert not policy.decide_request("10.0.0.1", 80, "GET", "/in").allowed
     assert not policy.decide_request("other.org", 80, "GET", "/v1/x").allowed
@@ -290,7 +290,8 @@ def test_a_ceiling_has_to_allow_everything_too() -> None:
     assert not policy.decide_address("10.0.0.1", 443, name="in.example").allowed, (
         "not the ceiling's"
     )
-    assert policy.decide_address("8.8.8.8", 443, name="fine.example").allowed
+    assert not policy.decide_address("8.8.8.8", 443, name="fine.example").allowed, "by hosts only"
+    assert policy.decide_address("8.8.8.8", 443, name="www.example").allowed
     assert policy.decide_name("api.example", 443).inspected
     assert not policy.decide_request("api.example", 80, "POST", "/v1/x").allowed
     assert policy.decide_request("api.example", 80, "GET", "/v1/x").allowed
@@ -299,6 +300,32 @@ def test_a_ceiling_has_to_allow_everything_too() -> None:
     grown = policy.allowing("other.org")
     assert not grown.decide_name("other.org", 443).allowed
     assert [str(rule) for rule in policy.not_within(ceiling)] == ["*", "10.0.0.1", "0.0.0.0/0"]
+
+
+def test_hosts_and_proxy_of_a_ceiling_are_used() -> None:
+    ceiling = policy_of(
+        allow=["*.example", "10.0.0.7:80"], hosts={"in.example": "10.0.0.5"}, proxy="environment"
+    )
+    policy = policy_of(
+        allow=["*.example"], hosts={"own.example": "10.0.0.7"}, proxy="http://elsewhere:1"
+    ).under(ceiling)
+    assert policy.mapped("in.example", 80) == ("10.0.0.5", 80)
+    assert policy.decide_address("10.0.0.5", 80, name="in.example").allowed
+    assert policy.decide_address("10.0.0.7", 80, name="own.example").allowed, "the ceiling names it"
+    assert not policy.decide_address("10.0.0.7", 81, name="own.example").allowed
+    assert policy.proxy == "environment"
+
+
+def test_the_user_may_be_asked_only_about_what_no_rule_is_about() -> None:
+    policy = policy_of(allow=["a.example:443"], deny=["*.evil.example"])
+    assert policy.decide_name("b.example", 443).may_ask
+    assert policy.decide_name("b.example", None).may_ask
+    assert not policy.decide_name("www.evil.example", 443).may_ask
+    assert not policy.decide_name("0x7f.1", 443).may_ask
+    assert not policy.decide_name("10.0.0.1", 443).may_ask
+    capped = policy.under(policy_of(allow=["*.example"]))
+    assert capped.decide_name("b.example", 443).may_ask
+    assert not capped.decide_name("other.org", 443).may_ask
 
 
 def test_a_policy_can_be_sent_to_another_process() -> None:

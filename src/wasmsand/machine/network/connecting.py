@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,17 +16,18 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.sockets.address import AF_INET, AF_INET6, InetAddress
 from wasmsand.kernel.sockets.outside import OutsideEnd
 from wasmsand.machine.network import dns, names
-from wasmsand.machine.network.asking import Questions, TooManyQuestions
+from wasmsand.machine.network.asking import Place, Questions, TooManyQuestions
 from wasmsand.machine.network.events import EventKind, NetworkEvent
+from wasmsand.machine.network.policy import NetworkPolicy
 from wasmsand.machine.network.poller import poller
 from wasmsand.machine.network.proxy import ProxyAddress, Tunnel
 from wasmsand.machine.network.resolving import Addresses, HostAddresses, TooManyLookups
+from wasmsand.machine.network.rules import Rule
 from wasmsand.machine.network.streams import OutsideStream
 
 if TYPE_CHECKING:
     from wasmsand.machine.lock import SandboxLock
     from wasmsand.machine.network.bridge import Bridge
-    from wasmsand.machine.network.policy import NetworkPolicy
     from wasmsand.machine.network.rules import Verdict
 
 Answer = Callable[[bytes], None]
@@ -42,6 +44,12 @@ class Outgoing:
         self._made = 0
         self._sent = self._received = 0
         self._questions = Questions()
+
+    def resolve_with(
+        self, resolve: Callable[[str], Addresses], fresh_seconds: float = 10.0
+    ) -> None:
+        """Use another name service than the host's."""
+        self._addresses = HostAddresses(resolve, fresh_seconds)
 
     # Look-ups.
 
@@ -60,7 +68,7 @@ class Outgoing:
         policy = bridge.policy
         verdict = None if policy is None else policy.decide_name(name, None)
         if verdict is None or not verdict.allowed:
-            if bridge.ask is not None:
+            if self._may_ask(name, None):
                 send(self._found(question))  # the user is asked when the guest connects
                 return
             self._report_refusal("lookup", name, 0, _reason(verdict))
@@ -112,7 +120,7 @@ class Outgoing:
         else:
             verdict = policy.decide_address(host, port, name=None)
         allowed = verdict is not None and verdict.allowed
-        if not allowed and (name is None or bridge.ask is None):
+        if not allowed and (name is None or not self._may_ask(name, port)):
             self._report_refusal("connection", host, port, _reason(verdict))
             raise KernelError(Errno.ENETUNREACH, f"{host} is not allowed")
         self._spend_connection(host, port)
@@ -138,6 +146,23 @@ class Outgoing:
 
         family = socket.AF_INET6 if destination.family == AF_INET6 else socket.AF_INET
         return socket.inet_ntop(family, destination.host), None
+
+    def _may_ask(self, name: str, port: int | None) -> bool:
+        """Whether the user's code can allow a host: no rule denies it, and no ceiling."""
+        if self._bridge.ask is None:
+            return False
+        return self._after_a_yes(name, port).decide_name(name, port).allowed
+
+    def _after_a_yes(self, name: str, port: int | None) -> NetworkPolicy:
+        """The policy with a host that the user's code has allowed. Deny rules still win."""
+        policy = self._bridge.policy or NetworkPolicy()
+        return replace(policy, allow=(*policy.allow, Rule(name, port)))
+
+    def _policy_for(self, place: Place) -> NetworkPolicy | None:
+        """The policy, with a place that the user's code has allowed."""
+        if self._questions.answer_to(place):
+            return self._after_a_yes(place[0], None)
+        return self._bridge.policy
 
     def _ask(self, stream: OutsideStream, name: str) -> None:
         """Ask the user's code about a host, and go on when it has answered."""
@@ -183,7 +208,7 @@ class Outgoing:
 
     def _connect_to(self, stream: OutsideStream, name: str, port: int, found: Addresses) -> None:
         """Connect to those of the addresses that are allowed."""
-        policy = self._bridge.policy
+        policy = self._policy_for((name, stream.port))
         if not found:
             stream.refuse(Errno.EHOSTUNREACH, "the name has no address")
             return
@@ -242,13 +267,12 @@ class Outgoing:
 
     def policy_changed(self) -> None:
         """Reset the connections that are no longer allowed."""
-        policy = self._bridge.policy
         with self.lock:
             streams = list(self._streams)
         for stream in streams:
+            policy = self._policy_for((stream.host, stream.port))
             verdict = None if policy is None else policy.decide_name(stream.host, stream.port)
-            asked = self._questions.answer_to((stream.host, stream.port))
-            if not asked and (verdict is None or not verdict.allowed):
+            if verdict is None or not verdict.allowed:
                 stream.refuse(Errno.ECONNRESET, "it is no longer allowed")
 
     def ended(self, stream: OutsideStream, reason: str) -> None:

@@ -32,6 +32,7 @@ from wasmsand.machine.network.host_names import NameProblem, guest_name, shown
 from wasmsand.machine.network.paths import PathProblem, canonical_path
 from wasmsand.machine.network.rules import Rule, RuleProblem, Verdict, parse_rule
 from wasmsand.machine.network.tables import (
+    HostAddress,
     host_address,
     mapped_hosts,
     proxy_url,
@@ -131,6 +132,11 @@ class NetworkPolicy:
             return named
         name = guest_name(name)
         verdict = self._decide_address_of(address, port, name)
+        if self.ceiling is not None and name in self.hosts:
+            # The user of this policy chose the address, so the ceiling must allow the address.
+            return self._under_ceiling(
+                verdict, lambda ceiling: ceiling._decide_known_literal(address, port)
+            )
         return self._under_ceiling(
             verdict, lambda ceiling: ceiling._decide_address_of(address, port, name)
         )
@@ -156,9 +162,11 @@ class NetworkPolicy:
         self, verdict: Verdict, decide: Callable[[NetworkPolicy], Verdict]
     ) -> Verdict:
         """A verdict, and that of the ceiling if it is allowed."""
-        if self.ceiling is None or not verdict.allowed:
+        if self.ceiling is None or not (verdict.allowed or verdict.may_ask):
             return verdict
         upper = decide(self.ceiling)
+        if not verdict.allowed and upper.allowed:
+            return verdict
         if not upper.allowed:
             return Verdict(False, reason=f"{upper.reason} (the ceiling of this sandbox)")
         return Verdict(True, verdict.inspected or upper.inspected)
@@ -202,8 +210,8 @@ class NetworkPolicy:
         verdict = _INSPECTED if inspected else _ALLOWED
         if kind is AddressKind.PUBLIC:
             return verdict
-        mapped = self.hosts.get(name)
-        if mapped is not None and host_address(mapped).is_at(address, port):
+        mapped = self._address_of(name)
+        if mapped is not None and mapped.is_at(address, port):
             return verdict
         if any(rule.means_private(address) and rule.matches_port(port) for rule in self.allow):
             return verdict
@@ -270,13 +278,17 @@ class NetworkPolicy:
         """Where `hosts` leads a name: an address, and the port to connect to; None if it does not
         mention the name."""
         try:
-            found = self.hosts.get(guest_name(name))
+            where = self._address_of(guest_name(name))
         except NameProblem:
             return None
-        if found is None:
-            return self.ceiling.mapped(name, port) if self.ceiling is not None else None
-        where = host_address(found)
-        return where.address, where.port or port
+        return None if where is None else (where.address, where.port or port)
+
+    def _address_of(self, name: str) -> HostAddress | None:
+        """The entry for a name in `hosts`, or in those of the ceiling."""
+        found = self.hosts.get(name)
+        if found is not None:
+            return host_address(found)
+        return None if self.ceiling is None else self.ceiling._address_of(name)
 
     def headers_for(self, name: str, port: int) -> dict[str, str]:
         """The secret headers of requests to a host; those of the ceiling win."""
@@ -310,8 +322,13 @@ class NetworkPolicy:
         )
 
     def under(self, ceiling: NetworkPolicy) -> NetworkPolicy:
-        """This policy, limited by another one."""
-        return replace(self, ceiling=ceiling, budget=self.budget.within(ceiling.budget))
+        """This policy, limited by another one, which also chooses the proxy."""
+        return replace(
+            self,
+            ceiling=ceiling,
+            budget=self.budget.within(ceiling.budget),
+            proxy=ceiling.proxy,
+        )
 
     def not_within(self, ceiling: NetworkPolicy) -> tuple[Rule, ...]:
         """The allow rules that a ceiling would cut."""
@@ -398,6 +415,7 @@ def _not_allowed(host: str, port: int | None, kind: AddressKind = AddressKind.PU
         False,
         reason=f"{_place(host, port)}{special} is not allowed;"
         f" to allow it, add {_as_rule(host, port)!r} to network.allow",
+        may_ask=parse_address(host) is None,
     )
 
 

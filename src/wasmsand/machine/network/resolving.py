@@ -28,9 +28,15 @@ class TooManyLookups(Exception):
 class HostAddresses:
     """The addresses of names, as the host resolves them."""
 
-    def __init__(self, resolve: Callable[[str], Addresses] = look_up) -> None:
-        """`resolve` blocks, and is called on a worker thread."""
+    def __init__(
+        self,
+        resolve: Callable[[str], Addresses] = look_up,
+        fresh_seconds: float = _FRESH_SECONDS,
+    ) -> None:
+        """`resolve` blocks, and is called on a worker thread. An answer is used again for
+        `fresh_seconds`."""
         self._resolve = resolve
+        self._fresh_seconds = fresh_seconds
         self._lock = threading.Lock()
         self._known: dict[str, tuple[float, Addresses]] = {}
         self._waiting: dict[str, list[Callable[[Addresses], None]]] = {}
@@ -60,7 +66,7 @@ class HostAddresses:
             with self._lock:
                 while len(self._known) >= NETWORK_NAMES_MAX:
                     del self._known[next(iter(self._known))]
-                self._known[name] = (time.monotonic() + _FRESH_SECONDS, addresses)
+                self._known[name] = (time.monotonic() + self._fresh_seconds, addresses)
                 waiting = self._waiting.pop(name)
             for done in waiting:
                 done(addresses)

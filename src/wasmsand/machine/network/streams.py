@@ -282,6 +282,9 @@ class OutsideStream(Connected):
         self._move()
 
     def _move(self) -> None:
+        if self._end.was_reset:
+            self._finish("the guest reset it", reset=True)
+            return
         try:
             for _ in range(_PIECES_PER_STEP):
                 moved = self._guest_to_server()
@@ -459,8 +462,8 @@ class OutsideStream(Connected):
         if self.phase is Phase.OVER:
             return True
         end = self._end
-        if end.is_gone and (end.was_reset or self._told_server):
-            self._finish("", reset=end.was_reset)
+        if end.is_gone and self._told_server:
+            self._finish("")
             return True
         if self._told_guest and self._told_server:
             self._finish("")

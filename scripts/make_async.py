@@ -99,6 +99,27 @@ TWINS = (
         "If a task is cancelled in `install`, the installation continues.",
     ),
     Twin(
+        "ports",
+        "PortStream",
+        """
+        async with await sandbox.ports.connect(7000) as stream:
+            await stream.write(b"hello\\n")
+            await stream.read()
+        """,
+        "If a task is cancelled in `read` or `write`, bytes may be lost: close the stream then.",
+        give_back="close",
+        in_turns=("read",),
+    ),
+    Twin(
+        "ports",
+        "Ports",
+        """
+        await sandbox.commands.start("python3 -m http.server 8000")
+        await sandbox.ports.wait(8000)
+        await sandbox.ports.url(8000)
+        """,
+    ),
+    Twin(
         "shell",
         "Shell",
         """
@@ -149,7 +170,7 @@ TWINS = (
 CALLBACKS = re.compile(r"\b(TextSink|ResultSink|InputSource)\b")
 """Types of callbacks; those of the twins run in the event loop."""
 BY_NAME = {twin.name: twin for twin in TWINS}
-PARTS = {"commands": "Commands", "files": "Files", "packages": "Packages"}
+PARTS = {"commands": "Commands", "files": "Files", "packages": "Packages", "ports": "Ports"}
 """Attributes of a sandbox that have a twin."""
 
 HEADER = '''\
@@ -183,11 +204,19 @@ from wasmsand.sdk.files import CHUNK, Files, GuestPath
 from wasmsand.sdk.options import HOME, Isolation, SandboxOptions
 from wasmsand.sdk.packages import INSTALL_TIMEOUT_MS, Packages
 from wasmsand.sdk.pool import SandboxPool
+from wasmsand.sdk.ports import (
+    CONNECT_TIMEOUT_MS,
+    READ_BYTES,
+    WAIT_TIMEOUT_MS,
+    Ports,
+    PortStream,
+)
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import (
     CommandResult,
     FileInfo,
     PackageInfo,
+    PortInfo,
     ProcessInfo,
     PythonResult,
     Usage,
@@ -363,7 +392,7 @@ def _constructor(twin: Twin, node: ast.FunctionDef) -> Iterator[str]:
     yield ""
     yield "    if not TYPE_CHECKING:  # a type checker would accept any attribute name"
     yield "        def __getattr__(self, name: str) -> object:"
-    yield '            if name in ("_blocking", "commands", "env", "files", "packages"):'
+    yield '            if name in ("_blocking", "commands", "env", "files", "packages", "ports"):'
     yield "                raise RuntimeError(NOT_ENTERED)"
     yield "            raise AttributeError(name)\n"
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from wasmsand.sdk.async_sandbox import (
         AsyncCommandHandle,
         AsyncFileWatch,
+        AsyncPortStream,
         AsyncPythonSession,
         AsyncSandbox,
         AsyncSandboxPool,
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
         PackageNotFoundError,
         PackageVersionError,
         PermissionDeniedError,
+        PortError,
+        PortTimeoutError,
         SandboxClosedError,
         SandboxCrashedError,
         SandboxError,
@@ -59,12 +62,14 @@ if TYPE_CHECKING:
     )
     from wasmsand.sdk.options import SandboxOptions
     from wasmsand.sdk.pool import SandboxPool
+    from wasmsand.sdk.ports import PortStream
     from wasmsand.sdk.python_session import PythonSession
     from wasmsand.sdk.results import (
         CommandResult,
         DisplayItem,
         FileInfo,
         PackageInfo,
+        PortInfo,
         ProcessInfo,
         PythonError,
         PythonResult,
@@ -80,6 +85,7 @@ _MODULES = {
     "async_sandbox": (
         "AsyncCommandHandle",
         "AsyncFileWatch",
+        "AsyncPortStream",
         "AsyncPythonSession",
         "AsyncSandbox",
         "AsyncSandboxPool",
@@ -111,6 +117,8 @@ _MODULES = {
         "PackageNotFoundError",
         "PackageVersionError",
         "PermissionDeniedError",
+        "PortError",
+        "PortTimeoutError",
         "SandboxClosedError",
         "SandboxCrashedError",
         "SandboxError",
@@ -120,12 +128,14 @@ _MODULES = {
     ),
     "options": ("SandboxOptions",),
     "pool": ("SandboxPool",),
+    "ports": ("PortStream",),
     "python_session": ("PythonSession",),
     "results": (
         "CommandResult",
         "DisplayItem",
         "FileInfo",
         "PackageInfo",
+        "PortInfo",
         "ProcessInfo",
         "PythonError",
         "PythonResult",
@@ -142,6 +152,7 @@ __all__ = [
     "ArchiveError",
     "AsyncCommandHandle",
     "AsyncFileWatch",
+    "AsyncPortStream",
     "AsyncPythonSession",
     "AsyncSandbox",
     "AsyncSandboxPool",
@@ -176,6 +187,10 @@ __all__ = [
     "PackageNotFoundError",
     "PackageVersionError",
     "PermissionDeniedError",
+    "PortError",
+    "PortInfo",
+    "PortStream",
+    "PortTimeoutError",
     "ProcessInfo",
     "PythonError",
     "PythonResult",

@@ -18,8 +18,9 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 MIB: Final = 1 << 20
-OPEN_FILES_MAX: Final = 256
-"""For three pipes, files of the image, and memory images; guests' files need no descriptors."""
+OPEN_FILES_MAX: Final = 1024
+"""For three pipes, files of the image, memory images, and up to 512 connections to servers in the
+sandbox; guests' files need no descriptors."""
 FILE_BYTES_MAX: Final = 1 << 30
 """The largest file that the process may write, for example a memory image."""
 _BASE_BYTES: Final = 1024 * MIB

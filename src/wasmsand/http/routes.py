@@ -10,7 +10,17 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from wasmsand.http import messages as m
-from wasmsand.http.handlers import commands, files, packages, python, sandboxes, server, started
+from wasmsand.http import port_messages as p
+from wasmsand.http.handlers import (
+    commands,
+    files,
+    packages,
+    ports,
+    python,
+    sandboxes,
+    server,
+    started,
+)
 from wasmsand.http.metrics import CONTENT_TYPE
 from wasmsand.http.openapi import document
 from wasmsand.http.routing import AnyRoute, Call, HttpRoute
@@ -173,6 +183,38 @@ ROUTES: tuple[AnyRoute, ...] = (
         also=EVENT_STREAM,
     ),
     HttpRoute("DELETE", _PYTHON, python.close, "Close a Python session", m.Done),
+    # Servers in the sandbox.
+    HttpRoute(
+        "GET", _SANDBOX + "/listening", ports.listing, "List the ports with servers", p.PortList
+    ),
+    HttpRoute(
+        "GET",
+        _SANDBOX + "/listening/{port}",
+        ports.wait,
+        "Show whether a program listens on a port, or wait for one",
+        p.PortState,
+        query=p.WaitPort,
+    ),
+    *(
+        HttpRoute(
+            method,
+            path,
+            ports.proxy,
+            "Send a request to a server in the sandbox; WebSockets too",
+            "*/*",
+            passes_through=True,
+        )
+        for path in (_SANDBOX + "/ports/{port}", _SANDBOX + "/ports/{port}/{path}")
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/tunnels/{port}",
+        ports.tunnel,
+        "Open a stream to a server in the sandbox, with `Upgrade: wasmsand-stream`",
+        files.BYTES,
+        status=101,
+    ),
     # Files.
     HttpRoute("GET", _SANDBOX + "/files", files.read, "Read a file", files.BYTES, query=m.ReadFile),
     HttpRoute(

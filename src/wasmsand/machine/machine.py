@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from wasmsand.abi.wasi.table import HOST_FUNCTIONS
 from wasmsand.engine import default_engine
@@ -52,6 +52,7 @@ from wasmsand.machine.image import base_image, image_with_wasm_programs
 from wasmsand.machine.launch import steadily
 from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.lock import SandboxLock
+from wasmsand.machine.network.bridge import Bridge
 from wasmsand.machine.parking import Parker
 from wasmsand.machine.program_start import start_program
 from wasmsand.machine.renewal import prepared_memories
@@ -61,6 +62,10 @@ from wasmsand.machine.terminal import SandboxTerminal
 from wasmsand.machine.thread_driver import ThreadDriver
 from wasmsand.machine.timers import TimerOwner, TimerService
 from wasmsand.machine.wasm_programs import WasmProgram, find_wasm_programs
+
+if TYPE_CHECKING:
+    from wasmsand.machine.network.forwarding import PortForwarding
+    from wasmsand.machine.network.policy import NetworkPolicy
 
 USER_ID: Final = 1000
 _USERS_GROUP: Final = 100
@@ -80,6 +85,8 @@ class MachineOptions:
     """A host directory whose `*.wasm` files become commands (see `wasm_programs`)."""
     packages: tuple[str, ...] = ()
     """Requirements of Python packages that are installed from the start (see `packages`)."""
+    network: NetworkPolicy | None = None
+    """What the sandbox may reach; None: nothing."""
 
 
 _timer_services: dict[int, TimerService] = {}
@@ -133,6 +140,7 @@ class Machine:
         root = TreeFs(image, options.limits, clock.realtime)
         self.kernel = Kernel(root, options.limits, clock=clock, hostname=options.hostname.encode())
         self.kernel.interrupt = self.engine.interrupt
+        self.bridge = Bridge(self.lock, self.kernel, options.network)
         owner = weakref.ref(self)
         self.timers = timers = timer_service(self.engine, clock)
 
@@ -154,6 +162,7 @@ class Machine:
         self.kernel.process_ended = process_ended
         self.closed = False
         self.files = SandboxFiles(self)
+        self._ports: PortForwarding | None = None
         self._finalizer = weakref.finalize(self, _abandon, self.kernel, self.lock, os.getpid())
         self._finalizer.atexit = False
 
@@ -284,6 +293,20 @@ class Machine:
         interrupt it. An exception that a handler raises is raised afterwards."""
         steadily(self.engine, self.lock, act)
 
+    @property
+    def ports(self) -> PortForwarding:
+        """Connections of the host to servers in the sandbox."""
+        if self._ports is None:
+            # Imported here, because most sandboxes have no servers.
+            from wasmsand.machine.network.forwarding import PortForwarding
+
+            made = PortForwarding(self.kernel, self.lock)
+            with self.lock:
+                self._ports = self._ports or made
+            if self.closed:
+                self._ports.close()
+        return self._ports
+
     def end_job(self, job: int) -> None:
         """End every process of a command."""
         steadily(self.engine, self.lock, partial(_end_job, self.kernel, self.lock, job))
@@ -302,6 +325,8 @@ class Machine:
     def close(self) -> None:
         """End every process; idempotent."""
         self.closed = True
+        if self._ports is not None:
+            self._ports.close()
         if self._finalizer.detach() is not None:
             if len(self.kernel.processes) > 1:
                 steadily(self.engine, self.lock, partial(_end_everything, self.kernel, self.lock))

@@ -17,6 +17,7 @@ from typing import Final
 from wasmsand.rpc import values
 from wasmsand.rpc.client import ANSWER_SECONDS, RpcConnection
 from wasmsand.rpc.params import Params
+from wasmsand.rpc.process_ports import ProcessPorts
 from wasmsand.rpc.protocol import RpcError
 from wasmsand.rpc.spares import keep_spares, take_spare
 from wasmsand.sdk.backend import (
@@ -39,6 +40,7 @@ from wasmsand.sdk.errors import (
     file_error,
     no_space,
     package_error,
+    port_error,
 )
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import packages_of_image, prepare_packages
@@ -69,7 +71,7 @@ def keep_process_spares(count: int) -> None:
     keep_spares(count, _longest_line(SandboxOptions()))
 
 
-class ProcessBackend(WithoutTerminals):
+class ProcessBackend(ProcessPorts, WithoutTerminals):
     """A machine in a separate process, as a `Backend`."""
 
     kind = 'isolation="process"'
@@ -119,6 +121,12 @@ class ProcessBackend(WithoutTerminals):
     def _call(self, method: str, **params: object) -> Params:
         with _failures():
             return self._connection.call(method, params)
+
+    def _call_within(self, seconds: float | None, method: str, **params: object) -> Params:
+        """Call a method that waits for up to `seconds`."""
+        with _failures():
+            limit = None if seconds is None else seconds + _MARGIN_SECONDS
+            return self._connection.call(method, params, limit)
 
     # Commands.
 
@@ -283,6 +291,7 @@ class ProcessBackend(WithoutTerminals):
     def close(self) -> None:
         """See `Backend`."""
         self._finalizer.detach()
+        self.close_ports()
         self._connection.close()
 
 
@@ -383,6 +392,9 @@ def _exception(error: RpcError) -> Exception:
             return file_error(error.message, errno_name, path)
         case "archive":
             return ArchiveError(error.message, errno_name, path)
+        case "port":
+            port = data.get("port")
+            return port_error(error.message, errno_name, port if isinstance(port, int) else 0)
         case "command":
             return CommandError(error.message, errno_name)
         case "wasm_dir":

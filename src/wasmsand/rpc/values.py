@@ -15,10 +15,10 @@ from wasmsand.rpc.params import Params, invalid
 from wasmsand.sdk.backend import Completed, Ended, Output
 from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface, json_name
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
-from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
+from wasmsand.sdk.results import FileInfo, PackageInfo, PortInfo, ProcessInfo, Usage
 
-Record = FileInfo | PackageInfo | ProcessInfo | Usage
-_Record = TypeVar("_Record", FileInfo, PackageInfo, ProcessInfo, Usage)
+Record = FileInfo | PackageInfo | PortInfo | ProcessInfo | Usage
+_Record = TypeVar("_Record", FileInfo, PackageInfo, PortInfo, ProcessInfo, Usage)
 _STEP = 768 * 1024
 """Bytes encoded in one step; a multiple of 3."""
 
@@ -77,10 +77,10 @@ _RECORD_READERS: Mapping[str, Callable[[Params, str], Any]] = {
 
 
 _RECORDS: Mapping[
-    type[FileInfo | PackageInfo | ProcessInfo | Usage], tuple[tuple[str, str, str], ...]
+    type[FileInfo | PackageInfo | PortInfo | ProcessInfo | Usage], tuple[tuple[str, str, str], ...]
 ] = {
     kind: tuple((field.name, json_name(field.name), str(field.type)) for field in fields(kind))
-    for kind in (FileInfo, PackageInfo, ProcessInfo, Usage)
+    for kind in (FileInfo, PackageInfo, PortInfo, ProcessInfo, Usage)
 }
 """Name, JSON name and type of each field of the SDK's dataclasses."""
 

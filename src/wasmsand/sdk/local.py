@@ -1,7 +1,7 @@
 """`LocalBackend`: a sandbox whose machine runs in this process.
 
-Rules: only this module of the SDK uses the machine (`machine/command.py`, the values of a command,
-excepted); it turns all errors of the kernel into public exceptions.
+Rules: only this module and `local_ports` use the machine (`machine/command.py`, the values of a
+command, excepted); it turns all errors of the kernel into public exceptions.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ from wasmsand.sdk.errors import (
     command_errors,
     file_errors,
 )
+from wasmsand.sdk.local_ports import LocalPorts
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import (
     PackageRequest,
@@ -103,7 +104,7 @@ class LocalProcess:
         self._process.kill()
 
 
-class LocalBackend:
+class LocalBackend(LocalPorts):
     """A machine, as a `Backend`."""
 
     def __init__(
@@ -342,6 +343,7 @@ class LocalBackend:
 
     def close(self) -> None:
         """See `Backend`."""
+        self.close_ports()
         self._machine.close()
 
 

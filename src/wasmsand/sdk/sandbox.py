@@ -21,6 +21,7 @@ from wasmsand.sdk.files import Files
 from wasmsand.sdk.opening import connect_backend, open_backend
 from wasmsand.sdk.options import HOME, SETTINGS, Isolation, SandboxOptions
 from wasmsand.sdk.packages import Packages
+from wasmsand.sdk.ports import Ports
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import Usage
 from wasmsand.sdk.shell import Shell
@@ -66,6 +67,8 @@ class Sandbox:
     """Environment variables that every later command gets."""
     packages: Packages
     """Install Python packages."""
+    ports: Ports
+    """Reach servers in the sandbox."""
 
     def __init__(
         self,
@@ -123,6 +126,7 @@ class Sandbox:
         self._builder = CommandBuilder(options, self.env.chosen)
         self.commands = Commands(attachment, self._builder)
         self.packages = Packages(attachment)
+        self.ports = Ports(attachment)
         attachment.make_working_directory()
 
     @property

@@ -127,6 +127,35 @@ class CopiedImages:
         return instance
 
 
+class MemoryCopies(Protocol):
+    """Copies of programs that wait, which go on elsewhere."""
+
+    available: bool
+
+    def duplicate(
+        self, program: Instance, memory_limit: int, fork_result: int | None = None
+    ) -> Instance:
+        """A new instance with a copy of the memory of `program`, which does not compute now. If
+        `program` was made by a fork and has not run yet, so was the copy: its fork returns
+        `fork_result`, or what it would have returned in `program`. Otherwise the copy starts at the
+        program's entry with an empty stack.
+
+        Raises `MemoryError` if there is no room.
+        """
+
+
+class NoMemoryCopies:
+    """Programs cannot be copied."""
+
+    available = False
+
+    def duplicate(
+        self, program: Instance, memory_limit: int, fork_result: int | None = None
+    ) -> NoReturn:
+        """Always refuse."""
+        raise MemoryError("this engine cannot copy programs")
+
+
 class CompileWorkers(Protocol):
     """Compiling modules that guests made in separate processes, within limits."""
 
@@ -234,6 +263,7 @@ class Abilities(NamedTuple):
     compile_workers: CompileWorkers
     program_threads: ProgramThreads = NoProgramThreads()
     memory_images: MemoryImages = CopiedImages()
+    memory_copies: MemoryCopies = NoMemoryCopies()
     memory_control: MemoryControl = NoMemoryControl()
     give_memory_back: Callable[[], None] = _nothing
     """A large sandbox has ended: ask the host's allocator to return free memory soon. Never waits.

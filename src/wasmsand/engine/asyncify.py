@@ -102,6 +102,7 @@ class Asyncify:
         self._phase = Phase.NONE
         self._buffer = 0
         self._result = 0
+        """What the import returns when the guest is back there."""
         self._size = 0
         """The size of the memory when the fork was allowed."""
 
@@ -114,10 +115,29 @@ class Asyncify:
         """Run the entry, or continue after a fork, until the guest ends; see `Instance.run`."""
         entry = self._instance.entry
         if self._phase is Phase.COPIED:
-            self._start_rewind(0)
+            self._start_rewind(self._result)
         self._instance.invoke(entry)
         while self._must_start_again():
             self._instance.invoke(entry)
+
+    def copy_to(self, child: ForkingInstance, result: int | None = None) -> bool:
+        """Make `child`, a new sibling, a copy of this instance, which is a copy that has not run
+        yet. In the new one, fork returns `result`; None: what it returns in this one. False if the
+        child cannot have that much memory."""
+        if self._phase is not Phase.COPIED:
+            raise GuestTrap(TrapKind.OTHER, f"copied while {self._phase.name.lower()}")
+        if not _copy(self._instance, child, *self._read_header(self._buffer)):
+            return False
+        assert child.asyncify is not None  # the program is the same
+        child.asyncify._phase = Phase.COPIED
+        child.asyncify._buffer = self._buffer
+        child.asyncify._result = self._result if result is None else result
+        return True
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the instance is a copy that has not run yet."""
+        return self._phase is Phase.COPIED
 
     def import_called(self, buffer: int) -> int:
         """The guest called `linux.fork`."""

@@ -63,6 +63,19 @@ class WasmtimeImages:
         return module.instantiate(memory_limit, image)
 
 
+class WasmtimeCopies:
+    """See `abilities.MemoryCopies`."""
+
+    available = True
+
+    def duplicate(
+        self, program: Instance, memory_limit: int, fork_result: int | None = None
+    ) -> WasmtimeInstance:
+        """A copy of a program that waits."""
+        assert isinstance(program, WasmtimeInstance)
+        return program.duplicate(memory_limit, fork_result)
+
+
 class WasmtimeMemoryControl:
     """See `abilities.MemoryControl`."""
 

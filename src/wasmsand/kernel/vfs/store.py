@@ -69,8 +69,9 @@ class TreeStore(FileSystem):
         self._orphans: set[int] = set()
         self._unreleased: list[int] = []
         """Removed directories that still have one user to release."""
-        for ino in base.orphans:
+        for ino in base.orphans - base.held:
             self._free(ino, self._get(ino))
+        self._orphans |= base.orphans & base.held
 
     def freeze(self) -> FrozenTree:
         """The current tree, frozen. Both continue independently."""
@@ -81,7 +82,7 @@ class TreeStore(FileSystem):
             self.space.used_blocks,
             self.space.used_inodes,
             frozenset(self._orphans),
-            self._table.shared,
+            shared=self._table.shared,
         )
 
     def stand_on(self, merged: FrozenTree, instead_of: FrozenTree) -> None:

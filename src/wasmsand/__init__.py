@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         WasmDirError,
     )
+    from wasmsand.sdk.network import Network, NetworkEvent
     from wasmsand.sdk.options import SandboxOptions
     from wasmsand.sdk.pool import SandboxPool
     from wasmsand.sdk.python_session import PythonSession
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
         CommandResult,
         DisplayItem,
         FileInfo,
+        NetworkRules,
         PackageInfo,
         ProcessInfo,
         PythonError,
@@ -118,6 +120,7 @@ _MODULES = {
         "UnsupportedError",
         "WasmDirError",
     ),
+    "network": ("Network", "NetworkEvent"),
     "options": ("SandboxOptions",),
     "pool": ("SandboxPool",),
     "python_session": ("PythonSession",),
@@ -125,6 +128,7 @@ _MODULES = {
         "CommandResult",
         "DisplayItem",
         "FileInfo",
+        "NetworkRules",
         "PackageInfo",
         "ProcessInfo",
         "PythonError",
@@ -164,6 +168,9 @@ __all__ = [
     "InvalidPathError",
     "IsDirectoryError",
     "NativePackageError",
+    "Network",
+    "NetworkEvent",
+    "NetworkRules",
     "NoSpaceError",
     "NotDirectoryError",
     "NotFoundError",

@@ -49,6 +49,7 @@ JSON_VALUES: dict[OptionKind, Any] = {
     OptionKind.GUEST_DIRECTORY: "/srv",
     OptionKind.HOST_DIRECTORY: "/srv",
     OptionKind.PACKAGES: ["six"],
+    OptionKind.NETWORK: ["api.example.com:443"],
 }
 WORDS = {
     OptionKind.COUNT: "7",
@@ -56,6 +57,7 @@ WORDS = {
     OptionKind.GUEST_DIRECTORY: "/srv",
     OptionKind.HOST_DIRECTORY: "/srv",
     OptionKind.PACKAGES: "six",
+    OptionKind.NETWORK: "api.example.com:443",
 }
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from wasmsand.sdk.network import NetworkEvent
 from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface
 from wasmsand.sdk.options import OPTIONS
 from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo
@@ -38,12 +39,36 @@ class ResponseMessage(msgspec.Struct, kw_only=True):
 # Sandboxes.
 
 
+Rules = Annotated[list[str], Meta(max_length=4096)]
+HostTable = Annotated[dict[str, dict[str, str]], Meta(max_length=4096)]
+
+
+class NetworkWanted(RequestMessage):
+    """What a sandbox may reach, within what the token may allow. A rule has the form
+    `[METHODS ]host[:port][/path]`."""
+
+    allow: Rules = []
+    deny: Rules = []
+    hosts: Annotated[dict[str, str], Meta(max_length=4096)] = {}
+    """Addresses of names, which the token must be allowed to use."""
+    secrets: HostTable = {}
+    """Headers that are set in requests to a host, outside the sandbox."""
+    placeholders: HostTable = {}
+    """Texts that are replaced in headers of requests to a host, outside the sandbox."""
+    connections_at_once: Positive | UnsetType = UNSET
+    connections: Positive | UnsetType = UNSET
+    bytes_in: Positive | UnsetType = UNSET
+    bytes_out: Positive | UnsetType = UNSET
+    requests: Positive | UnsetType = UNSET
+
+
 _FIELD_TYPES: Mapping[OptionKind, Any] = {
     OptionKind.COUNT: Positive,
     OptionKind.MILLISECONDS: Milliseconds | None,
     OptionKind.VARIABLES: dict[str, str],
     OptionKind.GUEST_DIRECTORY: str,
     OptionKind.PACKAGES: list[str] | Literal["all"],
+    OptionKind.NETWORK: Rules | NetworkWanted | None,
 }
 """The JSON type of each kind of option."""
 
@@ -121,6 +146,21 @@ class PackageList(ResponseMessage):
     """Python packages, sorted by name."""
 
     packages: list[PackageInfo]
+
+
+# The network.
+
+
+class ChangeNetwork(RequestMessage):
+    """Rules to allow or to deny."""
+
+    rules: Rules
+
+
+class NetworkLog(ResponseMessage):
+    """The newest look-ups, connections and requests, oldest first."""
+
+    events: list[NetworkEvent]
 
 
 # Commands.

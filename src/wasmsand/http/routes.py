@@ -10,12 +10,21 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from wasmsand.http import messages as m
-from wasmsand.http.handlers import commands, files, packages, python, sandboxes, server, started
+from wasmsand.http.handlers import (
+    commands,
+    files,
+    network,
+    packages,
+    python,
+    sandboxes,
+    server,
+    started,
+)
 from wasmsand.http.metrics import CONTENT_TYPE
 from wasmsand.http.openapi import document
 from wasmsand.http.routing import AnyRoute, Call, HttpRoute
 from wasmsand.http.streaming import EVENT_STREAM
-from wasmsand.sdk.results import FileInfo, Usage
+from wasmsand.sdk.results import FileInfo, NetworkRules, Usage
 
 _SANDBOX = "/v1/sandboxes/{sandbox}"
 _COMMAND = _SANDBOX + "/commands/{command}"
@@ -86,6 +95,33 @@ ROUTES: tuple[AnyRoute, ...] = (
         "Uninstall Python packages",
         m.Done,
         body=m.UninstallPackages,
+    ),
+    # The network.
+    HttpRoute(
+        "GET", _SANDBOX + "/network", network.rules, "Show the network's rules", NetworkRules
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/network/allow",
+        network.allow,
+        "Allow more hosts, within what your token may allow",
+        NetworkRules,
+        body=m.ChangeNetwork,
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/network/deny",
+        network.deny,
+        "Deny hosts",
+        NetworkRules,
+        body=m.ChangeNetwork,
+    ),
+    HttpRoute(
+        "GET",
+        _SANDBOX + "/network/log",
+        network.log,
+        "Show what the sandbox did on the network",
+        m.NetworkLog,
     ),
     # Commands.
     HttpRoute(

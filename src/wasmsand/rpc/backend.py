@@ -12,7 +12,7 @@ import weakref
 from _thread import start_new_thread
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from wasmsand.rpc import values
 from wasmsand.rpc.client import ANSWER_SECONDS, RpcConnection
@@ -35,6 +35,7 @@ from wasmsand.sdk.errors import (
     ImageMissingError,
     SandboxClosedError,
     SandboxError,
+    UnsupportedError,
     WasmDirError,
     file_error,
     no_space,
@@ -43,8 +44,11 @@ from wasmsand.sdk.errors import (
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import packages_of_image, prepare_packages
 from wasmsand.sdk.polled_process import PolledProcess
-from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
+from wasmsand.sdk.results import FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage
 from wasmsand.sdk.unsupported import WithoutTerminals
+
+if TYPE_CHECKING:
+    from wasmsand.sdk.network import Network, NetworkEvent
 
 log = logging.getLogger("wasmsand.rpc")
 
@@ -79,6 +83,10 @@ class ProcessBackend(WithoutTerminals):
         self._fs_limit_bytes = options.fs_limit_bytes
         self.variables = dict(options.env)
         self.cwd = options.cwd
+        self._has_network = options.network is not None
+        if options.network is not None:
+            self._connect_with_network(options, options.network)
+            return
         spare = take_spare(_longest_line(options)) if options.wasm_dir is None else None
         if spare is not None:
             try:
@@ -93,12 +101,36 @@ class ProcessBackend(WithoutTerminals):
             connection = RpcConnection(_longest_line(options), [options.wasm_dir])
             self._begin(connection, options, None)
 
+    def _connect_with_network(self, options: SandboxOptions, network: Network) -> None:
+        """Start a process that may make connections. Spare processes may not."""
+        if network.ask is not None:
+            raise self._unsupported("Network(ask=...)")
+        on_event = network.on_event
+
+        def notified(method: str, params: Params) -> None:
+            if method == "network.event" and on_event is not None:
+                try:
+                    on_event(values.event_in(params))
+                except Exception:
+                    log.exception("on_event failed")
+
+        connection = RpcConnection(
+            _longest_line(options),
+            [] if options.wasm_dir is None else [options.wasm_dir],
+            network=True,
+            on_notification=notified,
+        )
+        self._begin(connection, options, ANSWER_SECONDS if options.wasm_dir is None else None)
+
     def _begin(
         self, connection: RpcConnection, options: SandboxOptions, seconds: float | None
     ) -> None:
+        params = values.options_out(options)
+        if options.network is not None and options.network.on_event is not None:
+            params["networkEvents"] = True
         try:
             with _failures():
-                connection.call("create", values.options_out(options), seconds)
+                connection.call("create", params, seconds)
                 self.barriers = tuple(connection.call("confinement", {}).texts("barriers"))
                 barriers = ", ".join(self.barriers) or "nothing"
                 log.info("process %d of a sandbox is confined by: %s", connection.pid, barriers)
@@ -277,6 +309,29 @@ class ProcessBackend(WithoutTerminals):
     def available_packages(self) -> list[PackageInfo]:
         """See `Backend`."""
         return packages_of_image()
+
+    # The network.
+
+    def allow_network(self, rules: tuple[str, ...]) -> None:
+        """See `Backend`."""
+        if not self._has_network:
+            raise UnsupportedError(
+                f"{self.kind}: the process of this sandbox gave up the network when it started;"
+                " create the sandbox with network=[] or network=Network()"
+            )
+        self._call("network.allow", rules=list(rules))
+
+    def deny_network(self, rules: tuple[str, ...]) -> None:
+        """See `Backend`."""
+        self._call("network.deny", rules=list(rules))
+
+    def network_rules(self) -> NetworkRules:
+        """See `Backend`."""
+        return values.record_in(self._call("network.rules"), NetworkRules)
+
+    def network_log(self) -> list[NetworkEvent]:
+        """See `Backend`."""
+        return [values.event_in(item) for item in self._call("network.log").objects("events")]
 
     # Life.
 

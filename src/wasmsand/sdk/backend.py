@@ -29,7 +29,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from typing import IO, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 from wasmsand.machine.command import (
     STDERR,
@@ -42,7 +42,10 @@ from wasmsand.machine.command import (
     Output,
 )
 from wasmsand.sdk.package_requests import PackageRequest
-from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
+from wasmsand.sdk.results import FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage
+
+if TYPE_CHECKING:
+    from wasmsand.machine.network.events import NetworkEvent
 
 __all__ = [
     "CANCELLATION",
@@ -260,6 +263,20 @@ class Backend(Protocol):
 
     def available_packages(self) -> list[PackageInfo]:
         """The Python packages of the image, sorted by name."""
+
+    # The network.
+
+    def allow_network(self, rules: tuple[str, ...]) -> None:
+        """Allow more. `ValueError` if a rule is malformed or exceeds the ceiling."""
+
+    def deny_network(self, rules: tuple[str, ...]) -> None:
+        """Deny something, and reset connections that are no longer allowed."""
+
+    def network_rules(self) -> NetworkRules:
+        """The rules as they are now."""
+
+    def network_log(self) -> list[NetworkEvent]:
+        """The newest events, oldest first."""
 
     # State at rest.
 

@@ -107,6 +107,27 @@ TWINS = (
         """,
     ),
     Twin(
+        "ports",
+        "PortStream",
+        """
+        async with await sandbox.ports.connect(7000) as stream:
+            await stream.write(b"hello\\n")
+            await stream.read()
+        """,
+        "If a task is cancelled in `read` or `write`, bytes may be lost: close the stream then.",
+        give_back="close",
+        in_turns=("read",),
+    ),
+    Twin(
+        "ports",
+        "Ports",
+        """
+        await sandbox.commands.start("python3 -m http.server 8000")
+        await sandbox.ports.wait(8000)
+        await sandbox.ports.url(8000)
+        """,
+    ),
+    Twin(
         "shell",
         "Shell",
         """
@@ -162,6 +183,7 @@ PARTS = {
     "files": "Files",
     "packages": "Packages",
     "network": "SandboxNetwork",
+    "ports": "Ports",
 }
 """Attributes of a sandbox that have a twin."""
 
@@ -196,12 +218,20 @@ from wasmsand.sdk.files import CHUNK, Files, GuestPath
 from wasmsand.sdk.options import HOME, Isolation, SandboxOptions
 from wasmsand.sdk.packages import INSTALL_TIMEOUT_MS, Packages
 from wasmsand.sdk.pool import SandboxPool
+from wasmsand.sdk.ports import (
+    CONNECT_TIMEOUT_MS,
+    READ_BYTES,
+    WAIT_TIMEOUT_MS,
+    Ports,
+    PortStream,
+)
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import (
     CommandResult,
     FileInfo,
     NetworkRules,
     PackageInfo,
+    PortInfo,
     ProcessInfo,
     PythonResult,
     Usage,

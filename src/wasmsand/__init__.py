@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from wasmsand.sdk.async_sandbox import (
         AsyncCommandHandle,
         AsyncFileWatch,
+        AsyncPortStream,
         AsyncPythonSession,
         AsyncSandbox,
         AsyncSandboxPool,
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
         PackageNotFoundError,
         PackageVersionError,
         PermissionDeniedError,
+        PortError,
+        PortTimeoutError,
         SandboxClosedError,
         SandboxCrashedError,
         SandboxError,
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
     from wasmsand.sdk.network import Network, NetworkEvent
     from wasmsand.sdk.options import SandboxOptions
     from wasmsand.sdk.pool import SandboxPool
+    from wasmsand.sdk.ports import PortStream
     from wasmsand.sdk.python_session import PythonSession
     from wasmsand.sdk.results import (
         CommandResult,
@@ -67,6 +71,7 @@ if TYPE_CHECKING:
         FileInfo,
         NetworkRules,
         PackageInfo,
+        PortInfo,
         ProcessInfo,
         PythonError,
         PythonResult,
@@ -82,6 +87,7 @@ _MODULES = {
     "async_sandbox": (
         "AsyncCommandHandle",
         "AsyncFileWatch",
+        "AsyncPortStream",
         "AsyncPythonSession",
         "AsyncSandbox",
         "AsyncSandboxPool",
@@ -113,6 +119,8 @@ _MODULES = {
         "PackageNotFoundError",
         "PackageVersionError",
         "PermissionDeniedError",
+        "PortError",
+        "PortTimeoutError",
         "SandboxClosedError",
         "SandboxCrashedError",
         "SandboxError",
@@ -123,6 +131,7 @@ _MODULES = {
     "network": ("Network", "NetworkEvent"),
     "options": ("SandboxOptions",),
     "pool": ("SandboxPool",),
+    "ports": ("PortStream",),
     "python_session": ("PythonSession",),
     "results": (
         "CommandResult",
@@ -130,6 +139,7 @@ _MODULES = {
         "FileInfo",
         "NetworkRules",
         "PackageInfo",
+        "PortInfo",
         "ProcessInfo",
         "PythonError",
         "PythonResult",
@@ -146,6 +156,7 @@ __all__ = [
     "ArchiveError",
     "AsyncCommandHandle",
     "AsyncFileWatch",
+    "AsyncPortStream",
     "AsyncPythonSession",
     "AsyncSandbox",
     "AsyncSandboxPool",
@@ -183,6 +194,10 @@ __all__ = [
     "PackageNotFoundError",
     "PackageVersionError",
     "PermissionDeniedError",
+    "PortError",
+    "PortInfo",
+    "PortStream",
+    "PortTimeoutError",
     "ProcessInfo",
     "PythonError",
     "PythonResult",

@@ -54,6 +54,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--parent", metavar="PID", type=_positive, default=None, help=argparse.SUPPRESS
     )
+    parser.add_argument(
+        "--descriptors", metavar="FD", type=_positive, default=None, help=argparse.SUPPRESS
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -75,7 +78,9 @@ def execute(arguments: argparse.Namespace) -> int:
     except ParentGone:
         raise CliError("--parent: the process that started this one has ended") from None
     try:
-        status = serve_stdio(arguments.max_line_bytes or MAX_LINE_BYTES, barriers)
+        status = serve_stdio(
+            arguments.max_line_bytes or MAX_LINE_BYTES, barriers, arguments.descriptors
+        )
     except OSError as error:
         raise CliError(f"standard input or output: {error.strerror}") from None
     leave(status)

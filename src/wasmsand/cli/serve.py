@@ -53,6 +53,12 @@ _OPTIONS = (
     ("--max-waiting-commands", int, "maximum number of commands that wait; more are refused"),
     ("--max-command-seconds", float, "longest timeout of a command"),
     ("--max-connections", int, "maximum number of connections"),
+    ("--max-port-connections", int, "maximum number of connections to servers in sandboxes"),
+    (
+        "--port-idle-seconds",
+        float,
+        "close a connection to a server in a sandbox if no byte moves for this time",
+    ),
     ("--keep-alive-seconds", float, "close a connection that has been idle for this time"),
     (
         "--header-seconds",

@@ -18,8 +18,9 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 MIB: Final = 1 << 20
-OPEN_FILES_MAX: Final = 256
-"""For three pipes, files of the image, and memory images; guests' files need no descriptors."""
+OPEN_FILES_MAX: Final = 1024
+"""For three pipes, files of the image, memory images, and up to 512 connections to servers in the
+sandbox; guests' files need no descriptors."""
 NETWORK_FILES_MAX: Final = 4096
 """The same for a process with a network: each connection needs a descriptor."""
 FILE_BYTES_MAX: Final = 1 << 30

@@ -16,6 +16,7 @@ from wasmsand.sdk.errors import (
     CommandError,
     FileError,
     PackageError,
+    PortError,
     SandboxClosedError,
     ServerError,
     file_error,
@@ -70,5 +71,7 @@ def exception_of(status: int, body: bytes) -> Exception:
                 return file_error(message, str(errno), str(path))
             if issubclass(kind, PackageError):
                 return kind(message, str(error.get("package", "")))
+            if issubclass(kind, PortError):
+                return kind(message, str(errno), 0)
             return CommandError(message, str(errno)) if kind is CommandError else kind(message)
     return ServerError(message, code, status)

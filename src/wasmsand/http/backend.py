@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from wasmsand.http.answers import ended_of, exact_bytes, object_of
+from wasmsand.http.client_ports import HttpPorts
 from wasmsand.http.process import HttpProcess
 from wasmsand.http.transport import HttpExchange, Transport
 from wasmsand.sdk.backend import (
@@ -94,7 +95,7 @@ def list_sandboxes(url: str, token: str | None) -> list[dict[str, Any]]:
         transport.close()
 
 
-class HttpBackend(WithoutTerminals):
+class HttpBackend(HttpPorts, WithoutTerminals):
     """One sandbox on a server."""
 
     kind = "Sandbox.connect"

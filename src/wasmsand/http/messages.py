@@ -16,50 +16,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from wasmsand.sdk.network import NetworkEvent
+from wasmsand.http.message_types import (
+    Descriptor,
+    Milliseconds,
+    Path,
+    Positive,
+    RequestMessage,
+    ResponseMessage,
+    Seconds,
+)
+from wasmsand.http.network_messages import NetworkWanted, Rules
 from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface
 from wasmsand.sdk.options import OPTIONS
-from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo
-
-Positive = Annotated[int, Meta(ge=1, le=2**53)]
-Milliseconds = Annotated[float, Meta(gt=0, le=10**12)]
-Seconds = Annotated[float, Meta(gt=0, le=10**9)]
-Descriptor = Annotated[int, Meta(ge=0, le=1023)]
-Path = Annotated[str, Meta(description="absolute, or relative to the sandbox's cwd")]
-
-
-class RequestMessage(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A JSON body or query parameters from a client."""
-
-
-class ResponseMessage(msgspec.Struct, kw_only=True):
-    """A JSON response."""
-
+from wasmsand.sdk.results import FileInfo, ProcessInfo
 
 # Sandboxes.
-
-
-Rules = Annotated[list[str], Meta(max_length=4096)]
-HostTable = Annotated[dict[str, dict[str, str]], Meta(max_length=4096)]
-
-
-class NetworkWanted(RequestMessage):
-    """What a sandbox may reach, within what the token may allow. A rule has the form
-    `[METHODS ]host[:port][/path]`."""
-
-    allow: Rules = []
-    deny: Rules = []
-    hosts: Annotated[dict[str, str], Meta(max_length=4096)] = {}
-    """Addresses of names, which the token must be allowed to use."""
-    secrets: HostTable = {}
-    """Headers that are set in requests to a host, outside the sandbox."""
-    placeholders: HostTable = {}
-    """Texts that are replaced in headers of requests to a host, outside the sandbox."""
-    connections_at_once: Positive | UnsetType = UNSET
-    connections: Positive | UnsetType = UNSET
-    bytes_in: Positive | UnsetType = UNSET
-    bytes_out: Positive | UnsetType = UNSET
-    requests: Positive | UnsetType = UNSET
 
 
 _FIELD_TYPES: Mapping[OptionKind, Any] = {
@@ -121,46 +92,6 @@ class Killed(ResponseMessage):
     """The sandbox was killed."""
 
     killed: bool = True
-
-
-# Packages.
-
-
-class InstallPackages(RequestMessage):
-    """Python packages to install."""
-
-    requirements: list[str]
-    """Names with optional versions, such as `numpy>=2`."""
-    timeout_ms: Milliseconds | None = None
-    """Limit of the search in the package index and of the download; null is the server's
-    maximum."""
-
-
-class UninstallPackages(RequestMessage):
-    """Python packages to uninstall."""
-
-    names: list[str]
-
-
-class PackageList(ResponseMessage):
-    """Python packages, sorted by name."""
-
-    packages: list[PackageInfo]
-
-
-# The network.
-
-
-class ChangeNetwork(RequestMessage):
-    """Rules to allow or to deny."""
-
-    rules: Rules
-
-
-class NetworkLog(ResponseMessage):
-    """The newest look-ups, connections and requests, oldest first."""
-
-    events: list[NetworkEvent]
 
 
 # Commands.

@@ -10,11 +10,15 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from wasmsand.http import messages as m
+from wasmsand.http import network_messages as n
+from wasmsand.http import package_messages as k
+from wasmsand.http import port_messages as p
 from wasmsand.http.handlers import (
     commands,
     files,
     network,
     packages,
+    ports,
     python,
     sandboxes,
     server,
@@ -71,22 +75,22 @@ ROUTES: tuple[AnyRoute, ...] = (
         _SANDBOX + "/packages",
         packages.installed,
         "List installed Python packages",
-        m.PackageList,
+        k.PackageList,
     ),
     HttpRoute(
         "GET",
         _SANDBOX + "/packages/available",
         packages.available,
         "List the Python packages of the image",
-        m.PackageList,
+        k.PackageList,
     ),
     HttpRoute(
         "POST",
         _SANDBOX + "/packages/install",
         packages.install,
         "Install Python packages; the response lists those that are new",
-        m.PackageList,
-        body=m.InstallPackages,
+        k.PackageList,
+        body=k.InstallPackages,
     ),
     HttpRoute(
         "POST",
@@ -94,7 +98,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         packages.uninstall,
         "Uninstall Python packages",
         m.Done,
-        body=m.UninstallPackages,
+        body=k.UninstallPackages,
     ),
     # The network.
     HttpRoute(
@@ -106,7 +110,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         network.allow,
         "Allow more hosts, within what your token may allow",
         NetworkRules,
-        body=m.ChangeNetwork,
+        body=n.ChangeNetwork,
     ),
     HttpRoute(
         "POST",
@@ -114,14 +118,14 @@ ROUTES: tuple[AnyRoute, ...] = (
         network.deny,
         "Deny hosts",
         NetworkRules,
-        body=m.ChangeNetwork,
+        body=n.ChangeNetwork,
     ),
     HttpRoute(
         "GET",
         _SANDBOX + "/network/log",
         network.log,
         "Show what the sandbox did on the network",
-        m.NetworkLog,
+        n.NetworkLog,
     ),
     # Commands.
     HttpRoute(
@@ -209,6 +213,38 @@ ROUTES: tuple[AnyRoute, ...] = (
         also=EVENT_STREAM,
     ),
     HttpRoute("DELETE", _PYTHON, python.close, "Close a Python session", m.Done),
+    # Servers in the sandbox.
+    HttpRoute(
+        "GET", _SANDBOX + "/listening", ports.listing, "List the ports with servers", p.PortList
+    ),
+    HttpRoute(
+        "GET",
+        _SANDBOX + "/listening/{port}",
+        ports.wait,
+        "Show whether a program listens on a port, or wait for one",
+        p.PortState,
+        query=p.WaitPort,
+    ),
+    *(
+        HttpRoute(
+            method,
+            path,
+            ports.proxy,
+            "Send a request to a server in the sandbox; WebSockets too",
+            "*/*",
+            passes_through=True,
+        )
+        for path in (_SANDBOX + "/ports/{port}", _SANDBOX + "/ports/{port}/{path}")
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/tunnels/{port}",
+        ports.tunnel,
+        "Open a stream to a server in the sandbox, with `Upgrade: wasmsand-stream`",
+        files.BYTES,
+        status=101,
+    ),
     # Files.
     HttpRoute("GET", _SANDBOX + "/files", files.read, "Read a file", files.BYTES, query=m.ReadFile),
     HttpRoute(

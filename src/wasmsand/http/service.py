@@ -54,6 +54,7 @@ class Service:
         self._files = Lane("file", settings.file_lane(), tenants, self._daemons)
         self.endings = Endings(self._daemons)
         self._freed_memory = FreedMemory(self._daemons.start, c_library())
+        self._port_connections = Shares(settings.max_port_connections, tenants)
         self._buffered = Shares(settings.max_buffered_bytes, tenants)
         self.metrics = Metrics()
         gauge = self.metrics.gauge
@@ -77,6 +78,11 @@ class Service:
             "wasmsand_buffered_bytes",
             "Bytes of request and response bodies in memory.",
             lambda: self._buffered.total_held,
+        )
+        gauge(
+            "wasmsand_port_connections",
+            "Connections to servers in sandboxes.",
+            lambda: self._port_connections.total_held,
         )
 
     @property
@@ -140,6 +146,17 @@ class Service:
             if held:
                 self._buffered.give(owner.name, held)
 
+    @contextmanager
+    def port_connection(self, owner: Token) -> Iterator[None]:
+        """Count a connection to a server in a sandbox until the block ends. Raises `busy`."""
+        if not self._port_connections.take(owner.name):
+            cause = "tenant" if self._port_connections.is_at_most(owner.name) else "server"
+            raise _busy(owner, cause, "max_port_connections")
+        try:
+            yield
+        finally:
+            self._port_connections.give(owner.name)
+
     def own_figures(self, owner: Token) -> dict[str, float]:
         """What one token uses now, for its metrics."""
         share = self.quotas.share(owner)
@@ -149,6 +166,7 @@ class Service:
             "wasmsand_commands_running": self._commands.taken_by(owner.name),
             "wasmsand_file_calls_running": self._files.taken_by(owner.name),
             "wasmsand_buffered_bytes": self._buffered.held(owner.name),
+            "wasmsand_port_connections": self._port_connections.held(owner.name),
         }
 
     def end(self, entry: Entry, cause: str) -> asyncio.Future[None]:

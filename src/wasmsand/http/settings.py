@@ -77,6 +77,11 @@ class Settings:
     """The longest timeout of a command, and the timeout of a command without one."""
 
     max_connections: int = 1024
+    max_port_connections: int = 256
+    """Connections to servers in sandboxes, of all tokens together; half of them are divided evenly
+    among the tokens."""
+    port_idle_seconds: float = 300
+    """A connection to a server in a sandbox is closed if no byte moves for this long."""
     max_json_bytes: int = 32 * MIB
     """Largest JSON body."""
     max_upload_bytes: int = 256 * MIB

@@ -221,6 +221,16 @@ NETWORK_CONNECT_SECONDS = 60
 """How long the host tries to connect to one address."""
 OUTSIDE_CAPACITY = 256 * KIB
 """Bytes of a connection to the outside that wait to be read, in each direction."""
+PORT_CONNECTIONS_MAX = 512
+"""Connections of the host to servers in one sandbox, at once."""
+PORT_BACKLOG = 128
+"""Connections to a port of the host that wait until the sandbox has room for them."""
+PORT_BACKLOG_SECONDS = 10.0
+"""How long a connection of the host waits for a place in the backlog of a server in the sandbox."""
+PORT_IDLE_SECONDS = 3600.0
+"""A connection of the host to a server in the sandbox is closed if no byte moves for this long."""
+FORWARDS_MAX = 64
+"""Ports of the host that lead to servers in one sandbox."""
 HOST_NAME_MAX = 253
 HOST_LABEL_MAX = 63
 """Longest host name, and longest part of it between two dots (RFC 1035)."""

@@ -64,6 +64,7 @@ from wasmsand.machine.timers import TimerOwner, TimerService
 from wasmsand.machine.wasm_programs import WasmProgram, find_wasm_programs
 
 if TYPE_CHECKING:
+    from wasmsand.machine.network.forwarding import PortForwarding
     from wasmsand.machine.network.policy import NetworkPolicy
 
 USER_ID: Final = 1000
@@ -161,6 +162,7 @@ class Machine:
         self.kernel.process_ended = process_ended
         self.closed = False
         self.files = SandboxFiles(self)
+        self._ports: PortForwarding | None = None
         self._finalizer = weakref.finalize(self, _abandon, self.kernel, self.lock, os.getpid())
         self._finalizer.atexit = False
 
@@ -291,6 +293,20 @@ class Machine:
         interrupt it. An exception that a handler raises is raised afterwards."""
         steadily(self.engine, self.lock, act)
 
+    @property
+    def ports(self) -> PortForwarding:
+        """Connections of the host to servers in the sandbox."""
+        if self._ports is None:
+            # Imported here, because most sandboxes have no servers.
+            from wasmsand.machine.network.forwarding import PortForwarding
+
+            made = PortForwarding(self.kernel, self.lock)
+            with self.lock:
+                self._ports = self._ports or made
+            if self.closed:
+                self._ports.close()
+        return self._ports
+
     def end_job(self, job: int) -> None:
         """End every process of a command."""
         steadily(self.engine, self.lock, partial(_end_job, self.kernel, self.lock, job))
@@ -309,6 +325,8 @@ class Machine:
     def close(self) -> None:
         """End every process; idempotent."""
         self.closed = True
+        if self._ports is not None:
+            self._ports.close()
         if self._finalizer.detach() is not None:
             if len(self.kernel.processes) > 1:
                 steadily(self.engine, self.lock, partial(_end_everything, self.kernel, self.lock))

@@ -11,13 +11,13 @@ import os
 import weakref
 from _thread import start_new_thread
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from wasmsand.rpc import values
 from wasmsand.rpc.client import ANSWER_SECONDS, RpcConnection
+from wasmsand.rpc.failures import failures
 from wasmsand.rpc.params import Params
-from wasmsand.rpc.protocol import RpcError
+from wasmsand.rpc.process_ports import ProcessPorts
 from wasmsand.rpc.spares import keep_spares, take_spare
 from wasmsand.sdk.backend import (
     STDIN,
@@ -29,18 +29,7 @@ from wasmsand.sdk.backend import (
     Output,
     PackageRequest,
 )
-from wasmsand.sdk.errors import (
-    ArchiveError,
-    CommandError,
-    ImageMissingError,
-    SandboxClosedError,
-    SandboxError,
-    UnsupportedError,
-    WasmDirError,
-    file_error,
-    no_space,
-    package_error,
-)
+from wasmsand.sdk.errors import SandboxClosedError, UnsupportedError, no_space
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import packages_of_image, prepare_packages
 from wasmsand.sdk.polled_process import PolledProcess
@@ -73,7 +62,7 @@ def keep_process_spares(count: int) -> None:
     keep_spares(count, _longest_line(SandboxOptions()))
 
 
-class ProcessBackend(WithoutTerminals):
+class ProcessBackend(ProcessPorts, WithoutTerminals):
     """A machine in a separate process, as a `Backend`."""
 
     kind = 'isolation="process"'
@@ -129,7 +118,7 @@ class ProcessBackend(WithoutTerminals):
         if options.network is not None and options.network.on_event is not None:
             params["networkEvents"] = True
         try:
-            with _failures():
+            with failures():
                 connection.call("create", params, seconds)
                 self.barriers = tuple(connection.call("confinement", {}).texts("barriers"))
                 barriers = ", ".join(self.barriers) or "nothing"
@@ -149,15 +138,21 @@ class ProcessBackend(WithoutTerminals):
         return self._connection.pid
 
     def _call(self, method: str, **params: object) -> Params:
-        with _failures():
+        with failures():
             return self._connection.call(method, params)
+
+    def _call_within(self, seconds: float | None, method: str, **params: object) -> Params:
+        """Call a method that waits for up to `seconds`."""
+        with failures():
+            limit = None if seconds is None else seconds + _MARGIN_SECONDS
+            return self._connection.call(method, params, limit)
 
     # Commands.
 
     def run(self, request: CommandRequest, cancellation: Cancellation | None = None) -> Completed:
         """See `Backend`."""
         connection = self._connection
-        with _failures():
+        with failures():
             seconds = request.timeout_seconds
             limit = None if seconds is None else seconds + _MARGIN_SECONDS
             call = connection.begin("commands.run", _request_out(request), limit)
@@ -338,6 +333,7 @@ class ProcessBackend(WithoutTerminals):
     def close(self) -> None:
         """See `Backend`."""
         self._finalizer.detach()
+        self.close_ports()
         self._connection.close()
 
 
@@ -357,13 +353,13 @@ class RpcProcess(PolledProcess):
         return self._pid
 
     def _call(self, method: str, **params: object) -> Params:
-        with _failures():
+        with failures():
             return self._connection.call(method, {"command": self._number, **params})
 
     def _call_in(self, seconds: float, method: str, **params: object) -> Params:
         """Call a method that waits for the command for up to `seconds`."""
         params = {"command": self._number, "timeoutMs": seconds * 1000, **params}
-        with _failures():
+        with failures():
             return self._connection.call(method, params, seconds + _MARGIN_SECONDS)
 
     def _read_for(self, seconds: float) -> tuple[Output, ...] | None:
@@ -419,36 +415,3 @@ def _longest_line(options: SandboxOptions) -> int:
     """An upper bound of the length of requests and responses of this sandbox."""
     data = 2 * (options.fs_limit_bytes + 2 * options.max_output_bytes)
     return data + _ENTRY_BYTES * (options.max_inodes + options.max_processes)
-
-
-@contextmanager
-def _failures() -> Iterator[None]:
-    """Turn an error response into the exception that a sandbox in this process would raise."""
-    try:
-        yield
-    except RpcError as error:
-        raise _exception(error) from None
-
-
-def _exception(error: RpcError) -> Exception:
-    data = error.data or {}
-    errno_name, path = str(data.get("errno", "EIO")), str(data.get("path", ""))
-    match data.get("kind"):
-        case "file":
-            return file_error(error.message, errno_name, path)
-        case "archive":
-            return ArchiveError(error.message, errno_name, path)
-        case "command":
-            return CommandError(error.message, errno_name)
-        case "wasm_dir":
-            return WasmDirError(error.message.removeprefix(f"{errno_name}: "), path, errno_name)
-        case "image":
-            return ImageMissingError(error.message.removeprefix(f"{errno_name}: "))
-        case "package":
-            message = error.message.removeprefix(f"{errno_name}: ")
-            return package_error(str(data.get("code")), message, str(data.get("package", "")))
-        case "closed":
-            return SandboxClosedError(error.message)
-    if error.code == -32602:
-        return ValueError(error.message)
-    return SandboxError(f"error in the process of the sandbox: {error.message}")

@@ -4,7 +4,8 @@ Owns `RpcConnection`. Rules: any number of threads may call at the same time; a 
 response arrives, when it times out, or when the process ends; a process that does not read or
 respond in time is killed. The thread that reads from the process also starts and reaps it, and
 lives as long as the process, because the system kills the process when that thread ends
-(`confinement`). The process gets three pipes and no other descriptors, a new Unix session and a
+(`confinement`). The process gets three pipes, a Unix socket over which it receives connections
+(`descriptors`), and no other descriptors, a new Unix session and a
 few environment variables, and confines itself before it accepts the first request. A forked copy
 of this process can neither use nor close a connection.
 """
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from wasmsand.rpc import protocol
+from wasmsand.rpc.descriptors import DescriptorSender, can_pass_descriptors
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError
 from wasmsand.sdk.errors import ForkedError, SandboxClosedError, SandboxCrashedError
@@ -134,6 +136,8 @@ class RpcConnection:
         it may make connections. `on_notification` is called with the method and the parameters of
         each notification, on the thread that reads from the process."""
         self._on_notification = on_notification
+        self.descriptors = DescriptorSender() if can_pass_descriptors() else None
+        """Passes sockets to the process; None if this system cannot."""
         self._owner = os.getpid()
         self._write_lock: Any = RLock()
         # Guarded by the write lock:
@@ -256,9 +260,11 @@ class RpcConnection:
     def _serve(self, max_line_bytes: int, readable: Sequence[str], network: bool) -> None:
         """The reader thread: start the process, and read from it until it has ended."""
         try:
-            self._process = _start(max_line_bytes, readable, network)
+            self._process = _start(max_line_bytes, readable, network, self.descriptors)
         except BaseException as error:
             self._start_failure = error
+            if self.descriptors is not None:
+                self.descriptors.close()
             self._started.open()
             return
         listener = threading.Thread(target=self._listen, name="wasmsand-rpc-errors", daemon=True)
@@ -332,6 +338,8 @@ class RpcConnection:
                     stream.close()
                 except OSError:
                     pass  # buffered data for the process is lost
+        if self.descriptors is not None:
+            self.descriptors.close()
 
     def _end_message(self, problem: str, status: int) -> str:
         how = f"exit status {status}" if status >= 0 else f"signal {-status}"
@@ -354,7 +362,12 @@ class RpcConnection:
                 self._reader.join()
 
 
-def _start(max_line_bytes: int, readable: Sequence[str], network: bool) -> subprocess.Popen[bytes]:
+def _start(
+    max_line_bytes: int,
+    readable: Sequence[str],
+    network: bool,
+    descriptors: DescriptorSender | None,
+) -> subprocess.Popen[bytes]:
     if not sys.executable:
         raise SandboxClosedError(
             "isolation='process' must start a Python interpreter, but sys.executable is empty"
@@ -363,6 +376,10 @@ def _start(max_line_bytes: int, readable: Sequence[str], network: bool) -> subpr
     arguments += ["--network"] if network else []
     for path in readable:
         arguments += ["--readable", path]
+    inherited: tuple[int, ...] = ()
+    if descriptors is not None:
+        inherited = (descriptors.descriptor,)
+        arguments += ["--descriptors", str(descriptors.descriptor)]
     process = subprocess.Popen(
         # The process imports the same package, and never from the working directory (-P).
         [sys.executable, "-P", "-m", "wasmsand", "rpc", *arguments],
@@ -374,7 +391,10 @@ def _start(max_line_bytes: int, readable: Sequence[str], network: bool) -> subpr
         # Ctrl-C reaches only this process, which then ends the other; and a process without a
         # controlling terminal cannot insert input into one (TIOCSTI).
         start_new_session=os.name == "posix",
+        pass_fds=inherited,
     )
+    if descriptors is not None:
+        descriptors.inherited()
     if os.name == "posix":
         assert process.stdin is not None
         os.set_blocking(process.stdin.fileno(), False)

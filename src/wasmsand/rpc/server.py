@@ -15,6 +15,7 @@ from typing import Final
 
 from wasmsand.confinement import Barriers
 from wasmsand.rpc import protocol
+from wasmsand.rpc.descriptors import DescriptorReceiver
 from wasmsand.rpc.methods import METHODS
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError, RpcRequest
@@ -35,11 +36,13 @@ _ENDING_SECONDS: Final = 2.0
 Response = dict[str, object]
 
 
-def serve_stdio(max_line_bytes: int, barriers: Barriers) -> int:
+def serve_stdio(max_line_bytes: int, barriers: Barriers, descriptors: int | None = None) -> int:
     """Serve the client on standard input and output. Returns the exit status. `barriers` are the
-    barriers that confine this process."""
+    barriers that confine this process; `descriptors` is the descriptor over which the client passes
+    sockets."""
     channel = claim_stdio(max_line_bytes)
-    server = RpcServer(channel, barriers)
+    receiver = None if descriptors is None else DescriptorReceiver(descriptors)
+    server = RpcServer(channel, barriers, receiver)
     try:
         with ended_by_signals(), channel.watched():
             server.serve()
@@ -55,10 +58,17 @@ def serve_stdio(max_line_bytes: int, barriers: Barriers) -> int:
 class RpcServer:
     """One client."""
 
-    def __init__(self, channel: LineChannel, barriers: Barriers) -> None:
+    def __init__(
+        self,
+        channel: LineChannel,
+        barriers: Barriers,
+        descriptors: DescriptorReceiver | None = None,
+    ) -> None:
         self._channel = channel
         self.session = RpcSession(
-            lambda method, params: channel.send(protocol.notification(method, params)), barriers
+            lambda method, params: channel.send(protocol.notification(method, params)),
+            barriers,
+            descriptors,
         )
         self._changed = threading.Condition()
         self._waiting = 0

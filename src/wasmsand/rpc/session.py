@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Final, Generic, TypeVar
 
 from wasmsand.confinement import Barriers
+from wasmsand.rpc.descriptors import DescriptorReceiver
 from wasmsand.rpc.params import invalid
 from wasmsand.rpc.protocol import SANDBOX_ERROR, RequestId, RpcError
 from wasmsand.rpc.transfers import Transfer
@@ -25,6 +26,7 @@ from wasmsand.sdk.errors import (
     FileError,
     ImageMissingError,
     PackageError,
+    PortError,
     SandboxClosedError,
     SandboxError,
     WasmDirError,
@@ -95,10 +97,15 @@ class RpcSession:
     """One client's sandbox, from `create` to `kill`."""
 
     def __init__(
-        self, notify: Callable[[str, dict[str, object]], None], barriers: Barriers | None = None
+        self,
+        notify: Callable[[str, dict[str, object]], None],
+        barriers: Barriers | None = None,
+        descriptors: DescriptorReceiver | None = None,
     ) -> None:
-        """`notify` sends a notification to the client; `barriers` confine this process."""
+        """`notify` sends a notification to the client; `barriers` confine this process;
+        `descriptors` receives sockets from the client."""
         self.notify = notify
+        self.descriptors = descriptors
         self.barriers = barriers or Barriers()
         self._sandbox: Sandbox | None = None
         self._backend: Backend | None = None
@@ -194,6 +201,8 @@ def sandbox_failures() -> Iterator[None]:
         raise sandbox_error(error.errno_name, str(error), path=error.path, kind=kind) from None
     except CommandError as error:
         raise sandbox_error(error.errno_name, str(error), kind="command") from None
+    except PortError as error:
+        raise sandbox_error(error.errno_name, str(error), kind="port", port=error.port) from None
     except WasmDirError as error:
         code, path = error.errno_name, error.path
         raise sandbox_error(code, str(error), path=path, kind="wasm_dir") from None

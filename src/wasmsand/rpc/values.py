@@ -15,13 +15,20 @@ from wasmsand.rpc.params import Params, invalid
 from wasmsand.sdk.backend import Completed, Ended, Output
 from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface, json_name
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
-from wasmsand.sdk.results import FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage
+from wasmsand.sdk.results import (
+    FileInfo,
+    NetworkRules,
+    PackageInfo,
+    PortInfo,
+    ProcessInfo,
+    Usage,
+)
 
 if TYPE_CHECKING:
     from wasmsand.sdk.network import Network, NetworkEvent
 
-Record = FileInfo | NetworkRules | PackageInfo | ProcessInfo | Usage
-_Record = TypeVar("_Record", FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage)
+Record = FileInfo | NetworkRules | PackageInfo | PortInfo | ProcessInfo | Usage
+_Record = TypeVar("_Record", FileInfo, NetworkRules, PackageInfo, PortInfo, ProcessInfo, Usage)
 _STEP = 768 * 1024
 """Bytes encoded in one step; a multiple of 3."""
 
@@ -125,7 +132,8 @@ def _fields_of(kind: type[Any]) -> tuple[tuple[str, str, str], ...]:
 
 
 _RECORDS: Mapping[type[Record], tuple[tuple[str, str, str], ...]] = {
-    kind: _fields_of(kind) for kind in (FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage)
+    kind: _fields_of(kind)
+    for kind in (FileInfo, NetworkRules, PackageInfo, PortInfo, ProcessInfo, Usage)
 }
 """Name, JSON name and type of each field of the SDK's dataclasses."""
 

@@ -27,6 +27,15 @@ def positive_integer(name: str, value: object) -> int:
     return value
 
 
+def port(name: str, value: object) -> int:
+    """`value` as the number of a TCP port."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an int, not {_kind(value)}")
+    if not 1 <= value <= 65_535:
+        raise ValueError(f"{name} must be from 1 to 65535, not {value}")
+    return value
+
+
 def timeout_seconds(name: str, value: object) -> float | None:
     """`value`, in milliseconds, converted to seconds; None means no timeout."""
     if value is None:

@@ -28,12 +28,20 @@ from wasmsand.sdk.files import CHUNK, Files, GuestPath
 from wasmsand.sdk.options import HOME, Isolation, SandboxOptions
 from wasmsand.sdk.packages import INSTALL_TIMEOUT_MS, Packages
 from wasmsand.sdk.pool import SandboxPool
+from wasmsand.sdk.ports import (
+    CONNECT_TIMEOUT_MS,
+    READ_BYTES,
+    WAIT_TIMEOUT_MS,
+    Ports,
+    PortStream,
+)
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import (
     CommandResult,
     FileInfo,
     NetworkRules,
     PackageInfo,
+    PortInfo,
     ProcessInfo,
     PythonResult,
     Usage,
@@ -531,6 +539,115 @@ class AsyncSandboxNetwork:
         return repr(self._blocking).replace("<", "<Async", 1)
 
 
+class AsyncPortStream:
+    """A connection to a server in the sandbox: `sandbox.ports.connect(port)`.
+
+    Example:
+        async with await sandbox.ports.connect(7000) as stream:
+            await stream.write(b"hello\\n")
+            await stream.read()
+
+    If a task is cancelled in `read` or `write`, bytes may be lost: close the stream then.
+    """
+
+    def __init__(self, blocking: PortStream) -> None:
+        self._blocking = blocking
+        self._turns = Turns()
+
+    @property
+    def port(self) -> int:
+        """The port of the sandbox."""
+        return self._blocking.port
+
+    async def read(self, count: int = READ_BYTES, *, timeout_ms: float | None = None) -> bytes:
+        """Wait for data, and return up to `count` bytes of it; empty at the end of the stream.
+
+        Raises `PortTimeoutError` if there is no data within `timeout_ms`.
+        """
+        return await self._turns.call(self._blocking.read, count, timeout_ms=timeout_ms)
+
+    async def write(self, data: bytes | str, *, timeout_ms: float | None = None) -> None:
+        """Send all of `data`; wait while the server does not read. Text is sent as UTF-8.
+
+        Raises `PortTimeoutError` if `timeout_ms` passes first; then a part of `data` may have
+        been sent.
+        """
+        await call(self._blocking.write, data, timeout_ms=timeout_ms)
+
+    async def finish(self) -> None:
+        """Send no more data: the server reads the end of the stream, and may still answer."""
+        await call(self._blocking.finish)
+
+    async def close(self) -> None:
+        """Close the stream. Calling it again does nothing."""
+        await call(self._blocking.close)
+
+    async def __aenter__(self) -> AsyncPortStream:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._blocking).replace("<", "<Async", 1)
+
+
+class AsyncPorts:
+    """Servers in one sandbox: `sandbox.ports`.
+
+    Example:
+        await sandbox.commands.start("python3 -m http.server 8000")
+        await sandbox.ports.wait(8000)
+        await sandbox.ports.url(8000)
+    """
+
+    def __init__(self, blocking: Ports) -> None:
+        self._blocking = blocking
+
+    async def url(self, port: int, *, host_port: int | None = None) -> str:
+        """Make a port of the sandbox reachable for programs on this machine; return its URL.
+
+        This opens a port on 127.0.0.1: a free one, or `host_port`. Any protocol over TCP can use it
+        until `close(port)` or the end of the sandbox. The program may start to listen later (see
+        `wait`). For a sandbox on a server, the URL is one of the server's; requests need the
+        server's token, and `host_port` cannot be chosen. Raises `PortError`.
+        """
+        return await call(self._blocking.url, port, host_port=host_port)
+
+    async def connect(
+        self, port: int, *, timeout_ms: float | None = CONNECT_TIMEOUT_MS
+    ) -> AsyncPortStream:
+        """Connect to a server in the sandbox.
+
+        No port of this machine is opened. Raises `PortError`: ECONNREFUSED if no program listens on
+        the port.
+        """
+        return AsyncPortStream(
+            await obtain(PortStream.close, self._blocking.connect, port, timeout_ms=timeout_ms)
+        )
+
+    async def wait(self, port: int, *, timeout_ms: float | None = WAIT_TIMEOUT_MS) -> None:
+        """Wait until a program listens on a port of the sandbox.
+
+        Raises `PortTimeoutError` if none does within `timeout_ms`.
+        """
+        await call(self._blocking.wait, port, timeout_ms=timeout_ms)
+
+    async def list(self) -> builtins.list[PortInfo]:
+        """Return the ports on which programs of the sandbox listen, sorted."""
+        return await call(self._blocking.list)
+
+    async def close(self, port: int) -> bool:
+        """Close the port of this machine that `url` has opened; False if there is none.
+
+        Open connections stay open. The program in the sandbox is not told.
+        """
+        return await call(self._blocking.close, port)
+
+    def __repr__(self) -> str:
+        return repr(self._blocking).replace("<", "<Async", 1)
+
+
 class AsyncShell:
     """A bash session: working directory, variables, functions and background jobs persist.
 
@@ -723,6 +840,8 @@ class AsyncSandbox:
     "Install Python packages."
     network: AsyncSandboxNetwork
     "Change what the sandbox may reach, and see what it did."
+    ports: AsyncPorts
+    "Reach servers in the sandbox."
 
     def __init__(
         self,
@@ -806,11 +925,12 @@ class AsyncSandbox:
         self.files = AsyncFiles(blocking.files)
         self.packages = AsyncPackages(blocking.packages)
         self.network = AsyncSandboxNetwork(blocking.network)
+        self.ports = AsyncPorts(blocking.ports)
 
     if not TYPE_CHECKING:  # a type checker would accept any attribute name
 
         def __getattr__(self, name: str) -> object:
-            if name in ("_blocking", "env", "commands", "files", "packages", "network"):
+            if name in ("_blocking", "env", "commands", "files", "packages", "network", "ports"):
                 raise RuntimeError(NOT_ENTERED)
             raise AttributeError(name)
 

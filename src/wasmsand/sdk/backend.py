@@ -42,9 +42,18 @@ from wasmsand.machine.command import (
     Output,
 )
 from wasmsand.sdk.package_requests import PackageRequest
-from wasmsand.sdk.results import FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage
+from wasmsand.sdk.results import (
+    FileInfo,
+    NetworkRules,
+    PackageInfo,
+    PortInfo,
+    ProcessInfo,
+    Usage,
+)
 
 if TYPE_CHECKING:
+    import socket
+
     from wasmsand.machine.network.events import NetworkEvent
 
 __all__ = [
@@ -277,6 +286,25 @@ class Backend(Protocol):
 
     def network_log(self) -> list[NetworkEvent]:
         """The newest events, oldest first."""
+
+    # Ports: servers in the sandbox, and their users on this machine.
+
+    def connect_port(self, port: int, timeout_seconds: float | None) -> socket.socket:
+        """A stream to the program that listens on a TCP port of the sandbox. Raises `PortError`:
+        ECONNREFUSED if there is none."""
+
+    def wait_port(self, port: int, timeout_seconds: float | None) -> bool:
+        """Wait until a program listens on a port; False if none does in time."""
+
+    def listening_ports(self) -> list[PortInfo]:
+        """The ports on which programs listen, sorted."""
+
+    def open_port(self, port: int, host_port: int | None) -> str:
+        """The URL at which a port of the sandbox can be reached. If the sandbox is on this
+        machine, this opens a port of 127.0.0.1: `host_port`, or a free one. Raises `PortError`."""
+
+    def close_port(self, port: int) -> bool:
+        """Close what `open_port` has opened; False if there is nothing. Open connections stay."""
 
     # State at rest.
 

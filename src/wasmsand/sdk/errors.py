@@ -19,6 +19,8 @@ into a public exception.
     │   ├── PackageConflictError        files of the sandbox are in the way
     │   ├── IndexNotAllowedError        installs from the package index are not allowed
     │   └── PackageIndexError           the package index or pip failed
+    ├── PortError                       .errno_name, .port: a server in the sandbox is not reached
+    │   └── PortTimeoutError            nothing listens on the port in time
     ├── CommandError                    .errno_name: a command cannot be started or written to
     ├── InputTimeoutError               .written: a command does not read its input
     └── FileError                       .errno_name, .path, .errno
@@ -228,6 +230,43 @@ class CommandError(_Errno, SandboxError):
     def __init__(self, message: str, errno_name: str) -> None:
         super().__init__(message, errno_name)
         self.errno_name = errno_name
+
+
+class PortError(_Errno, SandboxError):
+    """A server in the sandbox cannot be reached, or a port of this machine cannot be opened for it.
+    `port` is the port of the sandbox; `errno_name` is the cause, for example `"ECONNREFUSED"` if
+    no program listens on the port, and `errno` its number."""
+
+    def __init__(self, message: str, errno_name: str, port: int) -> None:
+        super().__init__(message, errno_name, port)
+        self.errno_name = errno_name
+        self.port = port
+
+
+class PortTimeoutError(PortError, TimeoutError):  # type: ignore[misc] # both have `errno`: ours
+    """No program listens on the port in time, or its server does not react."""
+
+    def __init__(self, message: str, errno_name: str, port: int) -> None:
+        TimeoutError.__init__(self, message)  # three arguments would have another meaning there
+        self.args = (message, errno_name, port)
+        self.errno_name = errno_name
+        self.port = port
+
+
+def port_error(message: str, errno_name: str, port: int) -> PortError:
+    """The exception for an errno about a port of the sandbox."""
+    kind = PortTimeoutError if errno_name == "ETIMEDOUT" else PortError
+    return kind(message, errno_name, port)
+
+
+@contextmanager
+def port_errors(port: int) -> Iterator[None]:
+    """Turn the kernel's errors about `port` into public exceptions."""
+    try:
+        yield
+    except KernelError as error:
+        message = f"{error.errno.name}: {error.detail}"
+        raise port_error(message, error.errno.name, port) from None
 
 
 class InputTimeoutError(SandboxError, TimeoutError):

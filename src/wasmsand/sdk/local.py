@@ -1,8 +1,8 @@
 """`LocalBackend`: a sandbox whose machine runs in this process.
 
-Rules: only this module of the SDK uses the machine (`machine/command.py`, the values of a command,
-and `machine/network/policy.py`, the rules of a network, excepted); it turns all errors of the
-kernel into public exceptions.
+Rules: only this module and `local_ports` use the machine (`machine/command.py`, the values of a
+command, and `machine/network/policy.py`, the rules of a network, excepted); it turns all errors of
+the kernel into public exceptions.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ from wasmsand.sdk.errors import (
     command_errors,
     file_errors,
 )
+from wasmsand.sdk.local_ports import LocalPorts
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import (
     PackageRequest,
@@ -109,7 +110,7 @@ class LocalProcess:
         self._process.kill()
 
 
-class LocalBackend:
+class LocalBackend(LocalPorts):
     """A machine, as a `Backend`."""
 
     def __init__(
@@ -385,6 +386,7 @@ class LocalBackend:
 
     def close(self) -> None:
         """See `Backend`."""
+        self.close_ports()
         self._machine.close()
 
 

@@ -246,3 +246,15 @@ class Usage:
     kernel_bytes: int
     """Memory of open files, sockets and other kernel objects, and of data queued in pipes and
     sockets."""
+
+
+@dataclass(frozen=True, slots=True)
+class PortInfo:
+    """A TCP port of the sandbox on which a program listens."""
+
+    port: int
+    address: str
+    """The address that the program listens on, such as `"127.0.0.1"`; `"0.0.0.0"` or `"::"` for
+    every address of the sandbox."""
+    pid: int
+    """The process that listens."""

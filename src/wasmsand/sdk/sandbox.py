@@ -21,6 +21,7 @@ from wasmsand.sdk.files import Files
 from wasmsand.sdk.opening import connect_backend, open_backend
 from wasmsand.sdk.options import HOME, SETTINGS, Isolation, SandboxOptions
 from wasmsand.sdk.packages import Packages
+from wasmsand.sdk.ports import Ports
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import Usage
 from wasmsand.sdk.sandbox_network import SandboxNetwork
@@ -74,6 +75,8 @@ class Sandbox:
     """Install Python packages."""
     network: SandboxNetwork
     """Change what the sandbox may reach, and see what it did."""
+    ports: Ports
+    """Reach servers in the sandbox."""
 
     def __init__(
         self,
@@ -133,6 +136,7 @@ class Sandbox:
         self.commands = Commands(attachment, self._builder)
         self.packages = Packages(attachment)
         self.network = SandboxNetwork(attachment)
+        self.ports = Ports(attachment)
         attachment.make_working_directory()
 
     @property

@@ -6,7 +6,7 @@ network, which decides; a sandbox that was created without a network gets none l
 
 from __future__ import annotations
 
-from wasmsand.http.messages import ChangeNetwork, NetworkLog
+from wasmsand.http.network_messages import ChangeNetwork, NetworkLog
 from wasmsand.http.routing import Call
 from wasmsand.sdk import arguments
 from wasmsand.sdk.results import NetworkRules

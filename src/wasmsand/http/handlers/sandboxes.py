@@ -13,12 +13,12 @@ from wasmsand.http.messages import (
     ChangeVariables,
     CreateSandbox,
     Killed,
-    NetworkWanted,
     SandboxList,
     SandboxState,
     Variables,
     option_fields,
 )
+from wasmsand.http.network_messages import NetworkWanted
 from wasmsand.http.registry import Entry
 from wasmsand.http.routing import Call
 from wasmsand.http.served import ServedSandbox, check_variables

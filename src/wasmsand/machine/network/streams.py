@@ -14,16 +14,14 @@ import socket
 import struct
 import time
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import NETWORK_CONNECT_SECONDS
 from wasmsand.kernel.sockets.outside import OutsideEnd
+from wasmsand.machine.lock import SandboxLock
 from wasmsand.machine.network.poller import Connected, Poller
 from wasmsand.machine.network.proxy import ProxyFailed, Tunnel
-
-if TYPE_CHECKING:
-    from wasmsand.machine.network.connecting import Outgoing
 
 _PIECE: Final = 128 * 1024
 """Most bytes moved in one direction between two looks at the other."""
@@ -88,12 +86,26 @@ class Inspector(Protocol):
         """Take what is to be sent to the server."""
 
 
+class StreamOwner(Protocol):
+    """Who made a stream: what is connected (`connecting`), or what is let in (`forwarding`)."""
+
+    @property
+    def lock(self) -> SandboxLock:
+        """The sandbox's lock."""
+
+    def spend(self, stream: OutsideStream, *, sent: int = 0, received: int = 0) -> None:
+        """Bytes have moved."""
+
+    def ended(self, stream: OutsideStream, reason: str) -> None:
+        """The stream is over."""
+
+
 class OutsideStream(Connected):
     """One connection of a guest."""
 
     def __init__(
         self,
-        outgoing: Outgoing,
+        outgoing: StreamOwner,
         poller: Poller,
         end: OutsideEnd,
         host: str,
@@ -152,6 +164,16 @@ class OutsideStream(Connected):
     ) -> None:
         """Connect to one of these addresses, which are allowed. From any thread, once."""
         self._candidates, self._inspector, self._tunnel = candidates, inspector, tunnel
+        self._poller.post(self)
+
+    def adopt(self, host: socket.socket) -> None:
+        """Use a socket that is connected already; it is closed with the stream. From any thread,
+        once, instead of `connect`."""
+        host.setblocking(False)
+        if host.family in (socket.AF_INET, socket.AF_INET6):
+            host.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = host
+        self.phase = Phase.OPEN
         self._poller.post(self)
 
     def refuse(self, error: Errno, reason: str) -> None:

@@ -1,0 +1,290 @@
+"""Connections from this machine to servers in a sandbox.
+
+Owns `PortForwarding`, one per machine, made when it is first used. Rules: a connection of the host
+(a socket of its own, or an accepted one) is joined to a listening socket of the guest, and the
+poller moves the bytes (`OutsideStream`). The number of connections is bounded; one that moves no
+byte for long is closed; all are reset when the sandbox is closed. It refers to the kernel and its
+lock, never to the machine, which can be garbage-collected meanwhile.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from typing import TYPE_CHECKING, Final
+
+from wasmsand.kernel.errno import Errno, KernelError
+from wasmsand.kernel.limits import (
+    PORT_BACKLOG_SECONDS,
+    PORT_CONNECTIONS_MAX,
+    PORT_IDLE_SECONDS,
+)
+from wasmsand.kernel.sockets.inbound import (
+    Listening,
+    connect_inbound,
+    is_listening,
+    listening_ports,
+)
+from wasmsand.kernel.wait import WouldBlock
+from wasmsand.machine.network.poller import Connected, Poller, poller
+from wasmsand.machine.network.streams import OutsideStream
+from wasmsand.machine.parking import Parker
+
+if TYPE_CHECKING:
+    from wasmsand.kernel.kernel import Kernel
+    from wasmsand.kernel.sockets.outside import OutsideEnd
+    from wasmsand.machine.lock import SandboxLock
+
+_RESET: Final = struct.pack("ii", 1, 0)
+"""SO_LINGER: closing resets the connection."""
+
+
+class PortForwarding:
+    """The way to the servers of one sandbox."""
+
+    def __init__(self, kernel: Kernel, lock: SandboxLock) -> None:
+        self.lock = lock
+        self._kernel = kernel
+        self._network = kernel.network
+        self._poller: Poller = poller()
+        # Guarded by the sandbox's lock:
+        self._streams: dict[OutsideStream, float] = {}
+        """The open connections, and when each last moved a byte."""
+        self._arrivals: set[_Arrival] = set()
+        """Accepted connections for which the guest's listener has no place yet."""
+        self._closed = False
+        self._idle_check = _IdleCheck(self, self._poller)
+
+    @property
+    def connections(self) -> int:
+        """The number of connections, including those that wait for the guest's backlog."""
+        return len(self._streams) + len(self._arrivals)
+
+    def has_room(self) -> bool:
+        """Whether there may be another connection."""
+        return self.connections < PORT_CONNECTIONS_MAX
+
+    def listening(self) -> list[Listening]:
+        """The guest's listeners."""
+        with self.lock:
+            return listening_ports(self._network)
+
+    def wait(self, port: int, timeout_seconds: float | None) -> bool:
+        """Wait until a program listens on `port`; False if none does in time. ESRCH if the sandbox
+        is closed."""
+        clock = self._kernel.clock
+        deadline = clock.deadline(timeout_seconds)
+        parker = Parker(self.lock, clock)
+        with self.lock:
+            while True:
+                self._require_open()
+                if is_listening(self._network, port):
+                    return True
+                if deadline is not None and clock.monotonic() >= deadline:
+                    return False
+                parker.park((self._network.listening,), deadline)
+
+    def connect(self, port: int, timeout_seconds: float | None = None) -> socket.socket:
+        """A new connection to `port`: a socket of this machine whose other end is the guest's.
+        See `attach`."""
+        mine, guests = socket.socketpair()
+        try:
+            self.attach(port, guests, timeout_seconds)
+        except BaseException:
+            mine.close()
+            raise
+        return mine
+
+    def attach(self, port: int, host: socket.socket, timeout_seconds: float | None) -> None:
+        """Connect `host`, which is owned from now on, to the guest's `port`.
+
+        ECONNREFUSED if nobody listens; ETIMEDOUT if the backlog stays full; EMFILE if there are too
+        many connections; ESRCH if the sandbox is closed.
+        """
+        clock = self._kernel.clock
+        if timeout_seconds is None or timeout_seconds > PORT_BACKLOG_SECONDS:
+            timeout_seconds = PORT_BACKLOG_SECONDS
+        deadline = clock.deadline(timeout_seconds)
+        parker = Parker(self.lock, clock)
+        try:
+            with self.lock:
+                while (stream := self.try_connect(port)) is None:
+                    if deadline is not None and clock.monotonic() >= deadline:
+                        raise KernelError(
+                            Errno.ETIMEDOUT,
+                            f"the server on port {port} does not accept connections: its backlog "
+                            "is full",
+                        )
+                    parker.park((self._network.listening,), deadline)
+        except BaseException:
+            host.close()
+            raise
+        stream.adopt(host)
+
+    def attach_soon(self, port: int, host: socket.socket) -> None:
+        """Like `attach`, but do not wait, and reset `host` if the guest cannot be reached."""
+        arrival = _Arrival(self, self._poller, port, host)
+        with self.lock:
+            if self._closed or not self.has_room():
+                reset(host)
+                return
+            self._arrivals.add(arrival)
+        self._poller.post(arrival)
+
+    def try_connect(self, port: int) -> OutsideStream | None:
+        """A connection to the guest, to be given a socket by `adopt`; None if the backlog is full.
+        Needs the lock. Fails as `attach` does."""
+        self._require_open()
+        if not self.has_room():
+            raise KernelError(
+                Errno.EMFILE, f"{PORT_CONNECTIONS_MAX} connections to ports are open already"
+            )
+        try:
+            end: OutsideEnd = connect_inbound(self._network, port)
+        except WouldBlock:
+            return None
+        stream = OutsideStream(self, self._poller, end, "port", port, None)
+        self._streams[stream] = time.monotonic()
+        self._idle_check.begin()
+        return stream
+
+    def leave(self, arrival: _Arrival) -> None:
+        """An arrival is over. Needs the lock."""
+        self._arrivals.discard(arrival)
+        self._network.listening.remove(arrival.wake)
+
+    def await_place(self, arrival: _Arrival) -> None:
+        """Wake `arrival` when the guest's backlog may have a place. Needs the lock."""
+        self._arrivals.add(arrival)
+        self._network.listening.add(arrival.wake)
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise KernelError(Errno.ESRCH, "the sandbox was closed")
+
+    def close(self) -> None:
+        """Reset all connections, and end all waits; idempotent."""
+        with self.lock:
+            self._closed = True
+            streams, arrivals = list(self._streams), list(self._arrivals)
+            self._network.listening.wake()
+        for stream in streams:
+            stream.refuse(Errno.ECONNRESET, "the sandbox was closed")
+        for arrival in arrivals:
+            self._poller.post(arrival)
+
+    def end_idle(self) -> float | None:
+        """Close connections that have moved no byte for long. Seconds until the next one may be
+        due; None if there is none."""
+        now = time.monotonic()
+        with self.lock:
+            last = dict(self._streams)
+        for stream, when in last.items():
+            if now - when >= PORT_IDLE_SECONDS:
+                stream.refuse(Errno.ETIMEDOUT, f"no byte moved for {PORT_IDLE_SECONDS} seconds")
+        if not last:
+            return None
+        return max(1.0, min(last.values()) + PORT_IDLE_SECONDS - now)
+
+    # What `OutsideStream` asks of its owner.
+
+    def spend(self, stream: OutsideStream, *, sent: int = 0, received: int = 0) -> None:
+        """Bytes have moved."""
+        if stream in self._streams:
+            self._streams[stream] = time.monotonic()
+
+    def ended(self, stream: OutsideStream, reason: str) -> None:
+        """A connection has ended."""
+        with self.lock:
+            self._streams.pop(stream, None)
+            is_last = not self._streams
+        if is_last:
+            self._poller.post(self._idle_check)
+
+
+class _Arrival(Connected):
+    """An accepted connection on its way to the guest's listener."""
+
+    def __init__(
+        self, owner: PortForwarding, poller: Poller, port: int, host: socket.socket
+    ) -> None:
+        self._owner = owner
+        self._poller = poller
+        self._port = port
+        self._host: socket.socket | None = host
+        self._until = time.monotonic() + PORT_BACKLOG_SECONDS
+
+    def __repr__(self) -> str:
+        return f"<connection for port {self._port}>"
+
+    def wake(self) -> None:
+        """The guest's listener has changed; called within a system call."""
+        self._poller.post(self)
+
+    def step(self) -> None:
+        """See `Connected`."""
+        host, owner = self._host, self._owner
+        if host is None:
+            return
+        left = self._until - time.monotonic()
+        stream: OutsideStream | None = None
+        with owner.lock:
+            owner.leave(self)  # so that it does not count twice
+            try:
+                stream = owner.try_connect(self._port)
+            except KernelError:
+                left = 0.0
+            if stream is None and left > 0:
+                owner.await_place(self)
+        if stream is not None:
+            self._host = None
+            self._poller.call_at(self, None)
+            stream.adopt(host)
+        elif left > 0:
+            self._poller.call_at(self, left)
+        else:
+            self.give_up()
+
+    def give_up(self) -> None:
+        """See `Connected`."""
+        host, self._host = self._host, None
+        with self._owner.lock:
+            self._owner.leave(self)
+        self._poller.forget(self, None)
+        if host is not None:
+            reset(host)
+
+
+class _IdleCheck(Connected):
+    """Looks for idle connections of one sandbox, while there are connections."""
+
+    def __init__(self, owner: PortForwarding, poller: Poller) -> None:
+        self._owner = owner
+        self._poller = poller
+        self._active = False
+
+    def begin(self) -> None:
+        """There is a connection. Needs the sandbox's lock."""
+        if not self._active:
+            self._active = True
+            self._poller.post(self)
+
+    def step(self) -> None:
+        """See `Connected`."""
+        with self._owner.lock:
+            self._active = bool(self._owner.connections)
+        self._poller.call_at(self, self._owner.end_idle() if self._active else None)
+
+    def give_up(self) -> None:
+        """See `Connected`."""
+        self._poller.forget(self, None)
+
+
+def reset(host: socket.socket) -> None:
+    """Close a connection so that the other side sees a reset."""
+    try:
+        host.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    except OSError:
+        pass  # not a TCP socket
+    host.close()

@@ -70,7 +70,6 @@ EXCEPTIONS: tuple[tuple[type[Exception], int, str], ...] = (
     (sdk.PackageIndexError, 502, sdk.PackageIndexError.code),
     (sdk.SandboxClosedError, 410, "sandbox_closed"),
     (sdk.ImageMissingError, 500, "image_missing"),
-    (sdk.UnsupportedError, 501, "unsupported"),
     (ValueError, 400, "invalid_value"),
 )
 """The first match counts, so a class stands before its base classes."""

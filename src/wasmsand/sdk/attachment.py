@@ -57,6 +57,13 @@ class Attachment:
                 self.close()
                 raise
 
+    def replace(self, backend: Backend) -> None:
+        """From now on, use another backend; the old one ends. Raises what `backend` raises."""
+        old = self.backend
+        self._backend = backend
+        self.cwd = backend.cwd
+        old.close()
+
     def close(self) -> None:
         """End the sandbox; idempotent, from any thread. Does nothing in a forked process."""
         backend, self._backend = self._backend, None

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     import socket
 
     from wasmsand.machine.network.events import NetworkEvent
+    from wasmsand.sdk.options import SandboxOptions
 
 __all__ = [
     "CANCELLATION",
@@ -195,6 +196,23 @@ class Backend(Protocol):
 
     def processes(self) -> list[ProcessInfo]:
         """All processes, sorted by pid."""
+
+    # Copies.
+
+    def capture(self, process: BackendProcess, fork: Callable[[], None] | None = None) -> object:
+        """A program of this sandbox with its memory, as a value that never changes. The program
+        waits for a request with an empty stack; or `fork` makes it fork, and it is captured then.
+        Raises `StateError`."""
+
+    def take_state(self) -> object:
+        """Everything but the programs, as a value that never changes."""
+
+    def open_state(self, state: object, options: SandboxOptions) -> Backend:
+        """A new sandbox of this kind with a state that one of this kind has taken."""
+
+    def adopt(self, captured: object, *, is_last: bool) -> BackendProcess:
+        """Let a copy of a captured program run in this sandbox, which has the state of the same
+        moment. `is_last`: nobody will ask for another copy. Raises `StateError`."""
 
     def signal(self, pid: int, number: int) -> None:
         """Send a signal. Raises `CommandError` (ESRCH) if there is no such process."""

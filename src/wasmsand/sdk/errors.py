@@ -121,6 +121,11 @@ class UnsupportedError(SandboxError):
     to use instead."""
 
 
+class StateError(SandboxError):
+    """A sandbox cannot be copied, restored, saved or loaded; the message names what is in the
+    way."""
+
+
 class DiskImageError(SandboxError):
     """The data is not a valid disk image, or does not fit into the sandbox."""
 

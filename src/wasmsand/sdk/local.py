@@ -18,14 +18,18 @@ from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import KernelError
 from wasmsand.machine import (
     ArchiveRejected,
+    CannotCapture,
+    CapturedSession,
     DiskImageRejected,
     FileEntry,
+    ForkCapture,
     Machine,
     MachineOptions,
     MachineState,
     ProcessEntry,
     StreamedProcess,
     WasmProgramRejected,
+    capture_at_rest,
     export_tar,
     import_tar,
     list_processes,
@@ -49,6 +53,7 @@ from wasmsand.sdk.errors import (
     FileError,
     SandboxClosedError,
     SandboxError,
+    StateError,
     WasmDirError,
     command_error,
     command_errors,
@@ -78,6 +83,11 @@ class LocalProcess:
     def __init__(self, process: StreamedProcess, program: str) -> None:
         self._process = process
         self._program = program
+
+    @property
+    def streamed(self) -> StreamedProcess:
+        """The program, as the machine knows it."""
+        return self._process
 
     @property
     def pid(self) -> int:
@@ -144,6 +154,40 @@ class LocalBackend(LocalPorts):
     def state(self) -> MachineState:
         """The sandbox's state at rest (see `machine.at_rest`)."""
         return self._machine.state()
+
+    # Copies.
+
+    def capture(self, process: BackendProcess, fork: Callable[[], None] | None = None) -> object:
+        """See `Backend`."""
+        assert isinstance(process, LocalProcess)
+        try:
+            if fork is None:
+                return capture_at_rest(self._machine, process.streamed)
+            capturing = ForkCapture(self._machine, process.streamed)
+            fork()
+            return capturing.take()
+        except CannotCapture as error:
+            raise StateError(str(error)) from None
+        except MemoryError as error:
+            raise StateError(f"the host has no memory for a copy: {error}") from None
+
+    def take_state(self) -> MachineState:
+        """See `Backend`."""
+        return self._machine.state()
+
+    def open_state(self, state: object, options: SandboxOptions) -> LocalBackend:
+        """See `Backend`."""
+        assert isinstance(state, MachineState)
+        return LocalBackend(options, state)
+
+    def adopt(self, captured: object, *, is_last: bool) -> BackendProcess:
+        """See `Backend`."""
+        assert isinstance(captured, CapturedSession)
+        name = captured.process.name.decode("utf-8", "replace")
+        try:
+            return LocalProcess(self._machine.adopt(captured, is_last=is_last), name)
+        except KernelError as error:
+            raise StateError(f"no room for the copy of {name}: {error}") from None
 
     # Commands.
 

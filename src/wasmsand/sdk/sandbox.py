@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, overload
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
-from wasmsand.sdk.backend import Backend
+from wasmsand.sdk.backend import Backend, BackendProcess
 from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
@@ -26,6 +26,15 @@ from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import Usage
 from wasmsand.sdk.sandbox_network import SandboxNetwork
 from wasmsand.sdk.shell import Shell
+from wasmsand.sdk.state import (
+    Running,
+    SandboxState,
+    SavedSession,
+    Snapshot,
+    Snapshots,
+    checked_name,
+    take_state,
+)
 
 if TYPE_CHECKING:
     from wasmsand.sdk.network import Network
@@ -77,6 +86,8 @@ class Sandbox:
     """Change what the sandbox may reach, and see what it did."""
     ports: Ports
     """Reach servers in the sandbox."""
+    snapshots: Snapshots
+    """The snapshots that were taken of the sandbox."""
 
     def __init__(
         self,
@@ -137,6 +148,8 @@ class Sandbox:
         self.packages = Packages(attachment)
         self.network = SandboxNetwork(attachment)
         self.ports = Ports(attachment)
+        self.snapshots = Snapshots()
+        self._sessions: list[Shell | PythonSession] = []
         attachment.make_working_directory()
 
     @property
@@ -161,7 +174,9 @@ class Sandbox:
         variables, and `cwd` replaces the directory. Later changes of `sandbox.env` do not affect
         the shell.
         """
-        return Shell(self._attachment, self._builder, env=env, cwd=cwd)
+        shell = Shell(self._attachment, self._builder, env=env, cwd=cwd)
+        self._sessions.append(shell)
+        return shell
 
     def python(
         self,
@@ -181,7 +196,119 @@ class Sandbox:
         variables, and `cwd` replaces the directory. `stdin` is its standard input. Several sessions
         can be open at a time.
         """
-        return PythonSession(self._attachment, self._builder, env=env, cwd=cwd, stdin=stdin)
+        session = PythonSession(self._attachment, self._builder, env=env, cwd=cwd, stdin=stdin)
+        self._sessions.append(session)
+        return session
+
+    @property
+    def sessions(self) -> list[Shell | PythonSession]:
+        """The sessions that have not ended, in the order in which they were opened. A copy of the
+        sandbox has its own at the same positions."""
+        self._sessions[:] = [session for session in self._sessions if not session.closed]
+        return [*self._sessions]
+
+    def snapshot(self, name: str | None = None, *, running: Running = "refuse") -> Snapshot:
+        """Remember the sandbox as it is now: files, variables, and live sessions with all they have
+        in memory. Takes the same time whatever the number and size of the files.
+
+        Example:
+            snapshot = sandbox.snapshot("before")
+            sandbox.commands.run("rm -rf project")
+            sandbox.restore(snapshot)
+
+        Commands that are running cannot be remembered: they raise `StateError`, or are left out
+        with `running="drop"`. The same holds for sessions that run a request, have threads, child
+        processes or connections.
+        """
+        checked = checked_name(name)
+        snapshot = Snapshot(take_state(self._attachment, self.sessions, running), checked)
+        self.snapshots.add(snapshot)
+        return snapshot
+
+    def restore(self, snapshot: Snapshot | str) -> None:
+        """Make the sandbox what it was when `snapshot` was taken, in this or another sandbox.
+        Everything that runs is ended. `snapshot` may be the name of one of `snapshots`.
+
+        Example:
+            sandbox.restore("before")
+
+        A session object that the snapshot contains goes on from there; others are closed.
+        """
+        found = self.snapshots.get(snapshot) if isinstance(snapshot, str) else snapshot
+        state = found.state
+        backend = state.backend.open_state(state.machine, state.options)
+        try:
+            processes = [backend.adopt(saved.captured, is_last=False) for saved in state.sessions]
+        except BaseException:
+            backend.close()
+            raise
+        known = {session.identity: session for session in self._sessions}
+        self._attachment.replace(backend)
+        self.env.use(backend.variables)
+        self._sessions.clear()
+        for saved, process in zip(state.sessions, processes, strict=True):
+            session = known.get(saved.identity)
+            if session is not None:
+                session.continue_as(process)
+            self._sessions.append(session or self._continued(saved, process))
+
+    @overload
+    def fork(self, count: None = None, *, running: Running = "refuse") -> Sandbox: ...
+
+    @overload
+    def fork(self, count: int, *, running: Running = "refuse") -> list[Sandbox]: ...
+
+    def fork(
+        self, count: int | None = None, *, running: Running = "refuse"
+    ) -> Sandbox | list[Sandbox]:
+        """Make a copy of the whole sandbox, or a list of `count` copies, with live sessions. They
+        share everything until one of them writes, and none sees what another does.
+
+        Example:
+            twin = sandbox.fork()
+            first, second = sandbox.fork(2)
+            twin.sessions[0].run("x")
+
+        For what cannot be copied, see `snapshot`. Whoever forks has to end the copies.
+        """
+        wanted = 1 if count is None else arguments.positive_integer("count", count)
+        state = take_state(self._attachment, self.sessions, running)
+        twins: list[Sandbox] = []
+        try:
+            for number in range(wanted):
+                twins.append(self._of_state(state, is_last=number == wanted - 1))
+        except BaseException:
+            for twin in twins:
+                twin.kill()
+            raise
+        return twins[0] if count is None else twins
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Sandbox:
+        """Create a sandbox from a snapshot, any number of times.
+
+        Example:
+            with Sandbox.from_snapshot(snapshot) as sandbox:
+                sandbox.sessions[0].run("x")
+        """
+        return cls._of_state(snapshot.state)
+
+    @classmethod
+    def _of_state(cls, state: SandboxState, *, is_last: bool = False) -> Sandbox:
+        backend = state.backend.open_state(state.machine, state.options)
+        try:
+            sandbox = cls.from_backend(backend, state.options)
+            for saved in state.sessions:
+                process = backend.adopt(saved.captured, is_last=is_last)
+                sandbox._sessions.append(sandbox._continued(saved, process))
+        except BaseException:
+            backend.close()
+            raise
+        return sandbox
+
+    def _continued(self, saved: SavedSession, process: BackendProcess) -> Shell | PythonSession:
+        kind = Shell if saved.kind == Shell.kind else PythonSession
+        return kind.continued(self._attachment, process, saved.identity)
 
     def allow_network(self, rules: Sequence[str]) -> None:
         """Allow more hosts: `sandbox.network.allow(*rules)`.

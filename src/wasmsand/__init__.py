@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         SandboxCrashedError,
         SandboxError,
         ServerError,
+        StateError,
         UnsupportedError,
         WasmDirError,
     )
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     )
     from wasmsand.sdk.sandbox import Sandbox
     from wasmsand.sdk.shell import Shell
+    from wasmsand.sdk.state import Snapshot
     from wasmsand.sdk.watching import FileEvent, FileWatch
 
 __version__ = "0.1.0"
@@ -125,6 +127,7 @@ _MODULES = {
         "SandboxCrashedError",
         "SandboxError",
         "ServerError",
+        "StateError",
         "UnsupportedError",
         "WasmDirError",
     ),
@@ -147,6 +150,7 @@ _MODULES = {
     ),
     "sandbox": ("Sandbox",),
     "shell": ("Shell",),
+    "state": ("Snapshot",),
     "watching": ("FileEvent", "FileWatch"),
 }
 """Where in `wasmsand.sdk` each public name is."""
@@ -210,6 +214,8 @@ __all__ = [
     "SandboxPool",
     "ServerError",
     "Shell",
+    "Snapshot",
+    "StateError",
     "UnsupportedError",
     "Usage",
     "WasmDirError",

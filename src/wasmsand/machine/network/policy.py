@@ -104,6 +104,15 @@ class NetworkPolicy:
         """Whether every decision is a refusal."""
         return not self.allow or (self.ceiling is not None and self.ceiling.allows_nothing)
 
+    @property
+    def inspects(self) -> bool:
+        """Whether there may be hosts whose requests have to be seen."""
+        return (
+            bool(self.secrets or self.placeholders)
+            or any(rule.is_per_request for rule in (*self.allow, *self.deny))
+            or (self.ceiling is not None and self.ceiling.inspects)
+        )
+
     # Decisions.
 
     def decide_name(self, name: str, port: int | None) -> Verdict:
@@ -242,11 +251,8 @@ class NetworkPolicy:
                 )
         if any(rule.allows_request(method, canonical) for rule in allow):
             return _INSPECTED
-        return Verdict(
-            False,
-            True,
-            f"{request} is not allowed: no rule of network.allow covers it{_because(problem)}",
-        )
+        hint = "" if problem else f"; to allow it, add {request!r} to network.allow"
+        return Verdict(False, True, f"{request} is not allowed{_because(problem)}{hint}")
 
     def _denied_address(self, address: IPAddress, port: int | None) -> Verdict | None:
         """A refusal, if a deny rule covers an address or an address that it carries."""

@@ -17,6 +17,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from conformance.area import Area, Ended
+from conformance.builds import testing_python
 from conformance.exit_status import LOG, judge, run_logged
 from conformance.program_suite import ProgramSuite
 from conformance.sandboxed import SandboxArea, image_with
@@ -38,6 +39,8 @@ _MORE_TOOLS = ("sortedcontainers", "_hypothesis_ftz_detector.py")
 _TIMEOUT_SECONDS = 900.0
 _VERDICTS = "verdicts"
 _ADDED = "added"
+_PYTHON = "/usr/bin/python3"
+_TESTING_PYTHON = "/usr/local/bin/python-testing"
 _SITE = "/usr/lib/python3.14/site-packages"
 _PACKAGES = REPOSITORY / "src/wasmsand_packages"
 _SUMMARY_TAIL = 5_000
@@ -61,6 +64,9 @@ class PackageSuite(ProgramSuite):
     wheel has all of them."""
     tests_use_current_directory: bool = False
     """Whether tests name their files relative to the directory that holds the tests."""
+    test_modules: str | None = None
+    """The recipe of the extension modules that only the tests use; the sandbox's interpreter is
+    then linked with them."""
     code = ("package_suite.py", "exit_status.py", _DRIVER.name, _PLUGIN.name)
 
     def __init__(self, supplies: Supplies) -> None:
@@ -108,7 +114,15 @@ class PackageSuite(ProgramSuite):
     def key(self, side: Side) -> str:
         """See `ProgramSuite.key`: the packages' image decides the sandbox's outcomes too."""
         key = f"{super().key(side)}-{' '.join(self.options)}"
-        return f"{key}-{tree_digest(_PACKAGES)}" if side == "sandbox" else key
+        if side == "native":
+            return key
+        return f"{key}-{tree_digest(_PACKAGES)}-{self._programs()}"
+
+    def _programs(self) -> Path | None:
+        """The directory of the interpreter with modules for tests, if the tests need one."""
+        if self.test_modules is None:
+            return None
+        return testing_python(self.supplies, self.test_modules).parent
 
     def tests(self) -> Sequence[str]:
         """The files, by their paths in site-packages."""
@@ -128,7 +142,8 @@ class PackageSuite(ProgramSuite):
 
     def _image_with_tests(self) -> FrozenTree:
         tree = self.tree("sandbox")
-        machine = Machine(image=image_with(tree, packages=(self.name,)))
+        image = image_with(tree, packages=(self.name,), programs=self._programs())
+        machine = Machine(image=image)
         namespace = machine.kernel.namespace
 
         def is_there(path: str) -> bool:
@@ -160,7 +175,7 @@ class PackageSuite(ProgramSuite):
             python, site = str(native.python), added if self.source_tests else str(native.site)
             variables |= native.variables | {"PYTHONPATH": f"{tools}:{added}:{native.site}"}
         else:
-            python, site = "/usr/bin/python3", _SITE
+            python, site = _TESTING_PYTHON if self.test_modules else _PYTHON, _SITE
             variables |= {"PYTHONPATH": tools}
         directory = added if self.tests_use_current_directory else area.temporary
         driver = [f"{area.tree}/{_DRIVER.name}", f"{area.results}/{LOG}", directory]

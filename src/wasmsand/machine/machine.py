@@ -304,7 +304,7 @@ class Machine:
             # Imported here, because most sandboxes have no servers.
             from wasmsand.machine.network.forwarding import PortForwarding
 
-            made = PortForwarding(self.kernel, self.lock)
+            made = PortForwarding(self.kernel, self.lock, self.bridge.log)
             with self.lock:
                 self._ports = self._ports or made
             if self.closed:

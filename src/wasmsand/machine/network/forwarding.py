@@ -27,6 +27,8 @@ from wasmsand.kernel.sockets.inbound import (
     listening_ports,
 )
 from wasmsand.kernel.wait import WouldBlock
+from wasmsand.machine.network.events import EventLog, NetworkEvent
+from wasmsand.machine.network.listening import LOCAL_HOST
 from wasmsand.machine.network.poller import Connected, Poller, poller
 from wasmsand.machine.network.streams import OutsideStream
 from wasmsand.machine.parking import Parker
@@ -43,8 +45,10 @@ _RESET: Final = struct.pack("ii", 1, 0)
 class PortForwarding:
     """The way to the servers of one sandbox."""
 
-    def __init__(self, kernel: Kernel, lock: SandboxLock) -> None:
+    def __init__(self, kernel: Kernel, lock: SandboxLock, log: EventLog) -> None:
+        """`log` gets an event for each connection."""
         self.lock = lock
+        self._log = log
         self._kernel = kernel
         self._network = kernel.network
         self._poller: Poller = poller()
@@ -126,11 +130,14 @@ class PortForwarding:
         """Like `attach`, but do not wait, and reset `host` if the guest cannot be reached."""
         arrival = _Arrival(self, self._poller, port, host)
         with self.lock:
-            if self._closed or not self.has_room():
-                reset(host)
-                return
-            self._arrivals.add(arrival)
-        self._poller.post(arrival)
+            is_refused = self._closed or not self.has_room()
+            if not is_refused:
+                self._arrivals.add(arrival)
+        if is_refused:
+            self.refused(port, "too many connections")
+            reset(host)
+        else:
+            self._poller.post(arrival)
 
     def try_connect(self, port: int) -> OutsideStream | None:
         """A connection to the guest, to be given a socket by `adopt`; None if the backlog is full.
@@ -144,7 +151,7 @@ class PortForwarding:
             end: OutsideEnd = connect_inbound(self._network, port)
         except WouldBlock:
             return None
-        stream = OutsideStream(self, self._poller, end, "port", port, None)
+        stream = OutsideStream(self, self._poller, end, LOCAL_HOST, port, None)
         self._streams[stream] = time.monotonic()
         self._idle_check.begin()
         return stream
@@ -158,6 +165,10 @@ class PortForwarding:
         """Wake `arrival` when the guest's backlog may have a place. Needs the lock."""
         self._arrivals.add(arrival)
         self._network.listening.add(arrival.wake)
+
+    def refused(self, port: int, reason: str) -> None:
+        """A connection to a port of the host did not reach the guest."""
+        self._log.add(NetworkEvent("port", False, LOCAL_HOST, port, time.time(), reason))
 
     def _require_open(self) -> None:
         if self._closed:
@@ -199,6 +210,20 @@ class PortForwarding:
         with self.lock:
             self._streams.pop(stream, None)
             is_last = not self._streams
+        duration_ms = (time.time() - stream.began) * 1000
+        self._log.add(
+            NetworkEvent(
+                "port",
+                not stream.was_refused,
+                LOCAL_HOST,
+                stream.port,
+                stream.began,
+                reason,
+                sent=stream.sent,
+                received=stream.received,
+                duration_ms=duration_ms,
+            )
+        )
         if is_last:
             self._poller.post(self._idle_check)
 
@@ -229,12 +254,13 @@ class _Arrival(Connected):
             return
         left = self._until - time.monotonic()
         stream: OutsideStream | None = None
+        reason = "the server does not accept connections: its backlog is full"
         with owner.lock:
             owner.leave(self)  # so that it does not count twice
             try:
                 stream = owner.try_connect(self._port)
-            except KernelError:
-                left = 0.0
+            except KernelError as error:
+                left, reason = 0.0, error.detail
             if stream is None and left > 0:
                 owner.await_place(self)
         if stream is not None:
@@ -244,6 +270,7 @@ class _Arrival(Connected):
         elif left > 0:
             self._poller.call_at(self, left)
         else:
+            owner.refused(self._port, reason)
             self.give_up()
 
     def give_up(self) -> None:

@@ -9,6 +9,7 @@ from fuzz.targets.archives import Archives, DiskImages
 from fuzz.targets.calls import LinuxCalls, WasiCalls
 from fuzz.targets.graphs import ObjectGraphs
 from fuzz.targets.http_requests import HttpRequests, McpRequests
+from fuzz.targets.inspected import InspectedConnections
 from fuzz.targets.json_lines import LineProtocol, McpStdio, RpcLines
 from fuzz.targets.modules import Modules
 from fuzz.targets.python_messages import PythonMessages
@@ -32,5 +33,6 @@ TARGETS: Final[dict[str, type[Target]]] = {
         McpStdio,
         HttpRequests,
         McpRequests,
+        InspectedConnections,
     )
 }

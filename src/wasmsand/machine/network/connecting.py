@@ -334,7 +334,7 @@ class Outgoing:
 
 
 def _reason(verdict: Verdict | None) -> str:
-    return "the sandbox has no network" if verdict is None else verdict.reason
+    return "the sandbox has no network (option network)" if verdict is None else verdict.reason
 
 
 def _proxy_of(policy: NetworkPolicy, name: str) -> ProxyAddress | None:

@@ -1,12 +1,23 @@
 # Runs one file of a package's tests by pytest, in the sandbox and natively alike.
 #
-#   sh package_driver.sh LOG PYTHON FILE
+#   sh package_driver.sh LOG DIRECTORY PYTHON FILE [OPTION...]
 #
-# The current directory is the top of the tree: tools/ has pytest and what tests import besides.
+# DIRECTORY becomes the current directory. PYTHONPATH must name pytest and this plugin's directory.
+# Tests that fail run a second time, because some depend on time or on random numbers.
 
-log=$1 python=$2 file=$3
+log=$1 directory=$2 python=$3 file=$4
+shift 4
 exec >"$log" 2>&1
 export PACKAGE_REPORT=${log%/*}/verdicts
-cd "$TMPDIR" || exit 99
-exec "$python" -m pytest -p package_report -p no:cacheprovider -p no:faulthandler -q --tb=short \
-	--color=no -W ignore "$file"
+cd "$directory" || exit 99
+run() {
+	"$python" -m pytest -p package_report -p no:faulthandler -o "cache_dir=$TMPDIR/pytest-cache" \
+		-q -rfEs --tb=short --color=no -W ignore "$@" "$file"
+}
+run "$@"
+status=$?
+if [ "$status" -eq 1 ]; then
+	run --last-failed "$@"
+	status=$?
+fi
+exit "$status"

@@ -1,31 +1,36 @@
 """The packages' own tests: one file at a time by pytest, beside the native wheels.
 
-Owns how a file of tests is run and judged, and which files of each package are run. Rules: the
-native side is the wheel of the same version (`wheels.py`), and the tests are those that the wheel
-contains; the image's packages have no tests, so what the wheel has and the image lacks is linked
-into them; each test function is a case, by its name and parameters.
+Owns how a file of tests is run and judged; `package_suites.py` says which files of each package
+are run. Rules: the native side is the wheel of the same version (`wheels.py`); the tests are those
+that the wheel contains, or those of the recipe's source if the wheel lacks some; the image's
+packages have no tests, so what the wheel has and the image lacks is linked into them; each test
+function is a case, by its name and parameters; a case that fails runs once more, with the other
+failed ones of its file.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 
-from conformance.area import Area
+from conformance.area import Area, Ended
+from conformance.builds import testing_python
 from conformance.exit_status import LOG, judge, run_logged
 from conformance.program_suite import ProgramSuite
 from conformance.sandboxed import SandboxArea, image_with
 from conformance.suite import Outcome, Side, Verdict
+from conformance.supplies import ROOT as REPOSITORY
 from conformance.supplies import Supplies, Workplace
 from conformance.wheels import FILE as WHEELS
-from conformance.wheels import NativePackages, native_packages
-from userland.builder.keys import file_digest
+from conformance.wheels import NativePackages, load_wheels, native_packages
+from userland.builder.keys import file_digest, tree_digest
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.vfs import ROOT, FrozenTree
 from wasmsand.machine import Machine
+from wasmsand.machine.packages.offered import registry
 
 _DRIVER = Path(__file__).with_name("package_driver.sh")
 _PLUGIN = Path(__file__).with_name("package_report.py")
@@ -34,7 +39,13 @@ _TOOL_FILES = ("_hypothesis_pytestplugin.py", "_hypothesis_globals.py", "py.py",
 _MORE_TOOLS = ("sortedcontainers", "_hypothesis_ftz_detector.py")
 _TIMEOUT_SECONDS = 900.0
 _VERDICTS = "verdicts"
+_ADDED = "added"
+_PYTHON = "/usr/bin/python3"
+_TESTING_PYTHON = "/usr/local/bin/python-testing"
 _SITE = "/usr/lib/python3.14/site-packages"
+_PACKAGES = REPOSITORY / "src/wasmsand_packages"
+_SUMMARY_TAIL = 5_000
+_SOME_FAILED = 1
 _ALL_SKIPPED = 5
 
 
@@ -44,9 +55,19 @@ class PackageSuite(ProgramSuite):
     folder: str
     """The package's directory in site-packages."""
     files: tuple[str, ...]
-    """Patterns of the files of tests, below `folder`."""
+    """Patterns of the files of tests, below site-packages."""
     left_out: tuple[str, ...] = ()
     """Patterns of files that are not run; the class says why."""
+    options: tuple[str, ...] = ()
+    """Options of pytest: those of the package's own command that runs its tests."""
+    source_tests: tuple[str, str] | None = None
+    """Where the recipe's source has the tests, and their place in site-packages; None if the
+    wheel has all of them."""
+    tests_use_current_directory: bool = False
+    """Whether tests name their files relative to the directory that holds the tests."""
+    test_modules: str | None = None
+    """The recipe of the extension modules that only the tests use; the sandbox's interpreter is
+    then linked with them."""
     code = ("package_suite.py", "exit_status.py", _DRIVER.name, _PLUGIN.name)
 
     def __init__(self, supplies: Supplies) -> None:
@@ -60,11 +81,12 @@ class PackageSuite(ProgramSuite):
         return self._native
 
     def ingredients(self, side: Side) -> Sequence[str]:
-        """See `ProgramSuite.ingredients`: the tests come from the wheel on both sides."""
-        return [file_digest(WHEELS)]
+        """See `ProgramSuite.ingredients`: the tests come from the wheel or the source."""
+        source = [self.recipe.source.sha256, str(self.native().site)] if self.source_tests else []
+        return [file_digest(WHEELS), *source]
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
-        """Copy the tools; for the sandbox, also the package's directory of the wheel."""
+        """Copy the tools, and what must be added to site-packages of this side."""
         site = self.native().site
         tools = tree / "tools"
         tools.mkdir()
@@ -78,15 +100,36 @@ class PackageSuite(ProgramSuite):
                 shutil.copytree(info, tools / info.name)
         shutil.copy2(_PLUGIN, tools)
         shutil.copy2(_DRIVER, tree)
+        added = tree / _ADDED
+        added.mkdir()
         if side == "sandbox":
             libraries = shutil.ignore_patterns("*.so", "__pycache__", "*.pyc")
-            shutil.copytree(site / self.folder, tree / "wheel" / self.folder, ignore=libraries)
+            shutil.copytree(site / self.folder, added / self.folder, ignore=libraries)
+        if self.source_tests:
+            there, here = self.source_tests
+            source = self.supplies.unpack(self.recipe, place) / there
+            shutil.copytree(source, added / here, dirs_exist_ok=True)
+            if side == "native" and (added / self.folder).is_dir():
+                _link_entries(site / self.folder, added / self.folder)
+
+    def key(self, side: Side) -> str:
+        """See `ProgramSuite.key`: the packages' image decides the sandbox's outcomes too."""
+        key = f"{super().key(side)}-{' '.join(self.options)}"
+        if side == "native":
+            return key
+        return f"{key}-{tree_digest(_PACKAGES)}-{self._programs()}"
+
+    def _programs(self) -> Path | None:
+        """The directory of the interpreter with modules for tests, if the tests need one."""
+        if self.test_modules is None:
+            return None
+        return testing_python(self.supplies, self.test_modules).parent
 
     def tests(self) -> Sequence[str]:
         """The files, by their paths in site-packages."""
-        root = self.native().site / self.folder
+        root = self.tree("native") / _ADDED if self.source_tests else self.native().site
         found = {path for pattern in self.files for path in root.glob(pattern)}
-        names = sorted(str(path.relative_to(root.parent)) for path in found if path.is_file())
+        names = sorted(str(path.relative_to(root)) for path in found if path.is_file())
         return [name for name in names if not any(fnmatch(name, out) for out in self.left_out)]
 
     @contextmanager
@@ -100,7 +143,8 @@ class PackageSuite(ProgramSuite):
 
     def _image_with_tests(self) -> FrozenTree:
         tree = self.tree("sandbox")
-        machine = Machine(image=image_with(tree, packages=(self.name,)))
+        image = image_with(tree, packages=_both_sides_have(), programs=self._programs())
+        machine = Machine(image=image)
         namespace = machine.kernel.namespace
 
         def is_there(path: str) -> bool:
@@ -112,118 +156,71 @@ class PackageSuite(ProgramSuite):
 
         def link_missing(folder: Path) -> None:
             for entry in sorted(folder.iterdir()):
-                relative = entry.relative_to(tree / "wheel")
+                relative = entry.relative_to(tree / _ADDED)
                 if not is_there(f"{_SITE}/{relative}"):
-                    target = f"{SandboxArea.tree}/wheel/{relative}".encode()
+                    target = f"{SandboxArea.tree}/{_ADDED}/{relative}".encode()
                     place = f"{_SITE}/{relative}".encode()
                     namespace.symlink(ROOT, target, namespace.root, place)
                 elif entry.is_dir():
                     link_missing(entry)
 
-        link_missing(tree / "wheel" / self.folder)
+        link_missing(tree / _ADDED)
         return machine.kernel.root.freeze()
 
     def run_in(self, area: Area, test: str, side: Side) -> Outcome:
         """See `ProgramSuite.run_in`."""
         variables = {"LC_ALL": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
-        tools = f"{area.tree}/tools"
+        tools, added = f"{area.tree}/tools", f"{area.tree}/{_ADDED}"
         if side == "native":
             native = self.native()
-            python, file = str(native.python), f"{native.site}/{test}"
-            variables |= native.variables | {"PYTHONPATH": f"{tools}:{native.site}"}
+            python, site = str(native.python), added if self.source_tests else str(native.site)
+            variables |= native.variables | {"PYTHONPATH": f"{tools}:{added}:{native.site}"}
         else:
-            python, file = "/usr/bin/python3", f"{_SITE}/{test}"
+            python, site = _TESTING_PYTHON if self.test_modules else _PYTHON, _SITE
             variables |= {"PYTHONPATH": tools}
+        directory = added if self.tests_use_current_directory else area.temporary
+        driver = [f"{area.tree}/{_DRIVER.name}", f"{area.results}/{LOG}", directory]
         ended, log = run_logged(
             area,
-            ["sh", f"{area.tree}/{_DRIVER.name}", f"{area.results}/{LOG}", python, file],
+            ["sh", *driver, python, f"{site}/{test}", *self.options],
             cwd=area.tree,
             timeout=_TIMEOUT_SECONDS,
             variables=variables,
         )
-        cases = read_verdicts(area.kept().get(_VERDICTS, b""))
-        status = 0 if ended.exit_code == _ALL_SKIPPED else ended.exit_code
-        outcome = judge(status, log, ended.seconds, timed_out=ended.timed_out)
-        if outcome.verdict is Verdict.PASS and Verdict.PASS not in cases.values():
-            return Outcome(Verdict.SKIP, "no test ran", ended.seconds, cases=cases)
-        return Outcome(outcome.verdict, outcome.detail, ended.seconds, cases=cases)
+        report = area.kept().get(_VERDICTS, b"")
+        return judge_file(ended, log, read_verdicts(report))
+
+
+def _both_sides_have() -> tuple[str, ...]:
+    """The packages that the image offers and that are native wheels: tests use other packages."""
+    offered = registry().names
+    names = (wheel.name.lower().replace("_", "-") for wheel in load_wheels())
+    return tuple(name for name in names if name in offered and name not in _TOOLS)
+
+
+def _link_entries(source: Path, target: Path) -> None:
+    """Link to the entries of a directory that another one lacks."""
+    for entry in sorted(source.iterdir()):
+        if not (target / entry.name).exists():
+            (target / entry.name).symlink_to(entry)
+
+
+def judge_file(ended: Ended, log: bytes, cases: Mapping[str, Verdict]) -> Outcome:
+    """The outcome of one file; the end of the log says why cases failed or were skipped."""
+    status = 0 if ended.exit_code == _ALL_SKIPPED else ended.exit_code
+    outcome = judge(status, log, ended.seconds, timed_out=ended.timed_out)
+    detail = outcome.detail or log.decode("utf-8", "replace")[-_SUMMARY_TAIL:]
+    if outcome.verdict is Verdict.PASS and Verdict.PASS not in cases.values():
+        return Outcome(Verdict.SKIP, f"no test ran\n{detail}", ended.seconds, cases=cases)
+    # The driver has run failed cases again already.
+    tries = 2 if ended.exit_code == _SOME_FAILED else 1
+    return Outcome(outcome.verdict, detail, ended.seconds, tries, cases)
 
 
 def read_verdicts(report: bytes) -> dict[str, Verdict]:
-    """The cases of one file, as `package_report` writes them."""
+    """The cases of one file, as `package_report` writes them; the last line on a case counts."""
     cases = {}
     for line in report.decode("utf-8").splitlines():
         verdict, _, name = line.partition(" ")
         cases[name] = Verdict(verdict)
     return cases
-
-
-class NumpySuite(PackageSuite):
-    """All tests but those of Fortran, of type checkers and of tools that freeze programs."""
-
-    name = folder = "numpy"
-    program = "numpy"
-    files = ("**/tests/test_*.py",)
-    left_out = (
-        "numpy/f2py/*",
-        "numpy/typing/*",
-        "numpy/_pyinstaller/*",
-        "numpy/tests/test_public_api.py",
-    )
-
-
-class PandasSuite(PackageSuite):
-    """The parts that programs use most: all would take hours."""
-
-    name = folder = "pandas"
-    program = "pandas"
-    files = (
-        "tests/frame/methods/test_*.py",
-        "tests/groupby/test_*.py",
-        "tests/io/formats/test_*.py",
-        "tests/io/json/test_*.py",
-        "tests/io/parser/test_*.py",
-        "tests/reductions/test_*.py",
-        "tests/resample/test_*.py",
-        "tests/reshape/**/test_*.py",
-        "tests/series/methods/test_*.py",
-        "tests/strings/test_*.py",
-        "tests/tools/test_*.py",
-        "tests/tslibs/test_*.py",
-        "tests/window/test_*.py",
-    )
-
-
-class ScipySuite(PackageSuite):
-    """The parts that programs use most."""
-
-    name = folder = "scipy"
-    program = "scipy"
-    files = tuple(
-        f"{part}/tests/test_*.py"
-        for part in (
-            "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse",
-            "sparse/csgraph", "sparse/linalg", "spatial", "special", "stats",
-        )
-    )  # fmt: skip
-
-
-class SklearnSuite(PackageSuite):
-    """The parts that programs use most."""
-
-    name = "scikit-learn"
-    folder = "sklearn"
-    program = "scikit-learn"
-    files = tuple(
-        f"{part}/tests/test_*.py"
-        for part in (
-            "cluster", "compose", "decomposition", "ensemble", "feature_extraction", "impute",
-            "linear_model", "metrics", "model_selection", "naive_bayes", "neighbors",
-            "preprocessing", "svm", "tree",
-        )
-    )  # fmt: skip
-
-
-SUITES: dict[str, type[PackageSuite]] = {
-    suite.name: suite for suite in (NumpySuite, PandasSuite, ScipySuite, SklearnSuite)
-}

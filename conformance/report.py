@@ -13,11 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.explanations import Explanation, explanations_of
+from conformance.explanations import Explanation, explanations_of, unexplained
 from conformance.suite import SIDES, Comparison, Outcome, Suite, Verdict
 
 _MARKS = {Verdict.PASS: "pass", Verdict.FAIL: "**fail**", Verdict.SKIP: "skip"}
 _SUMMARY = "summary"
+_32_BIT = ("L035", "L090")
+"""Limitations of a 32-bit machine; the goals of packages leave their cases apart."""
+_TESTS_SHOWN = 6
 _SUMMARY_HEAD = """\
 | suite | tests | pass natively | of these in the sandbox | | as native | native s | sandbox s |
 |---|---:|---:|---:|---:|---:|---:|---:|"""
@@ -128,10 +131,15 @@ def section(
     different = [c for c in comparisons if not c.as_native]
     if different:
         parts += [_by_limitation(different, explanations)]
+        if apart := _apart(comparisons, explanations):
+            parts += [apart]
         parts += ["Differences and their causes:", _causes(different, explanations)]
     both = [c for c in comparisons if c.native.verdict is c.sandbox.verdict is Verdict.FAIL]
-    if both:
-        parts += ["Tests that fail on both sides:", _causes(both, explanations, needed=False)]
+    if whole := [c for c in both if not c.native.cases]:
+        parts += ["Tests that fail on both sides:", _causes(whole, explanations, needed=False)]
+    if some := {c.test: len(c.failing_on_both_sides()) for c in both if c.native.cases}:
+        tests = ", ".join(f"{test} ({count})" for test, count in some.items() if count)
+        parts += [f"Cases that fail on both sides: {tests or 'none'}."]
     return "\n\n".join(parts)
 
 
@@ -149,17 +157,38 @@ def _by_limitation(different: Sequence[Comparison], explanations: Sequence[Expla
     """How many tests or cases differ because of each limitation; one may count several times."""
     causes: Counter[str] = Counter()
     for comparison in different:
-        for limitation in {
-            entry.limitation for entry in explanations_of(comparison.test, explanations)
-        }:
-            causes[limitation or "another cause"] += len(comparison.differences())
+        by_cause: dict[str, set[str]] = {}
+        for entry in explanations:
+            cause = entry.limitation or "another cause"
+            by_cause.setdefault(cause, set()).update(entry.explains(comparison))
+        causes.update({cause: len(names) for cause, names in by_cause.items() if names})
     ranked = sorted(causes.items(), key=lambda item: (-item[1], item[0]))
-    verdicts = [verdict for comparison in different for verdict in comparison.differences()]
+    verdicts = [verdict for comparison in different for verdict in comparison.differing().values()]
     return (
         f"{len(verdicts)} differ, of which {verdicts.count(Verdict.FAIL)} fail in the sandbox and "
         f"{verdicts.count(Verdict.SKIP)} are skipped there. By limitation: "
         + (", ".join(f"{cause} {count}" for cause, count in ranked) or "none")
         + "."
+    )
+
+
+def _apart(comparisons: Sequence[Comparison], explanations: Sequence[Explanation]) -> str:
+    """The share without the cases that differ because programs are 32-bit; empty if none does."""
+    causes = [entry for entry in explanations if entry.limitation in _32_BIT and entry.cases]
+    apart = passed = total = 0
+    for comparison in comparisons:
+        names = {name for entry in causes for name in entry.explains(comparison)}
+        for name, (native, sandbox) in comparison.cases().items():
+            if native is Verdict.PASS and name in names:
+                apart += 1
+            elif native is Verdict.PASS:
+                total += 1
+                passed += sandbox is Verdict.PASS
+    if not apart:
+        return ""
+    return (
+        f"Apart from {apart} cases that differ because programs are 32-bit "
+        f"({', '.join(_32_BIT)}), {passed} of {total} pass (**{passed / max(1, total):.2%}**)."
     )
 
 
@@ -170,13 +199,30 @@ def _causes(
     lines = ["| tests | limitation | cause |", "|---|---|---|"]
     names = [comparison.test for comparison in comparisons]
     for entry in explanations:
-        if concerned := [name for name in names if name in entry.tests]:
+        concerned = [name for name in names if name in entry.tests]
+        if entry.cases:
+            concerned += _counted(comparisons, entry)
+        if concerned:
             why = entry.because.replace("|", "\\|")
             lines.append(f"| {', '.join(concerned)} | {entry.limitation or '-'} | {why} |")
-    for name in names:
-        if not explanations_of(name, explanations):
-            lines.append(f"| {name} | - | {'**unexplained**' if needed else ''} |")
+    for comparison in comparisons:
+        open_cases = unexplained(comparison, explanations)
+        if needed and open_cases:
+            count = f" ({len(open_cases)})" if comparison.native.cases else ""
+            lines.append(f"| {comparison.test}{count} | - | **unexplained** |")
+        elif not needed and not explanations_of(comparison.test, explanations):
+            lines.append(f"| {comparison.test} | - |  |")
     return "\n".join(lines)
+
+
+def _counted(comparisons: Sequence[Comparison], entry: Explanation) -> list[str]:
+    """The tests with cases that an entry explains, and how many; the first ones if many."""
+    counts = {c.test: len(entry.explains(c)) for c in comparisons if c.test not in entry.tests}
+    named = [f"{test} ({count})" for test, count in counts.items() if count]
+    if len(named) <= _TESTS_SHOWN:
+        return named
+    rest = sum(list(filter(None, counts.values()))[_TESTS_SHOWN:])
+    return [*named[:_TESTS_SHOWN], f"{len(named) - _TESTS_SHOWN} more files ({rest})"]
 
 
 def _all_tests(suite: Suite, comparisons: Sequence[Comparison]) -> str:

@@ -2,7 +2,8 @@
 
 Owns the order, the workers and the kept outcomes. Rules: an outcome is kept under a key of
 everything that decided it, and is reused only under the same key; a test that fails, on either
-side, runs a second time when nothing else runs, because suites contain races and short time-outs;
+side, runs a second time when nothing else runs, because suites contain races and short time-outs,
+unless the suite has already done so;
 every outcome is kept at once, so that an interrupted run continues where it was, second tries
 included; if the harness itself fails on a test, the test fails with that reason.
 """
@@ -82,7 +83,7 @@ def run_suite(
         observe(test, side, outcome, False)
 
     def first_try(test: str, side: Side, outcome: Outcome) -> None:
-        if outcome.verdict is Verdict.FAIL:
+        if outcome.verdict is Verdict.FAIL and outcome.tries == 1:
             kept.keep(test, side, outcome)
             failed.append((test, side))
         else:

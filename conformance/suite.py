@@ -56,25 +56,37 @@ class Comparison:
     @property
     def as_native(self) -> bool:
         """Whether the sandbox does as well as the native program, or better, in every case."""
-        return not self.differences()
+        return not self.differing()
 
-    def differences(self) -> list[Verdict]:
-        """The sandbox's verdicts in the cases in which it does worse."""
-        return [
-            sandbox for native, sandbox in self.verdicts() if sandbox not in (Verdict.PASS, native)
-        ]
+    def differing(self) -> dict[str, Verdict]:
+        """The sandbox's verdicts in the cases in which it does worse, by name of the case."""
+        return {
+            name: sandbox
+            for name, (native, sandbox) in self.cases().items()
+            if sandbox not in (Verdict.PASS, native)
+        }
+
+    def failing_on_both_sides(self) -> list[str]:
+        """The names of cases that fail natively and in the sandbox."""
+        both = (Verdict.FAIL, Verdict.FAIL)
+        return [name for name, verdicts in self.cases().items() if verdicts == both]
 
     def verdicts(self) -> Iterator[tuple[Verdict, Verdict]]:
-        """Native and sandbox, for each case; a test without cases is one case."""
+        """Native and sandbox, for each case."""
+        yield from self.cases().values()
+
+    def cases(self) -> dict[str, tuple[Verdict, Verdict]]:
+        """Native and sandbox by name of the case; a test without cases is one without a name."""
         if not self.native.cases and not self.sandbox.cases:
-            yield self.native.verdict, self.sandbox.verdict
-            return
+            return {"": (self.native.verdict, self.sandbox.verdict)}
         # A script that ends early fails its remaining cases.
-        for name in {**self.native.cases, **self.sandbox.cases}:
-            yield (
+        return {
+            name: (
                 self.native.cases.get(name, Verdict.FAIL),
                 self.sandbox.cases.get(name, Verdict.FAIL),
             )
+            for name in {**self.native.cases, **self.sandbox.cases}
+        }
 
 
 class Suite(Protocol):

@@ -1,0 +1,123 @@
+"""Which tests of each package are run.
+
+Owns the lists of files, and no code that runs one; `package_suite.py` explains the fields. Rules:
+a suite runs the parts that programs use most, if all of it would take hours; tests that a package
+marks as slow are left out where the package's own command leaves them out.
+"""
+
+from __future__ import annotations
+
+from conformance.package_suite import PackageSuite
+
+_NOT_SLOW = ("-m", "not slow")
+
+
+class NumpySuite(PackageSuite):
+    """All tests but those of Fortran, of type checkers and of tools that freeze programs."""
+
+    name = folder = "numpy"
+    program = "numpy"
+    test_modules = "numpy-tests"
+    options = _NOT_SLOW
+    files = ("numpy/**/tests/test_*.py",)
+    left_out = (
+        "numpy/f2py/*",
+        "numpy/typing/*",
+        "numpy/_pyinstaller/*",
+        "numpy/tests/test_public_api.py",
+    )
+
+
+class PandasSuite(PackageSuite):
+    """The parts that programs use most: all would take hours."""
+
+    name = folder = "pandas"
+    program = "pandas"
+    options = ("-m", "not slow and not network and not db")
+    files = (
+        "pandas/tests/groupby/test_*.py",
+        "pandas/tests/io/json/test_*.py",
+        "pandas/tests/io/parser/test_*.py",
+        "pandas/tests/reductions/test_*.py",
+        "pandas/tests/resample/test_*.py",
+        "pandas/tests/reshape/**/test_*.py",
+        "pandas/tests/strings/test_*.py",
+        "pandas/tests/tools/test_*.py",
+        "pandas/tests/window/test_*.py",
+    )
+
+
+class ScipySuite(PackageSuite):
+    """The parts that programs use most."""
+
+    name = folder = "scipy"
+    program = "scipy"
+    options = _NOT_SLOW
+    files = tuple(
+        f"scipy/{part}/tests/test_*.py"
+        for part in (
+            "fft", "linalg", "optimize", "signal", "sparse", "sparse/csgraph", "sparse/linalg",
+            "stats",
+        )
+    )  # fmt: skip
+    left_out = (
+        "*/test_axis_nan_policy.py",  # 30,000 combinations of arguments
+        "*/test_extending.py",  # needs a C compiler
+    )
+
+
+class SklearnSuite(PackageSuite):
+    """The parts that programs use most."""
+
+    name = "scikit-learn"
+    folder = "sklearn"
+    program = "scikit-learn"
+    files = (
+        *(
+            f"sklearn/{part}/tests/test_*.py"
+            for part in ("compose", "linear_model", "metrics", "neighbors", "preprocessing", "svm",
+                         "tree")
+        ),
+        "sklearn/cluster/tests/test_k_means.py",
+        "sklearn/decomposition/tests/test_pca.py",
+        "sklearn/ensemble/tests/test_forest.py",
+        "sklearn/model_selection/tests/test_split.py",
+        "sklearn/tests/test_naive_bayes.py",
+        "sklearn/tests/test_pipeline.py",
+    )  # fmt: skip
+
+
+class PillowSuite(PackageSuite):
+    """All tests of the source; the wheel has none."""
+
+    name = "pillow"
+    folder = "PIL"
+    program = "Pillow"
+    source_tests = ("Tests", "Tests")
+    tests_use_current_directory = True
+    files = ("Tests/test_*.py",)
+
+
+class MatplotlibSuite(PackageSuite):
+    """All tests but those of windows: image tests compare with the images of the source."""
+
+    name = folder = "matplotlib"
+    program = "matplotlib"
+    source_tests = ("lib/matplotlib/tests", "matplotlib/tests")
+    files = ("matplotlib/tests/test_*.py",)
+    left_out = (
+        "*/test_backend_cairo.py",
+        "*/test_backend_gtk3.py",
+        "*/test_backend_macosx.py",
+        "*/test_backend_qt.py",
+        "*/test_backend_tk.py",
+        "*/test_backend_nbagg.py",
+        "*/test_backend_webagg.py",
+        "*/test_backends_interactive.py",
+    )
+
+
+SUITES: dict[str, type[PackageSuite]] = {
+    suite.name: suite
+    for suite in (MatplotlibSuite, NumpySuite, PandasSuite, PillowSuite, ScipySuite, SklearnSuite)
+}

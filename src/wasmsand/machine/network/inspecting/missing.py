@@ -1,0 +1,30 @@
+"""The packages that inspection needs.
+
+Owns `NetworkExtraMissing` and `require_extra`. Rules: the packages are optional and imported late;
+if one is missing, the error names the command that installs it.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Final
+
+_PACKAGES: Final = ("cryptography", "h11")
+
+
+class NetworkExtraMissing(ImportError):
+    """A package that rules on requests and secrets need is not installed."""
+
+    def __init__(self, package: str) -> None:
+        super().__init__(
+            "rules with a method or a path, and secrets, need the package "
+            f"{package}: pip install 'wasmsand[network]'",
+            name=package,
+        )
+
+
+def require_extra() -> None:
+    """Raise `NetworkExtraMissing` unless everything that inspection needs is installed."""
+    for package in _PACKAGES:
+        if find_spec(package) is None:
+            raise NetworkExtraMissing(package)

@@ -1,4 +1,4 @@
-"""Small programs that measure numpy and pandas: `python3 package_kernels.py NAME`.
+"""Small programs that measure packages: `python3 package_kernels.py NAME`.
 
 They run inside the sandbox and natively. Rules: a kernel prepares its data first, which is not
 timed, and returns the work; the work is done once to warm up and then REPEATS times, and the
@@ -138,6 +138,115 @@ def _strings() -> Work:
     return lambda: names.str.upper().str.contains("7").sum() + names.str.len().sum()
 
 
+def _eigenvalues() -> Work:
+    import scipy.linalg
+
+    a = _numbers(300 * 300).reshape(300, 300)
+    symmetric = a + a.T
+    return lambda: abs(scipy.linalg.eigh(symmetric)[0]).sum()
+
+
+def _sparse_solve() -> Work:
+    import numpy as np
+    import scipy.sparse
+    import scipy.sparse.linalg
+
+    count = 100
+    line = scipy.sparse.diags_array([-1.0, 4.0, -1.0], offsets=[-1, 0, 1], shape=(count, count))
+    one = scipy.sparse.eye_array(count)
+    grid = (scipy.sparse.kron(one, line) + scipy.sparse.kron(line, one)).tocsc()
+    right = np.ones(count * count)
+    return lambda: scipy.sparse.linalg.spsolve(grid, right).sum()
+
+
+def _minimise() -> Work:
+    import numpy as np
+    import scipy.optimize
+
+    start = np.full(50, 1.3)
+    return lambda: scipy.optimize.minimize(scipy.optimize.rosen, start, method="BFGS").x.sum()
+
+
+def _samples(rows: int) -> tuple[Any, Any]:
+    import numpy as np
+
+    random = np.random.default_rng(1)
+    features = random.normal(size=(rows, 20))
+    noise = random.normal(size=rows)
+    return features, (features[:, :5].sum(axis=1) + noise > 0).astype("i8")
+
+
+def _logistic_regression() -> Work:
+    from sklearn.linear_model import LogisticRegression
+
+    features, classes = _samples(50_000)
+    return lambda: abs(LogisticRegression().fit(features, classes).coef_).round(3).sum()
+
+
+def _random_forest() -> Work:
+    from sklearn.ensemble import RandomForestClassifier
+
+    features, classes = _samples(5_000)
+
+    def work() -> Any:
+        forest = RandomForestClassifier(n_estimators=50, random_state=1)
+        return forest.fit(features, classes).score(features, classes)
+
+    return work
+
+
+def _plot() -> Work:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+    import numpy as np
+
+    x = np.linspace(0, 10, 1000)
+
+    def work() -> int:
+        figure, axes = plt.subplots(1, 2, figsize=(10, 4))
+        axes[0].plot(x, np.sin(x), label="sin")
+        axes[0].plot(x, np.cos(x), label="cos")
+        axes[0].set_title("waves")
+        axes[0].legend()
+        axes[1].hist(np.sin(x), bins=40)
+        picture = io.BytesIO()
+        figure.savefig(picture, format="png")
+        plt.close(figure)
+        return len(picture.getvalue())
+
+    return work
+
+
+def _picture() -> Any:
+    import numpy as np
+    from PIL import Image
+
+    y, x = np.mgrid[0:3000, 0:4000]
+    return Image.fromarray(np.stack([x % 256, y % 256, (x + y) % 256], axis=2).astype("u1"))
+
+
+def _resize() -> Work:
+    from PIL import Image
+
+    picture = _picture()
+    return lambda: sum(picture.resize((1000, 750), Image.Resampling.LANCZOS).getpixel((500, 300)))
+
+
+def _jpeg() -> Work:
+    from PIL import Image
+
+    picture = _picture()
+
+    def work() -> int:
+        data = io.BytesIO()
+        picture.save(data, "JPEG", quality=90)
+        return len(Image.open(data).convert("L").tobytes())
+
+    return work
+
+
 KERNELS: dict[str, Callable[[], Work]] = {
     "numpy: matmul 300": lambda: _matmul(300, "f8"),
     "numpy: matmul 1000": lambda: _matmul(1000, "f8"),
@@ -162,6 +271,14 @@ KERNELS: dict[str, Callable[[], Work]] = {
     "pandas: merge": _merge,
     "pandas: sort_values": _sort_values,
     "pandas: string operations": _strings,
+    "scipy: eigh 300": _eigenvalues,
+    "scipy: spsolve, 10,000 unknowns": _sparse_solve,
+    "scipy: minimize, BFGS, 50 variables": _minimise,
+    "scikit-learn: LogisticRegression of 50,000 x 20": _logistic_regression,
+    "scikit-learn: RandomForest of 5,000 x 20, 50 trees": _random_forest,
+    "matplotlib: plot to PNG": _plot,
+    "Pillow: resize 4000 x 3000 to 1000 x 750": _resize,
+    "Pillow: 4000 x 3000 to JPEG and back": _jpeg,
 }
 
 

@@ -1,8 +1,8 @@
-"""numpy and pandas in the sandbox, and natively with the wheels of the same versions.
+"""Packages in the sandbox, and natively with the wheels of the same versions.
 
 Owns these cases and the two sides that they run on. Rules: a kernel of `package_kernels.py`
-measures itself, so neither the start of the interpreter nor the imports count; it always measures
-CPU time; the native side has one thread, as the sandbox has.
+measures itself, so neither the start of the interpreter nor the imports count; an import is a
+whole command; all cases measure CPU time; the native side has one thread, as the sandbox has.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from bench.sides import NativeSide, SandboxSide, ScriptFailed, Side
 from conformance.supplies import Supplies
 from conformance.wheels import native_packages
 
-PACKAGES = ("numpy", "pandas")
+PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "matplotlib", "pillow")
+IMPORTS = ("numpy", "pandas", "matplotlib.pyplot", "scipy.stats", "sklearn.ensemble")
 _KERNELS = Path(__file__).with_name("package_kernels.py")
 _TOLERANCE = 1e-5
 
@@ -53,9 +54,31 @@ class PackageRun:
         return seconds, result
 
 
+@dataclass(frozen=True, slots=True)
+class PackageImport(PackageRun):
+    """A command that imports a module and ends."""
+
+    module: str = ""
+
+    def prepare(self, side: Side) -> None:
+        """The first run makes what later ones use: compiled code, a list of fonts."""
+        side.run(self._command)
+
+    def measure(self, side: Side) -> float | None:
+        return side.run(self._command)
+
+    def check(self, sides: tuple[Side, ...]) -> None:
+        """`Side.run` raises if the command fails."""
+
+    @property
+    def _command(self) -> tuple[str, ...]:
+        return ("python3", "-c", f"import {self.module}")
+
+
 def package_cases(rounds: int) -> list[PackageRun]:
-    """Every kernel, measured `rounds` times."""
-    return [PackageRun(name, rounds) for name in KERNELS]
+    """Every import and every kernel, the latter measured `rounds` times."""
+    imports = [PackageImport(f"import {name}", 5 * rounds, module=name) for name in IMPORTS]
+    return [*imports, *(PackageRun(name, rounds) for name in KERNELS)]
 
 
 @contextmanager
@@ -64,7 +87,7 @@ def package_sides(say: Callable[[str], None]) -> Iterator[tuple[SandboxSide, Nat
     native = native_packages(Supplies(say))
     variables = {**native.variables, "OPENBLAS_NUM_THREADS": "1"}
     with (
-        SandboxSide(packages=PACKAGES) as sandbox,
-        NativeSide([native.python.parent], variables=variables) as wheels,
+        SandboxSide(cpu=True, packages=PACKAGES) as sandbox,
+        NativeSide([native.python.parent], cpu=True, variables=variables) as wheels,
     ):
         yield sandbox, wheels

@@ -22,6 +22,9 @@ _PROGRAMS = (
     (_FULL, "print(1)"),
     (_FULL, "import numpy"),
     (_FULL, "import pandas"),
+    (_FULL, "import matplotlib.pyplot"),
+    (_FULL, "import scipy.stats"),
+    (_FULL, "import sklearn.ensemble"),
 )
 _STARTS = 25
 _PLAIN_STARTS = 3
@@ -52,12 +55,7 @@ def _memory(program: str, code: str, count: int) -> tuple[float, float]:
 
 
 def _sandbox() -> Sandbox:
-    sandbox = Sandbox(timeout_ms=None, memory_limit_bytes=8 << 30, max_processes=1000)
-    sandbox.commands.run(
-        "for name in numpy pandas python-dateutil; do"
-        " ln -s /usr/lib/python/$name/* /usr/lib/python3.14/site-packages/; done"
-    )
-    return sandbox
+    return Sandbox(packages="all", timeout_ms=None, memory_limit_bytes=8 << 30, max_processes=1000)
 
 
 def main(count: int = 100) -> None:

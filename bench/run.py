@@ -39,7 +39,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="fewer rounds, only shell operations, compared with the programs of this machine",
     )
     parser.add_argument(
-        "--only", metavar="TEXT", help="measure only cases whose name contains TEXT"
+        "--only",
+        metavar="TEXT",
+        action="append",
+        help="measure only cases whose name contains TEXT; may be given several times",
     )
     parser.add_argument(
         "--no-memory", action="store_true", help="do not measure the memory of idle sandboxes"
@@ -59,9 +62,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.quick and not options.only:
         cases = [case for case in cases if not isinstance(case, ProgramRun | PackageRun)]
     if options.only:
-        cases = [case for case in cases if options.only in case.name]
+        cases = [case for case in cases if any(text in case.name for text in options.only)]
         if not cases:
-            parser.error(f"no case has {options.only!r} in its name")
+            parser.error(f"no case has {' or '.join(map(repr, options.only))} in its name")
     counts = () if options.no_memory else (1, 10) if options.quick else (1, 10, 100)
     try:
         report = _measure(cases, counts, progress, reference=not options.quick, cpu=options.cpu)

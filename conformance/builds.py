@@ -100,6 +100,21 @@ def image_program(supplies: Supplies, recipe: Recipe, program: Program) -> Path:
     return _entries(supplies, "sandbox", [recipe.name])[recipe.name].folder / program.file
 
 
+def testing_python(supplies: Supplies, modules: str) -> Path:
+    """The image's Python with packages, linked with the modules of one more recipe."""
+    name = f"python-{modules}"
+    if name not in supplies.recipes:
+        full = supplies.recipe("python-full")
+        (program,) = full.programs
+        own = replace(program, name="python-testing", names=("python-testing",), plain=None)
+        depends = (*full.depends, modules)
+        more = replace(full, name=name, depends=depends, programs=(own,), own_files=())
+        supplies.recipes[name] = more
+    recipe = supplies.recipes[name]
+    (program,) = recipe.programs
+    return image_program(supplies, recipe, program)
+
+
 def reference_key(supplies: Supplies, recipe: Recipe) -> str:
     """A key that changes when the reference build changes."""
     return _entries(supplies, "native", [recipe.name])[recipe.name].key

@@ -19,10 +19,16 @@ from rich.text import Text
 from conformance import automake_suites, package_suites
 from conformance.bash_suite import BashSuite
 from conformance.bc_suite import BcSuite
+<<<<<<< HEAD
 from conformance.explanations import load_explanations, needless, unexplained
+=======
+from conformance.curl_suite import CurlSuite
+from conformance.explanations import explanations_of, load_explanations, needless
+>>>>>>> wt-programs
 from conformance.file_suite import FileSuite
 from conformance.findutils_suite import FindutilsSuite
 from conformance.gawk_suite import GawkSuite
+from conformance.git_http_suite import GitHttpSuite
 from conformance.git_suite import GitSuite
 from conformance.jq_suite import JqSuite
 from conformance.native import let_native_programs_be_interrupted
@@ -42,10 +48,12 @@ _SUITES: dict[str, Callable[[Supplies], Suite]] = {
     **package_suites.SUITES,
     "bash": BashSuite,
     "bc": BcSuite,
+    "curl": CurlSuite,
     "file": FileSuite,
     "findutils": FindutilsSuite,
     "gawk": GawkSuite,
     "git": GitSuite,
+    "git-http": GitHttpSuite,
     "jq": JqSuite,
     "python": PythonSuite,
     "quickjs": QuickjsSuite,

@@ -17,6 +17,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from conformance.area import Area, Ended
+from conformance.builds import testing_python
 from conformance.exit_status import LOG, judge, run_logged
 from conformance.program_suite import ProgramSuite
 from conformance.sandboxed import SandboxArea, image_with
@@ -24,11 +25,12 @@ from conformance.suite import Outcome, Side, Verdict
 from conformance.supplies import ROOT as REPOSITORY
 from conformance.supplies import Supplies, Workplace
 from conformance.wheels import FILE as WHEELS
-from conformance.wheels import NativePackages, native_packages
+from conformance.wheels import NativePackages, load_wheels, native_packages
 from userland.builder.keys import file_digest, tree_digest
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.vfs import ROOT, FrozenTree
 from wasmsand.machine import Machine
+from wasmsand.machine.packages.offered import registry
 
 _DRIVER = Path(__file__).with_name("package_driver.sh")
 _PLUGIN = Path(__file__).with_name("package_report.py")
@@ -38,6 +40,8 @@ _MORE_TOOLS = ("sortedcontainers", "_hypothesis_ftz_detector.py")
 _TIMEOUT_SECONDS = 900.0
 _VERDICTS = "verdicts"
 _ADDED = "added"
+_PYTHON = "/usr/bin/python3"
+_TESTING_PYTHON = "/usr/local/bin/python-testing"
 _SITE = "/usr/lib/python3.14/site-packages"
 _PACKAGES = REPOSITORY / "src/wasmsand_packages"
 _SUMMARY_TAIL = 5_000
@@ -61,6 +65,9 @@ class PackageSuite(ProgramSuite):
     wheel has all of them."""
     tests_use_current_directory: bool = False
     """Whether tests name their files relative to the directory that holds the tests."""
+    test_modules: str | None = None
+    """The recipe of the extension modules that only the tests use; the sandbox's interpreter is
+    then linked with them."""
     code = ("package_suite.py", "exit_status.py", _DRIVER.name, _PLUGIN.name)
 
     def __init__(self, supplies: Supplies) -> None:
@@ -108,7 +115,15 @@ class PackageSuite(ProgramSuite):
     def key(self, side: Side) -> str:
         """See `ProgramSuite.key`: the packages' image decides the sandbox's outcomes too."""
         key = f"{super().key(side)}-{' '.join(self.options)}"
-        return f"{key}-{tree_digest(_PACKAGES)}" if side == "sandbox" else key
+        if side == "native":
+            return key
+        return f"{key}-{tree_digest(_PACKAGES)}-{self._programs()}"
+
+    def _programs(self) -> Path | None:
+        """The directory of the interpreter with modules for tests, if the tests need one."""
+        if self.test_modules is None:
+            return None
+        return testing_python(self.supplies, self.test_modules).parent
 
     def tests(self) -> Sequence[str]:
         """The files, by their paths in site-packages."""
@@ -128,7 +143,8 @@ class PackageSuite(ProgramSuite):
 
     def _image_with_tests(self) -> FrozenTree:
         tree = self.tree("sandbox")
-        machine = Machine(image=image_with(tree, packages=(self.name,)))
+        image = image_with(tree, packages=_both_sides_have(), programs=self._programs())
+        machine = Machine(image=image)
         namespace = machine.kernel.namespace
 
         def is_there(path: str) -> bool:
@@ -160,7 +176,7 @@ class PackageSuite(ProgramSuite):
             python, site = str(native.python), added if self.source_tests else str(native.site)
             variables |= native.variables | {"PYTHONPATH": f"{tools}:{added}:{native.site}"}
         else:
-            python, site = "/usr/bin/python3", _SITE
+            python, site = _TESTING_PYTHON if self.test_modules else _PYTHON, _SITE
             variables |= {"PYTHONPATH": tools}
         directory = added if self.tests_use_current_directory else area.temporary
         driver = [f"{area.tree}/{_DRIVER.name}", f"{area.results}/{LOG}", directory]
@@ -173,6 +189,13 @@ class PackageSuite(ProgramSuite):
         )
         report = area.kept().get(_VERDICTS, b"")
         return judge_file(ended, log, read_verdicts(report))
+
+
+def _both_sides_have() -> tuple[str, ...]:
+    """The packages that the image offers and that are native wheels: tests use other packages."""
+    offered = registry().names
+    names = (wheel.name.lower().replace("_", "-") for wheel in load_wheels())
+    return tuple(name for name in names if name in offered and name not in _TOOLS)
 
 
 def _link_entries(source: Path, target: Path) -> None:

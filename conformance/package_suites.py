@@ -17,6 +17,7 @@ class NumpySuite(PackageSuite):
 
     name = folder = "numpy"
     program = "numpy"
+    test_modules = "numpy-tests"
     options = _NOT_SLOW
     files = ("numpy/**/tests/test_*.py",)
     left_out = (
@@ -34,18 +35,14 @@ class PandasSuite(PackageSuite):
     program = "pandas"
     options = ("-m", "not slow and not network and not db")
     files = (
-        "pandas/tests/frame/methods/test_*.py",
         "pandas/tests/groupby/test_*.py",
-        "pandas/tests/io/formats/test_*.py",
         "pandas/tests/io/json/test_*.py",
         "pandas/tests/io/parser/test_*.py",
         "pandas/tests/reductions/test_*.py",
         "pandas/tests/resample/test_*.py",
         "pandas/tests/reshape/**/test_*.py",
-        "pandas/tests/series/methods/test_*.py",
         "pandas/tests/strings/test_*.py",
         "pandas/tests/tools/test_*.py",
-        "pandas/tests/tslibs/test_*.py",
         "pandas/tests/window/test_*.py",
     )
 
@@ -59,10 +56,14 @@ class ScipySuite(PackageSuite):
     files = tuple(
         f"scipy/{part}/tests/test_*.py"
         for part in (
-            "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse",
-            "sparse/csgraph", "sparse/linalg", "spatial", "special", "stats",
+            "fft", "linalg", "optimize", "signal", "sparse", "sparse/csgraph", "sparse/linalg",
+            "stats",
         )
     )  # fmt: skip
+    left_out = (
+        "*/test_axis_nan_policy.py",  # 30,000 combinations of arguments
+        "*/test_extending.py",  # needs a C compiler
+    )
 
 
 class SklearnSuite(PackageSuite):
@@ -71,13 +72,18 @@ class SklearnSuite(PackageSuite):
     name = "scikit-learn"
     folder = "sklearn"
     program = "scikit-learn"
-    files = tuple(
-        f"sklearn/{part}/tests/test_*.py"
-        for part in (
-            "cluster", "compose", "decomposition", "ensemble", "feature_extraction", "impute",
-            "linear_model", "metrics", "model_selection", "naive_bayes", "neighbors",
-            "preprocessing", "svm", "tree",
-        )
+    files = (
+        *(
+            f"sklearn/{part}/tests/test_*.py"
+            for part in ("compose", "linear_model", "metrics", "neighbors", "preprocessing", "svm",
+                         "tree")
+        ),
+        "sklearn/cluster/tests/test_k_means.py",
+        "sklearn/decomposition/tests/test_pca.py",
+        "sklearn/ensemble/tests/test_forest.py",
+        "sklearn/model_selection/tests/test_split.py",
+        "sklearn/tests/test_naive_bayes.py",
+        "sklearn/tests/test_pipeline.py",
     )  # fmt: skip
 
 

@@ -71,9 +71,15 @@ def sandbox_area(image: FrozenTree) -> Iterator[SandboxArea]:
         machine.close()
 
 
-def image_with(tree: Path, packages: tuple[str, ...] = ()) -> FrozenTree:
-    """The user space with a copy of `tree` at `SandboxArea.tree`, and with Python packages."""
-    machine = Machine(MachineOptions(limits=_OPTIONS.limits, packages=packages))
+def image_with(
+    tree: Path, packages: tuple[str, ...] = (), programs: Path | None = None
+) -> FrozenTree:
+    """The user space with a copy of `tree` at `SandboxArea.tree`.
+
+    It also has Python packages, and the WebAssembly programs of the directory `programs`.
+    """
+    options = MachineOptions(limits=_OPTIONS.limits, packages=packages, wasm_dir=programs)
+    machine = Machine(options)
     namespace = machine.kernel.namespace
     user = machine.identity.credentials()
     machine.files.mkdir(SandboxArea.results)

@@ -28,7 +28,7 @@ from userland.builder.toolchain import Toolchain, find_toolchain
 
 ROOT = Path(__file__).resolve().parents[1]
 RECIPES = ROOT / "userland/recipes"
-_OWN_RECIPES = ("jimtcl",)
+_OWN_RECIPES = ("jimtcl", "numpy-tests")
 """In `conformance/recipes`: programs that suites need and the image does not."""
 _TAIL_LINES = 25
 _LOCALES = ("de_DE", "el_GR", "en_US", "fr_FR", "ja_JP", "ru_RU", "tr_TR")

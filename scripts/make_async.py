@@ -99,6 +99,14 @@ TWINS = (
         "If a task is cancelled in `install`, the installation continues.",
     ),
     Twin(
+        "sandbox_network",
+        "SandboxNetwork",
+        """
+        await sandbox.network.allow("api.example.com:443")
+        [event.host for event in await sandbox.network.log()]
+        """,
+    ),
+    Twin(
         "ports",
         "PortStream",
         """
@@ -170,7 +178,13 @@ TWINS = (
 CALLBACKS = re.compile(r"\b(TextSink|ResultSink|InputSource)\b")
 """Types of callbacks; those of the twins run in the event loop."""
 BY_NAME = {twin.name: twin for twin in TWINS}
-PARTS = {"commands": "Commands", "files": "Files", "packages": "Packages", "ports": "Ports"}
+PARTS = {
+    "commands": "Commands",
+    "files": "Files",
+    "packages": "Packages",
+    "network": "SandboxNetwork",
+    "ports": "Ports",
+}
 """Attributes of a sandbox that have a twin."""
 
 HEADER = '''\
@@ -215,6 +229,7 @@ from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import (
     CommandResult,
     FileInfo,
+    NetworkRules,
     PackageInfo,
     PortInfo,
     ProcessInfo,
@@ -222,8 +237,13 @@ from wasmsand.sdk.results import (
     Usage,
 )
 from wasmsand.sdk.sandbox import DEFAULTS, Sandbox
+from wasmsand.sdk.sandbox_network import SandboxNetwork
 from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.watching import FileEvent, FileWatch
+
+if TYPE_CHECKING:
+    from wasmsand.machine.network.events import NetworkEvent
+    from wasmsand.sdk.network import Network
 
 NOT_ENTERED = (
     "the sandbox does not exist yet: use `async with AsyncSandbox(...) as sandbox`, or "
@@ -392,7 +412,8 @@ def _constructor(twin: Twin, node: ast.FunctionDef) -> Iterator[str]:
     yield ""
     yield "    if not TYPE_CHECKING:  # a type checker would accept any attribute name"
     yield "        def __getattr__(self, name: str) -> object:"
-    yield '            if name in ("_blocking", "commands", "env", "files", "packages", "ports"):'
+    names = ", ".join(f'"{name}"' for name in ("_blocking", "env", *PARTS))
+    yield f"            if name in ({names}):"
     yield "                raise RuntimeError(NOT_ENTERED)"
     yield "            raise AttributeError(name)\n"
 

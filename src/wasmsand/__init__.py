@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         WasmDirError,
     )
+    from wasmsand.sdk.network import Network, NetworkEvent
     from wasmsand.sdk.options import SandboxOptions
     from wasmsand.sdk.pool import SandboxPool
     from wasmsand.sdk.ports import PortStream
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
         CommandResult,
         DisplayItem,
         FileInfo,
+        NetworkRules,
         PackageInfo,
         PortInfo,
         ProcessInfo,
@@ -126,6 +128,7 @@ _MODULES = {
         "UnsupportedError",
         "WasmDirError",
     ),
+    "network": ("Network", "NetworkEvent"),
     "options": ("SandboxOptions",),
     "pool": ("SandboxPool",),
     "ports": ("PortStream",),
@@ -134,6 +137,7 @@ _MODULES = {
         "CommandResult",
         "DisplayItem",
         "FileInfo",
+        "NetworkRules",
         "PackageInfo",
         "PortInfo",
         "ProcessInfo",
@@ -175,6 +179,9 @@ __all__ = [
     "InvalidPathError",
     "IsDirectoryError",
     "NativePackageError",
+    "Network",
+    "NetworkEvent",
+    "NetworkRules",
     "NoSpaceError",
     "NotDirectoryError",
     "NotFoundError",

@@ -11,7 +11,7 @@ from tests.abi.caller import Caller, Sandbox
 from tests.kernel.system import Woken, blocks, errno_of
 from wasmsand.kernel.errno import Errno
 from wasmsand.kernel.flags import POLLIN
-from wasmsand.kernel.limits import BACKLOG_MAX, PIPE_CAPACITY, SOCKETS_MAX, Limits
+from wasmsand.kernel.limits import BACKLOG_MAX, OUTSIDE_CAPACITY, SOCKETS_MAX, Limits
 from wasmsand.kernel.sockets.address import AF_INET, AF_INET6, InetAddress
 from wasmsand.kernel.sockets.inbound import connect_inbound, is_listening, listening_ports
 from wasmsand.kernel.sockets.outside import OutsideEnd
@@ -223,12 +223,12 @@ def test_the_host_waits_for_a_guest_that_does_not_read(
     server = listening(caller)
     end = connect(sandbox, ends)
     with sandbox.lock:
-        assert end.give(bytes(2 * PIPE_CAPACITY)) == PIPE_CAPACITY
+        assert end.give(bytes(2 * OUTSIDE_CAPACITY)) == OUTSIDE_CAPACITY
         assert end.room == 0
     fd = accepted(caller, server)
-    caller.ok("read", fd, caller.room(PIPE_CAPACITY), PIPE_CAPACITY)
+    caller.ok("read", fd, caller.room(OUTSIDE_CAPACITY), OUTSIDE_CAPACITY)
     with sandbox.lock:
-        assert end.room == PIPE_CAPACITY
+        assert end.room == OUTSIDE_CAPACITY
 
 
 def test_starting_to_listen_wakes_the_host(sandbox: Sandbox, caller: Caller) -> None:

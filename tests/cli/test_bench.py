@@ -31,3 +31,13 @@ def test_a_case_that_does_not_exist_is_named() -> None:
     result = wasmsand("bench", "--only", "nonsense")
     assert result.returncode == 2
     assert b"no case has 'nonsense' in its name" in result.stderr
+
+
+def test_several_texts_choose_the_cases_of_all() -> None:
+    texts = ("--only", "echo hi", "--only", "( : )")
+    result = wasmsand("bench", "--quick", "--no-memory", *texts, "--json")
+    assert result.returncode == 0, result.stderr
+    assert [row["name"] for row in json.loads(result.stdout)["rows"]] == [
+        "bash -c 'echo hi'",
+        "( : )",
+    ]

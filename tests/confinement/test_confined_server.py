@@ -70,7 +70,7 @@ def test_resource_limits_are_lowered() -> None:
             print(name, *resource.getrlimit(getattr(resource, "RLIMIT_" + name)))
         """
     )
-    assert output == f"CORE 0 0\nNOFILE 256 256\nFSIZE {1 << 30} {1 << 30}\n"
+    assert output == f"CORE 0 0\nNOFILE 1024 1024\nFSIZE {1 << 30} {1 << 30}\n"
 
 
 def test_memory_beyond_the_limit_is_refused() -> None:

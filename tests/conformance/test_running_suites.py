@@ -130,3 +130,11 @@ def test_as_native_is_the_same_verdict_or_better() -> None:
 
 def test_a_long_difference_is_cut() -> None:
     assert Outcome(Verdict.FAIL, "x" * 100_000, 0.1).detail.endswith("... (cut)\n")
+
+
+def test_a_suite_that_repeats_failures_itself_is_not_run_again(tmp_path: Path) -> None:
+    twice = Outcome(Verdict.FAIL, "-a\n+b\n", 0.1, tries=2)
+    suite = ScriptedSuite({("a", "native"): [PASS], ("a", "sandbox"): [twice]})
+    (comparison,) = run(suite, tmp_path)
+    assert comparison.sandbox == twice
+    assert run(suite, tmp_path) == [comparison]

@@ -33,7 +33,7 @@ from wasmsand.cli.failure import EXIT_FAILURE, CliError
 _DESCRIPTION = """\
 A computer for AI agents in a Python package: real GNU bash and coreutils, compiled to
 WebAssembly, on a small Unix-like kernel. It needs no container and no root, and its programs
-have no access to the network."""
+reach no network unless --allow-net names hosts."""
 
 _EXAMPLES = """\
 examples:

@@ -116,6 +116,7 @@ def execute(arguments: argparse.Namespace) -> int:
         # Report wrong options or a broken installation now, not at the first request.
         with create() as sandbox:
             SandboxTools(sandbox, output_limit=arguments.output_limit)
+            rules = sandbox.network.rules()
     except (SandboxError, ValueError) as error:
         raise CliError(str(error)) from None
     sessions = Sessions(
@@ -123,6 +124,7 @@ def execute(arguments: argparse.Namespace) -> int:
         output_limit=arguments.output_limit,
         max_sessions=1 if http is None else http.max_sessions,
         index_installs=arguments.index_installs,
+        network=None if made_from.network is None else rules,
     )
     if http is None:
         serve_stdio(sessions, __version__)

@@ -47,6 +47,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="with --confine: a file or directory that stays readable, for example for wasmDir",
     )
     parser.add_argument(
+        "--network",
+        action="store_true",
+        help="with --confine: keep the right to make connections, for `network` of `create`",
+    )
+    parser.add_argument(
         "--parent", metavar="PID", type=_positive, default=None, help=argparse.SUPPRESS
     )
     parser.add_argument(
@@ -65,7 +70,9 @@ def execute(arguments: argparse.Namespace) -> int:
     try:
         barriers = Barriers()
         if arguments.confine:
-            barriers = confine_server(arguments.readable, arguments.parent)
+            barriers = confine_server(
+                arguments.readable, arguments.parent, network=arguments.network
+            )
     except OSError as error:
         raise CliError(f"--confine: {error.strerror}") from None
     except ParentGone:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from wasmsand.cli import options, remote, values
 from wasmsand.cli.failure import CliError
+from wasmsand.cli.port_option import add_port_option, open_ports
 from wasmsand.sdk.errors import CommandError, SandboxError
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ examples:
   wasmsand run --timeout 2 'sleep 10'         exit status 124
   wasmsand run --env NAME=you 'echo "hello $NAME"'
   wasmsand run --file notes.txt:/tmp/n 'wc /tmp/n'
+  wasmsand run --port 8000:8000 'python3 -m http.server 8000'
   wasmsand run --file src --out src/app.tar 'cd src && tar -cf app.tar *.py'
 
 with a server (`wasmsand serve`), which can keep a sandbox for later:
@@ -66,6 +68,7 @@ def add_command_options(parser: argparse.ArgumentParser) -> None:
     )
     options.add_sandbox_options(parser)
     options.add_copy_options(parser)
+    add_port_option(parser)
     options.add_server_options(parser)
     parser.add_argument(
         "--sandbox",
@@ -90,6 +93,7 @@ def run_command(arguments: argparse.Namespace, command: str | Sequence[str]) -> 
     """Run `command` in the sandbox that the options describe, and return its exit status."""
     with options.failures(), _sandbox(arguments) as sandbox:
         options.copy_in(sandbox, arguments.file)
+        open_ports(sandbox, arguments.port)
         try:
             status = _pass_through(sandbox, command, arguments)
         except CommandError as error:
@@ -154,6 +158,9 @@ def _pass_through(
             handle.kill()
             return _BROKEN_PIPE_EXIT_CODE
     result = handle.wait()
+    for line in result.stderr_bytes.splitlines(keepends=True):
+        if line.startswith(b"wasmsand: "):  # a notice of the sandbox
+            _write(streams["stderr"], line)
     if result.timed_out:
         print("wasmsand: command timed out", file=sys.stderr)
     return result.exit_code

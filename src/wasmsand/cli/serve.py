@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, get_args
 
 from wasmsand import __version__
 from wasmsand.cli.failure import CliError
+from wasmsand.cli.options import add_network_options, network_of
 from wasmsand.sdk.options import Isolation
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ examples:
     requests_per_second = 20
     trusted = true                    # its sandboxes run in the server's own process
     all_metrics = true                # /metrics shows this token the whole server
+    network = ["*.wikipedia.org:443"] # what its sandboxes may reach at most
 
   curl -s http://127.0.0.1:8750/openapi.json    describes every request and response
   curl -s -X POST http://127.0.0.1:8750/v1/sandboxes
@@ -116,6 +118,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="let clients install Python packages from the package index, with this machine's "
         "settings of pip; otherwise only packages of the image",
     )
+    add_network_options(
+        parser,
+        "host that clients may allow their sandboxes to reach (see docs/guides/network.md), unless "
+        "the token has its own list",
+    )
     parser.add_argument(
         "--verbose", action="store_true", help="log when sandboxes end, and warnings of the server"
     )
@@ -159,7 +166,10 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     given = {name: getattr(arguments, name) for name in names}
     chosen = {name: value for name, value in given.items() if value is not None}
     packages = _packages(arguments.packages or [])
-    return Settings(version=__version__, tokens=tokens, packages=packages, **chosen)
+    network = network_of(arguments)
+    return Settings(
+        version=__version__, tokens=tokens, packages=packages, network=network, **chosen
+    )
 
 
 def _packages(requirements: list[str]) -> tuple[str, ...]:

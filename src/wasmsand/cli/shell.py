@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from wasmsand.cli import options, run
+from wasmsand.cli.port_option import add_port_option, open_ports
 
 if TYPE_CHECKING:
     from wasmsand.sdk.backend import Backend, BackendTerminal
@@ -39,6 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """See `Subcommand`."""
     options.add_sandbox_options(parser)
     options.add_copy_options(parser)
+    add_port_option(parser)
     # For `run`, if there is no terminal: bash reads its script from standard input.
     parser.set_defaults(command=[*_SHELL, "-s"], timeout=None)
     parser.set_defaults(connect=None, sandbox=None, keep=False)
@@ -56,6 +58,7 @@ def execute(arguments: argparse.Namespace) -> int:
         backend = open_backend(made_from)
         with Sandbox.from_backend(backend, made_from) as sandbox:
             options.copy_in(sandbox, arguments.file)
+            open_ports(sandbox, arguments.port, newline="\r\n")  # the terminal is in raw mode
             status = _interactive(backend, sandbox)
             options.copy_out(sandbox, arguments.out)
     return status

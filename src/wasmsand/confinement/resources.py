@@ -21,6 +21,8 @@ MIB: Final = 1 << 20
 OPEN_FILES_MAX: Final = 1024
 """For three pipes, files of the image, memory images, and up to 512 connections to servers in the
 sandbox; guests' files need no descriptors."""
+NETWORK_FILES_MAX: Final = 4096
+"""The same for a process with a network: each connection needs a descriptor."""
 FILE_BYTES_MAX: Final = 1 << 30
 """The largest file that the process may write, for example a memory image."""
 _BASE_BYTES: Final = 1024 * MIB
@@ -31,12 +33,12 @@ _UNCHARGED_BYTES: Final = 16 * MIB
 """A guest's C stack."""
 
 
-def limit_resources() -> bool:
+def limit_resources(*, network: bool = False) -> bool:
     """Limit open files and file size, and disable core dumps, which would contain secrets."""
     if resource is None:
         return False
     _lower(resource.RLIMIT_CORE, 0)
-    _lower(resource.RLIMIT_NOFILE, OPEN_FILES_MAX)
+    _lower(resource.RLIMIT_NOFILE, NETWORK_FILES_MAX if network else OPEN_FILES_MAX)
     _lower(resource.RLIMIT_FSIZE, FILE_BYTES_MAX)
     return True
 

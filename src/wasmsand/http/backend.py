@@ -12,7 +12,7 @@ import os
 import weakref
 from _thread import start_new_thread
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from wasmsand.http.answers import ended_of, exact_bytes, object_of
@@ -26,11 +26,14 @@ from wasmsand.sdk.backend import (
     Completed,
     PackageRequest,
 )
-from wasmsand.sdk.errors import SandboxError
+from wasmsand.sdk.errors import SandboxError, UnsupportedError
 from wasmsand.sdk.option_table import SandboxInterface
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
-from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
+from wasmsand.sdk.results import FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage
 from wasmsand.sdk.unsupported import WithoutTerminals
+
+if TYPE_CHECKING:
+    from wasmsand.sdk.network import Network, NetworkEvent
 
 _MARGIN_SECONDS = 30.0
 """How much longer than its command a request may take: it may wait in the server's queue."""
@@ -46,7 +49,21 @@ def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> H
         for option in OPTIONS
         if option.is_below_seam and SandboxInterface.HTTP in option.interfaces
     }
+    if options.network is not None:
+        wanted["network"] = _network(options.network)
     return _backend(Transport(url, token), options, "POST", "/v1/sandboxes", wanted)
+
+
+def _network(network: Network) -> dict[str, Any]:
+    """What the server needs to know of a network. Contains secrets."""
+    from wasmsand.sdk.network import plain_network
+
+    for name in ("ask", "on_event", "proxy", "ceiling"):
+        if getattr(network, name) is not None:
+            raise UnsupportedError(
+                f"Sandbox.connect does not offer Network({name}=...): it is the server's"
+            )
+    return plain_network(network)
 
 
 def attach_http_backend(url: str, token: str | None, identity: str) -> HttpBackend:
@@ -252,6 +269,27 @@ class HttpBackend(HttpPorts, WithoutTerminals):
     def available_packages(self) -> list[PackageInfo]:
         """See `Backend`."""
         return [PackageInfo(**item) for item in self._get("/packages/available")["packages"]]
+
+    # The network.
+
+    def allow_network(self, rules: tuple[str, ...]) -> None:
+        """See `Backend`. The server decides what this client may allow."""
+        self._post("/network/allow", {"rules": rules})
+
+    def deny_network(self, rules: tuple[str, ...]) -> None:
+        """See `Backend`."""
+        self._post("/network/deny", {"rules": rules})
+
+    def network_rules(self) -> NetworkRules:
+        """See `Backend`."""
+        found = self._get("/network")
+        return NetworkRules(tuple(found["allow"]), tuple(found["deny"]))
+
+    def network_log(self) -> list[NetworkEvent]:
+        """See `Backend`."""
+        from wasmsand.sdk.network import NetworkEvent
+
+        return [NetworkEvent(**item) for item in self._get("/network/log")["events"]]
 
     # Life.
 

@@ -6,6 +6,7 @@ import ast
 import inspect
 import json
 import re
+import sys
 from collections.abc import Mapping
 from functools import cache
 from itertools import pairwise
@@ -14,13 +15,15 @@ from typing import Any
 
 import msgspec
 
-from wasmsand.http import messages, port_messages
+from wasmsand.http import messages, network_messages, package_messages, port_messages
 from wasmsand.http.messages import CreateSandbox, FailureBody
 from wasmsand.http.routing import AnyRoute
 from wasmsand.sdk import results
+from wasmsand.sdk.network import NetworkEvent
 from wasmsand.sdk.options import OPTIONS
 
-_MODULES = (messages, port_messages, results)
+_EVENTS = sys.modules[NetworkEvent.__module__]
+_MODULES = (messages, network_messages, package_messages, port_messages, results, _EVENTS)
 """Where the types of requests and responses are."""
 _JSON = "application/json"
 _BYTES = "application/octet-stream"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from wasmsand.http.messages import RequestMessage, ResponseMessage
+from wasmsand.http.message_types import RequestMessage, ResponseMessage
 from wasmsand.sdk.results import PortInfo
 
 

@@ -10,10 +10,13 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from wasmsand.http import messages as m
+from wasmsand.http import network_messages as n
+from wasmsand.http import package_messages as k
 from wasmsand.http import port_messages as p
 from wasmsand.http.handlers import (
     commands,
     files,
+    network,
     packages,
     ports,
     python,
@@ -25,7 +28,7 @@ from wasmsand.http.metrics import CONTENT_TYPE
 from wasmsand.http.openapi import document
 from wasmsand.http.routing import AnyRoute, Call, HttpRoute
 from wasmsand.http.streaming import EVENT_STREAM
-from wasmsand.sdk.results import FileInfo, Usage
+from wasmsand.sdk.results import FileInfo, NetworkRules, Usage
 
 _SANDBOX = "/v1/sandboxes/{sandbox}"
 _COMMAND = _SANDBOX + "/commands/{command}"
@@ -72,22 +75,22 @@ ROUTES: tuple[AnyRoute, ...] = (
         _SANDBOX + "/packages",
         packages.installed,
         "List installed Python packages",
-        m.PackageList,
+        k.PackageList,
     ),
     HttpRoute(
         "GET",
         _SANDBOX + "/packages/available",
         packages.available,
         "List the Python packages of the image",
-        m.PackageList,
+        k.PackageList,
     ),
     HttpRoute(
         "POST",
         _SANDBOX + "/packages/install",
         packages.install,
         "Install Python packages; the response lists those that are new",
-        m.PackageList,
-        body=m.InstallPackages,
+        k.PackageList,
+        body=k.InstallPackages,
     ),
     HttpRoute(
         "POST",
@@ -95,7 +98,34 @@ ROUTES: tuple[AnyRoute, ...] = (
         packages.uninstall,
         "Uninstall Python packages",
         m.Done,
-        body=m.UninstallPackages,
+        body=k.UninstallPackages,
+    ),
+    # The network.
+    HttpRoute(
+        "GET", _SANDBOX + "/network", network.rules, "Show the network's rules", NetworkRules
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/network/allow",
+        network.allow,
+        "Allow more hosts, within what your token may allow",
+        NetworkRules,
+        body=n.ChangeNetwork,
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/network/deny",
+        network.deny,
+        "Deny hosts",
+        NetworkRules,
+        body=n.ChangeNetwork,
+    ),
+    HttpRoute(
+        "GET",
+        _SANDBOX + "/network/log",
+        network.log,
+        "Show what the sandbox did on the network",
+        n.NetworkLog,
     ),
     # Commands.
     HttpRoute(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from wasmsand.http.tokens import Token
+from wasmsand.sdk.network import Network
 from wasmsand.sdk.options import Isolation
 from wasmsand.serving.crowd import ConnectionLimits
 from wasmsand.serving.lanes import LaneLimits
@@ -39,6 +40,9 @@ class Settings:
     index_installs: bool = False
     """Whether clients may install packages from the package index, with the settings of pip on this
     host; packages of the image are always allowed."""
+    network: Network | None = field(default=None, repr=False)
+    """What clients may allow their sandboxes to reach, unless their token says it; None means
+    nothing."""
     spare_processes: int = 2
     """Processes that are kept ready for new sandboxes with isolation "process"."""
 
@@ -120,6 +124,10 @@ class Settings:
         if self.isolation is not None:
             return self.isolation
         return "none" if owner.trusted or not self.tokens else "process"
+
+    def network_of(self, owner: Token) -> Network:
+        """What sandboxes of `owner` may reach at most."""
+        return owner.network or self.network or Network()
 
     def most_of(self, option: str) -> int | None:
         """The largest value of `option` that a client may set; None if a quota bounds it."""

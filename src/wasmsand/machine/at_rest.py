@@ -10,7 +10,7 @@ system calls. Programs do not survive: a machine created from a state runs none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.errno import KernelError
@@ -62,10 +62,16 @@ def state_of(machine: Machine) -> MachineState:
         tree = machine.kernel.root.freeze()
         sessions = _sessions(machine)
         variables = dict(machine.variables)
+<<<<<<< HEAD
         mounts = machine.mounts.states()
     return MachineState(
         machine.options, _shortened(machine, tree), variables, machine.cwd, sessions, mounts
     )
+=======
+    # The network's policy may have changed since the machine was made.
+    options = replace(machine.options, network=machine.bridge.policy)
+    return MachineState(options, _shortened(machine, tree), variables, machine.cwd, sessions)
+>>>>>>> main
 
 
 def frozen_tree(machine: Machine) -> FrozenTree:

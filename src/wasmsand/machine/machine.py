@@ -171,6 +171,10 @@ class Machine:
         self._ports: PortForwarding | None = None
         self._finalizer = weakref.finalize(self, _abandon, self.kernel, self.lock, os.getpid())
         self._finalizer.atexit = False
+        if options.network is not None and options.network.inspects:
+            from wasmsand.machine.network.inspecting.guest_trust import GUEST_VARIABLES
+
+            self.variables = {**GUEST_VARIABLES, **self.variables}
         self.mounts = MachineMounts(self)
         if mounts is None:
             mounts = [MountState(request) for request in options.mounts]
@@ -317,7 +321,7 @@ class Machine:
             # Imported here, because most sandboxes have no servers.
             from wasmsand.machine.network.forwarding import PortForwarding
 
-            made = PortForwarding(self.kernel, self.lock)
+            made = PortForwarding(self.kernel, self.lock, self.bridge.log)
             with self.lock:
                 self._ports = self._ports or made
             if self.closed:

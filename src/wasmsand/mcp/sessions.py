@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from wasmsand.sdk.errors import SandboxClosedError, SandboxError
+from wasmsand.sdk.results import NetworkRules
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.serving.daemons import Daemons
 from wasmsand.serving.endings import Endings
@@ -56,8 +57,11 @@ class Sessions:
         output_limit: int,
         max_sessions: int = 1,
         index_installs: bool = False,
+        network: NetworkRules | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.network = network
+        """What the sandboxes reach; None for nothing."""
         self._create = create
         self._output_limit = output_limit
         self._index_installs = index_installs

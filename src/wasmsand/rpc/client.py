@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from _thread import RLock
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -124,8 +124,18 @@ class _End:
 class RpcConnection:
     """A server process and its pipes."""
 
-    def __init__(self, max_line_bytes: int, readable: Sequence[str] = ()) -> None:
-        """`readable`: further files and directories that the process may read."""
+    def __init__(
+        self,
+        max_line_bytes: int,
+        readable: Sequence[str] = (),
+        *,
+        network: bool = False,
+        on_notification: Callable[[str, Params], None] | None = None,
+    ) -> None:
+        """`readable`: further files and directories that the process may read; `network`: whether
+        it may make connections. `on_notification` is called with the method and the parameters of
+        each notification, on the thread that reads from the process."""
+        self._on_notification = on_notification
         self.descriptors = DescriptorSender() if can_pass_descriptors() else None
         """Passes sockets to the process; None if this system cannot."""
         self._owner = os.getpid()
@@ -148,7 +158,10 @@ class RpcConnection:
         self._started = ResponseGate()
         self._stderr_tail = bytearray()
         self._reader = threading.Thread(
-            target=self._serve, args=(max_line_bytes, readable), name="wasmsand-rpc", daemon=True
+            target=self._serve,
+            args=(max_line_bytes, readable, network),
+            name="wasmsand-rpc",
+            daemon=True,
         )
         self._reader.start()
         try:
@@ -244,10 +257,10 @@ class RpcConnection:
                 self._problem = f"did not respond for {seconds or 0:.0f} s and was killed"
         self._process.kill()  # no effect after it was reaped
 
-    def _serve(self, max_line_bytes: int, readable: Sequence[str]) -> None:
+    def _serve(self, max_line_bytes: int, readable: Sequence[str], network: bool) -> None:
         """The reader thread: start the process, and read from it until it has ended."""
         try:
-            self._process = _start(max_line_bytes, readable, self.descriptors)
+            self._process = _start(max_line_bytes, readable, network, self.descriptors)
         except BaseException as error:
             self._start_failure = error
             if self.descriptors is not None:
@@ -291,6 +304,10 @@ class RpcConnection:
         value = strict_json.decode(line)
         if not isinstance(value, dict):
             raise RpcError(protocol.INVALID_REQUEST, "not an object")
+        method, params = value.get("method"), value.get("params")
+        if self._on_notification is not None and isinstance(method, str):
+            self._on_notification(method, Params(params if isinstance(params, dict) else {}))
+            return
         number = value.get("id")
         if number is None and self._was_torn:
             return
@@ -346,13 +363,17 @@ class RpcConnection:
 
 
 def _start(
-    max_line_bytes: int, readable: Sequence[str], descriptors: DescriptorSender | None
+    max_line_bytes: int,
+    readable: Sequence[str],
+    network: bool,
+    descriptors: DescriptorSender | None,
 ) -> subprocess.Popen[bytes]:
     if not sys.executable:
         raise SandboxClosedError(
             "isolation='process' must start a Python interpreter, but sys.executable is empty"
         )
     arguments = ["--max-line-bytes", str(max_line_bytes), "--confine", "--parent", str(os.getpid())]
+    arguments += ["--network"] if network else []
     for path in readable:
         arguments += ["--readable", path]
     inherited: tuple[int, ...] = ()

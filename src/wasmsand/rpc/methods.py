@@ -13,6 +13,7 @@ from wasmsand.rpc import values
 from wasmsand.rpc.method import OK, Method, Result
 from wasmsand.rpc.methods_commands import COMMAND_METHODS
 from wasmsand.rpc.methods_files import FILE_METHODS
+from wasmsand.rpc.methods_network import NETWORK_METHODS, with_events
 from wasmsand.rpc.methods_packages import PACKAGE_METHODS
 from wasmsand.rpc.methods_ports import PORT_METHODS
 from wasmsand.rpc.methods_sessions import SESSION_METHODS
@@ -25,6 +26,8 @@ from wasmsand.sdk.options import SandboxOptions
 def _create(session: RpcSession, params: Params) -> Result:
     session.check_can_begin()
     options = SandboxOptions(**values.options_in(params))
+    if params.flag("networkEvents"):
+        options = with_events(session, options)
     if session.barriers.names:
         limit_memory(
             guests=options.memory_limit_bytes,
@@ -74,8 +77,9 @@ def _kill(session: RpcSession, _: Params) -> Result:
     return OK
 
 
-_OPTIONAL: Final = tuple(
-    option.json_name for option in values.options_of() if option.name != "wasm_dir"
+_OPTIONAL: Final = (
+    *(option.json_name for option in values.options_of() if option.name != "wasm_dir"),
+    "networkEvents",
 )
 """Optional parameters of `create`. `wasmDir` is required; it may be null."""
 METHODS: Final = {
@@ -86,6 +90,7 @@ METHODS: Final = {
         *FILE_METHODS,
         *SESSION_METHODS,
         *PACKAGE_METHODS,
+        *NETWORK_METHODS,
         *PORT_METHODS,
         Method("env.set", _env_set, ("name", "value")),
         Method("env.get", _env_get, ("name",)),

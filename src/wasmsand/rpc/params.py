@@ -57,6 +57,10 @@ class Params:
         """The parameter as read by `read`, such as `Params.text`; None if missing or null."""
         return read(self, name) if self.has(name) else None
 
+    def value(self, name: str) -> object:
+        """Any JSON value; None if missing."""
+        return self._values.get(name)
+
     def text(self, name: str) -> str:
         """A string."""
         value = self._values.get(name)

@@ -226,6 +226,18 @@ def requirements(name: str, value: Sequence[object]) -> tuple[str, ...]:
     return words
 
 
+def rules(name: str, value: object) -> tuple[str, ...]:
+    """`value` as a tuple of network rules; the policy checks their form."""
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+        raise TypeError(
+            f'{name} must be a list of rules such as ["api.example.com:443"], not {_kind(value)}'
+        )
+    for index, rule in enumerate(value):
+        if not isinstance(rule, str):
+            raise TypeError(f"{name}[{index}] must be a str, not {_kind(rule)}")
+    return tuple(value)
+
+
 def callback(name: str, value: object) -> None:
     """Check that `value` can be called, or is None."""
     if value is not None and not callable(value):

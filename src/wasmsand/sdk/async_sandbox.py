@@ -39,6 +39,7 @@ from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import (
     CommandResult,
     FileInfo,
+    NetworkRules,
     PackageInfo,
     PortInfo,
     ProcessInfo,
@@ -46,8 +47,13 @@ from wasmsand.sdk.results import (
     Usage,
 )
 from wasmsand.sdk.sandbox import DEFAULTS, Sandbox
+from wasmsand.sdk.sandbox_network import SandboxNetwork
 from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.watching import FileEvent, FileWatch
+
+if TYPE_CHECKING:
+    from wasmsand.machine.network.events import NetworkEvent
+    from wasmsand.sdk.network import Network
 
 NOT_ENTERED = (
     "the sandbox does not exist yet: use `async with AsyncSandbox(...) as sandbox`, or "
@@ -498,6 +504,41 @@ class AsyncPackages:
         return repr(self._blocking).replace("<", "<Async", 1)
 
 
+class AsyncSandboxNetwork:
+    """The network of one sandbox: `sandbox.network`.
+
+    Example:
+        await sandbox.network.allow("api.example.com:443")
+        [event.host for event in await sandbox.network.log()]
+    """
+
+    def __init__(self, blocking: SandboxNetwork) -> None:
+        self._blocking = blocking
+
+    async def allow(self, *rules: str) -> None:
+        """Allow more, from now on. The form of rules is that of `Network.allow`. The same rule is
+        taken out of `deny`; other rules there still win.
+        """
+        await call(self._blocking.allow, *rules)
+
+    async def deny(self, *rules: str) -> None:
+        """Deny something, from now on; connections that are open are reset. The same rule is taken
+        out of `allow`.
+        """
+        await call(self._blocking.deny, *rules)
+
+    async def rules(self) -> NetworkRules:
+        """Return the rules as they are now."""
+        return await call(self._blocking.rules)
+
+    async def log(self) -> builtins.list[NetworkEvent]:
+        """Return the newest look-ups, connections and requests, allowed or not, oldest first."""
+        return await call(self._blocking.log)
+
+    def __repr__(self) -> str:
+        return repr(self._blocking).replace("<", "<Async", 1)
+
+
 class AsyncPortStream:
     """A connection to a server in the sandbox: `sandbox.ports.connect(port)`.
 
@@ -797,6 +838,8 @@ class AsyncSandbox:
     "Environment variables that every later command gets."
     packages: AsyncPackages
     "Install Python packages."
+    network: AsyncSandboxNetwork
+    "Change what the sandbox may reach, and see what it did."
     ports: AsyncPorts
     "Reach servers in the sandbox."
 
@@ -814,6 +857,7 @@ class AsyncSandbox:
         cwd: str = HOME,
         wasm_dir: str | os.PathLike[str] | None = None,
         packages: Sequence[str] = (),
+        network: Network | Sequence[str] | None = None,
         isolation: Isolation = "none",
     ) -> None:
         self._make: Callable[[], Sandbox] | None = lambda: Sandbox(
@@ -828,6 +872,7 @@ class AsyncSandbox:
             cwd=cwd,
             wasm_dir=wasm_dir,
             packages=packages,
+            network=network,
             isolation=isolation,
         )
 
@@ -846,6 +891,7 @@ class AsyncSandbox:
         cwd: str = HOME,
         wasm_dir: str | os.PathLike[str] | None = None,
         packages: Sequence[str] = (),
+        network: Network | Sequence[str] | None = None,
         isolation: Isolation = "none",
     ) -> AsyncSandbox:
         """Create a sandbox without a `with` block. The caller has to `kill` it."""
@@ -861,6 +907,7 @@ class AsyncSandbox:
             cwd=cwd,
             wasm_dir=wasm_dir,
             packages=packages,
+            network=network,
             isolation=isolation,
         ).__aenter__()
 
@@ -877,12 +924,13 @@ class AsyncSandbox:
         self.commands = AsyncCommands(blocking.commands)
         self.files = AsyncFiles(blocking.files)
         self.packages = AsyncPackages(blocking.packages)
+        self.network = AsyncSandboxNetwork(blocking.network)
         self.ports = AsyncPorts(blocking.ports)
 
     if not TYPE_CHECKING:  # a type checker would accept any attribute name
 
         def __getattr__(self, name: str) -> object:
-            if name in ("_blocking", "commands", "env", "files", "packages", "ports"):
+            if name in ("_blocking", "env", "commands", "files", "packages", "network", "ports"):
                 raise RuntimeError(NOT_ENTERED)
             raise AttributeError(name)
 
@@ -937,6 +985,10 @@ class AsyncSandbox:
         return AsyncPythonSession(
             await obtain(PythonSession.close, self._blocking.python, env=env, cwd=cwd, stdin=stdin)
         )
+
+    async def allow_network(self, rules: Sequence[str]) -> None:
+        """Allow more hosts: `sandbox.network.allow(*rules)`."""
+        await call(self._blocking.allow_network, rules)
 
     async def usage(self) -> Usage:
         """Return what the sandbox uses now, each value beside its limit."""

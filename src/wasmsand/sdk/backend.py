@@ -42,10 +42,19 @@ from wasmsand.machine.command import (
     Output,
 )
 from wasmsand.sdk.package_requests import PackageRequest
-from wasmsand.sdk.results import FileInfo, PackageInfo, PortInfo, ProcessInfo, Usage
+from wasmsand.sdk.results import (
+    FileInfo,
+    NetworkRules,
+    PackageInfo,
+    PortInfo,
+    ProcessInfo,
+    Usage,
+)
 
 if TYPE_CHECKING:
     import socket
+
+    from wasmsand.machine.network.events import NetworkEvent
 
 __all__ = [
     "CANCELLATION",
@@ -263,6 +272,20 @@ class Backend(Protocol):
 
     def available_packages(self) -> list[PackageInfo]:
         """The Python packages of the image, sorted by name."""
+
+    # The network.
+
+    def allow_network(self, rules: tuple[str, ...]) -> None:
+        """Allow more. `ValueError` if a rule is malformed or exceeds the ceiling."""
+
+    def deny_network(self, rules: tuple[str, ...]) -> None:
+        """Deny something, and reset connections that are no longer allowed."""
+
+    def network_rules(self) -> NetworkRules:
+        """The rules as they are now."""
+
+    def network_log(self) -> list[NetworkEvent]:
+        """The newest events, oldest first."""
 
     # Ports: servers in the sandbox, and their users on this machine.
 

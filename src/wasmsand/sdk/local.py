@@ -1,16 +1,18 @@
 """`LocalBackend`: a sandbox whose machine runs in this process.
 
 Rules: only this module and `local_ports` use the machine (`machine/command.py`, the values of a
-command, excepted); it turns all errors of the kernel into public exceptions.
+command, and `machine/network/policy.py`, the rules of a network, excepted); it turns all errors of
+the kernel into public exceptions.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import KernelError
@@ -61,7 +63,11 @@ from wasmsand.sdk.package_requests import (
     packages_of_image,
     prepare_packages,
 )
-from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
+from wasmsand.sdk.results import FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage
+
+if TYPE_CHECKING:
+    from wasmsand.machine.network.events import NetworkEvent
+    from wasmsand.machine.network.policy import NetworkPolicy
 
 _SITE_PACKAGES: Final = "/usr/lib/python3.14/site-packages"
 
@@ -125,6 +131,12 @@ class LocalBackend(LocalPorts):
                     self._machine = _new_machine(options, clock)
         except WasmProgramRejected as rejected:
             raise WasmDirError(str(rejected), str(rejected.path), rejected.errno_name) from None
+        network = options.network
+        if network is not None:
+            self._machine.bridge.ask = network.ask
+            self._machine.bridge.log.on_event = network.on_event
+        self._policy_lock = threading.Lock()
+        """Held while the network's policy is changed."""
         self._files = self._machine.files
         self.variables = self._machine.variables
         self.cwd = self._machine.cwd
@@ -326,6 +338,37 @@ class LocalBackend(LocalPorts):
         """See `Backend`."""
         return packages_of_image()
 
+    # The network.
+
+    def allow_network(self, rules: tuple[str, ...]) -> None:
+        """See `Backend`."""
+        self._change_policy(lambda policy: policy.allowing(*rules))
+
+    def deny_network(self, rules: tuple[str, ...]) -> None:
+        """See `Backend`."""
+        self._change_policy(lambda policy: policy.denying(*rules))
+
+    def _change_policy(self, change: Callable[[NetworkPolicy], NetworkPolicy]) -> None:
+        from wasmsand.machine.network.policy import NetworkPolicy
+
+        bridge = self._machine.bridge
+        with self._policy_lock:
+            policy = change(bridge.policy or NetworkPolicy())
+            if policy.ceiling is not None:
+                policy.require_within(policy.ceiling)
+            bridge.policy = policy
+
+    def network_rules(self) -> NetworkRules:
+        """See `Backend`."""
+        policy = self._machine.bridge.policy
+        if policy is None:
+            return NetworkRules((), ())
+        return NetworkRules(tuple(map(str, policy.allow)), tuple(map(str, policy.deny)))
+
+    def network_log(self) -> list[NetworkEvent]:
+        """See `Backend`."""
+        return self._machine.bridge.log.events()
+
     # State at rest.
 
     def save_disk(self, stream: IO[bytes]) -> None:
@@ -349,8 +392,19 @@ class LocalBackend(LocalPorts):
 
 def _new_machine(options: SandboxOptions, clock: Clock | None) -> Machine:
     wasm_dir = None if options.wasm_dir is None else Path(options.wasm_dir)
+    policy = None
+    if options.network is not None:
+        # Imported here, because most sandboxes have no network.
+        from wasmsand.sdk.network import policy_for
+
+        policy = policy_for(options.network)
     return Machine(
-        MachineOptions(options.limits(), wasm_dir=wasm_dir, packages=tuple(options.packages)),
+        MachineOptions(
+            options.limits(),
+            wasm_dir=wasm_dir,
+            packages=tuple(options.packages),
+            network=policy,
+        ),
         variables=options.env,
         cwd=options.cwd,
         clock=clock,

@@ -29,6 +29,14 @@ class CommandResult:
 
 
 @dataclass(frozen=True, slots=True)
+class NetworkRules:
+    """The rules of a sandbox's network, in normal form."""
+
+    allow: tuple[str, ...]
+    deny: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PythonError:
     """An exception that ended a program."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
@@ -24,7 +24,11 @@ from wasmsand.sdk.packages import Packages
 from wasmsand.sdk.ports import Ports
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import Usage
+from wasmsand.sdk.sandbox_network import SandboxNetwork
 from wasmsand.sdk.shell import Shell
+
+if TYPE_CHECKING:
+    from wasmsand.sdk.network import Network
 
 DEFAULTS: Final = SandboxOptions()
 
@@ -53,6 +57,8 @@ class Sandbox:
       become commands of the sandbox, named after the files (`true-cmd.wasm` is `true`)
     - `packages`: Python packages that can be imported from the start, with their dependencies,
       such as `["numpy", "pandas>=3"]`; `"all"` for all packages of the image
+    - `network`: what the sandbox may reach on the network, as a `Network` or a list of rules to
+      allow such as `["api.example.com:443", "*.wikipedia.org"]`; None for nothing
     - `isolation`: `"none"` runs the sandbox in this process, `"process"` in a separate one, with
       the same API
 
@@ -67,6 +73,8 @@ class Sandbox:
     """Environment variables that every later command gets."""
     packages: Packages
     """Install Python packages."""
+    network: SandboxNetwork
+    """Change what the sandbox may reach, and see what it did."""
     ports: Ports
     """Reach servers in the sandbox."""
 
@@ -84,6 +92,7 @@ class Sandbox:
         cwd: str = HOME,
         wasm_dir: str | os.PathLike[str] | None = None,
         packages: Sequence[str] = (),
+        network: Network | Sequence[str] | None = None,
         isolation: Isolation = "none",
     ) -> None:
         # The signature is for readers and editors; the table of options has the rest.
@@ -126,6 +135,7 @@ class Sandbox:
         self._builder = CommandBuilder(options, self.env.chosen)
         self.commands = Commands(attachment, self._builder)
         self.packages = Packages(attachment)
+        self.network = SandboxNetwork(attachment)
         self.ports = Ports(attachment)
         attachment.make_working_directory()
 
@@ -172,6 +182,14 @@ class Sandbox:
         can be open at a time.
         """
         return PythonSession(self._attachment, self._builder, env=env, cwd=cwd, stdin=stdin)
+
+    def allow_network(self, rules: Sequence[str]) -> None:
+        """Allow more hosts: `sandbox.network.allow(*rules)`.
+
+        Example:
+            sandbox.allow_network(["api.example.com"])
+        """
+        self.network.allow(*arguments.rules("rules", rules))
 
     def usage(self) -> Usage:
         """Return what the sandbox uses now, each value beside its limit.

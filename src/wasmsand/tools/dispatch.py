@@ -20,7 +20,13 @@ from wasmsand.sdk.errors import (
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.tools import schemas
 from wasmsand.tools.actions import ACTIONS, ProgramMissing, has_program
-from wasmsand.tools.definitions import BY_NAME, INSTALL_PACKAGES, TOOLS, ToolDefinition
+from wasmsand.tools.definitions import (
+    BY_NAME,
+    INSTALL_PACKAGES,
+    TOOLS,
+    ToolDefinition,
+    network_sentence,
+)
 from wasmsand.tools.output import SavedOutputs
 from wasmsand.tools.workbench import CommandObserver, Workbench
 from wasmsand.wire.strict_json import kind_of
@@ -84,9 +90,10 @@ class SandboxTools:
 
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
-        """The tools that can be used in this sandbox."""
+        """The tools that can be used in this sandbox, described with what its network reaches."""
+        network = network_sentence(self._sandbox.network.rules())
         return tuple(
-            tool
+            tool.with_network(network)
             for tool in self._offered
             if tool.program is None or has_program(self._sandbox, tool.program)
         )

@@ -299,7 +299,9 @@ def test_a_ceiling_has_to_allow_everything_too() -> None:
     assert "the ceiling of this sandbox" in policy.decide_name("other.org", 443).reason
     grown = policy.allowing("other.org")
     assert not grown.decide_name("other.org", 443).allowed
-    assert [str(rule) for rule in policy.not_within(ceiling)] == ["*", "10.0.0.1", "0.0.0.0/0"]
+    with pytest.raises(ValueError, match=r"'\*' exceeds what may be allowed here: \*\.example:443"):
+        policy.require_within(ceiling)
+    policy_of(allow=["www.example:443", "GET api.example/v1/x"]).require_within(ceiling)
 
 
 def test_hosts_and_proxy_of_a_ceiling_are_used() -> None:

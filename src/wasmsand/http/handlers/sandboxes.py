@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 from msgspec import UnsetType
 
 from wasmsand.http.messages import (
@@ -16,12 +18,15 @@ from wasmsand.http.messages import (
     Variables,
     option_fields,
 )
+from wasmsand.http.network_messages import NetworkWanted
 from wasmsand.http.registry import Entry
 from wasmsand.http.routing import Call
 from wasmsand.http.served import ServedSandbox, check_variables
 from wasmsand.http.service import Service
 from wasmsand.http.settings import Settings
+from wasmsand.http.tokens import Token
 from wasmsand.sdk import arguments
+from wasmsand.sdk.network import Network, NetworkEvent, network_from_plain
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.results import Usage
 
@@ -34,6 +39,9 @@ async def create(call: Call[None, CreateSandbox]) -> SandboxState:
     service, settings, wanted = call.service, call.service.settings, call.body
     options = _options(wanted, settings)
     _check_limits(options, settings)
+    if options.network is not None:
+        network = within_ceiling(options.network, service, call.owner)
+        options = replace(options, network=network)
     isolation = settings.isolation_of(call.owner)
 
     def make() -> ServedSandbox:
@@ -59,7 +67,21 @@ def _options(wanted: CreateSandbox, settings: Settings) -> SandboxOptions:
         for name, _, _ in option_fields()
         if not isinstance(value := getattr(wanted, name), UnsetType)
     }
+    if isinstance(given.get("network"), NetworkWanted):
+        fields = msgspec.structs.asdict(given["network"])
+        set_fields = {k: v for k, v in fields.items() if not isinstance(v, UnsetType)}
+        given["network"] = network_from_plain("network", set_fields)
     return SandboxOptions(**given)
+
+
+def within_ceiling(network: Network, service: Service, owner: Token) -> Network:
+    """A client's network under the ceiling of its token; its events are counted. Raises
+    `ValueError` if it wants more."""
+
+    def count(event: NetworkEvent) -> None:
+        service.metrics.count_network(owner.name, event)
+
+    return replace(network, ceiling=service.settings.network_of(owner), on_event=count)
 
 
 def _check_limits(options: SandboxOptions, settings: Settings) -> None:

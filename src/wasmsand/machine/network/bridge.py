@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from wasmsand.kernel.kernel import Kernel
     from wasmsand.machine.network.asking import Ask
     from wasmsand.machine.network.connecting import Outgoing
+    from wasmsand.machine.network.inspection import Inspection
     from wasmsand.machine.network.policy import NetworkPolicy
 
 _GUEST_IPV6: Final = b"\xfd" + bytes(14) + b"\x02"
@@ -34,7 +35,7 @@ class Bridge:
     """What one sandbox may reach, and what it did there. It costs little until it is used."""
 
     def __init__(self, lock: SandboxLock, kernel: Kernel, policy: NetworkPolicy | None) -> None:
-        """`policy` None means: nothing is reached."""
+        """`policy` None means: nothing is reached. `NetworkExtraMissing` as for `policy`."""
         self.lock = lock
         self.kernel = kernel
         self.names = names.NameTable()
@@ -42,9 +43,11 @@ class Bridge:
         self.ask: Ask | None = None
         """Called with a host and a port that no rule names: whether to allow the connection. It
         runs on a thread of the host and may take its time."""
-        self._policy = policy
+        self._policy: NetworkPolicy | None = None
         self._outgoing: Outgoing | None = None
+        self._inspection: Inspection | None = None
         kernel.network.outside = self
+        self.policy = policy
 
     @property
     def policy(self) -> NetworkPolicy | None:
@@ -53,9 +56,24 @@ class Bridge:
 
     @policy.setter
     def policy(self, policy: NetworkPolicy | None) -> None:
-        self._policy = policy
+        """Takes the lock. `NetworkExtraMissing` if requests have to be seen and a package for that
+        is not installed."""
+        if policy is not None and policy.inspects:
+            self.inspection.become_trusted()
+        old, self._policy = self._policy, policy
         if self._outgoing is not None:
-            self._outgoing.policy_changed()
+            self._outgoing.policy_changed(old)
+
+    @property
+    def inspection(self) -> Inspection:
+        """What sees requests."""
+        inspection = self._inspection
+        if inspection is None:
+            # Imported here, because few sandboxes have such hosts.
+            from wasmsand.machine.network.inspection import Inspection
+
+            inspection = self._inspection = Inspection(self)
+        return inspection
 
     @property
     def is_closed_to_all(self) -> bool:

@@ -23,7 +23,7 @@ from wasmsand.machine.network.poller import poller
 from wasmsand.machine.network.proxy import ProxyAddress, Tunnel
 from wasmsand.machine.network.resolving import Addresses, HostAddresses, TooManyLookups
 from wasmsand.machine.network.rules import Rule
-from wasmsand.machine.network.streams import OutsideStream
+from wasmsand.machine.network.streams import Inspector, OutsideStream
 
 if TYPE_CHECKING:
     from wasmsand.machine.lock import SandboxLock
@@ -127,7 +127,8 @@ class Outgoing:
         stream = OutsideStream(self, poller(), end, host, port, bridge.kernel.current_job)
         self._streams.add(stream)
         if name is None:
-            stream.connect([(host, port)])
+            inspected = verdict is not None and verdict.inspected
+            stream.connect([(host, port)], self._inspector(stream, [host]) if inspected else None)
         elif not allowed:
             self._ask(stream, name)
         else:
@@ -195,7 +196,8 @@ class Outgoing:
                 return
             if proxy is not None:
                 # The proxy looks up the name, so only its own address is known here.
-                go_on = partial(_connect_through, stream, proxy, Tunnel(proxy, name, port))
+                tunnel = Tunnel(proxy, name, port)
+                go_on = partial(self._connect_through, stream, proxy, tunnel)
                 wanted = proxy.host
             else:
                 go_on = partial(self._connect_to, stream, name, port)
@@ -220,9 +222,33 @@ class Outgoing:
             else:
                 reason = _reason(verdict)
         if allowed:
-            stream.connect(allowed)
+            addresses = [address for address, _ in allowed]
+            stream.connect(allowed, self._inspector_by_name(stream, addresses))
         else:
             stream.refuse(Errno.ENETUNREACH, reason)
+
+    def _connect_through(
+        self, stream: OutsideStream, proxy: ProxyAddress, tunnel: Tunnel, found: Addresses
+    ) -> None:
+        if not found:
+            stream.refuse(Errno.EHOSTUNREACH, "the proxy has no address")
+            return
+        candidates = [(address, proxy.port) for address in found]
+        stream.connect(candidates, self._inspector_by_name(stream, []), tunnel)
+
+    # Requests.
+
+    def _inspector_by_name(self, stream: OutsideStream, addresses: list[str]) -> Inspector | None:
+        """What sees the requests to a name, if they have to be seen."""
+        policy = self._policy_for((stream.host, stream.port))
+        if policy is None or not policy.decide_name(stream.host, stream.port).inspected:
+            return None
+        return self._inspector(stream, addresses)
+
+    def _inspector(self, stream: OutsideStream, addresses: list[str]) -> Inspector:
+        stream.is_inspected = True
+        current_policy = partial(self._policy_for, (stream.host, stream.port))
+        return self._bridge.inspection.inspector_for(stream, current_policy, addresses)
 
     # The budget.
 
@@ -265,8 +291,8 @@ class Outgoing:
         """The sandbox's lock."""
         return self._bridge.lock
 
-    def policy_changed(self) -> None:
-        """Reset the connections that are no longer allowed."""
+    def policy_changed(self, old: NetworkPolicy | None) -> None:
+        """Reset the connections that are no longer allowed, or not in this way."""
         with self.lock:
             streams = list(self._streams)
         for stream in streams:
@@ -274,6 +300,10 @@ class Outgoing:
             verdict = None if policy is None else policy.decide_name(stream.host, stream.port)
             if verdict is None or not verdict.allowed:
                 stream.refuse(Errno.ECONNRESET, "it is no longer allowed")
+            elif verdict.inspected != stream.is_inspected or (
+                stream.is_inspected and _secrets_of(policy) != _secrets_of(old)
+            ):
+                stream.refuse(Errno.ECONNRESET, "the rules for its requests have changed")
 
     def ended(self, stream: OutsideStream, reason: str) -> None:
         """A connection is over. On the poller's thread, without the lock."""
@@ -304,7 +334,7 @@ class Outgoing:
 
 
 def _reason(verdict: Verdict | None) -> str:
-    return "the sandbox has no network" if verdict is None else verdict.reason
+    return "the sandbox has no network (option network)" if verdict is None else verdict.reason
 
 
 def _proxy_of(policy: NetworkPolicy, name: str) -> ProxyAddress | None:
@@ -316,10 +346,10 @@ def _proxy_of(policy: NetworkPolicy, name: str) -> ProxyAddress | None:
     return ProxyAddress.of_url(policy.proxy)
 
 
-def _connect_through(
-    stream: OutsideStream, proxy: ProxyAddress, tunnel: Tunnel, found: Addresses
-) -> None:
-    if found:
-        stream.connect([(address, proxy.port) for address in found], None, tunnel)
-    else:
-        stream.refuse(Errno.EHOSTUNREACH, "the proxy has no address")
+def _secrets_of(policy: NetworkPolicy | None) -> list[object]:
+    """The tables of secrets of a policy and its ceilings, to compare."""
+    found: list[object] = []
+    while policy is not None:
+        found += [policy.secrets, policy.placeholders]
+        policy = policy.ceiling
+    return found

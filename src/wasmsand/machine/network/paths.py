@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
 from wasmsand.machine.network.host_names import shown
 
@@ -42,6 +43,10 @@ def canonical_path(target: str) -> str:
         return chr(code) if chr(code) in _UNRESERVED else found[0].upper()
 
     path = _ESCAPE.sub(decoded, path)
+    try:
+        unquote_to_bytes(path).decode("utf-8")
+    except UnicodeDecodeError:
+        raise PathProblem("a path whose escapes are not UTF-8") from None
     segments = path.split("/")[1:]
     names = [segment.partition(";")[0] for segment in segments]
     if "." in names or ".." in names or "" in names[:-1]:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from wasmsand.machine.network.addresses import IPAddress
 
 _Value = TypeVar("_Value")
+_SHOWN_RULES: Final = 20
 _ALLOWED: Final = Verdict(True)
 _INSPECTED: Final = Verdict(True, inspected=True)
 
@@ -102,6 +103,15 @@ class NetworkPolicy:
     def allows_nothing(self) -> bool:
         """Whether every decision is a refusal."""
         return not self.allow or (self.ceiling is not None and self.ceiling.allows_nothing)
+
+    @property
+    def inspects(self) -> bool:
+        """Whether there may be hosts whose requests have to be seen."""
+        return (
+            bool(self.secrets or self.placeholders)
+            or any(rule.is_per_request for rule in (*self.allow, *self.deny))
+            or (self.ceiling is not None and self.ceiling.inspects)
+        )
 
     # Decisions.
 
@@ -241,11 +251,8 @@ class NetworkPolicy:
                 )
         if any(rule.allows_request(method, canonical) for rule in allow):
             return _INSPECTED
-        return Verdict(
-            False,
-            True,
-            f"{request} is not allowed: no rule of network.allow covers it{_because(problem)}",
-        )
+        hint = "" if problem else f"; to allow it, add {request!r} to network.allow"
+        return Verdict(False, True, f"{request} is not allowed{_because(problem)}{hint}")
 
     def _denied_address(self, address: IPAddress, port: int | None) -> Verdict | None:
         """A refusal, if a deny rule covers an address or an address that it carries."""
@@ -330,11 +337,24 @@ class NetworkPolicy:
             proxy=ceiling.proxy,
         )
 
-    def not_within(self, ceiling: NetworkPolicy) -> tuple[Rule, ...]:
-        """The allow rules that a ceiling would cut."""
-        return tuple(
-            rule for rule in self.allow if not any(rule.is_within(upper) for upper in ceiling.allow)
-        )
+    def require_within(self, ceiling: NetworkPolicy) -> None:
+        """`ValueError` if this policy wants more than a ceiling allows. The decisions heed the
+        ceiling too; this tells the user early."""
+        for rule in self.allow:
+            if not any(rule.is_within(upper) for upper in ceiling.allow):
+                raise ValueError(
+                    f"network: {str(rule)!r} exceeds what may be allowed here:"
+                    f" {', '.join(map(str, ceiling.allow[:_SHOWN_RULES])) or 'nothing'}"
+                    f"{', ...' if len(ceiling.allow) > _SHOWN_RULES else ''}"
+                )
+            if rule in ceiling.deny:
+                raise ValueError(f"network: {str(rule)!r} is denied here")
+        for name, where in self.hosts.items():
+            target = host_address(where)
+            address = parse_address(target.address)
+            assert address is not None
+            if not ceiling._decide_known_literal(address, target.port).allowed:
+                raise ValueError(f"network: hosts: {name} may not be at {where} here")
 
 
 def policy_of(
@@ -351,9 +371,9 @@ def policy_of(
     return NetworkPolicy(
         _rules(allow),
         _rules(deny),
-        hosts or {},
-        secrets or {},
-        placeholders or {},
+        {} if hosts is None else hosts,
+        {} if secrets is None else secrets,
+        {} if placeholders is None else placeholders,
         budget or Budget(),
         proxy,
     )

@@ -58,14 +58,25 @@ class Inspector(Protocol):
     """What stands between guest and server if requests have to be seen (`inspecting`). It does no
     input or output: it is told what came from one side, and asked what to send to the other."""
 
-    wants_guest: bool
-    """Whether it can take more from the guest."""
-    wants_server: bool
-    guest_done: bool
-    """Whether nothing more will be sent to the guest."""
-    server_done: bool
-    failure: Errno | None
-    """The error with which both sides are reset."""
+    @property
+    def wants_guest(self) -> bool:
+        """Whether it can take more from the guest."""
+
+    @property
+    def wants_server(self) -> bool:
+        """Whether it can take more from the server."""
+
+    @property
+    def guest_done(self) -> bool:
+        """Whether nothing more will be sent to the guest."""
+
+    @property
+    def server_done(self) -> bool:
+        """Whether nothing more will be sent to the server."""
+
+    @property
+    def failure(self) -> Errno | None:
+        """The error with which both sides are reset."""
 
     def guest_sent(self, data: bytes) -> None:
         """Data came from the guest."""
@@ -120,6 +131,7 @@ class OutsideStream(Connected):
         self.address = ""
         self.was_refused = False
         """Whether the bridge ended it."""
+        self.is_inspected = False
         self._outgoing = outgoing
         self._lock = outgoing.lock
         self._poller = poller
@@ -465,7 +477,9 @@ class OutsideStream(Connected):
         if end.is_gone and self._told_server:
             self._finish("")
             return True
-        if self._told_guest and self._told_server:
+        # A guest that is still sending has to be able to read why it was refused.
+        reads_on = self._inspector is not None and self._inspector.wants_guest
+        if self._told_guest and self._told_server and not reads_on:
             self._finish("")
             return True
         if self._linger_until is not None and time.monotonic() >= self._linger_until:

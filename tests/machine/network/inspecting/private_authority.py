@@ -34,7 +34,7 @@ class PrivateAuthority:
     """Issues certificates for servers; `ca_file` is what verifies them."""
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
+        self.directory = directory
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _name("tests' private authority")
         builder = self._builder(self._name, self._key, NOW + DAY)
@@ -72,7 +72,7 @@ class PrivateAuthority:
             .add_extension(names, critical=False)
             .sign(self._key, hashes.SHA256())
         )
-        path = self._directory / f"{hosts[0].replace(':', '_')}-{expired}.pem"
+        path = self.directory / f"{hosts[0].replace(':', '_')}-{expired}.pem"
         path.write_bytes(
             certificate.public_bytes(serialization.Encoding.PEM)
             + key.private_bytes(

@@ -20,7 +20,11 @@ from tests.machine.network.inspecting.servers import SECONDS
 from wasmsand.machine.network.inspecting.authority import Authority
 from wasmsand.machine.network.inspecting.contexts import verifying_context
 from wasmsand.machine.network.inspecting.inspector import Inspector
-from wasmsand.machine.network.inspecting.order import InspectionOrder, RequestSeen
+from wasmsand.machine.network.inspecting.order import (
+    InspectionOrder,
+    RequestSeen,
+    RequestVerdict,
+)
 
 HELD_MAX = 160 * 1024
 """Most bytes that may wait for one side: the inspector's 64 KiB, a piece, and overhead of TLS."""
@@ -99,7 +103,7 @@ def pump(
     ca_file: str | None = None,
     host: str = "api.test",
     port: int = 443,
-    decide: Callable[[str, str], Answer] = anything,
+    decide: Callable[[str, str], RequestVerdict] = anything,
     headers: Mapping[str, str] | None = None,
     placeholders: Mapping[str, str] | None = None,
     piece: int = 65536,

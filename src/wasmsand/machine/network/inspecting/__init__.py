@@ -11,7 +11,6 @@
     exchange      one allowed request and its response
     heads         strict checks of the bytes of a request's head
     examination   decides about a request, and writes the one that the host gets
-    paths         how servers may read a path
     secrets       header values that the guest never sees
     refusals      responses that the bridge itself gives
     websocket     requests and responses that switch to WebSocket

@@ -12,15 +12,24 @@ import ssl
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 HTTP_1_1: Final = "http/1.1"
+_AUTHORITY_VARIABLES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+"""OpenSSL's variables of the host."""
 _DEVICES: Final = Path("/dev/fd")
 
 
 def verifying_context(ca_file: str | None = None) -> ssl.SSLContext:
-    """How the bridge connects to real hosts. `ca_file` replaces the host's own authorities."""
+    """How the bridge connects to real hosts. `ca_file` replaces the host's own authorities.
+    Contexts are shared, because loading the authorities takes some milliseconds."""
+    return _verifying_context(ca_file, *map(os.environ.get, _AUTHORITY_VARIABLES))
+
+
+@lru_cache(maxsize=8)
+def _verifying_context(ca_file: str | None, *_variables: str | None) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=ca_file)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols([HTTP_1_1])

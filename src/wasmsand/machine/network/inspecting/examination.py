@@ -1,9 +1,9 @@
 """Decides about a request, and writes the one that the host gets.
 
-Owns `examine`. Rules: the request must be for the host that the guest connected to, by the target,
-by `Host` and by the path in every reading. Headers that concern one connection only are dropped.
-Headers by which servers replace method or path are refused or decided about as well. Secrets are
-added last, so that nothing that the guest sent can move them.
+Owns `examine`. Rules: the request must be for the host that the guest connected to, by its target
+and by `Host`. The policy decides about method and path, and refuses unclear paths. Headers that
+concern one connection only are dropped. Headers by which servers replace method or path are refused
+or decided about as well. Secrets are added last, so that nothing that the guest sent can move them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Final
 import h11
 
 from wasmsand.machine.network.inspecting.order import InspectionOrder
-from wasmsand.machine.network.inspecting.paths import AmbiguousPath, readings
 from wasmsand.machine.network.inspecting.refusals import Refusal
 from wasmsand.machine.network.inspecting.secrets import HEADS_MAX, Secrets
 from wasmsand.machine.network.inspecting.websocket import options_of, requested_key
@@ -64,7 +63,7 @@ def examine(
         raise Refusal(400, "the method is not in upper case")
     target = _target_of(request, order, secure=secure)
     path, _, _ = target.partition(b"?")
-    literal = _decide(method, path, raw_headers, order)
+    _decide(method, path.decode("ascii"), raw_headers, order)
     if secrets and not (secure or order.secrets_in_clear):
         raise Refusal(403, f"{order.host} has secrets, which are sent by TLS only: use https://")
     key = requested_key(request.method, raw_headers)
@@ -76,8 +75,11 @@ def examine(
         headers += [(b"Connection", b"Upgrade"), (b"Upgrade", b"websocket")]
     elif _closes(request):
         headers.append((b"Connection", b"close"))
-    upstream = h11.Request(method=request.method, target=target, headers=headers)
-    return Examined(method, literal, upstream, key)
+    try:
+        upstream = h11.Request(method=request.method, target=target, headers=headers)
+    except h11.LocalProtocolError:  # its message could show a header
+        raise Refusal(400, "a header cannot be sent") from None
+    return Examined(method, path_of(request), upstream, key)
 
 
 def path_of(request: h11.Request) -> str:
@@ -139,9 +141,9 @@ def _host_header(order: InspectionOrder, *, secure: bool) -> bytes:
 
 
 def _decide(
-    method: str, path: bytes, headers: list[tuple[bytes, bytes]], order: InspectionOrder
-) -> str:
-    """Raise `Refusal` unless all readings are allowed; return the literal one."""
+    method: str, path: str, headers: list[tuple[bytes, bytes]], order: InspectionOrder
+) -> None:
+    """Raise `Refusal` unless the request is allowed."""
     methods = [method]
     for name, value in headers:
         key = name.lower().replace(b"_", b"-")
@@ -151,25 +153,10 @@ def _decide(
             if not _METHOD.match(value):
                 raise Refusal(400, f"the header {key.decode()} has no method in upper case")
             methods.append(value.decode("ascii"))
-    try:
-        paths = readings(path) if path != b"*" else ("*",)
-    except AmbiguousPath as problem:
-        raise Refusal(400, str(problem)) from None
     for each in dict.fromkeys(methods):
-        for reading in paths:
-            verdict = order.decide(each, reading)
-            if not verdict.allowed:
-                raise Refusal(403, _how_to_allow(each, reading, verdict.reason, order))
-    return paths[0]
-
-
-def _how_to_allow(method: str, path: str, reason: str, order: InspectionOrder) -> str:
-    place = order.authority_in_urls.removesuffix(":443").removesuffix(":80")
-    why = f": {reason}" if reason else ""
-    return (
-        f"{method} {place}{path} is not allowed{why}\n"
-        f'A rule that allows it: Network(allow=["{method} {place}{path}"])'
-    )
+        verdict = order.decide(each, path)
+        if not verdict.allowed:
+            raise Refusal(403, verdict.reason)
 
 
 def _end_to_end(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

@@ -53,8 +53,8 @@ class InspectionOrder:
     """A name in its normal form (lower case, ASCII, no trailing dot) or an IP address."""
     port: int
     decide: Callable[[str, str], RequestVerdict]
-    """Method and path to verdict. It has no effects, and is called several times for a path that
-    servers may read in several ways."""
+    """Method and path, as in the request line without the query, to verdict. It has no effects, and
+    is called several times for a request with several methods."""
     authority: Authority
     server_context: ssl.SSLContext
     """Verifies the real host; see `contexts.verifying_context`."""

@@ -62,16 +62,12 @@ def state_of(machine: Machine) -> MachineState:
         tree = machine.kernel.root.freeze()
         sessions = _sessions(machine)
         variables = dict(machine.variables)
-<<<<<<< HEAD
         mounts = machine.mounts.states()
-    return MachineState(
-        machine.options, _shortened(machine, tree), variables, machine.cwd, sessions, mounts
-    )
-=======
     # The network's policy may have changed since the machine was made.
     options = replace(machine.options, network=machine.bridge.policy)
-    return MachineState(options, _shortened(machine, tree), variables, machine.cwd, sessions)
->>>>>>> main
+    return MachineState(
+        options, _shortened(machine, tree), variables, machine.cwd, sessions, mounts
+    )
 
 
 def frozen_tree(machine: Machine) -> FrozenTree:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from wasmsand.machine.host_access import HostAccess
-from wasmsand.machine.mounts.differences import Difference, content_of, differences
+from wasmsand.machine.mounts.differences import Difference, content_of
 
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine
@@ -24,14 +24,15 @@ _LINES_MAX: Final = 20_000
 _NO_NEWLINE: Final = "\n\\ No newline at end of file\n"
 
 
-def patch_of(machine: Machine, path: str) -> str:
-    """A patch that makes the host's directory what the overlay on `path` is."""
+def patch_of(machine: Machine, path: str, found: list[Difference]) -> str:
+    """A patch that makes the host's directory what the overlay on `path` is, given their
+    differences."""
     mounted, _ = machine.mounts.overlay(path)
     assert mounted.directory is not None
     access = HostAccess(machine)
     return "".join(
         line
-        for difference in differences(machine, path)
+        for difference in found
         if not difference.is_directory
         for line in _file_patch(difference, access, mounted.directory)
     )

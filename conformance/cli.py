@@ -19,12 +19,8 @@ from rich.text import Text
 from conformance import automake_suites, package_suites
 from conformance.bash_suite import BashSuite
 from conformance.bc_suite import BcSuite
-<<<<<<< HEAD
-from conformance.explanations import load_explanations, needless, unexplained
-=======
 from conformance.curl_suite import CurlSuite
-from conformance.explanations import explanations_of, load_explanations, needless
->>>>>>> wt-programs
+from conformance.explanations import load_explanations, needless, unexplained
 from conformance.file_suite import FileSuite
 from conformance.findutils_suite import FindutilsSuite
 from conformance.gawk_suite import GawkSuite

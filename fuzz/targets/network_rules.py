@@ -1,10 +1,10 @@
 """The network policy: rules as users write them, names, addresses and requests as guests send them.
 
-An input is lines: rules to allow, an empty line, rules to deny, an empty line, and questions: a name
-or an address, a port, a method and a path, separated by tabs. Rules: a text is a rule or is refused
-with `RuleProblem`; a rule's text is the same rule; no decision raises; an address that is not public
-is allowed only if a rule names it; a deny rule that covers a name always wins; a policy under a
-ceiling never allows more than the ceiling.
+An input is lines: rules to allow, an empty line, rules to deny, an empty line, and questions: a
+name or an address, a port, a method and a path, separated by tabs. Rules: a text is a rule or is
+refused with `RuleProblem`; a rule's text is the same rule; no decision raises; an address that is
+not public is allowed only if a rule names it; a deny rule that covers a name always wins; a policy
+under a ceiling never allows more than the ceiling.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from conformance.native import let_native_programs_be_interrupted
 from conformance.python_suite import PythonSuite
 from conformance.quickjs_suite import QuickjsSuite
 from conformance.report import update
+from conformance.requests_suite import RequestsSuite
 from conformance.runner import KeptOutcomes, run_suite
 from conformance.suite import SIDES, Comparison, Outcome, Side, Suite, Verdict
 from conformance.supplies import ROOT, Supplies
@@ -53,6 +54,7 @@ _SUITES: dict[str, Callable[[Supplies], Suite]] = {
     "jq": JqSuite,
     "python": PythonSuite,
     "quickjs": QuickjsSuite,
+    "requests": RequestsSuite,
     "tar": TarSuite,
 }
 

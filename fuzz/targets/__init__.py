@@ -10,6 +10,7 @@ from fuzz.targets.calls import LinuxCalls, WasiCalls
 from fuzz.targets.graphs import ObjectGraphs
 from fuzz.targets.guest_responses import GuestResponses
 from fuzz.targets.http_requests import HttpRequests, McpRequests
+from fuzz.targets.inspected import InspectedConnections
 from fuzz.targets.json_lines import LineProtocol, McpStdio, RpcLines
 from fuzz.targets.modules import Modules
 from fuzz.targets.python_messages import PythonMessages
@@ -34,5 +35,6 @@ TARGETS: Final[dict[str, type[Target]]] = {
         HttpRequests,
         GuestResponses,
         McpRequests,
+        InspectedConnections,
     )
 }

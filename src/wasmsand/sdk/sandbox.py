@@ -17,6 +17,7 @@ from wasmsand.sdk.backend import Backend, BackendProcess
 from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
+from wasmsand.sdk.errors import StateError
 from wasmsand.sdk.files import Files
 from wasmsand.sdk.opening import connect_backend, open_backend
 from wasmsand.sdk.options import HOME, SETTINGS, Isolation, SandboxOptions
@@ -235,8 +236,10 @@ class Sandbox:
         A session object that the snapshot contains goes on from there; others are closed.
         """
         found = self.snapshots.get(snapshot) if isinstance(snapshot, str) else snapshot
-        state = found.state
-        backend = state.backend.open_state(state.machine, state.options)
+        state, current = found.state, self._attachment.backend
+        if type(state.backend) is not type(current):
+            raise StateError("the snapshot is of another kind of sandbox (isolation, connect)")
+        backend = current.restore_state(state.machine, state.options)
         try:
             processes = [backend.adopt(saved.captured, is_last=False) for saved in state.sessions]
         except BaseException:

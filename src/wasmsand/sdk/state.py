@@ -55,6 +55,12 @@ class SandboxState:
     """What the backend needs for that."""
     sessions: tuple[SavedSession, ...] = ()
 
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes it holds at most; what it shares with others counts too."""
+        sizes = [self.backend.size_of(session.captured) for session in self.sessions]
+        return self.backend.size_of(self.machine) + sum(sizes)
+
 
 def take_state(
     attachment: Attachment, sessions: Sequence[AnySession], running: Running
@@ -79,7 +85,8 @@ def take_state(
                 saved.append(SavedSession(session.kind, session.identity, captured))
         if running == "refuse":
             _require_silence(backend, {session.pid for session in sessions})
-        return SandboxState(attachment.options, backend, backend.take_state(), tuple(saved))
+        machine = backend.take_state([session.captured for session in saved])
+        return SandboxState(attachment.options, backend, machine, tuple(saved))
 
 
 def _require_silence(backend: Backend, sessions: set[int]) -> None:
@@ -116,6 +123,12 @@ class Snapshot:
     def state(self) -> SandboxState:
         """What it contains."""
         return self._state
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes of files and memory it holds at most. It shares most of them with its
+        sandbox and with other snapshots, so less is freed if it is deleted."""
+        return self._state.size_bytes
 
     @property
     def sessions(self) -> list[str]:

@@ -6,14 +6,10 @@ is not missing; it raises `UnsupportedError`, which says what to use instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import IO, TYPE_CHECKING, ClassVar
+from typing import IO, ClassVar
 
-from wasmsand.sdk.backend import Backend, BackendProcess, BackendTerminal, CommandRequest
+from wasmsand.sdk.backend import BackendTerminal, CommandRequest
 from wasmsand.sdk.errors import UnsupportedError
-
-if TYPE_CHECKING:
-    from wasmsand.sdk.options import SandboxOptions
 
 
 class WithoutTerminals:
@@ -33,22 +29,6 @@ class WithoutTerminals:
     def load_disk(self, stream: IO[bytes]) -> None:
         """See `Backend`."""
         raise self._unsupported("disk images")
-
-    def capture(self, process: BackendProcess, fork: Callable[[], None] | None = None) -> object:
-        """See `Backend`."""
-        raise self._unsupported("copies of sandboxes")
-
-    def take_state(self) -> object:
-        """See `Backend`."""
-        raise self._unsupported("copies of sandboxes")
-
-    def open_state(self, state: object, options: SandboxOptions) -> Backend:
-        """See `Backend`."""
-        raise self._unsupported("copies of sandboxes")
-
-    def adopt(self, captured: object, *, is_last: bool) -> BackendProcess:
-        """See `Backend`."""
-        raise self._unsupported("copies of sandboxes")
 
     def _unsupported(self, what: str) -> UnsupportedError:
         return UnsupportedError(f'{self.kind} does not offer {what}; use isolation="none"')

@@ -118,3 +118,8 @@ def next_items(iterator: Iterator[Any]) -> Iterator[Any]:
 def make(**options: Any) -> Any:
     """An `AsyncSandbox` with the API of `Sandbox`."""
     return Facade(_in_loop(lambda: AsyncSandbox.create(**options)))
+
+
+def from_snapshot(snapshot: Any) -> Any:
+    """`AsyncSandbox.from_snapshot`, with the API of `Sandbox`."""
+    return Facade(_in_loop(lambda: AsyncSandbox.from_snapshot(snapshot)))

@@ -28,6 +28,7 @@ from wasmsand.sdk.results import Usage
 from wasmsand.sdk.sandbox_network import SandboxNetwork
 from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.state import (
+    PROGRAM,
     Running,
     SandboxState,
     SavedSession,
@@ -151,6 +152,8 @@ class Sandbox:
         self.ports = Ports(attachment)
         self.snapshots = Snapshots()
         self._sessions: list[Shell | PythonSession] = []
+        self._programs: dict[str, BackendProcess] = {}
+        """Programs of the client that came with a copy (`client_programs`)."""
         attachment.make_working_directory()
 
     @property
@@ -251,9 +254,11 @@ class Sandbox:
         self._sessions.clear()
         for saved, process in zip(state.sessions, processes, strict=True):
             session = known.get(saved.identity)
-            if session is not None:
+            if session is None:
+                self._continue(saved, process)
+            else:
                 session.continue_as(process)
-            self._sessions.append(session or self._continued(saved, process))
+                self._sessions.append(session)
 
     @overload
     def fork(self, count: None = None, *, running: Running = "refuse") -> Sandbox: ...
@@ -303,15 +308,18 @@ class Sandbox:
             sandbox = cls.from_backend(backend, state.options)
             for saved in state.sessions:
                 process = backend.adopt(saved.captured, is_last=is_last)
-                sandbox._sessions.append(sandbox._continued(saved, process))
+                sandbox._continue(saved, process)
         except BaseException:
             backend.close()
             raise
         return sandbox
 
-    def _continued(self, saved: SavedSession, process: BackendProcess) -> Shell | PythonSession:
+    def _continue(self, saved: SavedSession, process: BackendProcess) -> None:
+        if saved.kind == PROGRAM:
+            self._programs[saved.identity] = process
+            return
         kind = Shell if saved.kind == Shell.kind else PythonSession
-        return kind.continued(self._attachment, process, saved.identity)
+        self._sessions.append(kind.continued(self._attachment, process, saved.identity))
 
     def allow_network(self, rules: Sequence[str]) -> None:
         """Allow more hosts: `sandbox.network.allow(*rules)`.

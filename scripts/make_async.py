@@ -191,7 +191,7 @@ PLAIN_PARTS = ("env", "snapshots")
 """Attributes that never wait, and are those of the blocking sandbox."""
 SESSIONS = ("Shell", "PythonSession")
 """Classes of which one object has one twin, whoever asks for it."""
-INTERNAL = ("still", "capture", "continue_as", "continued")
+INTERNAL = ("still", "capture", "be_left_behind", "continue_as", "continued")
 """Methods of sessions that only the SDK calls."""
 
 HEADER = '''\

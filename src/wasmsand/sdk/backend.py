@@ -208,8 +208,8 @@ class Backend(Protocol):
         what was captured. Both raise `StateError`."""
 
     def take_state(self, captured: Sequence[object] = ()) -> object:
-        """Everything but the programs, as a value that never changes. `captured` are the programs
-        that belong to it: sandboxes with this state will adopt them."""
+        """Everything but the programs, as a value that never changes. A sandbox with this state has
+        to `adopt` the programs that were `captured` before."""
 
     def open_state(self, state: object, options: SandboxOptions) -> Backend:
         """A new sandbox of this kind with a state that one of this kind has taken."""

@@ -252,13 +252,15 @@ class Sandbox:
         self._attachment.replace(backend)
         self.env.use(backend.variables)
         self._sessions.clear()
+        for session in known.values():
+            session.be_left_behind()
         for saved, process in zip(state.sessions, processes, strict=True):
-            session = known.get(saved.identity)
-            if session is None:
+            known_session = known.get(saved.identity)
+            if known_session is None:
                 self._continue(saved, process)
             else:
-                session.continue_as(process)
-                self._sessions.append(session)
+                known_session.continue_as(process)
+                self._sessions.append(known_session)
 
     @overload
     def fork(self, count: None = None, *, running: Running = "refuse") -> Sandbox: ...

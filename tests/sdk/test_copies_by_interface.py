@@ -57,7 +57,7 @@ def test_a_twin_is_a_whole_sandbox_that_outlives_the_original(make_sandbox: Make
     assert value(twin, 0, "n + 1") == 42
     assert twin.commands.run("echo $MODE $MORE; pwd").stdout == "kept also\n/home/user\n"
     twin.files.write("a.txt", "text")
-    assert twin.files.read("a.txt") == "text"
+    assert twin.files.read("a.txt") == b"text"
     with twin.commands.start("cat") as cat:
         cat.write_stdin("through\n")
         cat.close_stdin()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, overload
 
 from wasmsand.sdk.async_calls import (
     AsyncInputSource,
@@ -18,7 +18,9 @@ from wasmsand.sdk.async_calls import (
     Turns,
     call,
     in_loop,
+    known_twin,
     obtain,
+    remember_twin,
 )
 from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
@@ -51,6 +53,7 @@ from wasmsand.sdk.results import (
 from wasmsand.sdk.sandbox import DEFAULTS, Sandbox
 from wasmsand.sdk.sandbox_network import SandboxNetwork
 from wasmsand.sdk.shell import Shell
+from wasmsand.sdk.state import Running, Snapshot, Snapshots
 from wasmsand.sdk.watching import FileEvent, FileWatch
 
 if TYPE_CHECKING:
@@ -62,6 +65,19 @@ NOT_ENTERED = (
     "the sandbox does not exist yet: use `async with AsyncSandbox(...) as sandbox`, or "
     "`await AsyncSandbox.create(...)`"
 )
+
+
+def _session_twin(session: Shell | PythonSession) -> AsyncShell | AsyncPythonSession:
+    """The twin of a session: always the same one."""
+    known = known_twin(session)
+    if isinstance(known, AsyncShell | AsyncPythonSession):
+        return known
+    return AsyncShell(session) if isinstance(session, Shell) else AsyncPythonSession(session)
+
+
+def _kill_all(sandboxes: list[Sandbox]) -> None:
+    for sandbox in sandboxes:
+        sandbox.kill()
 
 
 class AsyncCommandHandle:
@@ -662,8 +678,16 @@ class AsyncShell:
     If a task is cancelled in `run`, its command is ended; the shell remains.
     """
 
+    kind = Shell.kind
+
     def __init__(self, blocking: Shell) -> None:
         self._blocking = blocking
+        remember_twin(blocking, self)
+
+    @property
+    def identity(self) -> str:
+        """By which a session is known again in copies of its sandbox."""
+        return self._blocking.identity
 
     @property
     def pid(self) -> int:
@@ -739,8 +763,16 @@ class AsyncPythonSession:
     If a task is cancelled in `run`, its program is interrupted; the interpreter remains.
     """
 
+    kind = PythonSession.kind
+
     def __init__(self, blocking: PythonSession) -> None:
         self._blocking = blocking
+        remember_twin(blocking, self)
+
+    @property
+    def identity(self) -> str:
+        """By which a session is known again in copies of its sandbox."""
+        return self._blocking.identity
 
     @property
     def pid(self) -> int:
@@ -845,6 +877,8 @@ class AsyncSandbox:
     "Change what the sandbox may reach, and see what it did."
     ports: AsyncPorts
     "Reach servers in the sandbox."
+    snapshots: Snapshots
+    "The snapshots that were taken of the sandbox."
 
     def __init__(
         self,
@@ -928,6 +962,7 @@ class AsyncSandbox:
     def _adopt(self, blocking: Sandbox) -> None:
         self._blocking = blocking
         self.env = blocking.env
+        self.snapshots = blocking.snapshots
         self.commands = AsyncCommands(blocking.commands)
         self.files = AsyncFiles(blocking.files)
         self.packages = AsyncPackages(blocking.packages)
@@ -937,7 +972,16 @@ class AsyncSandbox:
     if not TYPE_CHECKING:  # a type checker would accept any attribute name
 
         def __getattr__(self, name: str) -> object:
-            if name in ("_blocking", "env", "commands", "files", "packages", "network", "ports"):
+            if name in (
+                "_blocking",
+                "env",
+                "snapshots",
+                "commands",
+                "files",
+                "packages",
+                "network",
+                "ports",
+            ):
                 raise RuntimeError(NOT_ENTERED)
             raise AttributeError(name)
 
@@ -992,6 +1036,55 @@ class AsyncSandbox:
         return AsyncPythonSession(
             await obtain(PythonSession.close, self._blocking.python, env=env, cwd=cwd, stdin=stdin)
         )
+
+    @property
+    def sessions(self) -> list[AsyncShell | AsyncPythonSession]:
+        """The sessions that have not ended, in the order in which they were opened. A copy of the
+        sandbox has its own at the same positions.
+        """
+        return [_session_twin(session) for session in self._blocking.sessions]
+
+    async def snapshot(self, name: str | None = None, *, running: Running = "refuse") -> Snapshot:
+        """Remember the sandbox as it is now: files, variables, and live sessions with all they have
+        in memory. Takes the same time whatever the number and size of the files.
+
+        Commands that are running cannot be remembered: they raise `StateError`, or are left out
+        with `running="drop"`. The same holds for sessions that run a request, have threads, child
+        processes or connections.
+        """
+        return await call(self._blocking.snapshot, name, running=running)
+
+    async def restore(self, snapshot: Snapshot | str) -> None:
+        """Make the sandbox what it was when `snapshot` was taken, in this or another sandbox.
+        Everything that runs is ended. `snapshot` may be the name of one of `snapshots`.
+
+        A session object that the snapshot contains goes on from there; others are closed.
+        """
+        await call(self._blocking.restore, snapshot)
+
+    @overload
+    async def fork(self, count: None = None, *, running: Running = "refuse") -> AsyncSandbox: ...
+
+    @overload
+    async def fork(self, count: int, *, running: Running = "refuse") -> list[AsyncSandbox]: ...
+
+    async def fork(
+        self, count: int | None = None, *, running: Running = "refuse"
+    ) -> AsyncSandbox | list[AsyncSandbox]:
+        """Make a copy of the whole sandbox, or a list of `count` copies, with live sessions. They
+        share everything until one of them writes, and none sees what another does.
+
+        For what cannot be copied, see `snapshot`. Whoever forks has to end the copies.
+        """
+        wanted = 1 if count is None else count
+        made = await obtain(_kill_all, self._blocking.fork, wanted, running=running)
+        twins = [AsyncSandbox._around(sandbox) for sandbox in made]
+        return twins[0] if count is None else twins
+
+    @classmethod
+    async def from_snapshot(cls, snapshot: Snapshot) -> AsyncSandbox:
+        """Create a sandbox from a snapshot, any number of times."""
+        return cls._around(await obtain(Sandbox.kill, Sandbox.from_snapshot, snapshot))
 
     async def allow_network(self, rules: Sequence[str]) -> None:
         """Allow more hosts: `sandbox.network.allow(*rules)`."""

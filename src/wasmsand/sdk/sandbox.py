@@ -17,6 +17,7 @@ from wasmsand.sdk.backend import Backend, BackendProcess
 from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
+from wasmsand.sdk.errors import StateError
 from wasmsand.sdk.files import Files
 from wasmsand.sdk.opening import connect_backend, open_backend
 from wasmsand.sdk.options import HOME, SETTINGS, Isolation, SandboxOptions
@@ -27,6 +28,7 @@ from wasmsand.sdk.results import MountDiff, MountInfo, Usage
 from wasmsand.sdk.sandbox_network import SandboxNetwork
 from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.state import (
+    PROGRAM,
     Running,
     SandboxState,
     SavedSession,
@@ -154,6 +156,8 @@ class Sandbox:
         self.ports = Ports(attachment)
         self.snapshots = Snapshots()
         self._sessions: list[Shell | PythonSession] = []
+        self._programs: dict[str, BackendProcess] = {}
+        """Programs of the client that came with a copy (`client_programs`)."""
         attachment.make_working_directory()
 
     @property
@@ -239,8 +243,10 @@ class Sandbox:
         A session object that the snapshot contains goes on from there; others are closed.
         """
         found = self.snapshots.get(snapshot) if isinstance(snapshot, str) else snapshot
-        state = found.state
-        backend = state.backend.open_state(state.machine, state.options)
+        state, current = found.state, self._attachment.backend
+        if type(state.backend) is not type(current):
+            raise StateError("the snapshot is of another kind of sandbox (isolation, connect)")
+        backend = current.restore_state(state.machine, state.options)
         try:
             processes = [backend.adopt(saved.captured, is_last=False) for saved in state.sessions]
         except BaseException:
@@ -254,9 +260,11 @@ class Sandbox:
             session.be_left_behind()
         for saved, process in zip(state.sessions, processes, strict=True):
             known_session = known.get(saved.identity)
-            if known_session is not None:
+            if known_session is None:
+                self._continue(saved, process)
+            else:
                 known_session.continue_as(process)
-            self._sessions.append(known_session or self._continued(saved, process))
+                self._sessions.append(known_session)
 
     @overload
     def fork(self, count: None = None, *, running: Running = "refuse") -> Sandbox: ...
@@ -306,15 +314,18 @@ class Sandbox:
             sandbox = cls.from_backend(backend, state.options)
             for saved in state.sessions:
                 process = backend.adopt(saved.captured, is_last=is_last)
-                sandbox._sessions.append(sandbox._continued(saved, process))
+                sandbox._continue(saved, process)
         except BaseException:
             backend.close()
             raise
         return sandbox
 
-    def _continued(self, saved: SavedSession, process: BackendProcess) -> Shell | PythonSession:
+    def _continue(self, saved: SavedSession, process: BackendProcess) -> None:
+        if saved.kind == PROGRAM:
+            self._programs[saved.identity] = process
+            return
         kind = Shell if saved.kind == Shell.kind else PythonSession
-        return kind.continued(self._attachment, process, saved.identity)
+        self._sessions.append(kind.continued(self._attachment, process, saved.identity))
 
     def allow_network(self, rules: Sequence[str]) -> None:
         """Allow more hosts: `sandbox.network.allow(*rules)`.

@@ -18,12 +18,13 @@ from wasmsand.kernel.sockets.outside import OutsideEnd
 from wasmsand.machine.network import dns, names
 from wasmsand.machine.network.asking import Place, Questions, TooManyQuestions
 from wasmsand.machine.network.events import EventKind, NetworkEvent
+from wasmsand.machine.network.inspector import Inspector
 from wasmsand.machine.network.policy import NetworkPolicy
 from wasmsand.machine.network.poller import poller
 from wasmsand.machine.network.proxy import ProxyAddress, Tunnel
 from wasmsand.machine.network.resolving import Addresses, HostAddresses, TooManyLookups
 from wasmsand.machine.network.rules import Rule
-from wasmsand.machine.network.streams import Inspector, OutsideStream
+from wasmsand.machine.network.streams import OutsideStream
 
 if TYPE_CHECKING:
     from wasmsand.machine.lock import SandboxLock

@@ -20,6 +20,7 @@ from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.limits import NETWORK_CONNECT_SECONDS
 from wasmsand.kernel.sockets.outside import OutsideEnd
 from wasmsand.machine.lock import SandboxLock
+from wasmsand.machine.network.inspector import Inspector
 from wasmsand.machine.network.poller import Connected, Poller
 from wasmsand.machine.network.proxy import ProxyFailed, Tunnel
 
@@ -52,56 +53,6 @@ class Phase(Enum):
     TUNNELLING = "the proxy connects"
     OPEN = "bytes move"
     OVER = "everything is released"
-
-
-class Inspector(Protocol):
-    """What stands between guest and server if requests have to be seen (`inspecting`). It does no
-    input or output: it is told what came from one side, and asked what to send to the other."""
-
-    @property
-    def wants_guest(self) -> bool:
-        """Whether it can take more from the guest."""
-
-    @property
-    def wants_server(self) -> bool:
-        """Whether it can take more from the server."""
-
-    @property
-    def has_more(self) -> bool:
-        """Whether `go_on` can do something at once. Each call does a bounded amount of work."""
-
-    @property
-    def guest_done(self) -> bool:
-        """Whether nothing more will be sent to the guest."""
-
-    @property
-    def server_done(self) -> bool:
-        """Whether nothing more will be sent to the server."""
-
-    @property
-    def failure(self) -> Errno | None:
-        """The error with which both sides are reset."""
-
-    def guest_sent(self, data: bytes) -> None:
-        """Data came from the guest."""
-
-    def guest_ended(self) -> None:
-        """The guest will send no more."""
-
-    def server_sent(self, data: bytes) -> None:
-        """Data came from the server."""
-
-    def server_ended(self) -> None:
-        """The server will send no more."""
-
-    def go_on(self) -> None:
-        """Something was taken, or there is more to do."""
-
-    def for_guest(self) -> bytes:
-        """Take what is to be sent to the guest."""
-
-    def for_server(self) -> bytes:
-        """Take what is to be sent to the server."""
 
 
 class StreamOwner(Protocol):
@@ -482,7 +433,7 @@ class OutsideStream(Connected):
         if self.phase is Phase.OVER:
             return True
         end = self._end
-        if end.is_gone and self._told_server:
+        if end.is_gone and (self._told_server or self._has_no_reader()):
             self._finish("")
             return True
         # A guest that is still sending has to be able to read why it was refused.
@@ -494,6 +445,17 @@ class OutsideStream(Connected):
             self._finish("the server did not read what was sent last", reset=True)
             return True
         return False
+
+    def _has_no_reader(self) -> bool:
+        """Whether the server has everything that a guest sent before it left, so that an inspector
+        would read the response for nobody."""
+        inspector = self._inspector
+        return (
+            inspector is not None
+            and self._told_inspector
+            and inspector.server_has_all
+            and not self._to_server
+        )
 
     def _count_sent(self, count: int) -> None:
         self.sent += count
@@ -523,7 +485,9 @@ class OutsideStream(Connected):
     def _release(self, reason: str, *, reset: bool) -> None:
         self.phase = Phase.OVER
         self._kept = self._to_server = b""
-        self._inspector = None
+        inspector, self._inspector = self._inspector, None
+        if inspector is not None:
+            inspector.abandon(reason or "the guest has closed the connection")
         if reset and self._socket is not None:
             try:
                 self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
         InputTimeoutError,
         InvalidPathError,
         IsDirectoryError,
+        MountConflictError,
+        MountError,
         NativePackageError,
         NoSpaceError,
         NotDirectoryError,
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         WasmDirError,
     )
+    from wasmsand.sdk.mounts import Mount
     from wasmsand.sdk.network import Network, NetworkEvent
     from wasmsand.sdk.options import SandboxOptions
     from wasmsand.sdk.pool import SandboxPool
@@ -69,6 +72,8 @@ if TYPE_CHECKING:
         CommandResult,
         DisplayItem,
         FileInfo,
+        MountDiff,
+        MountInfo,
         NetworkRules,
         PackageInfo,
         PortInfo,
@@ -108,6 +113,8 @@ _MODULES = {
         "InputTimeoutError",
         "InvalidPathError",
         "IsDirectoryError",
+        "MountConflictError",
+        "MountError",
         "NativePackageError",
         "NoSpaceError",
         "NotDirectoryError",
@@ -128,6 +135,7 @@ _MODULES = {
         "UnsupportedError",
         "WasmDirError",
     ),
+    "mounts": ("Mount",),
     "network": ("Network", "NetworkEvent"),
     "options": ("SandboxOptions",),
     "pool": ("SandboxPool",),
@@ -137,6 +145,8 @@ _MODULES = {
         "CommandResult",
         "DisplayItem",
         "FileInfo",
+        "MountDiff",
+        "MountInfo",
         "NetworkRules",
         "PackageInfo",
         "PortInfo",
@@ -178,6 +188,11 @@ __all__ = [
     "InputTimeoutError",
     "InvalidPathError",
     "IsDirectoryError",
+    "Mount",
+    "MountConflictError",
+    "MountDiff",
+    "MountError",
+    "MountInfo",
     "NativePackageError",
     "Network",
     "NetworkEvent",

@@ -1,8 +1,8 @@
 """`LocalBackend`: a sandbox whose machine runs in this process.
 
-Rules: only this module and `local_ports` use the machine (`machine/command.py`, the values of a
-command, and `machine/network/policy.py`, the rules of a network, excepted); it turns all errors of
-the kernel into public exceptions.
+Rules: only this module, `local_mounts` and `local_ports` use the machine (`machine/command.py`, the
+values of a command, and `machine/network/policy.py`, the rules of a network, excepted); it turns
+all errors of the kernel into public exceptions.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from wasmsand.machine import (
     send_signal,
     write_disk_image,
 )
+from wasmsand.machine.mounts.table import MountProblem
 from wasmsand.machine.network.extra import NetworkExtraMissing
 from wasmsand.sdk.backend import (
     STDIN,
@@ -48,6 +49,7 @@ from wasmsand.sdk.errors import (
     ArchiveError,
     DiskImageError,
     FileError,
+    MountError,
     SandboxClosedError,
     SandboxError,
     UnsupportedError,
@@ -56,6 +58,7 @@ from wasmsand.sdk.errors import (
     command_errors,
     file_errors,
 )
+from wasmsand.sdk.local_mounts import LocalMounts, mount_request
 from wasmsand.sdk.local_ports import LocalPorts
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import (
@@ -112,7 +115,7 @@ class LocalProcess:
         self._process.kill()
 
 
-class LocalBackend(LocalPorts):
+class LocalBackend(LocalMounts, LocalPorts):
     """A machine, as a `Backend`."""
 
     def __init__(
@@ -132,6 +135,8 @@ class LocalBackend(LocalPorts):
                     self._machine = Machine.from_state(state, clock=clock)
                 else:
                     self._machine = _new_machine(options, clock)
+        except (MountProblem, KernelError) as problem:
+            raise MountError(str(problem), "") from None
         except WasmProgramRejected as rejected:
             raise WasmDirError(str(rejected), str(rejected.path), rejected.errno_name) from None
         except NetworkExtraMissing as missing:
@@ -412,6 +417,7 @@ def _new_machine(options: SandboxOptions, clock: Clock | None) -> Machine:
             wasm_dir=wasm_dir,
             packages=tuple(options.packages),
             network=policy,
+            mounts=tuple([mount_request(path, each) for path, each in options.mounts.items()]),
         ),
         variables=options.env,
         cwd=options.cwd,

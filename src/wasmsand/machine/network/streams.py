@@ -67,6 +67,10 @@ class Inspector(Protocol):
         """Whether it can take more from the server."""
 
     @property
+    def has_more(self) -> bool:
+        """Whether `go_on` can do something at once. Each call does a bounded amount of work."""
+
+    @property
     def guest_done(self) -> bool:
         """Whether nothing more will be sent to the guest."""
 
@@ -89,6 +93,9 @@ class Inspector(Protocol):
 
     def server_ended(self) -> None:
         """The server will send no more."""
+
+    def go_on(self) -> None:
+        """Something was taken, or there is more to do."""
 
     def for_guest(self) -> bytes:
         """Take what is to be sent to the guest."""
@@ -408,6 +415,7 @@ class OutsideStream(Connected):
         host, end = self._socket, self._end
         assert host is not None
         moved = False
+        inspector.go_on()
         if inspector.wants_guest:
             with self._lock:
                 data = end.take(_PIECE)
@@ -424,13 +432,13 @@ class OutsideStream(Connected):
             try:
                 count = host.send(self._to_server)
             except BlockingIOError:
-                return moved
+                return moved or inspector.has_more
             self._to_server = self._to_server[count:]
             self._count_sent(count)
             return True
         if inspector.server_done and not self._told_server:
             self._shut_down()
-        return moved
+        return moved or inspector.has_more
 
     def _inspect_server(self, inspector: Inspector) -> bool:
         moved = False

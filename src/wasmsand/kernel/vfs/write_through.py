@@ -18,7 +18,7 @@ from wasmsand.kernel.vfs.filesystem import AttributeChanges, Data
 from wasmsand.kernel.vfs.inode import DirectoryInode
 from wasmsand.kernel.vfs.lazy_tree import LazyTree
 from wasmsand.kernel.vfs.model import NOW, FileTime
-from wasmsand.kernel.vfs.outside import Facts, Place
+from wasmsand.kernel.vfs.outside import Facts, Move, Place
 
 
 class WriteThroughTree(LazyTree):
@@ -52,7 +52,7 @@ class WriteThroughTree(LazyTree):
         return place
 
     def _add_name(self, parent: int, name: bytes, facts: Facts) -> int:
-        now = self._outside.now()
+        now = self._outside.seen_at()
         self._see_entry(parent, self._own_lower(parent), name, facts, now)
         self._touched(parent)
         return self._own_lower(parent).entries[name][0]
@@ -90,7 +90,8 @@ class WriteThroughTree(LazyTree):
         above, place = self._directory_place(new_parent), self._places[ino]
         replaced = self._own_lower(new_parent).entries.get(new_name)
         victim = None if replaced is None else self._places[replaced[0]]
-        facts = self._outside.rename(place, above, new_name, victim, exchange=False)
+        old = self._directory_place(parent)
+        facts = self._outside.rename(Move(place, old, name, above, new_name, victim))
         if replaced is not None:
             self._remove_name(new_parent, new_name)
         self._names[ino] = self._names.get(ino, 0) + 1  # it keeps a name throughout
@@ -107,11 +108,12 @@ class WriteThroughTree(LazyTree):
         ino, other = self._entry(parent, name), self._entry(other_parent, other_name)
         above = self._directory_place(other_parent)
         place, replaced = self._places[ino], self._places[other]
-        self._outside.rename(place, above, other_name, replaced, exchange=True)
-        for directory, old, new in ((parent, name, other), (other_parent, other_name, ino)):
-            self._own_lower(directory).remove(old)
-            self._own_lower(directory).add(old, new)
-            self._moved_to(new, directory, old)
+        old = self._directory_place(parent)
+        self._outside.rename(Move(place, old, name, above, other_name, replaced, exchange=True))
+        for directory, each, new in ((parent, name, other), (other_parent, other_name, ino)):
+            self._own_lower(directory).remove(each)
+            self._own_lower(directory).add(each, new)
+            self._moved_to(new, directory, each)
             self._touched(directory)
 
     def _moved_to(self, ino: int, parent: int, name: bytes) -> None:

@@ -295,7 +295,7 @@ class LazyTree(TreeFs):
         while waiting:
             ino = waiting.pop()
             inode = self._lower.get(ino)
-            if ino in self._users or self._table.is_changed(ino):
+            if ino in self._users or self._table.is_changed(ino) or self._places[ino].pinned:
                 continue
             if isinstance(inode, DirectoryInode):
                 for child, _ in inode.entries.values():

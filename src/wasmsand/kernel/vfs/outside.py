@@ -88,6 +88,12 @@ class Place:
         """Whether the names of this directory are in the tree."""
         return self.listed is not None
 
+    def unpin(self) -> None:
+        """One of the changes has ended."""
+        self.pinned -= 1
+        if self.unpinned is not None:
+            self.unpinned.wake()
+
     def doubt(self) -> None:
         """What is known may be wrong: it does not count as current any more."""
         self.checked = self.listed_at = 0.0

@@ -106,14 +106,22 @@ class OverlayTree(LazyTree):
                 if error.errno is Errno.EFBIG:
                     raise self.space.full() from None
                 raise
+        if type(self._file(ino).content) is not OutsideContent:
+            return  # copied by another call meanwhile
         self.space.take_blocks(copy.blocks)
         inode = self._table.own(ino)
         assert isinstance(inode, FileInode)
         inode.content, inode.owns_content = copy, True
 
-    def take_content(self, ino: int) -> None:
-        """Copy a file's content, although nothing is written."""
-        self._copy_up(ino)
+    def take(self, ino: int) -> None:
+        """Make a copy of an object that does not need the outside tree any more. The entries of a
+        directory are not copied."""
+        inode = self._get(ino)
+        if isinstance(inode, FileInode):
+            self._copy_up(ino)
+        elif isinstance(inode, DirectoryInode):
+            self._current(ino)
+        self._table.own(ino)
 
     def write(self, ino: int, offset: int, data: Data) -> int:
         self._copy_up(ino)

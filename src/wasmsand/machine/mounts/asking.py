@@ -56,11 +56,9 @@ class _Order:
     def unpin(self, *, is_known: bool) -> None:
         """The call has taken the result, or will not. What it changed is then not known."""
         for place in self.pinned:
-            place.pinned -= 1
             if not is_known:
                 place.doubt()
-            if place.unpinned is not None:
-                place.unpinned.wake()
+            place.unpin()
         self.pinned = ()
 
 
@@ -111,12 +109,17 @@ class HostWork:
         held = None if thread is None else thread.call.outside
         return held if isinstance(held, _Orders) else None
 
-    def do(
-        self, key: Hashable, act: Callable[[], _Result], pinned: tuple[Place, ...] = ()
-    ) -> _Result:
-        """The result of `act`, which blocks. Needs the sandbox's lock."""
+    def look(self, key: tuple[str, Place, object], act: Callable[[], _Result]) -> _Result:
+        """Like `do`, for work that changes nothing. The place in `key` is what is looked at."""
         if self._lock.held_by_host:
-            return self._without_lock(act)
+            return self._without_lock(act, (key[1],))
+        return self.do(key, act, ())
+
+    def do(self, key: Hashable, act: Callable[[], _Result], pinned: tuple[Place, ...]) -> _Result:
+        """The result of `act`, which blocks. Needs the sandbox's lock. The places in `pinned` are
+        those that change."""
+        if self._lock.held_by_host:
+            return self._without_lock(act, pinned)
         thread = self._kernel.current
         assert thread is not None
         orders = self._orders()
@@ -135,8 +138,12 @@ class HostWork:
             raise order.error
         return cast("_Result", order.result)
 
-    def _without_lock(self, act: Callable[[], _Result]) -> _Result:
+    def _without_lock(self, act: Callable[[], _Result], pinned: tuple[Place, ...]) -> _Result:
+        """Do work for an operation of the host, which goes on afterwards where it was: so what it
+        works on stays in the view."""
         lock = self._lock
+        for place in pinned:
+            place.pinned += 1
         lock.held_by_host = False
         lock.release()
         began = time.monotonic()
@@ -146,6 +153,8 @@ class HostWork:
             lock.take_again()
             lock.held_by_host = True
             self.seen_at = began
+            for place in pinned:
+                place.unpin()
 
     def look_for_existing(self, key: Hashable, parent: Place) -> None:
         """A guest's call could not create a name that it does not see, because it exists. Let the
@@ -213,20 +222,21 @@ class AskedTree:
     def list(self, place: Place, known: Facts | None, names: tuple[bytes, ...]) -> Listing:
         """See `OutsideTree`."""
         key = ("list", place, None if known is None else names)
-        return self._work.do(key, lambda: self._directory.list(place, known, names))
+        return self._work.look(key, lambda: self._directory.list(place, known, names))
 
     def facts(self, place: Place) -> Facts:
         """See `OutsideTree`."""
-        return self._work.do(("facts", place), lambda: self._directory.facts(place))
+        return self._work.look(("facts", place, None), lambda: self._directory.facts(place))
 
     def read(self, place: Place, offset: int, size: int) -> bytes:
         """See `OutsideTree`."""
-        key = ("read", place, offset, size)
-        return self._work.do(key, lambda: self._directory.read(place, offset, size))
+        key = ("read", place, (offset, size))
+        return self._work.look(key, lambda: self._directory.read(place, offset, size))
 
     def whole(self, place: Place, most: int) -> FileContent:
         """See `OutsideTree`."""
-        return self._work.do(("whole", place), lambda: self._directory.whole(place, most))
+        key = ("whole", place, None)
+        return self._work.look(key, lambda: self._directory.whole(place, most))
 
     def retain(self, place: Place) -> None:
         """See `OutsideTree`."""

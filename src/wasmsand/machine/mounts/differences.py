@@ -68,7 +68,7 @@ class _Comparison:
         assert mounted.directory is not None
         self.directory: HostDirectory = mounted.directory
         self.moved: list[Node] = []
-        """Files whose content is that of a file with another path on the host."""
+        """Objects that have another path on the host."""
 
     def all(self) -> Iterator[Difference]:
         with self.access:
@@ -109,7 +109,7 @@ class _Comparison:
     def _compare(self, path: bytes, node: Node, new: Stat) -> Difference | None:
         names = tuple(path.split(b"/"))
         place = self.tree.place_of(node.ino)
-        if place is not None and place.path() != names and modes.S_ISREG(new.mode):
+        if place is not None and place.path() != names:
             self.moved.append(node)
         old = self.directory.at(names)
         if old is not None and modes.S_IFMT(old.mode) == modes.S_IFMT(new.mode):
@@ -183,8 +183,8 @@ def content_of(access: HostAccess, node: Node) -> bytes:
 
 def differences(machine: Machine, path: str, *, take_moved: bool = False) -> list[Difference]:
     """How the overlay on `path` differs from the host's directory, sorted by path. With
-    `take_moved`, the sandbox gets a copy of its own of each file that differs in its path or mode
-    only, because the host's file is about to be changed. EFBIG if there are more than
+    `take_moved`, the sandbox gets a copy of its own of everything that differs in its path or mode
+    only, because the host's object is about to be changed. EFBIG if there are more than
     MOUNT_DIFFERENCES_MAX differences."""
     found: dict[bytes, Difference] = {}
     comparison = _Comparison(machine, path)
@@ -195,7 +195,6 @@ def differences(machine: Machine, path: str, *, take_moved: bool = False) -> lis
     if take_moved:
         changed = [each.node for each in found.values() if each.node is not None]
         for node in comparison.moved + changed:
-            with comparison.access as namespace:
-                if modes.S_ISREG(namespace.stat(node).mode):
-                    comparison.tree.take_content(node.ino)
+            with comparison.access:
+                comparison.tree.take(node.ino)
     return [found[path] for path in sorted(found)]

@@ -19,12 +19,8 @@ from rich.text import Text
 from conformance import automake_suites, package_suites
 from conformance.bash_suite import BashSuite
 from conformance.bc_suite import BcSuite
-<<<<<<< HEAD
-from conformance.explanations import load_explanations, needless, unexplained
-=======
 from conformance.curl_suite import CurlSuite
-from conformance.explanations import explanations_of, load_explanations, needless
->>>>>>> wt-programs
+from conformance.explanations import load_explanations, needless, unexplained
 from conformance.file_suite import FileSuite
 from conformance.findutils_suite import FindutilsSuite
 from conformance.gawk_suite import GawkSuite
@@ -35,6 +31,7 @@ from conformance.native import let_native_programs_be_interrupted
 from conformance.python_suite import PythonSuite
 from conformance.quickjs_suite import QuickjsSuite
 from conformance.report import update
+from conformance.requests_suite import RequestsSuite
 from conformance.runner import KeptOutcomes, run_suite
 from conformance.suite import SIDES, Comparison, Outcome, Side, Suite, Verdict
 from conformance.supplies import ROOT, Supplies
@@ -57,6 +54,7 @@ _SUITES: dict[str, Callable[[Supplies], Suite]] = {
     "jq": JqSuite,
     "python": PythonSuite,
     "quickjs": QuickjsSuite,
+    "requests": RequestsSuite,
     "tar": TarSuite,
 }
 

@@ -30,6 +30,7 @@ def main() -> int:
         "cwd": str(Path.cwd()),
         "environ": dict(os.environ),
         "stdin": base64.b64encode(given).decode(),
+        "stdin_is_a_file": stat.S_ISREG(kind),
     }
     place = Path(__file__).resolve().parents[2] / SOCKET
     with socket.socket(socket.AF_UNIX) as link:

@@ -32,8 +32,16 @@ from wasmsand.machine.network.policy import policy_of
 _LIMITS = Limits(max_output_bytes=64 << 20)
 _LOGS = "tests/log"
 _PROGRAM = "/usr/bin/curl"
+_INPUT = "/tmp/standard-input"
 _TIMEOUT_SECONDS = 120.0
 _NOTICE = b"wasmsand: "
+
+
+class _ToTheHost(Route):
+    """A route from loopback to the host's loopback: a socket may be bound to its address."""
+
+    def local_for(self, bound: InetAddress, family: int) -> InetAddress:
+        return super().local_for(bound, family) if bound.is_any else bound
 
 
 @contextmanager
@@ -89,7 +97,7 @@ def _machine(image: FrozenTree, tree: Path) -> Machine:
     def to_the_host(address: InetAddress) -> Route:
         plain = address.plain()
         if plain.is_loopback:
-            return Route(plain, plain.host, network.outside)
+            return _ToTheHost(plain, plain.host, network.outside)
         return route(address, network.outside)
 
     network.route = to_the_host  # type: ignore[method-assign]
@@ -102,12 +110,17 @@ def _run(machine: Machine, asked: dict[str, object], tree: Path) -> dict[str, ob
     assert isinstance(argv, list)
     assert isinstance(environ, dict)
     assert isinstance(stdin, str)
+    given, command = base64.b64decode(stdin), (_PROGRAM, *argv)
+    if asked["stdin_is_a_file"]:
+        # curl can go back in a file, but not in a pipe.
+        machine.files.write(_INPUT, given)
+        command = ("/bin/sh", "-c", f'exec "$0" "$@" < {_INPUT}', *command)
     request = CommandRequest(
-        (_PROGRAM, *argv),
+        command,
         {**environ, "PATH": SandboxArea.search_path},
         str(asked["cwd"]),
         timeout_seconds=_TIMEOUT_SECONDS,
-        stdin=base64.b64decode(stdin),
+        stdin=given,
     )
     ended = machine.run(request)
     _copy_out(machine, tree, before)
@@ -156,6 +169,7 @@ def _copy_out(machine: Machine, tree: Path, before: dict[str, bytes]) -> None:
                 content = machine.files.read(f"{SandboxArea.tree}/{relative}")
                 if before.get(relative) != content:
                     (tree / relative).write_bytes(content)
+                    os.utime(tree / relative, ns=(entry.mtime_ns, entry.mtime_ns))
                     _give(tree / relative)
     for gone in before.keys() - seen:
         (tree / gone).unlink(missing_ok=True)

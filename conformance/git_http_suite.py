@@ -13,7 +13,7 @@ from pathlib import Path
 from conformance.area import Area
 from conformance.git_suite import GitSuite
 from conformance.suite import Side
-from conformance.supplies import Supplies, Workplace
+from conformance.supplies import Workplace
 
 _SERVER = Path(__file__).with_name("git_httpd.py")
 SCRIPTS = {
@@ -34,10 +34,9 @@ class GitHttpSuite(GitSuite):
 
     code: Sequence[str] = (*GitSuite.code, "git_http_suite.py", _SERVER.name)
 
-    def __init__(self, supplies: Supplies) -> None:
-        super().__init__(supplies)
-        self.name = "git-http"
-        self.title = f"{self.title} over HTTP"
+    name = "git-http"
+    recipe_name = "git"
+    program = "git over HTTP,"
 
     def make_tree(self, side: Side, tree: Path, place: Workplace) -> None:
         """Also put the server there."""

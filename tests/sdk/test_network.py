@@ -17,7 +17,7 @@ import pytest
 from tests.sdk.backends import MakeSandbox
 from wasmsand import Network, NetworkEvent, Sandbox, UnsupportedError
 from wasmsand.sdk.local import LocalBackend
-from wasmsand.sdk.options import Isolation, SandboxOptions
+from wasmsand.sdk.options import SandboxOptions
 
 PATIENCE = 30.0
 FETCH = """\
@@ -234,23 +234,21 @@ def test_a_ceiling_cannot_be_exceeded(port: int) -> None:
         assert "is denied by 'secret.test' (the ceiling of this sandbox)" in result.stderr
 
 
-def test_events_are_reported_as_they_happen(port: int) -> None:
-    ways: tuple[Isolation, ...] = ("none", "process")
-    for isolation in ways:
-        seen: list[NetworkEvent] = []
-        network = Network(
-            allow=["api.test"], hosts={"api.test": f"127.0.0.1:{port}"}, on_event=seen.append
-        )
-        with Sandbox(network=network, isolation=isolation) as sandbox:
-            sandbox.commands.run(FETCH + "fetch api.test; fetch other.test")
-            wanted = {("connection", "api.test", True), ("lookup", "other.test", False)}
-            until(lambda: wanted <= {(e.kind, e.host, e.allowed) for e in seen})  # noqa: B023
-            logged = sandbox.network.log()
-            assert len(logged) == len(seen)
-            assert set(logged) == set(seen)
+@pytest.mark.not_by("http", reason="L100")
+def test_events_are_reported_as_they_happen(make_sandbox: MakeSandbox, port: int) -> None:
+    seen: list[NetworkEvent] = []
+    hosts = {"api.test": f"127.0.0.1:{port}"}
+    sandbox = make_sandbox(network=Network(allow=["api.test"], hosts=hosts, on_event=seen.append))
+    sandbox.commands.run(FETCH + "fetch api.test; fetch other.test")
+    wanted = {("connection", "api.test", True), ("lookup", "other.test", False)}
+    until(lambda: wanted <= {(event.kind, event.host, event.allowed) for event in seen})
+    until(lambda: len(sandbox.network.log()) == len(seen))
+    assert set(sandbox.network.log()) == set(seen)
 
 
-def test_the_user_is_asked_about_other_hosts(port: int) -> None:
+@pytest.mark.not_by("http", reason="L100")
+@pytest.mark.not_by("process", reason="L100")
+def test_the_user_is_asked_about_other_hosts(make_sandbox: MakeSandbox, port: int) -> None:
     asked: list[tuple[str, int]] = []
 
     def ask(host: str, port: int) -> bool:
@@ -258,13 +256,12 @@ def test_the_user_is_asked_about_other_hosts(port: int) -> None:
         return host == "yes.test"
 
     hosts = dict.fromkeys(("yes.test", "no.test", "never.test"), f"127.0.0.1:{port}")
-    network = Network(deny=["never.test"], hosts=hosts, ask=ask)
-    with Sandbox(network=network) as sandbox:
-        run = sandbox.commands.run
-        assert run(FETCH + "fetch yes.test; fetch yes.test").stdout == "a page\n" * 2
-        assert run(FETCH + "fetch no.test").stdout == ""
-        assert run(FETCH + "fetch never.test").stdout == ""
-        assert asked == [("yes.test", 80), ("no.test", 80)]
+    sandbox = make_sandbox(network=Network(deny=["never.test"], hosts=hosts, ask=ask))
+    run = sandbox.commands.run
+    assert run(FETCH + "fetch yes.test; fetch yes.test").stdout == "a page\n" * 2
+    assert run(FETCH + "fetch no.test").stdout == ""
+    assert run(FETCH + "fetch never.test").stdout == ""
+    assert asked == [("yes.test", 80), ("no.test", 80)]
 
 
 def test_callbacks_that_a_separate_process_cannot_call_are_refused() -> None:

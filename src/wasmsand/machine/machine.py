@@ -171,10 +171,6 @@ class Machine:
         self._ports: PortForwarding | None = None
         self._finalizer = weakref.finalize(self, _abandon, self.kernel, self.lock, os.getpid())
         self._finalizer.atexit = False
-        if options.network is not None and options.network.inspects:
-            from wasmsand.machine.network.inspecting.guest_trust import GUEST_VARIABLES
-
-            self.variables = {**GUEST_VARIABLES, **self.variables}
         self.mounts = MachineMounts(self)
         if mounts is None:
             mounts = [MountState(request) for request in options.mounts]

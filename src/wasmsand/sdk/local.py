@@ -34,6 +34,7 @@ from wasmsand.machine import (
     write_disk_image,
 )
 from wasmsand.machine.mounts.table import MountProblem
+from wasmsand.machine.network.extra import NetworkExtraMissing
 from wasmsand.sdk.backend import (
     STDIN,
     BackendProcess,
@@ -51,6 +52,7 @@ from wasmsand.sdk.errors import (
     MountError,
     SandboxClosedError,
     SandboxError,
+    UnsupportedError,
     WasmDirError,
     command_error,
     command_errors,
@@ -125,7 +127,8 @@ class LocalBackend(LocalMounts, LocalPorts):
     ) -> None:
         """A new sandbox, or one that continues from `state`. `clock` defaults to the host's time.
         Raises `ImageMissingError`; `WasmDirError` if `wasm_dir` contains an invalid program;
-        `PackageError` if a package cannot be installed."""
+        `PackageError` if a package cannot be installed; `UnsupportedError` if rules of the network
+        need a package that is not installed on the host."""
         try:
             with package_problems():
                 if state is not None:
@@ -136,6 +139,8 @@ class LocalBackend(LocalMounts, LocalPorts):
             raise MountError(str(problem), "") from None
         except WasmProgramRejected as rejected:
             raise WasmDirError(str(rejected), str(rejected.path), rejected.errno_name) from None
+        except NetworkExtraMissing as missing:
+            raise UnsupportedError(str(missing)) from None
         network = options.network
         if network is not None:
             self._machine.bridge.ask = network.ask
@@ -361,7 +366,10 @@ class LocalBackend(LocalMounts, LocalPorts):
             policy = change(bridge.policy or NetworkPolicy())
             if policy.ceiling is not None:
                 policy.require_within(policy.ceiling)
-            bridge.policy = policy
+            try:
+                bridge.policy = policy
+            except NetworkExtraMissing as missing:
+                raise UnsupportedError(str(missing)) from None
 
     def network_rules(self) -> NetworkRules:
         """See `Backend`."""

@@ -276,6 +276,19 @@ def test_a_process_without_a_network_gets_none_later() -> None:
         assert sandbox.network.rules().allow == ()
 
 
+def test_a_guest_cannot_flood_its_host_with_events() -> None:
+    """They come from another process, which sends them slowly after a burst."""
+    seen: list[NetworkEvent] = []
+    look_up = "import socket\nfor n in range(1500):\n try: socket.gethostbyname(f'{n}.test')\n"
+    network = Network(on_event=seen.append)
+    with Sandbox(network=network, isolation="process") as sandbox:
+        began = time.monotonic()
+        sandbox.commands.run(["python3", "-c", look_up + " except OSError: pass"])
+        events, seconds = len(seen), time.monotonic() - began
+        until(lambda: len(seen) > 200)
+    assert events <= 200 + 200 * (seconds + 1)
+
+
 def test_a_confined_process_with_a_network_still_has_its_barriers() -> None:
     from wasmsand.confinement import landlock
     from wasmsand.rpc.backend import ProcessBackend

@@ -93,8 +93,9 @@ class Network:
         )
         put(self, "allow", tuple(map(str, policy.allow)))
         put(self, "deny", tuple(map(str, policy.deny)))
-        for name in _TABLES:
-            put(self, name, getattr(policy, name))
+        put(self, "hosts", dict(policy.hosts))
+        for name in ("secrets", "placeholders"):
+            put(self, name, {host: dict(row) for host, row in getattr(policy, name).items()})
         if self.ceiling is not None:
             policy = policy.under(self.ceiling._policy)
             policy.require_within(self.ceiling._policy)

@@ -37,7 +37,8 @@ REQUESTS = [
     (b"HEAD", b"/ports/8000", b"", b""),
 ]  # fmt: skip
 WORDS = (
-    WEB, STREAM, b"Transfer-Encoding: chunked\r\n", b"Content-Length: 3\r\n", b"\r\n\r\n", b"?", b"#",
+    WEB, STREAM, b"Transfer-Encoding: chunked\r\n", b"Content-Length: 3\r\n", b"\r\n\r\n", b"?",
+    b"#",
     b"Connection: close\r\n", b"HTTP/1.0", b"%2f", b"//", b"\0", b"/ports/8001", b"/ports/9",
     b"X-Wasmsand-Token: x\r\n", b"Connection: content-length, host\r\n",
 )  # fmt: skip

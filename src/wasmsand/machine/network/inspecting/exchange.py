@@ -100,7 +100,7 @@ class Exchange:
             return self._read_request()
         if isinstance(event, h11.Data):
             self.sent += len(event.data)
-            self._server.write(self._server_http.send(h11.Data(data=bytes(event.data))) or b"")
+            self._server.write(self._server_http.send(event) or b"")
         elif isinstance(event, h11.EndOfMessage):
             self._server.write(self._server_http.send(h11.EndOfMessage()) or b"")
             self.request_ended = True
@@ -131,7 +131,7 @@ class Exchange:
                 self._respond(event)
             elif isinstance(event, h11.Data):
                 self.received += len(event.data)
-                self._to_guest(h11.Data(data=bytes(event.data)))
+                self._to_guest(event)
             elif isinstance(event, h11.EndOfMessage):
                 self._to_guest(h11.EndOfMessage())
                 self._end()

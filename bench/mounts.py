@@ -38,11 +38,15 @@ def _fill(place: Path) -> None:
     (place / "big").write_bytes(bytes(range(256)) * (64 << 12))
 
 
-def _median(act: Callable[[], object]) -> float:
+def _native(command: str) -> object:
+    return subprocess.run(["bash", "-c", command], capture_output=True)
+
+
+def _median(act: Callable[[str], object], command: str) -> float:
     times = []
     for _ in range(_RUNS):
         began = time.perf_counter()
-        act()
+        act(command)
         times.append(time.perf_counter() - began)
     return statistics.median(times) * 1000
 
@@ -59,14 +63,13 @@ def main() -> None:
             sandbox.mount(f"/mnt/{mode}", host, mode=mode)
             times[mode] = (time.perf_counter() - began) * 1000
         print("mounting:", ", ".join(f"{mode} {ms:.2f} ms" for mode, ms in times.items()))
-        print(f"{'':26}{'in sandbox':>12}" + "".join(f"{mode:>12}" for mode in _MODES), "    native")
+        print(
+            f"{'':26}{'in sandbox':>12}" + "".join(f"{mode:>12}" for mode in _MODES), "    native"
+        )
         for name, command in _COMMANDS:
-            row = []
-            for at in ("/own", *(f"/mnt/{mode}" for mode in _MODES)):
-                line = command.replace("{}", at)
-                row.append(_median(lambda line=line: sandbox.commands.run(line)))  # type: ignore[misc]
-            line = command.replace("{}", host)
-            row.append(_median(lambda line=line: subprocess.run(["bash", "-c", line], capture_output=True)))  # type: ignore[misc]
+            places = ("/own", *(f"/mnt/{mode}" for mode in _MODES))
+            row = [_median(sandbox.commands.run, command.replace("{}", at)) for at in places]
+            row.append(_median(_native, command.replace("{}", host)))
             print(f"{name:26}" + "".join(f"{ms:12.2f}" for ms in row))
 
 

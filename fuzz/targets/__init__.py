@@ -8,9 +8,12 @@ from fuzz.target import Target
 from fuzz.targets.archives import Archives, DiskImages
 from fuzz.targets.calls import LinuxCalls, WasiCalls
 from fuzz.targets.graphs import ObjectGraphs
+from fuzz.targets.guest_responses import GuestResponses
 from fuzz.targets.http_requests import HttpRequests, McpRequests
+from fuzz.targets.inspected import InspectedConnections
 from fuzz.targets.json_lines import LineProtocol, McpStdio, RpcLines
 from fuzz.targets.modules import Modules
+from fuzz.targets.network_rules import NetworkRules
 from fuzz.targets.python_messages import PythonMessages
 from fuzz.targets.sdk import SdkCalls
 from fuzz.targets.wheels import Wheels
@@ -25,12 +28,15 @@ TARGETS: Final[dict[str, type[Target]]] = {
         Archives,
         DiskImages,
         Wheels,
+        NetworkRules,
         SdkCalls,
         PythonMessages,
         RpcLines,
         LineProtocol,
         McpStdio,
         HttpRequests,
+        GuestResponses,
         McpRequests,
+        InspectedConnections,
     )
 }

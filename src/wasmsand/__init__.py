@@ -40,6 +40,8 @@ if TYPE_CHECKING:
         InputTimeoutError,
         InvalidPathError,
         IsDirectoryError,
+        MountConflictError,
+        MountError,
         NativePackageError,
         NoSpaceError,
         NotDirectoryError,
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         WasmDirError,
     )
+    from wasmsand.sdk.mounts import Mount
     from wasmsand.sdk.network import Network, NetworkEvent
     from wasmsand.sdk.options import SandboxOptions
     from wasmsand.sdk.pool import SandboxPool
@@ -70,6 +73,8 @@ if TYPE_CHECKING:
         CommandResult,
         DisplayItem,
         FileInfo,
+        MountDiff,
+        MountInfo,
         NetworkRules,
         PackageInfo,
         PortInfo,
@@ -110,6 +115,8 @@ _MODULES = {
         "InputTimeoutError",
         "InvalidPathError",
         "IsDirectoryError",
+        "MountConflictError",
+        "MountError",
         "NativePackageError",
         "NoSpaceError",
         "NotDirectoryError",
@@ -131,6 +138,7 @@ _MODULES = {
         "UnsupportedError",
         "WasmDirError",
     ),
+    "mounts": ("Mount",),
     "network": ("Network", "NetworkEvent"),
     "options": ("SandboxOptions",),
     "pool": ("SandboxPool",),
@@ -140,6 +148,8 @@ _MODULES = {
         "CommandResult",
         "DisplayItem",
         "FileInfo",
+        "MountDiff",
+        "MountInfo",
         "NetworkRules",
         "PackageInfo",
         "PortInfo",
@@ -182,6 +192,11 @@ __all__ = [
     "InputTimeoutError",
     "InvalidPathError",
     "IsDirectoryError",
+    "Mount",
+    "MountConflictError",
+    "MountDiff",
+    "MountError",
+    "MountInfo",
     "NativePackageError",
     "Network",
     "NetworkEvent",

@@ -18,12 +18,13 @@ from wasmsand.kernel.sockets.outside import OutsideEnd
 from wasmsand.machine.network import dns, names
 from wasmsand.machine.network.asking import Place, Questions, TooManyQuestions
 from wasmsand.machine.network.events import EventKind, NetworkEvent
+from wasmsand.machine.network.moving import Inspector, MovingStream
 from wasmsand.machine.network.policy import NetworkPolicy
 from wasmsand.machine.network.poller import poller
 from wasmsand.machine.network.proxy import ProxyAddress, Tunnel
 from wasmsand.machine.network.resolving import Addresses, HostAddresses, TooManyLookups
 from wasmsand.machine.network.rules import Rule
-from wasmsand.machine.network.streams import Inspector, OutsideStream
+from wasmsand.machine.network.streams import OutsideStream
 
 if TYPE_CHECKING:
     from wasmsand.machine.lock import SandboxLock
@@ -148,6 +149,11 @@ class Outgoing:
         family = socket.AF_INET6 if destination.family == AF_INET6 else socket.AF_INET
         return socket.inet_ntop(family, destination.host), None
 
+    def drop_datagram(self, destination: InetAddress) -> None:
+        """A guest has sent a datagram to something else than the resolver. Needs the lock."""
+        host, _ = self._meant(destination)
+        self._report_refusal("connection", host, destination.port, "UDP reaches only the resolver")
+
     def _may_ask(self, name: str, port: int | None) -> bool:
         """Whether the user's code can allow a host: no rule denies it, and no ceiling."""
         if self._bridge.ask is None:
@@ -269,7 +275,7 @@ class Outgoing:
         self._report_refusal("connection", host, port, problem)
         raise KernelError(Errno.ENOBUFS, problem)
 
-    def spend(self, stream: OutsideStream, *, sent: int = 0, received: int = 0) -> None:
+    def spend(self, stream: MovingStream, *, sent: int = 0, received: int = 0) -> None:
         """Bytes were moved. On the poller's thread."""
         self._sent += sent
         self._received += received
@@ -305,7 +311,7 @@ class Outgoing:
             ):
                 stream.refuse(Errno.ECONNRESET, "the rules for its requests have changed")
 
-    def ended(self, stream: OutsideStream, reason: str) -> None:
+    def ended(self, stream: MovingStream, reason: str) -> None:
         """A connection is over. On the poller's thread, without the lock."""
         with self.lock:
             self._streams.discard(stream)
@@ -334,7 +340,7 @@ class Outgoing:
 
 
 def _reason(verdict: Verdict | None) -> str:
-    return "the sandbox has no network" if verdict is None else verdict.reason
+    return "the sandbox has no network (option network)" if verdict is None else verdict.reason
 
 
 def _proxy_of(policy: NetworkPolicy, name: str) -> ProxyAddress | None:

@@ -87,6 +87,7 @@ def echo_server(context: ssl.SSLContext | None = None) -> Iterator[Echo]:
     class Answers(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         timeout = SECONDS
+        disable_nagle_algorithm = True
 
         def handle_any(self) -> None:
             if self.headers.get("Transfer-Encoding") == "chunked":
@@ -113,6 +114,9 @@ def echo_server(context: ssl.SSLContext | None = None) -> Iterator[Echo]:
                     return
             elif self.path.startswith("/large/"):
                 answer = b"x" * int(self.path.removeprefix("/large/"))
+                self.send_response(200)
+            elif self.path == "/headers":
+                answer = f"Authorization: {self.headers['Authorization']}\n".encode()
                 self.send_response(200)
             elif self.path == "/redirect":
                 self.send_response(302)

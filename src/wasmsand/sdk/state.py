@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.errors import StateError
@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 Running = Literal["refuse", "drop"]
 _NAME_MAX: Final = 255
 _numbers: Final = itertools.count(1)
+
+
+class StateOpener(Protocol):
+    """What makes backends from states."""
+
+    def open_state(self, state: object, options: SandboxOptions) -> Backend:
+        """See `Backend`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,7 @@ class SandboxState:
     """A sandbox at one moment."""
 
     options: SandboxOptions
-    backend: Backend = field(repr=False)
+    backend: StateOpener = field(repr=False)
     """The backend that took it, which can make others of its kind."""
     machine: object = field(repr=False)
     """What the backend needs for that."""
@@ -116,6 +123,24 @@ class Snapshot:
     def state(self) -> SandboxState:
         """What it contains."""
         return self._state
+
+    def save(self, target: Target) -> None:
+        """Write the snapshot to a file, or to a binary stream; see `Sandbox.save`.
+
+        Example:
+            sandbox.snapshot().save("machine.wsand")
+        """
+        save_state(self._state, target, self.name)
+
+    @classmethod
+    def load(cls, source: Target, *, options: SandboxOptions | None = None) -> Snapshot:
+        """Read a snapshot from a file, or from a binary stream; see `Sandbox.load`.
+
+        Example:
+            sandbox.restore(Snapshot.load("machine.wsand"))
+        """
+        state, name = load_state(source, options)
+        return cls(state, name)
 
     @property
     def sessions(self) -> list[str]:

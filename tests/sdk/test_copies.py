@@ -195,7 +195,7 @@ def test_a_thread_that_has_ended_is_no_obstacle(sandbox: Sandbox) -> None:
 
 def test_a_command_and_a_request_that_run_are_obstacles(sandbox: Sandbox) -> None:
     with sandbox.commands.start("sleep 100") as command:
-        with pytest.raises(StateError, match=r"a command runs \(pid \d+: sleep 100\)"):
+        with pytest.raises(StateError, match=r"a command runs \(pid \d+: .*sleep 100\)"):
             sandbox.snapshot()
         command.kill()
     session = sandbox.python()
@@ -274,7 +274,7 @@ def test_memory_of_a_copy_is_charged_and_limited() -> None:
             assert abs(twin.usage().memory_bytes - before) < 20_000_000
             result = python_of(twin).run("more = bytearray(190_000_000)")
             assert result.error is not None
-            assert result.error.name == "MemoryError"
+            assert result.error.type == "MemoryError"
             assert python_of(twin).run("len(data)").value == 60_000_000
 
 
@@ -314,9 +314,7 @@ def test_random_operations_agree_with_a_model(seed: int) -> None:
         kept: list[tuple[object, dict[str, str]]] = []
         for step in range(60):
             sandbox, model = chance.choice(live)
-            act = chance.choice(
-                ("write", "write", "remove", "snapshot", "restore", "fork", "check")
-            )
+            act = chance.choice(("write", "write", "remove", "snapshot", "restore", "fork"))
             if act == "write":
                 name, text = f"f{chance.randrange(8)}", f"{step}" * chance.randrange(1, 2000)
                 sandbox.files.write(f"/tmp/{name}", text)
@@ -337,7 +335,7 @@ def test_random_operations_agree_with_a_model(seed: int) -> None:
             elif act == "fork" and len(live) < 5:
                 live.append((sandbox.fork(), dict(model)))
             for each, expected in live:
-                found = {e.name: each.files.read(e.path) for e in each.files.list("/tmp")}
+                found = {e.name: each.files.read_text(e.path) for e in each.files.list("/tmp")}
                 assert found == expected
                 lengths = python_of(each).run("names").value
                 assert lengths == {name: len(text) for name, text in expected.items()}

@@ -9,7 +9,7 @@ system calls. Programs do not survive: a machine created from a state runs none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +22,7 @@ from wasmsand.machine.host_access import find
 
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine, MachineOptions
+    from wasmsand.machine.sessions import CapturedSession
 
 _TERMINALS: Final = b"/dev/pts"
 
@@ -53,10 +54,12 @@ class MachineState:
     sessions: tuple[SessionState, ...] = ()
 
 
-def state_of(machine: Machine) -> MachineState:
-    """The state of a machine now."""
+def state_of(machine: Machine, captured: Sequence[CapturedSession] = ()) -> MachineState:
+    """The state of a machine now. Files without a name that `captured` programs have open are part
+    of it: a machine that is created from it must adopt these programs."""
+    held = frozenset[int]().union(*(session.process.held_inodes for session in captured))
     with machine.lock:
-        tree = machine.kernel.root.freeze()
+        tree = replace(machine.kernel.root.freeze(), held=held)
         sessions = _sessions(machine)
         variables = dict(machine.variables)
     # The network's policy may have changed since the machine was made.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import weakref
 from _thread import start_new_thread
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -194,9 +194,10 @@ class Machine:
         forget_terminals(machine)
         return machine
 
-    def state(self) -> MachineState:
-        """The sandbox's current state as one value. Guests keep running."""
-        return state_of(self)
+    def state(self, captured: Sequence[CapturedSession] = ()) -> MachineState:
+        """The sandbox's current state as one value. Guests keep running. A machine that is created
+        from it must adopt the programs that were `captured`."""
+        return state_of(self, captured)
 
     def run(
         self, request: CommandRequest, on_started: Callable[[int], None] | None = None

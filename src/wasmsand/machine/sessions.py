@@ -11,7 +11,8 @@ its copy goes on as the parent, whose child has ended already. Whatever else the
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Final
 
 from wasmsand.engine.protocol import Instance
 from wasmsand.kernel.process.captured import CannotCapture, CapturedProcess, capture
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from wasmsand.machine.guest import Guest
     from wasmsand.machine.machine import Machine
     from wasmsand.machine.streamed import StreamedProcess
+
+_PATIENCE_SECONDS: Final = 2.0
+_PAUSE_SECONDS: Final = 0.0001
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +43,7 @@ class CapturedSession:
 def capture_at_rest(machine: Machine, streamed: StreamedProcess) -> CapturedSession:
     """Capture a program that waits for a request. Raises `CannotCapture`, and `MemoryError` if the
     host has no room for the copy."""
+    _wait_for_rest(machine, streamed)
     with machine.lock:
         guest = _guest_alone(machine, streamed)
         if not is_at_rest(guest.thread):
@@ -47,6 +52,17 @@ def capture_at_rest(machine: Machine, streamed: StreamedProcess) -> CapturedSess
             raise CannotCapture("it has had threads")
         process = capture(machine.kernel, guest.process, streamed.inputs)
         return CapturedSession(process, _copy(machine, guest.instance))
+
+
+def _wait_for_rest(machine: Machine, streamed: StreamedProcess) -> None:
+    """A program that has just answered needs a moment until it rests."""
+    until = monotonic() + _PATIENCE_SECONDS
+    while monotonic() < until:
+        with machine.lock:
+            guest = machine.guests.get(streamed.pid)
+            if guest is None or guest.thread.dead or is_at_rest(guest.thread):
+                return
+        sleep(_PAUSE_SECONDS)
 
 
 class ForkCapture:

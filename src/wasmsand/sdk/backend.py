@@ -27,7 +27,7 @@ Rules for authors of backends:
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import IO, TYPE_CHECKING, Protocol
 
@@ -204,8 +204,9 @@ class Backend(Protocol):
         waits for a request with an empty stack; or `fork` makes it fork, and it is captured then.
         Raises `StateError`."""
 
-    def take_state(self) -> object:
-        """Everything but the programs, as a value that never changes."""
+    def take_state(self, captured: Sequence[object]) -> object:
+        """Everything but the programs, as a value that never changes. A sandbox with this state has
+        to `adopt` the programs that were `captured` before."""
 
     def open_state(self, state: object, options: SandboxOptions) -> Backend:
         """A new sandbox of this kind with a state that one of this kind has taken."""

@@ -182,6 +182,10 @@ class Conversation(Generic[_Request]):
         """Whether the interpreter is known to have ended."""
         return self._attachment.closed or self._has_ended
 
+    def be_left_behind(self) -> None:
+        """The interpreter has ended with an earlier state of its sandbox."""
+        self._has_ended = True
+
     def close(self) -> None:
         """End the interpreter and everything that it started."""
         self._has_ended = True

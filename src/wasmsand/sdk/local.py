@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, cast
 
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import KernelError
@@ -171,9 +171,9 @@ class LocalBackend(LocalPorts):
         except MemoryError as error:
             raise StateError(f"the host has no memory for a copy: {error}") from None
 
-    def take_state(self) -> MachineState:
+    def take_state(self, captured: Sequence[object]) -> MachineState:
         """See `Backend`."""
-        return self._machine.state()
+        return self._machine.state(cast("Sequence[CapturedSession]", captured))
 
     def open_state(self, state: object, options: SandboxOptions) -> LocalBackend:
         """See `Backend`."""

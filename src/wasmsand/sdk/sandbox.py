@@ -246,11 +246,13 @@ class Sandbox:
         self._attachment.replace(backend)
         self.env.use(backend.variables)
         self._sessions.clear()
+        for session in known.values():
+            session.be_left_behind()
         for saved, process in zip(state.sessions, processes, strict=True):
-            session = known.get(saved.identity)
-            if session is not None:
-                session.continue_as(process)
-            self._sessions.append(session or self._continued(saved, process))
+            known_session = known.get(saved.identity)
+            if known_session is not None:
+                known_session.continue_as(process)
+            self._sessions.append(known_session or self._continued(saved, process))
 
     @overload
     def fork(self, count: None = None, *, running: Running = "refuse") -> Sandbox: ...

@@ -52,6 +52,10 @@ class Session(Generic[_Request]):
         """The interpreter with its memory, as `Backend.capture` returns it. The caller has made the
         session `still`. Raises `StateError`."""
 
+    def be_left_behind(self) -> None:
+        """The sandbox was restored to a state without this session."""
+        self._conversation.be_left_behind()
+
     def continue_as(self, process: BackendProcess) -> None:
         """The sandbox was restored: talk to the interpreter that it has now."""
         self._conversation = Conversation(self._attachment, process, self._dialect)

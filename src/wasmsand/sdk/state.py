@@ -86,7 +86,8 @@ def take_state(
                 saved.append(SavedSession(session.kind, session.identity, captured))
         if running == "refuse":
             _require_silence(backend, {session.pid for session in sessions})
-        return SandboxState(attachment.options, backend, backend.take_state(), tuple(saved))
+        machine = backend.take_state([session.captured for session in saved])
+        return SandboxState(attachment.options, backend, machine, tuple(saved))
 
 
 def _require_silence(backend: Backend, sessions: set[int]) -> None:

@@ -6,7 +6,7 @@ is not missing; it raises `UnsupportedError`, which says what to use instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import IO, TYPE_CHECKING, ClassVar
 
 from wasmsand.sdk.backend import Backend, BackendProcess, BackendTerminal, CommandRequest
@@ -38,7 +38,7 @@ class WithoutTerminals:
         """See `Backend`."""
         raise self._unsupported("copies of sandboxes")
 
-    def take_state(self) -> object:
+    def take_state(self, captured: Sequence[object]) -> object:
         """See `Backend`."""
         raise self._unsupported("copies of sandboxes")
 

@@ -1,8 +1,8 @@
 """`LocalBackend`: a sandbox whose machine runs in this process.
 
-Rules: only this module and `local_ports` use the machine (`machine/command.py`, the values of a
-command, and `machine/network/policy.py`, the rules of a network, excepted); it turns all errors of
-the kernel into public exceptions.
+Rules: only this module, `local_ports` and `local_files` use the machine (`machine/command.py`, the
+values of a command, and `machine/network/policy.py`, the rules of a network, excepted); it turns
+all errors of the kernel into public exceptions.
 """
 
 from __future__ import annotations
@@ -435,6 +435,11 @@ class LocalBackend(LocalPorts):
 
 
 def _new_machine(options: SandboxOptions, clock: Clock | None) -> Machine:
+    return Machine(machine_options(options), variables=options.env, cwd=options.cwd, clock=clock)
+
+
+def machine_options(options: SandboxOptions) -> MachineOptions:
+    """The options that concern the machine."""
     wasm_dir = None if options.wasm_dir is None else Path(options.wasm_dir)
     policy = None
     if options.network is not None:
@@ -442,16 +447,11 @@ def _new_machine(options: SandboxOptions, clock: Clock | None) -> Machine:
         from wasmsand.sdk.network import policy_for
 
         policy = policy_for(options.network)
-    return Machine(
-        MachineOptions(
-            options.limits(),
-            wasm_dir=wasm_dir,
-            packages=tuple(options.packages),
-            network=policy,
-        ),
-        variables=options.env,
-        cwd=options.cwd,
-        clock=clock,
+    return MachineOptions(
+        options.limits(),
+        wasm_dir=wasm_dir,
+        packages=tuple(options.packages),
+        network=policy,
     )
 
 

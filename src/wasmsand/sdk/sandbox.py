@@ -25,8 +25,10 @@ from wasmsand.sdk.ports import Ports
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import Usage
 from wasmsand.sdk.sandbox_network import SandboxNetwork
+from wasmsand.sdk.saving import load_state, save_state
 from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.state import (
+    FileOrStream,
     Running,
     SandboxState,
     SavedSession,
@@ -294,6 +296,39 @@ class Sandbox:
                 sandbox.sessions[0].run("x")
         """
         return cls._of_state(snapshot.state)
+
+    def save(self, target: FileOrStream, *, running: Running = "refuse") -> None:
+        """Write the sandbox as it is now to a file, or to a binary stream: files, variables, and
+        live sessions with all they have in memory. `Sandbox.load` makes a sandbox of it, on any
+        host with the same version of wasmsand.
+
+        Example:
+            sandbox.save("machine.wsand")
+
+        A file is replaced completely or not at all. Only what differs from a new sandbox is
+        written, compressed. The network's rules and secrets, and `wasm_dir`, are not; environment
+        variables are. For what cannot be saved, see `snapshot`.
+        """
+        save_state(take_state(self._attachment, self.sessions, running), target)
+
+    @classmethod
+    def load(cls, source: FileOrStream, *, options: SandboxOptions | None = None) -> Sandbox:
+        """Create a sandbox from a file of `save`, or from a binary stream.
+
+        Example:
+            with Sandbox.load("machine.wsand") as sandbox:
+                sandbox.sessions[0].run("x")
+
+        The file may come from anybody: it grants nothing. Its limits are used as far as they are
+        not above the default ones. With `options`, these are used instead, for example to allow
+        more memory or a network; variables and working directory are always the saved ones.
+
+        Raises `StateFileError` if the file is not a saved sandbox or is damaged,
+        `StateVersionError` if it is too new, `StateImageError` if it needs another image, and
+        `StateLimitError` if it does not fit.
+        """
+        state, _ = load_state(source, options)
+        return cls._of_state(state, is_last=True)
 
     @classmethod
     def _of_state(cls, state: SandboxState, *, is_last: bool = False) -> Sandbox:

@@ -10,11 +10,12 @@ directory, options, and the live sessions at rest, with their memory. What runs 
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import IO, TYPE_CHECKING, Final, Literal, Protocol
 
 from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.errors import StateError
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     AnySession = Shell | PythonSession
 
 Running = Literal["refuse", "drop"]
+FileOrStream = str | os.PathLike[str] | IO[bytes]
+"""A path of the host, or an open binary stream."""
 _NAME_MAX: Final = 255
 _numbers: Final = itertools.count(1)
 
@@ -125,23 +128,27 @@ class Snapshot:
         """What it contains."""
         return self._state
 
-    def save(self, target: Target) -> None:
+    def save(self, target: FileOrStream) -> None:
         """Write the snapshot to a file, or to a binary stream; see `Sandbox.save`.
 
         Example:
             sandbox.snapshot().save("machine.wsand")
         """
+        # Imported here, because most programs save nothing.
+        from wasmsand.sdk.saving import save_state
+
         save_state(self._state, target, self.name)
 
     @classmethod
-    def load(cls, source: Target, *, options: SandboxOptions | None = None) -> Snapshot:
+    def load(cls, source: FileOrStream, *, options: SandboxOptions | None = None) -> Snapshot:
         """Read a snapshot from a file, or from a binary stream; see `Sandbox.load`.
 
         Example:
             sandbox.restore(Snapshot.load("machine.wsand"))
         """
-        state, name = load_state(source, options)
-        return cls(state, name)
+        from wasmsand.sdk.saving import load_state
+
+        return cls(*load_state(source, options))
 
     @property
     def sessions(self) -> list[str]:

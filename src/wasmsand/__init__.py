@@ -58,6 +58,12 @@ if TYPE_CHECKING:
         SandboxError,
         ServerError,
         StateError,
+        StateFileError,
+        StateImageError,
+        StateLimitError,
+        StateVersionError,
+        StoreBusyError,
+        StoreError,
         UnsupportedError,
         WasmDirError,
     )
@@ -81,6 +87,7 @@ if TYPE_CHECKING:
     from wasmsand.sdk.sandbox import Sandbox
     from wasmsand.sdk.shell import Shell
     from wasmsand.sdk.state import Snapshot
+    from wasmsand.sdk.stores import DirectoryStore, Store, StoredSandbox
     from wasmsand.sdk.watching import FileEvent, FileWatch
 
 __version__ = "0.1.0"
@@ -128,6 +135,12 @@ _MODULES = {
         "SandboxError",
         "ServerError",
         "StateError",
+        "StateFileError",
+        "StateImageError",
+        "StateLimitError",
+        "StateVersionError",
+        "StoreBusyError",
+        "StoreError",
         "UnsupportedError",
         "WasmDirError",
     ),
@@ -151,6 +164,7 @@ _MODULES = {
     "sandbox": ("Sandbox",),
     "shell": ("Shell",),
     "state": ("Snapshot",),
+    "stores": ("DirectoryStore", "Store", "StoredSandbox"),
     "watching": ("FileEvent", "FileWatch"),
 }
 """Where in `wasmsand.sdk` each public name is."""
@@ -170,6 +184,7 @@ __all__ = [
     "CommandResult",
     "ConnectionLostError",
     "DirectoryNotEmptyError",
+    "DirectoryStore",
     "DiskImageError",
     "DisplayItem",
     "FileError",
@@ -216,6 +231,14 @@ __all__ = [
     "Shell",
     "Snapshot",
     "StateError",
+    "StateFileError",
+    "StateImageError",
+    "StateLimitError",
+    "StateVersionError",
+    "Store",
+    "StoreBusyError",
+    "StoreError",
+    "StoredSandbox",
     "UnsupportedError",
     "Usage",
     "WasmDirError",

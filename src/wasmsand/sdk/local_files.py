@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from operator import is_
 from typing import IO, Any, Final
 
 from wasmsand.machine import ImageMissing, MachineState, WasmProgramRejected
@@ -24,7 +25,6 @@ from wasmsand.machine.saved import (
 )
 from wasmsand.machine.saved.checked import Fields
 from wasmsand.machine.sessions import CapturedSession
-from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.errors import (
     ImageMissingError,
     StateError,
@@ -39,22 +39,13 @@ from wasmsand.sdk.local import LocalBackend, machine_options
 from wasmsand.sdk.options import SETTINGS, SandboxOptions
 from wasmsand.sdk.state import SandboxState, SavedSession
 
-_KINDS: Final = ("shell", "python")
+_KINDS: Final = ("shell", "python", "program")
 _LIMITS: Final = tuple(option.name for option in SETTINGS if option.is_limit)
 _DEFAULTS: Final = SandboxOptions()
 _NAME_MAX: Final = 255
 _IDENTITY_MAX: Final = 64
 _COUNT_MAX: Final = 1 << 53
 _PACKAGES_MAX: Final = 1000
-
-
-class LocalStates:
-    """Makes sandboxes in this process from states that were loaded."""
-
-    def open_state(self, state: object, options: SandboxOptions) -> Backend:
-        """See `Backend`."""
-        assert isinstance(state, MachineState)
-        return LocalBackend(options, state)
 
 
 def write_local(state: SandboxState, name: str | None, stream: IO[bytes]) -> None:
@@ -81,13 +72,14 @@ def _about(state: SandboxState, name: str | None) -> dict[str, Any]:
 
 
 def read_local(
-    stream: IO[bytes], options: SandboxOptions | None
+    stream: IO[bytes], options: SandboxOptions | None, *, trusts_limits: bool = False
 ) -> tuple[SandboxState, str | None]:
-    """Read a state and its name. Raises `StateError`."""
+    """Read a state and its name. `trusts_limits`: limits above the default ones are granted. Raises
+    `StateError`."""
     with _public_errors():
         saved = SavedMachine(stream)
         about = saved.about
-        chosen = _saved_options(about) if options is None else options
+        chosen = _saved_options(about, trusts_limits) if options is None else options
         try:
             chosen = replace(chosen, env=dict(saved.variables), cwd=saved.cwd)
         except (TypeError, ValueError) as error:
@@ -106,16 +98,16 @@ def read_local(
             SavedSession(kind, identity, session)
             for (kind, identity), session in zip(known, captured, strict=True)
         )
-        return SandboxState(chosen, LocalStates(), machine, sessions), name
+        return SandboxState(chosen, LocalBackend(chosen, machine), machine, sessions), name
 
 
-def _saved_options(about: Fields) -> SandboxOptions:
-    """The options of a file, which are not above the default ones."""
+def _saved_options(about: Fields, trusts_limits: bool) -> SandboxOptions:
+    """The options of a file."""
     fields = about.fields("limits")
     limits = {name: fields.integer(name, 1, _COUNT_MAX) for name in _LIMITS}
     for name, value in limits.items():
         default = getattr(_DEFAULTS, name)
-        if value > default:
+        if value > default and not trusts_limits:
             raise TooLarge(
                 f"it was saved with {name}={value}, and the default is {default}: load it with "
                 f"options=SandboxOptions({name}={value}) if you want to grant that"
@@ -126,6 +118,19 @@ def _saved_options(about: Fields) -> SandboxOptions:
         return SandboxOptions(**limits, timeout_ms=timeout, packages=packages)  # type: ignore[arg-type] # checked there
     except (TypeError, ValueError) as error:
         raise StateRejected(f"damaged: {error}") from None
+
+
+def is_same(state: object, other: object) -> bool:
+    """Whether two states of one sandbox have the same files and variables."""
+    if not isinstance(state, MachineState) or not isinstance(other, MachineState):
+        return False
+    layers, others = state.tree.layers, other.tree.layers
+    return (
+        len(layers) == len(others)
+        and all(map(is_, layers, others))
+        and state.variables == other.variables
+        and state.cwd == other.cwd
+    )
 
 
 @contextmanager

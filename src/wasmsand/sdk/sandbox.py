@@ -17,7 +17,9 @@ from wasmsand.sdk.backend import Backend, BackendProcess
 from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
+from wasmsand.sdk.errors import StateError
 from wasmsand.sdk.files import Files
+from wasmsand.sdk.keeping import Keeper, Kept
 from wasmsand.sdk.opening import connect_backend, open_backend
 from wasmsand.sdk.options import HOME, SETTINGS, Isolation, SandboxOptions
 from wasmsand.sdk.packages import Packages
@@ -35,8 +37,10 @@ from wasmsand.sdk.state import (
     Snapshot,
     Snapshots,
     checked_name,
+    checked_running,
     take_state,
 )
+from wasmsand.sdk.stores import Claim, Store, opened_store
 
 if TYPE_CHECKING:
     from wasmsand.sdk.network import Network
@@ -152,6 +156,7 @@ class Sandbox:
         self.ports = Ports(attachment)
         self.snapshots = Snapshots()
         self._sessions: list[Shell | PythonSession] = []
+        self._keeper: Keeper | None = None
         attachment.make_working_directory()
 
     @property
@@ -331,6 +336,98 @@ class Sandbox:
         return cls._of_state(state, is_last=True)
 
     @classmethod
+    def open(
+        cls,
+        name: str,
+        *,
+        store: Store | str | os.PathLike[str] | None = None,
+        options: SandboxOptions | None = None,
+    ) -> Sandbox:
+        """Open the sandbox with this name in a store, or create it there. It outlives this process:
+        its changes are written to the store in the background, and when it ends.
+
+        Example:
+            with Sandbox.open("agent-7") as sandbox:
+                sandbox.commands.run("date >> log")
+
+        `store` is a directory or a `Store`, by default a directory below the user's data directory.
+        After a crash of the host, the sandbox is what it was when it was last written, at most a
+        few seconds before. Commands that ran then have ended; live sessions go on.
+
+        `options` are those of the constructor; by default those that the sandbox was created with,
+        without `network` and `wasm_dir`, which have to be given each time.
+
+        Raises `StoreBusyError` if the sandbox is open already, in this or another process.
+        """
+        claim = opened_store(store).claim(name)
+        try:
+            sandbox = cls._of_claim(claim, options)
+        except BaseException:
+            claim.release()
+            raise
+        kept = Kept(sandbox._attachment, sandbox.env, sandbox._sessions)
+        sandbox._keeper = Keeper(kept, claim, sandbox)
+        return sandbox
+
+    @classmethod
+    def _of_claim(cls, claim: Claim, options: SandboxOptions | None) -> Sandbox:
+        stream = claim.read()
+        if stream is None:
+            chosen = DEFAULTS if options is None else options
+            return cls.from_backend(open_backend(chosen, "none"), chosen)
+        with stream:
+            state, _ = load_state(stream, options, trusts_limits=True)
+        return cls._of_state(state, is_last=True)
+
+    @property
+    def name(self) -> str | None:
+        """The name in its store, if the sandbox was opened with `open`."""
+        return None if self._keeper is None else self._keeper.name
+
+    def flush(self) -> None:
+        """Write a sandbox that was opened with `open` to its store now.
+
+        Example:
+            sandbox.flush()
+
+        Raises `StateError` if a session runs a request, `StoreError` if the store cannot be
+        written.
+        """
+        self._attachment.check_open()
+        self._kept_by().save()
+
+    def pause(self, *, running: Running = "refuse") -> None:
+        """Write a sandbox that was opened with `open` to its store, and free its memory. Its next
+        use resumes it, with its sessions.
+
+        Example:
+            sandbox.pause()
+            sandbox.sessions[0].run("x")
+
+        What runs is refused (`StateError`) or, with `running="drop"`, ended.
+        """
+        self._attachment.check_open()
+        self._kept_by().pause(drops=checked_running(running) == "drop")
+
+    def resume(self) -> None:
+        """Resume a paused sandbox now; otherwise, its next use does.
+
+        Example:
+            sandbox.resume()
+        """
+        self._attachment.check_open()
+
+    @property
+    def paused(self) -> bool:
+        """Whether the sandbox is paused: its next use resumes it."""
+        return self._attachment.paused
+
+    def _kept_by(self) -> Keeper:
+        if self._keeper is None:
+            raise StateError("the sandbox is in no store; open it with Sandbox.open(name)")
+        return self._keeper
+
+    @classmethod
     def _of_state(cls, state: SandboxState, *, is_last: bool = False) -> Sandbox:
         backend = state.backend.open_state(state.machine, state.options)
         try:
@@ -364,13 +461,19 @@ class Sandbox:
         """
         return self._attachment.backend.usage()
 
-    def kill(self) -> None:
+    def kill(self, *, discard: bool = False) -> None:
         """End every process and delete every file. Calling it again does nothing.
 
         Example:
             sandbox.kill()
+
+        A sandbox that was opened with `open` is written to its store first, unless `discard`. If
+        that fails, `kill` raises `StoreError`, and the sandbox stays.
         """
-        self._attachment.close()
+        if self._keeper is not None:
+            self._keeper.end(discards=discard)
+        else:
+            self._attachment.close()
 
     def __enter__(self) -> Sandbox:
         self._attachment.check_open()

@@ -37,18 +37,19 @@ def save_state(state: SandboxState, target: FileOrStream, name: str | None = Non
 
 
 def load_state(
-    source: FileOrStream, options: SandboxOptions | None
+    source: FileOrStream, options: SandboxOptions | None, *, trusts_limits: bool = False
 ) -> tuple[SandboxState, str | None]:
-    """Read a state, and the name that it was saved with. Raises `StateError`."""
+    """Read a state, and the name that it was saved with. Raises `StateError`. For `trusts_limits`
+    see `read_local`."""
     from wasmsand.sdk.local_files import read_local
 
     if options is not None and not isinstance(options, SandboxOptions):
         raise TypeError(f"options must be SandboxOptions, not {type(options).__name__}")
     if not isinstance(source, str | os.PathLike):
-        return read_local(_stream(source, "read"), options)
+        return read_local(_stream(source, "read"), options, trusts_limits=trusts_limits)
     try:
         with open(source, "rb") as stream:
-            return read_local(stream, options)
+            return read_local(stream, options, trusts_limits=trusts_limits)
     except OSError as error:
         raise StateError(f"cannot load {source}: {error.strerror or error}") from error
 

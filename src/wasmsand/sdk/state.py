@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Final, Literal, Protocol
+from typing import IO, TYPE_CHECKING, Final, Literal
 
 from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.errors import StateError
@@ -35,13 +35,6 @@ _NAME_MAX: Final = 255
 _numbers: Final = itertools.count(1)
 
 
-class StateOpener(Protocol):
-    """What makes backends from states."""
-
-    def open_state(self, state: object, options: SandboxOptions) -> Backend:
-        """See `Backend`."""
-
-
 @dataclass(frozen=True, slots=True)
 class SavedSession:
     """A session in a state."""
@@ -59,7 +52,7 @@ class SandboxState:
     """A sandbox at one moment."""
 
     options: SandboxOptions
-    backend: StateOpener = field(repr=False)
+    backend: Backend = field(repr=False)
     """The backend that took it, which can make others of its kind."""
     machine: object = field(repr=False)
     """What the backend needs for that."""
@@ -70,8 +63,7 @@ def take_state(
     attachment: Attachment, sessions: Sequence[AnySession], running: Running
 ) -> SandboxState:
     """The state of a sandbox now. Raises `StateError`."""
-    if running not in ("refuse", "drop"):
-        raise ValueError(f'running must be "refuse" or "drop", not {running!r}')
+    checked_running(running)
     backend = attachment.backend
     saved: list[SavedSession] = []
     with ExitStack() as held:
@@ -88,12 +80,12 @@ def take_state(
             else:
                 saved.append(SavedSession(session.kind, session.identity, captured))
         if running == "refuse":
-            _require_silence(backend, {session.pid for session in sessions})
+            require_silence(backend, {session.pid for session in sessions})
         machine = backend.take_state([session.captured for session in saved])
         return SandboxState(attachment.options, backend, machine, tuple(saved))
 
 
-def _require_silence(backend: Backend, sessions: set[int]) -> None:
+def require_silence(backend: Backend, sessions: set[int]) -> None:
     """Raise `StateError` if anything runs besides the sessions."""
     for process in backend.processes():
         if process.command_pid not in sessions:
@@ -196,6 +188,13 @@ class Snapshots:
 
     def __len__(self) -> int:
         return len(self._by_id)
+
+
+def checked_running(running: Running) -> Running:
+    """What to do with what runs. Raises `ValueError`."""
+    if running not in ("refuse", "drop"):
+        raise ValueError(f'running must be "refuse" or "drop", not {running!r}')
+    return running
 
 
 def checked_name(name: str | None) -> str | None:

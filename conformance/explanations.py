@@ -2,9 +2,10 @@
 
 Owns the format: for each suite an array of tables with `tests` or `cases`, `because`, and, if the
 cause is a known limitation, its ID in `docs/limitations.md`. `cases` are patterns `TEST::CASE` with
-`*` for any text, for suites whose tests have many cases. Rules: an explanation names tests that
-differ, or that fail on both sides; an explanation that is no longer needed is reported, so that the
-file stays true.
+`*` for any text, for suites whose tests have many cases; with `absent = true` they name only cases
+that the sandbox does not have, although it ran the test to its end. Rules: an explanation names
+tests that differ, or that fail on both sides; an explanation that is no longer needed is reported,
+so that the file stays true.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from conformance.suite import Comparison, Verdict
+from conformance.suite import Comparison, Outcome, Verdict
 
 FILE = Path(__file__).with_name("explanations.toml")
 
@@ -29,16 +30,26 @@ class Explanation:
     because: str
     limitation: str | None
     cases: tuple[str, ...] = ()
+    absent: bool = False
 
     def explains(self, comparison: Comparison) -> list[str]:
         """The differing cases of a test that this entry explains."""
         differing = list(comparison.differing())
         if comparison.test in self.tests:
             return differing
+        if self.absent:
+            # A test that ended early lacks cases too.
+            if not _reached_its_end(comparison.sandbox):
+                return []
+            differing = [name for name in differing if name not in comparison.sandbox.cases]
         return [name for name in differing if self._names(comparison.test, name)]
 
     def _names(self, test: str, case: str) -> bool:
         return any(matches(pattern, test, case) for pattern in self.cases)
+
+
+def _reached_its_end(outcome: Outcome) -> bool:
+    return outcome.verdict is not Verdict.FAIL or Verdict.FAIL in outcome.cases.values()
 
 
 @cache
@@ -69,7 +80,7 @@ def load_explanations(file: Path = FILE) -> dict[str, tuple[Explanation, ...]]:
 
 def _explanation(where: str, entry: Mapping[str, object]) -> Explanation:
     because, limitation = entry.get("because"), entry.get("limitation")
-    if unknown := set(entry) - {"tests", "cases", "because", "limitation"}:
+    if unknown := set(entry) - {"tests", "cases", "absent", "because", "limitation"}:
         raise BadExplanations(f"{where}: {sorted(unknown)[0]!r} is an unknown field")
     tests, cases = (_names(where, entry, field) for field in ("tests", "cases"))
     if not tests and not cases:
@@ -80,7 +91,10 @@ def _explanation(where: str, entry: Mapping[str, object]) -> Explanation:
         raise BadExplanations(f"{where}: because must say why")
     if limitation is not None and not isinstance(limitation, str):
         raise BadExplanations(f"{where}: limitation must be an ID of docs/limitations.md")
-    return Explanation(tests, " ".join(because.split()), limitation, cases)
+    absent = entry.get("absent", False)
+    if not isinstance(absent, bool):
+        raise BadExplanations(f"{where}: absent must be true or false")
+    return Explanation(tests, " ".join(because.split()), limitation, cases, absent)
 
 
 def _names(where: str, entry: Mapping[str, object], field: str) -> tuple[str, ...]:

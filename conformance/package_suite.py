@@ -25,11 +25,12 @@ from conformance.suite import Outcome, Side, Verdict
 from conformance.supplies import ROOT as REPOSITORY
 from conformance.supplies import Supplies, Workplace
 from conformance.wheels import FILE as WHEELS
-from conformance.wheels import NativePackages, native_packages
+from conformance.wheels import NativePackages, load_wheels, native_packages
 from userland.builder.keys import file_digest, tree_digest
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.vfs import ROOT, FrozenTree
 from wasmsand.machine import Machine
+from wasmsand.machine.packages.offered import registry
 
 _DRIVER = Path(__file__).with_name("package_driver.sh")
 _PLUGIN = Path(__file__).with_name("package_report.py")
@@ -67,7 +68,7 @@ class PackageSuite(ProgramSuite):
     test_modules: str | None = None
     """The recipe of the extension modules that only the tests use; the sandbox's interpreter is
     then linked with them."""
-    code = ("package_suite.py", "exit_status.py", _DRIVER.name, _PLUGIN.name)
+    code: Sequence[str] = ("package_suite.py", "exit_status.py", _DRIVER.name, _PLUGIN.name)
 
     def __init__(self, supplies: Supplies) -> None:
         super().__init__(supplies)
@@ -142,7 +143,7 @@ class PackageSuite(ProgramSuite):
 
     def _image_with_tests(self) -> FrozenTree:
         tree = self.tree("sandbox")
-        image = image_with(tree, packages=(self.name,), programs=self._programs())
+        image = image_with(tree, packages=_both_sides_have(), programs=self._programs())
         machine = Machine(image=image)
         namespace = machine.kernel.namespace
 
@@ -188,6 +189,13 @@ class PackageSuite(ProgramSuite):
         )
         report = area.kept().get(_VERDICTS, b"")
         return judge_file(ended, log, read_verdicts(report))
+
+
+def _both_sides_have() -> tuple[str, ...]:
+    """The packages that the image offers and that are native wheels: tests use other packages."""
+    offered = registry().names
+    names = (wheel.name.lower().replace("_", "-") for wheel in load_wheels())
+    return tuple(name for name in names if name in offered and name not in _TOOLS)
 
 
 def _link_entries(source: Path, target: Path) -> None:

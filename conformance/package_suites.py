@@ -13,7 +13,8 @@ _NOT_SLOW = ("-m", "not slow")
 
 
 class NumpySuite(PackageSuite):
-    """All tests but those of Fortran, of type checkers and of tools that freeze programs."""
+    """All tests but those of Fortran, of type checkers, of tools that freeze programs, and of the
+    instructions of the processor."""
 
     name = folder = "numpy"
     program = "numpy"
@@ -25,6 +26,8 @@ class NumpySuite(PackageSuite):
         "numpy/typing/*",
         "numpy/_pyinstaller/*",
         "numpy/tests/test_public_api.py",
+        "numpy/_core/tests/test_cpu_*.py",
+        "numpy/_core/tests/test_simd.py",
     )
 
 

@@ -229,6 +229,8 @@ from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import (
     CommandResult,
     FileInfo,
+    MountDiff,
+    MountInfo,
     NetworkRules,
     PackageInfo,
     PortInfo,
@@ -243,6 +245,7 @@ from wasmsand.sdk.watching import FileEvent, FileWatch
 
 if TYPE_CHECKING:
     from wasmsand.machine.network.events import NetworkEvent
+    from wasmsand.sdk.mounts import Mount, MountMode
     from wasmsand.sdk.network import Network
 
 NOT_ENTERED = (

@@ -8,7 +8,9 @@ from fuzz.target import Target
 from fuzz.targets.archives import Archives, DiskImages
 from fuzz.targets.calls import LinuxCalls, WasiCalls
 from fuzz.targets.graphs import ObjectGraphs
+from fuzz.targets.guest_responses import GuestResponses
 from fuzz.targets.http_requests import HttpRequests, McpRequests
+from fuzz.targets.inspected import InspectedConnections
 from fuzz.targets.json_lines import LineProtocol, McpStdio, RpcLines
 from fuzz.targets.modules import Modules
 from fuzz.targets.python_messages import PythonMessages
@@ -31,6 +33,8 @@ TARGETS: Final[dict[str, type[Target]]] = {
         LineProtocol,
         McpStdio,
         HttpRequests,
+        GuestResponses,
         McpRequests,
+        InspectedConnections,
     )
 }

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
         InputTimeoutError,
         InvalidPathError,
         IsDirectoryError,
+        MountConflictError,
+        MountError,
         NativePackageError,
         NoSpaceError,
         NotDirectoryError,
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         WasmDirError,
     )
+    from wasmsand.sdk.mounts import Mount
     from wasmsand.sdk.network import Network, NetworkEvent
     from wasmsand.sdk.options import SandboxOptions
     from wasmsand.sdk.pool import SandboxPool
@@ -76,6 +79,8 @@ if TYPE_CHECKING:
         CommandResult,
         DisplayItem,
         FileInfo,
+        MountDiff,
+        MountInfo,
         NetworkRules,
         PackageInfo,
         PortInfo,
@@ -117,6 +122,8 @@ _MODULES = {
         "InputTimeoutError",
         "InvalidPathError",
         "IsDirectoryError",
+        "MountConflictError",
+        "MountError",
         "NativePackageError",
         "NoSpaceError",
         "NotDirectoryError",
@@ -144,6 +151,7 @@ _MODULES = {
         "UnsupportedError",
         "WasmDirError",
     ),
+    "mounts": ("Mount",),
     "network": ("Network", "NetworkEvent"),
     "options": ("SandboxOptions",),
     "pool": ("SandboxPool",),
@@ -153,6 +161,8 @@ _MODULES = {
         "CommandResult",
         "DisplayItem",
         "FileInfo",
+        "MountDiff",
+        "MountInfo",
         "NetworkRules",
         "PackageInfo",
         "PortInfo",
@@ -197,6 +207,11 @@ __all__ = [
     "InputTimeoutError",
     "InvalidPathError",
     "IsDirectoryError",
+    "Mount",
+    "MountConflictError",
+    "MountDiff",
+    "MountError",
+    "MountInfo",
     "NativePackageError",
     "Network",
     "NetworkEvent",

@@ -127,6 +127,15 @@ def test_an_explanation_by_pattern_leaves_other_cases_unexplained() -> None:
     assert unexplained(comparison, [entry]) == ["b"]
 
 
+def test_absent_cases_are_explained_only_if_the_file_ran_to_its_end() -> None:
+    entry = Explanation((), "why", "L090", ("*::*",), absent=True)
+    native = Outcome(PASS, "", 1, 1, {"a": PASS, "b": PASS, "c": PASS})
+    ended = Outcome(FAIL, "", 1, 2, {"a": PASS, "b": FAIL})
+    assert unexplained(Comparison("t.py", native, ended), [entry]) == ["b"]
+    crashed = Outcome(FAIL, "", 1, 1, {"a": PASS})
+    assert unexplained(Comparison("t.py", native, crashed), [entry]) == ["b", "c"]
+
+
 def test_a_pattern_that_no_differing_case_needs_is_reported() -> None:
     comparison = _comparison(a=(PASS, FAIL), b=(PASS, PASS))
     entry = Explanation((), "why", None, ("t.py::a", "t.py::b", "other.py::*"))

@@ -50,6 +50,7 @@ JSON_VALUES: dict[OptionKind, Any] = {
     OptionKind.HOST_DIRECTORY: "/srv",
     OptionKind.PACKAGES: ["six"],
     OptionKind.NETWORK: ["api.example.com:443"],
+    OptionKind.MOUNTS: {"/mnt/data": "/srv"},
 }
 WORDS = {
     OptionKind.COUNT: "7",
@@ -58,6 +59,7 @@ WORDS = {
     OptionKind.HOST_DIRECTORY: "/srv",
     OptionKind.PACKAGES: "six",
     OptionKind.NETWORK: "api.example.com:443",
+    OptionKind.MOUNTS: "/srv:/mnt/data",
 }
 
 

@@ -70,7 +70,7 @@ def confine_server(
     places += [path for path in sysconfig.get_paths().values() if path]
     places += map(str, image_directories())
     places += [str(engine_places.compiled_modules), str(_wheels()), *_SYSTEM, *readable]
-    places += _LOOKUPS if network else ()
+    places += [*_LOOKUPS, *_authorities()] if network else ()
     return confine(
         Policy(
             readable=[os.path.realpath(place) for place in places],
@@ -80,6 +80,14 @@ def confine_server(
             parent=parent,
         )
     )
+
+
+def _authorities() -> list[str]:
+    """Where OpenSSL finds the certificates of authorities, also by variables."""
+    import ssl
+
+    paths = ssl.get_default_verify_paths()
+    return [path for path in (paths.cafile, paths.capath) if path]
 
 
 def _wheels() -> Path:

@@ -55,6 +55,7 @@ _WORDS: Mapping[OptionKind, _Words] = {
     OptionKind.HOST_DIRECTORY: _Words("DIR", str),
     OptionKind.PACKAGES: _Words("NAME", str, repeats=True),
     OptionKind.NETWORK: _Words("RULE", str, repeats=True),
+    OptionKind.MOUNTS: _Words("HOST:GUEST[:ro|rw|overlay]", values.mount, repeats=True),
 }
 """The syntax of each kind of option."""
 
@@ -164,7 +165,8 @@ def _value(option: Option, arguments: argparse.Namespace) -> Any:
     if option.kind is OptionKind.NETWORK:
         return network_of(arguments)
     given = getattr(arguments, option.name)
-    return dict(given) if option.kind is OptionKind.VARIABLES else given
+    is_mapping = option.kind in (OptionKind.VARIABLES, OptionKind.MOUNTS)
+    return dict(given) if is_mapping else given
 
 
 def server_token() -> str | None:

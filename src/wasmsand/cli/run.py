@@ -158,6 +158,9 @@ def _pass_through(
             handle.kill()
             return _BROKEN_PIPE_EXIT_CODE
     result = handle.wait()
+    for line in result.stderr_bytes.splitlines(keepends=True):
+        if line.startswith(b"wasmsand: "):  # a notice of the sandbox
+            _write(streams["stderr"], line)
     if result.timed_out:
         print("wasmsand: command timed out", file=sys.stderr)
     return result.exit_code

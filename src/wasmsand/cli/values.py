@@ -7,6 +7,10 @@ message that says what is wrong with the word.
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wasmsand.sdk.mounts import Mount
 
 
 def seconds(word: str) -> float:
@@ -49,3 +53,13 @@ def absolute_path(word: str) -> str:
     if not word.startswith("/"):
         raise ArgumentTypeError(f"{word!r} is not an absolute path")
     return word
+
+
+def mount(word: str) -> tuple[str, Mount]:
+    """`HOST:GUEST[:ro|rw|overlay]`."""
+    from wasmsand.sdk.mounts import mount_from_word
+
+    try:
+        return mount_from_word(word)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None

@@ -30,7 +30,7 @@ from wasmsand.sdk.errors import SandboxError, UnsupportedError
 from wasmsand.sdk.option_table import SandboxInterface
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
 from wasmsand.sdk.results import FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage
-from wasmsand.sdk.unsupported import WithoutTerminals
+from wasmsand.sdk.unsupported import WithoutTerminals, no_mounts
 
 if TYPE_CHECKING:
     from wasmsand.sdk.network import Network, NetworkEvent
@@ -43,6 +43,8 @@ def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> H
     """Create a sandbox on the server at `url`. Raises `ServerError`, `ConnectionLostError`."""
     if options.wasm_dir is not None:
         raise ValueError("wasm_dir is a directory of this machine, which the server cannot read")
+    if options.mounts:
+        raise no_mounts(HttpBackend.kind)
     # Variables, working directory and timeout stay in the client.
     wanted = {
         option.name: getattr(options, option.name)

@@ -114,6 +114,11 @@ class Metrics:
         for name in ("wasmsand_sandboxes_created_total", "wasmsand_token_requests_total"):
             value = self._registry.get_sample_value(name, {"token": token}) or 0.0
             lines += [f"# TYPE {name} counter", f"{name} {value}"]
+        for direction in ("sent", "received"):
+            name = "wasmsand_network_bytes_total"
+            labels = {"token": token, "direction": direction}
+            value = self._registry.get_sample_value(name, labels) or 0.0
+            lines += [f'{name}{{direction="{direction}"}} {value}']
         for name, value in held.items():
             lines += [f"# TYPE {name} gauge", f"{name} {float(value)}"]
         return ("\n".join(lines) + "\n").encode("ascii")

@@ -96,7 +96,7 @@ def request_for(
 ) -> ProxiedRequest:
     """The request as the guest gets it. `prefix` is the path at which the client sees it."""
     named = _named_in_connection(headers)
-    is_upgrade = b"upgrade" in named and _values(headers, b"upgrade") == [b"websocket"]
+    is_upgrade = asks_for(headers, b"websocket")
     dropped = _BETWEEN_HOPS | _NOT_SENT | named
     if not _values(headers, TOKEN_HEADER):
         dropped |= {b"authorization"}
@@ -113,6 +113,12 @@ def request_for(
     else:
         sent.append((b"connection", b"close"))
     return ProxiedRequest(method.encode("ascii"), target, sent, is_upgrade)
+
+
+def asks_for(headers: RawHeaders, protocol: bytes) -> bool:
+    """Whether a request asks to switch to `protocol`."""
+    is_asked = b"upgrade" in _named_in_connection(headers)
+    return is_asked and _values(headers, b"upgrade") == [protocol]
 
 
 def response_headers(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
@@ -198,8 +204,11 @@ class ProxiedExchange:
     def _checked(
         event: h11.Response | h11.InformationalResponse,
     ) -> h11.Response | h11.InformationalResponse:
-        if len(list(event.headers)) > _MAX_HEADERS:
+        headers = list(event.headers)
+        if len(headers) > _MAX_HEADERS:
             raise _bad_gateway(f"sent more than {_MAX_HEADERS} headers")
+        if sum(len(name) + len(value) for name, value in headers) > MAX_HEADER_BYTES:
+            raise _bad_gateway(f"sent more than {MAX_HEADER_BYTES} bytes of headers")
         return event
 
     async def download(self, response: h11.Response, send: Send) -> None:

@@ -131,6 +131,18 @@ if that is more, however many others compute."""
 INTERPRETER_DEPTH_MAX = 5
 MODULE_BYTES_MAX = 128 * MIB
 """Largest program that is compiled: compiling costs the host many times its size."""
+MOUNT_NAMES_MAX = 1 << 17
+"""Names of a mounted host directory that the sandbox keeps in memory."""
+MOUNT_FILES_MAX = 64
+"""Files of a mounted host directory that the host keeps open, for each mount."""
+MOUNT_LOOKS_MAX = 512
+"""Entries of a directory that are looked at together when one of them may have changed."""
+MOUNT_DIFFERENCES_MAX = 100_000
+"""Differences between an overlay and the host's directory that are listed."""
+MOUNT_WINDOW = 1 << 17
+"""Bytes of a mounted file that are read at once for smaller reads."""
+MOUNT_CACHE_BYTES = 16 * MIB
+"""Bytes of mounted files that the sandbox keeps in memory, for each mount."""
 FILE_SIZE_MAX = 1 << 44
 LINK_MAX = 65000
 POLL_FDS_MAX = 4096

@@ -19,6 +19,7 @@ from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.table import INIT_PID
 from wasmsand.kernel.vfs import ROOT, FrozenTree, Namespace
 from wasmsand.machine.host_access import find
+from wasmsand.machine.mounts.table import MountState
 
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine, MachineOptions
@@ -52,6 +53,8 @@ class MachineState:
     cwd: str
     """The working directory for commands."""
     sessions: tuple[SessionState, ...] = ()
+    mounts: tuple[MountState, ...] = ()
+    """What is mounted: the host's directories by their paths, and the changes of overlays."""
 
 
 def state_of(machine: Machine, captured: Sequence[CapturedSession] = ()) -> MachineState:
@@ -62,9 +65,12 @@ def state_of(machine: Machine, captured: Sequence[CapturedSession] = ()) -> Mach
         tree = replace(machine.kernel.root.freeze(), held=held)
         sessions = _sessions(machine)
         variables = dict(machine.variables)
+        mounts = machine.mounts.states()
     # The network's policy may have changed since the machine was made.
     options = replace(machine.options, network=machine.bridge.policy)
-    return MachineState(options, _shortened(machine, tree), variables, machine.cwd, sessions)
+    return MachineState(
+        options, _shortened(machine, tree), variables, machine.cwd, sessions, mounts
+    )
 
 
 def frozen_tree(machine: Machine) -> FrozenTree:

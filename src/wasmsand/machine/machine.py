@@ -54,6 +54,7 @@ from wasmsand.machine.image import base_image, image_with_wasm_programs
 from wasmsand.machine.launch import steadily
 from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.lock import SandboxLock
+from wasmsand.machine.mounts.table import MachineMounts, MountState
 from wasmsand.machine.network.bridge import Bridge
 from wasmsand.machine.parking import Parker
 from wasmsand.machine.program_start import start_program
@@ -67,6 +68,7 @@ from wasmsand.machine.timers import TimerOwner, TimerService
 from wasmsand.machine.wasm_programs import WasmProgram, find_wasm_programs
 
 if TYPE_CHECKING:
+    from wasmsand.machine.mounts.table import MountRequest
     from wasmsand.machine.network.forwarding import PortForwarding
     from wasmsand.machine.network.policy import NetworkPolicy
 
@@ -90,6 +92,8 @@ class MachineOptions:
     """Requirements of Python packages that are installed from the start (see `packages`)."""
     network: NetworkPolicy | None = None
     """What the sandbox may reach; None: nothing."""
+    mounts: tuple[MountRequest, ...] = ()
+    """What is mounted from the start (see `mounts`)."""
 
 
 _timer_services: dict[int, TimerService] = {}
@@ -118,14 +122,16 @@ class Machine:
         cwd: str = "/",
         engine: Engine | None = None,
         clock: Clock | None = None,
+        mounts: Sequence[MountState] | None = None,
     ) -> None:
         """`image` is the tree to start from (default: the built user space), `variables` and `cwd`
         are what commands start with, `engine` runs the programs (default: the engine that all
-        machines of this process share), `clock` is the sandbox's time.
+        machines of this process share), `clock` is the sandbox's time, `mounts` is mounted in place
+        of `options.mounts`.
 
         Raises `WasmProgramRejected` if a file in `wasm_dir` is not a usable program, and
         `PackageProblem` if a package cannot be installed. If `image` is given, `wasm_dir` and
-        `packages` are not read.
+        `packages` are not read. Raises `MountProblem` if a directory cannot be mounted.
         """
         self.options = options = options or MachineOptions()
         self.variables: dict[str, str] = dict(variables or {})
@@ -172,10 +178,11 @@ class Machine:
         self._ports: PortForwarding | None = None
         self._finalizer = weakref.finalize(self, _abandon, self.kernel, self.lock, os.getpid())
         self._finalizer.atexit = False
-        if options.network is not None and options.network.inspects:
-            from wasmsand.machine.network.inspecting.guest_trust import GUEST_VARIABLES
-
-            self.variables = {**GUEST_VARIABLES, **self.variables}
+        self.mounts = MachineMounts(self)
+        if mounts is None:
+            mounts = [MountState(request) for request in options.mounts]
+        for mount in mounts:
+            self.mounts.mount(mount.request, mount.content)
 
     @classmethod
     def from_state(
@@ -190,6 +197,7 @@ class Machine:
             cwd=state.cwd,
             engine=engine,
             clock=clock,
+            mounts=state.mounts,
         )
         forget_terminals(machine)
         return machine
@@ -238,21 +246,26 @@ class Machine:
         argv = tuple([guest_bytes(word) for word in request.argv])
         environ = guest_environment(request.environ)
         cwd = guest_bytes(request.cwd)
+        self.mounts.look_again()
         with self.lock:
+            credentials = self.identity.credentials()
+            namespace = self.kernel.namespace
+            # Both calls may ask the host for a mounted directory, without the lock.
+            directory = namespace.resolve(credentials, namespace.root, cwd)
+            if namespace.stat(directory).mode & S_IFMT != S_IFDIR:
+                raise KernelError(Errno.ENOTDIR, cwd.decode("utf-8", "replace"))
             if self.closed:  # nothing would ever end the process
                 raise KernelError(Errno.ESRCH, "the machine was closed")
             kernel = self.kernel
             most = kernel.limits.max_open_files
             if not 0 <= min(files) <= max(files) < most:
                 raise KernelError(Errno.EMFILE, f"{most} files may be open; raise max_open_files")
-            credentials = self.identity.credentials()
-            directory = kernel.namespace.resolve(credentials, kernel.namespace.root, cwd)
-            if kernel.namespace.stat(directory).mode & S_IFMT != S_IFDIR:
-                raise KernelError(Errno.ENOTDIR, cwd.decode("utf-8", "replace"))
             process = kernel.new_process(self.identity, directory, environ)
             thread = process.first_thread
             try:
                 program = self._find(process, argv, environ)
+                if thread.dead:
+                    raise KernelError(Errno.EINTR, "the machine was closed")
                 module = self._load(thread, program, deadline_ns)
                 kernel.ledger.require(sum(FD_COST + file.cost for file in files.values()))
                 instance, memory = start_program(
@@ -379,6 +392,7 @@ class Machine:
         if self._finalizer.detach() is not None:
             if len(self.kernel.processes) > 1:
                 steadily(self.engine, self.lock, partial(_end_everything, self.kernel, self.lock))
+            self.mounts.close()
             self._loader.cancel()  # last, so that no process sees it fail
             if self.kernel.ledger.peak + self.kernel.root.space.used_bytes > _LARGE_BYTES:
                 self.engine.abilities.give_memory_back()

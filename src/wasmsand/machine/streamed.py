@@ -208,6 +208,7 @@ class StreamedProcess:
         parker = Parker(self._machine.lock, self._machine.kernel.clock)
         clock = self._machine.kernel.clock
         done = 0
+        self._machine.mounts.look_again()
         with self._machine.lock:
             while done < len(data):
                 source = life.inputs.get(fd)

@@ -34,7 +34,7 @@ from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import packages_of_image, prepare_packages
 from wasmsand.sdk.polled_process import PolledProcess
 from wasmsand.sdk.results import FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage
-from wasmsand.sdk.unsupported import WithoutTerminals
+from wasmsand.sdk.unsupported import WithoutTerminals, no_mounts
 
 if TYPE_CHECKING:
     from wasmsand.sdk.network import Network, NetworkEvent
@@ -54,6 +54,8 @@ _ENTRY_BYTES: Final = 16 * 1024
 
 def open_process_backend(options: SandboxOptions) -> ProcessBackend:
     """A new sandbox in a new process."""
+    if options.mounts:
+        raise no_mounts(ProcessBackend.kind)
     return ProcessBackend(options)
 
 

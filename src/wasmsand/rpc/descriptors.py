@@ -108,6 +108,10 @@ class DescriptorReceiver:
             self._changed.wait_for(lambda: number in self._unclaimed, _CLAIM_SECONDS)
             return self._unclaimed.pop(number, None)
 
+    def close(self) -> None:
+        """Receive no more. Only tests need it: the process of a sandbox receives until it ends."""
+        self._source.close()
+
     def _serve(self, deliver: Callable[[int, socket.socket], None]) -> None:
         while (found := self._next()) is not None:
             number, port, passed = found

@@ -54,5 +54,5 @@ def _exception(error: RpcError) -> Exception:
         case "closed":
             return SandboxClosedError(error.message)
     if error.code == INVALID_PARAMS:
-        return ValueError(error.message)
+        return ValueError(error.message.removeprefix("Invalid params: "))
     return SandboxError(f"error in the process of the sandbox: {error.message}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from wasmsand.rpc import values
 from wasmsand.rpc.descriptors import DescriptorSender
 from wasmsand.sdk.errors import SandboxClosedError, UnsupportedError
-from wasmsand.sdk.host_ports import HostPorts
+from wasmsand.sdk.host_ports import HostPorts, host_ports
 from wasmsand.sdk.results import PortInfo
 
 if TYPE_CHECKING:
@@ -66,9 +66,8 @@ class ProcessPorts:
     def open_port(self, port: int, host_port: int | None) -> str:
         """See `Backend`."""
         sender = self._sender()
-        if self._host_ports is None:
-            self._host_ports = HostPorts(self, _Passing(sender))
-        return self._host_ports.open(port, host_port)
+        opened = host_ports(self, lambda: HostPorts(self, _Passing(sender)))
+        return opened.open(port, host_port)
 
     def close_port(self, port: int) -> bool:
         """See `Backend`."""

@@ -25,6 +25,7 @@ from wasmsand.sdk.results import (
 )
 
 if TYPE_CHECKING:
+    from wasmsand.sdk.mounts import Mount
     from wasmsand.sdk.network import Network, NetworkEvent
 
 Record = FileInfo | NetworkRules | PackageInfo | PortInfo | ProcessInfo | Usage
@@ -78,6 +79,34 @@ def _respelled(value: object, names: Mapping[str, str]) -> object:
     return respelled
 
 
+def mounts_in(params: Params, name: str) -> dict[str, object]:
+    """The option `mounts`: for each path a directory, or an object with the fields of `Mount`."""
+    from wasmsand.sdk.mounts import mounts_from_plain
+
+    given = params.value(name)
+    names = {json_name(field): field for field in _MOUNT_FIELDS}
+    if not isinstance(given, dict):
+        raise invalid(f"{name} must be an object")
+    plain: dict[str, object] = {}
+    for path, mount in given.items():
+        if isinstance(mount, dict):
+            unknown = [key[:80] for key in mount if key not in names]
+            if unknown:
+                raise invalid(f"{name}: {unknown[0]} is unknown (known: {', '.join(names)})")
+            mount = {names[key]: value for key, value in mount.items()}
+        plain[path] = mount
+    return mounts_from_plain(name, plain)
+
+
+def mounts_out(mounts: Mapping[str, Mount]) -> dict[str, object]:
+    """The inverse of `mounts_in`."""
+    return {
+        path: {json_name(field): getattr(mount, field) for field in _MOUNT_FIELDS}
+        for path, mount in mounts.items()
+    }
+
+
+_MOUNT_FIELDS = ("source", "mode", "limit_bytes", "max_inodes")
 _READERS: Mapping[OptionKind, Callable[[Params, str], object]] = {
     OptionKind.COUNT: Params.integer,
     OptionKind.MILLISECONDS: Params.number,
@@ -86,6 +115,7 @@ _READERS: Mapping[OptionKind, Callable[[Params, str], object]] = {
     OptionKind.HOST_DIRECTORY: Params.text,
     OptionKind.PACKAGES: Params.packages,
     OptionKind.NETWORK: network_in,
+    OptionKind.MOUNTS: mounts_in,
 }
 """The reader of each kind of option."""
 
@@ -114,6 +144,7 @@ def options_out(options: SandboxOptions) -> dict[str, object]:
     out = {option.json_name: getattr(options, option.name) for option in below}
     if options.network is not None:
         out["network"] = network_out(options.network)
+    out["mounts"] = mounts_out(options.mounts)
     return out
 
 

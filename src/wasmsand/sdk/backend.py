@@ -44,6 +44,8 @@ from wasmsand.machine.command import (
 from wasmsand.sdk.package_requests import PackageRequest
 from wasmsand.sdk.results import (
     FileInfo,
+    MountDiff,
+    MountInfo,
     NetworkRules,
     PackageInfo,
     PortInfo,
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     import socket
 
     from wasmsand.machine.network.events import NetworkEvent
+    from wasmsand.sdk.mounts import Mount
     from wasmsand.sdk.options import SandboxOptions
 
 __all__ = [
@@ -324,6 +327,23 @@ class Backend(Protocol):
 
     def close_port(self, port: int) -> bool:
         """Close what `open_port` has opened; False if there is nothing. Open connections stay."""
+
+    # Mounts.
+
+    def mount(self, path: str, mount: Mount) -> MountInfo:
+        """Mount something. Raises `MountError`, `FileError`."""
+
+    def unmount(self, path: str, *, force: bool = False) -> None:
+        """Unmount. EBUSY if a process uses it and `force` is not set."""
+
+    def mounts(self) -> list[MountInfo]:
+        """What was mounted by the host, oldest first."""
+
+    def mount_diff(self, path: str, *, patch: bool) -> MountDiff:
+        """How an overlay differs from its directory."""
+
+    def apply_mount(self, path: str, *, force: bool = False) -> MountDiff:
+        """Write the changes of an overlay to its directory. Raises `MountConflictError`."""
 
     # State at rest.
 

@@ -18,6 +18,8 @@ into a public exception.
     ├── DiskImageError                  not a valid disk image, or it does not fit
     ├── ImageMissingError               the user space is not built or not installed
     ├── WasmDirError                    .path: a file in wasm_dir is not a valid program
+    ├── MountError                      .path: a directory cannot be mounted
+    │   └── MountConflictError          .conflicts: the host has changed the same files
     ├── PackageError                    .package, .code: a Python package cannot be installed
     │   ├── PackageNotFoundError        there is no such package, or it is not installed
     │   ├── PackageVersionError         the image has another version of it
@@ -177,6 +179,29 @@ class WasmDirError(SandboxError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class MountError(SandboxError):
+    """A directory of this machine cannot be mounted, or an overlay cannot be applied to it."""
+
+    def __init__(self, message: str, path: str) -> None:
+        super().__init__(message, path)
+        self.path = path
+        """The path in the sandbox."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class MountConflictError(MountError):
+    """Files that the sandbox has changed in an overlay were changed on this machine too. Nothing
+    was written. `apply(force=True)` replaces them."""
+
+    def __init__(self, message: str, path: str, conflicts: tuple[str, ...]) -> None:
+        super().__init__(message, path)
+        self.args = (message, path, conflicts)
+        self.conflicts = conflicts
+        """The files, relative to `path`."""
 
 
 class PackageError(SandboxError):

@@ -8,10 +8,11 @@ garbage-collected.
 from __future__ import annotations
 
 import os
+import threading
 import weakref
 from _thread import start_new_thread
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from wasmsand.sdk.errors import PortError, SandboxClosedError, port_errors
 
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
     import socket
 
     from wasmsand.machine.network.listening import HostListeners
+
+
+_making = threading.Lock()
+
+
+class _WithHostPorts(Protocol):
+    _host_ports: HostPorts | None
 
 
 class HostPorts:
@@ -56,6 +64,14 @@ class HostPorts:
     def close(self) -> None:
         """Close all ports; idempotent."""
         self._listeners.close()
+
+
+def host_ports(backend: _WithHostPorts, make: Callable[[], HostPorts]) -> HostPorts:
+    """The opened ports of a backend, which `make` makes when they are first used."""
+    with _making:
+        if backend._host_ports is None:
+            backend._host_ports = make()
+        return backend._host_ports
 
 
 def _abandon(listeners: HostListeners, owner: int) -> None:

@@ -1,8 +1,8 @@
 """`LocalBackend`: a sandbox whose machine runs in this process.
 
-Rules: only this module, `local_ports` and `local_files` use the machine (`machine/command.py`, the
-values of a command, and `machine/network/policy.py`, the rules of a network, excepted); it turns
-all errors of the kernel into public exceptions.
+Rules: only this module and its kin (`local_files`, `local_mounts`, `local_ports`) use the machine
+(`machine/command.py`, the values of a command, and `machine/network/policy.py`, the rules of a
+network, excepted); it turns all errors of the kernel into public exceptions.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ from wasmsand.machine import (
     send_signal,
     write_disk_image,
 )
+from wasmsand.machine.mounts.table import MountProblem
+from wasmsand.machine.network.extra import NetworkExtraMissing
 from wasmsand.sdk.backend import (
     STDIN,
     BackendProcess,
@@ -51,14 +53,17 @@ from wasmsand.sdk.errors import (
     ArchiveError,
     DiskImageError,
     FileError,
+    MountError,
     SandboxClosedError,
     SandboxError,
     StateError,
+    UnsupportedError,
     WasmDirError,
     command_error,
     command_errors,
     file_errors,
 )
+from wasmsand.sdk.local_mounts import LocalMounts, mount_request
 from wasmsand.sdk.local_ports import LocalPorts
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import (
@@ -120,7 +125,7 @@ class LocalProcess:
         self._process.kill()
 
 
-class LocalBackend(LocalPorts):
+class LocalBackend(LocalMounts, LocalPorts):
     """A machine, as a `Backend`."""
 
     def __init__(
@@ -132,15 +137,20 @@ class LocalBackend(LocalPorts):
     ) -> None:
         """A new sandbox, or one that continues from `state`. `clock` defaults to the host's time.
         Raises `ImageMissingError`; `WasmDirError` if `wasm_dir` contains an invalid program;
-        `PackageError` if a package cannot be installed."""
+        `PackageError` if a package cannot be installed; `UnsupportedError` if rules of the network
+        need a package that is not installed on the host."""
         try:
             with package_problems():
                 if state is not None:
                     self._machine = Machine.from_state(state, clock=clock)
                 else:
                     self._machine = _new_machine(options, clock)
+        except (MountProblem, KernelError) as problem:
+            raise MountError(str(problem), "") from None
         except WasmProgramRejected as rejected:
             raise WasmDirError(str(rejected), str(rejected.path), rejected.errno_name) from None
+        except NetworkExtraMissing as missing:
+            raise UnsupportedError(str(missing)) from None
         network = options.network
         if network is not None:
             self._machine.bridge.ask = network.ask
@@ -400,7 +410,10 @@ class LocalBackend(LocalPorts):
             policy = change(bridge.policy or NetworkPolicy())
             if policy.ceiling is not None:
                 policy.require_within(policy.ceiling)
-            bridge.policy = policy
+            try:
+                bridge.policy = policy
+            except NetworkExtraMissing as missing:
+                raise UnsupportedError(str(missing)) from None
 
     def network_rules(self) -> NetworkRules:
         """See `Backend`."""
@@ -452,6 +465,7 @@ def machine_options(options: SandboxOptions) -> MachineOptions:
         wasm_dir=wasm_dir,
         packages=tuple(options.packages),
         network=policy,
+        mounts=tuple([mount_request(path, each) for path, each in options.mounts.items()]),
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from wasmsand.machine import Machine
 from wasmsand.sdk.errors import PortError, SandboxClosedError, port_errors
-from wasmsand.sdk.host_ports import HostPorts
+from wasmsand.sdk.host_ports import HostPorts, host_ports
 from wasmsand.sdk.results import PortInfo
 
 if TYPE_CHECKING:
@@ -66,10 +66,9 @@ class LocalPorts:
 
     def open_port(self, port: int, host_port: int | None) -> str:
         """See `Backend`."""
-        if self._host_ports is None:
-            ports = self._machine.ports
-            self._host_ports = HostPorts(self, ports.attach_soon, ports.has_room)
-        return self._host_ports.open(port, host_port)
+        ports = self._machine.ports
+        opened = host_ports(self, lambda: HostPorts(self, ports.attach_soon, ports.has_room))
+        return opened.open(port, host_port)
 
     def close_port(self, port: int) -> bool:
         """See `Backend`."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from wasmsand.machine.network.events import NetworkEvent
+from wasmsand.machine.network.guest_trust import GUEST_VARIABLES
 from wasmsand.machine.network.policy import Budget, NetworkPolicy, policy_of
 from wasmsand.sdk import arguments
 
@@ -115,6 +116,11 @@ def network_option(name: str, value: object) -> Network:
 def policy_for(network: Network) -> NetworkPolicy:
     """The policy that a network describes."""
     return network._policy
+
+
+def variables_for(network: Network) -> Mapping[str, str]:
+    """Variables that programs of a sandbox with this network need."""
+    return GUEST_VARIABLES if network._policy.inspects else {}
 
 
 # The plain form, for other processes.

@@ -41,6 +41,7 @@ class OptionKind(Enum):
     HOST_DIRECTORY = "a path of this machine, or None"
     PACKAGES = 'a list of packages, or "all"'
     NETWORK = "a `Network`, a list of rules to allow, or None"
+    MOUNTS = "paths in the sandbox, each with a `Mount` or a directory of this machine"
     ISOLATION = '"none" or "process"'
 
     @property
@@ -67,6 +68,14 @@ def _network(name: str, value: object) -> object:
     return network_option(name, value)
 
 
+def _mounts(name: str, value: object) -> object:
+    if not value and (value is None or isinstance(value, Mapping)):
+        return {}
+    from wasmsand.sdk.mounts import mounts_option
+
+    return mounts_option(name, value)
+
+
 _CHECKS: Final[Mapping[OptionKind, Callable[[str, object], object]]] = {
     OptionKind.COUNT: arguments.positive_integer,
     OptionKind.MILLISECONDS: _timeout,
@@ -75,6 +84,7 @@ _CHECKS: Final[Mapping[OptionKind, Callable[[str, object], object]]] = {
     OptionKind.HOST_DIRECTORY: _host_directory,
     OptionKind.PACKAGES: arguments.packages,
     OptionKind.NETWORK: _network,
+    OptionKind.MOUNTS: _mounts,
 }
 
 

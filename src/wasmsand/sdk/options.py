@@ -17,6 +17,7 @@ from wasmsand.kernel.limits import Limits
 from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface
 
 if TYPE_CHECKING:
+    from wasmsand.sdk.mounts import Mount
     from wasmsand.sdk.network import Network
 
 HOME: Final = "/home/user"
@@ -149,6 +150,17 @@ class SandboxOptions:
         _HTTP,
         _COMMAND_LINE,
         flag="--allow-net",
+        is_below_seam=True,
+    )
+
+    mounts: Mapping[str, Mount] = _option(
+        OptionKind.MOUNTS,
+        {},
+        "directories of this machine in the sandbox, by path: a directory to be read, or a `Mount` "
+        'such as `Mount(".", mode="overlay")`',
+        _RPC,
+        _COMMAND_LINE,
+        flag="--mount",
         is_below_seam=True,
     )
 

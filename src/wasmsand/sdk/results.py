@@ -29,6 +29,47 @@ class CommandResult:
 
 
 @dataclass(frozen=True, slots=True)
+class MountInfo:
+    """Something that is mounted in a sandbox."""
+
+    path: str
+    """Where, in the sandbox."""
+    source: str | None
+    """The directory of this machine; None for a mount in memory."""
+    mode: str
+    """`read-only`, `read-write`, `overlay` or `memory`."""
+    written_bytes: int = 0
+    """By how much the sandbox has made files of a `read-write` mount grow."""
+    written_inodes: int = 0
+    """How many names the sandbox has added to a `read-write` mount."""
+
+
+@dataclass(frozen=True, slots=True)
+class MountDiff:
+    """How an overlay differs from the directory of this machine. Paths are relative to the mount;
+    those of directories end in a slash.
+
+    Example:
+        diff = sandbox.diff("/mnt/repo")
+        diff.added, diff.changed, diff.removed
+        print(diff.patch)
+    """
+
+    path: str
+    """Where the overlay is mounted."""
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+    conflicts: tuple[str, ...] = ()
+    """Those that were changed on this machine too since the sandbox saw them."""
+    patch: str = field(default="", repr=False)
+    """All changes of text files in the format of `git diff`; binary files are only named."""
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
+
+
+@dataclass(frozen=True, slots=True)
 class NetworkRules:
     """The rules of a sandbox's network, in normal form."""
 

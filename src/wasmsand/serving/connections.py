@@ -104,7 +104,7 @@ class BoundedConnection(H11Protocol):
         self._unset_keepalive_if_required()
         self.crowd.leave(self)
         if self._switched is not None:
-            self._switched.ended()
+            self._switched.lost()
         super().connection_lost(exc)
         self.app_state = {}  # it refers to this connection
 

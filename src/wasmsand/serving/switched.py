@@ -34,13 +34,17 @@ class Switched:
         self._reader.feed_data(data)
 
     def ended(self) -> None:
-        """The client sends no more, or the connection is lost; idempotent."""
+        """The client sends no more."""
         self._reader.feed_eof()
+
+    def lost(self) -> None:
+        """The connection is closed: `read` fails."""
+        self._reader.set_exception(ConnectionResetError())
 
     # For the application.
 
     async def read(self) -> bytes:
-        """The next data from the client; empty at the end."""
+        """The next data from the client; empty at the end. Raises `ConnectionResetError`."""
         return await self._reader.read(PIECE)
 
     async def write(self, data: bytes) -> None:

@@ -21,6 +21,7 @@ from wasmsand.http.port_messages import PortList, PortState, WaitPort
 from wasmsand.http.proxying import (
     ProxiedExchange,
     RawHeaders,
+    asks_for,
     request_for,
     switching_headers,
 )
@@ -75,7 +76,7 @@ async def proxy(call: Call[None, None]) -> Response:
 async def tunnel(call: Call[None, None]) -> Response:
     """`POST /v1/sandboxes/{sandbox}/tunnels/{port}`"""
     port = _port(call)
-    if call.request.headers.get("upgrade", "").lower() != TUNNEL_PROTOCOL:
+    if not asks_for(call.request.scope["headers"], TUNNEL_PROTOCOL.encode("ascii")):
         raise ApiFailure(
             426,
             "upgrade_required",

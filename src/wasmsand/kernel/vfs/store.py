@@ -279,6 +279,11 @@ class TreeStore(FileSystem):
 
     # Lifetime.
 
+    @property
+    def is_used(self) -> bool:
+        """Whether something of it is open, a working directory, or a mount point."""
+        return bool(self._users)
+
     def retain(self, ino: int) -> None:
         self._users[ino] = self._users.get(ino, 0) + 1
 

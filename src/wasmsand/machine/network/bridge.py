@@ -109,6 +109,8 @@ class Bridge:
         """See `Outside`."""
         if destination.host == names.NAMESERVER and destination.port == names.NAMESERVER_PORT:
             self.outgoing.answer(data, partial(sender.be_answered, source=destination))
+        else:
+            self.outgoing.drop_datagram(destination)
 
     # Reports.
 

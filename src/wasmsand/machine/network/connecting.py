@@ -148,6 +148,11 @@ class Outgoing:
         family = socket.AF_INET6 if destination.family == AF_INET6 else socket.AF_INET
         return socket.inet_ntop(family, destination.host), None
 
+    def drop_datagram(self, destination: InetAddress) -> None:
+        """A guest has sent a datagram to something else than the resolver. Needs the lock."""
+        host, _ = self._meant(destination)
+        self._report_refusal("connection", host, destination.port, "UDP reaches only the resolver")
+
     def _may_ask(self, name: str, port: int | None) -> bool:
         """Whether the user's code can allow a host: no rule denies it, and no ceiling."""
         if self._bridge.ask is None:
@@ -334,7 +339,7 @@ class Outgoing:
 
 
 def _reason(verdict: Verdict | None) -> str:
-    return "the sandbox has no network" if verdict is None else verdict.reason
+    return "the sandbox has no network (option network)" if verdict is None else verdict.reason
 
 
 def _proxy_of(policy: NetworkPolicy, name: str) -> ProxyAddress | None:

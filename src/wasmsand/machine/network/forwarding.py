@@ -12,6 +12,7 @@ from __future__ import annotations
 import socket
 import struct
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.errno import Errno, KernelError
@@ -35,7 +36,6 @@ from wasmsand.machine.parking import Parker
 
 if TYPE_CHECKING:
     from wasmsand.kernel.kernel import Kernel
-    from wasmsand.kernel.sockets.outside import OutsideEnd
     from wasmsand.machine.lock import SandboxLock
 
 _RESET: Final = struct.pack("ii", 1, 0)
@@ -55,15 +55,14 @@ class PortForwarding:
         # Guarded by the sandbox's lock:
         self._streams: dict[OutsideStream, float] = {}
         """The open connections, and when each last moved a byte."""
-        self._arrivals: set[_Arrival] = set()
-        """Accepted connections for which the guest's listener has no place yet."""
         self._closed = False
+        self._arrivals = _Arrivals(self, self._poller)
         self._idle_check = _IdleCheck(self, self._poller)
 
     @property
     def connections(self) -> int:
         """The number of connections, including those that wait for the guest's backlog."""
-        return len(self._streams) + len(self._arrivals)
+        return len(self._streams) + self._arrivals.count
 
     def has_room(self) -> bool:
         """Whether there may be another connection."""
@@ -113,6 +112,11 @@ class PortForwarding:
         parker = Parker(self.lock, clock)
         try:
             with self.lock:
+                if not self._closed and not self.has_room():
+                    raise KernelError(
+                        Errno.EMFILE,
+                        f"{PORT_CONNECTIONS_MAX} connections to ports are open already",
+                    )
                 while (stream := self.try_connect(port)) is None:
                     if deadline is not None and clock.monotonic() >= deadline:
                         raise KernelError(
@@ -128,27 +132,22 @@ class PortForwarding:
 
     def attach_soon(self, port: int, host: socket.socket) -> None:
         """Like `attach`, but do not wait, and reset `host` if the guest cannot be reached."""
-        arrival = _Arrival(self, self._poller, port, host)
         with self.lock:
             is_refused = self._closed or not self.has_room()
             if not is_refused:
-                self._arrivals.add(arrival)
+                self._arrivals.add(port, host)
         if is_refused:
             self.refused(port, "too many connections")
             reset(host)
         else:
-            self._poller.post(arrival)
+            self._poller.post(self._arrivals)
 
     def try_connect(self, port: int) -> OutsideStream | None:
         """A connection to the guest, to be given a socket by `adopt`; None if the backlog is full.
-        Needs the lock. Fails as `attach` does."""
+        Needs the lock. ECONNREFUSED, ESRCH."""
         self._require_open()
-        if not self.has_room():
-            raise KernelError(
-                Errno.EMFILE, f"{PORT_CONNECTIONS_MAX} connections to ports are open already"
-            )
         try:
-            end: OutsideEnd = connect_inbound(self._network, port)
+            end = connect_inbound(self._network, port)
         except WouldBlock:
             return None
         stream = OutsideStream(self, self._poller, end, LOCAL_HOST, port, None)
@@ -156,15 +155,12 @@ class PortForwarding:
         self._idle_check.begin()
         return stream
 
-    def leave(self, arrival: _Arrival) -> None:
-        """An arrival is over. Needs the lock."""
-        self._arrivals.discard(arrival)
-        self._network.listening.remove(arrival.wake)
-
-    def await_place(self, arrival: _Arrival) -> None:
-        """Wake `arrival` when the guest's backlog may have a place. Needs the lock."""
-        self._arrivals.add(arrival)
-        self._network.listening.add(arrival.wake)
+    def wake_for_places(self, arrivals: _Arrivals, wanted: bool) -> None:
+        """Whether to wake `arrivals` when a listener may have a place. Needs the lock."""
+        if wanted:
+            self._network.listening.add(arrivals.wake)
+        else:
+            self._network.listening.remove(arrivals.wake)
 
     def refused(self, port: int, reason: str) -> None:
         """A connection to a port of the host did not reach the guest."""
@@ -178,12 +174,11 @@ class PortForwarding:
         """Reset all connections, and end all waits; idempotent."""
         with self.lock:
             self._closed = True
-            streams, arrivals = list(self._streams), list(self._arrivals)
+            streams = list(self._streams)
             self._network.listening.wake()
         for stream in streams:
             stream.refuse(Errno.ECONNRESET, "the sandbox was closed")
-        for arrival in arrivals:
-            self._poller.post(arrival)
+        self._poller.post(self._arrivals)
 
     def end_idle(self) -> float | None:
         """Close connections that have moved no byte for long. Seconds until the next one may be
@@ -228,58 +223,84 @@ class PortForwarding:
             self._poller.post(self._idle_check)
 
 
-class _Arrival(Connected):
-    """An accepted connection on its way to the guest's listener."""
+class _Arrivals(Connected):
+    """Accepted connections on their way to the guest's listeners, in their order."""
 
-    def __init__(
-        self, owner: PortForwarding, poller: Poller, port: int, host: socket.socket
-    ) -> None:
+    def __init__(self, owner: PortForwarding, poller: Poller) -> None:
         self._owner = owner
         self._poller = poller
-        self._port = port
-        self._host: socket.socket | None = host
-        self._until = time.monotonic() + PORT_BACKLOG_SECONDS
+        # Guarded by the sandbox's lock:
+        self._waiting: dict[int, deque[tuple[socket.socket, float]]] = {}
+        """By port: connections, and until when each of them waits."""
+        self.count = 0
 
     def __repr__(self) -> str:
-        return f"<connection for port {self._port}>"
+        return f"<{self.count} connections for ports>"
+
+    def add(self, port: int, host: socket.socket) -> None:
+        """Needs the lock."""
+        until = time.monotonic() + PORT_BACKLOG_SECONDS
+        self._waiting.setdefault(port, deque()).append((host, until))
+        self.count += 1
 
     def wake(self) -> None:
-        """The guest's listener has changed; called within a system call."""
+        """A listener has changed; called within a guest's system call."""
         self._poller.post(self)
 
     def step(self) -> None:
         """See `Connected`."""
-        host, owner = self._host, self._owner
-        if host is None:
-            return
-        left = self._until - time.monotonic()
-        stream: OutsideStream | None = None
-        reason = "the server does not accept connections: its backlog is full"
-        with owner.lock:
-            owner.leave(self)  # so that it does not count twice
-            try:
-                stream = owner.try_connect(self._port)
-            except KernelError as error:
-                left, reason = 0.0, error.detail
-            if stream is None and left > 0:
-                owner.await_place(self)
-        if stream is not None:
-            self._host = None
-            self._poller.call_at(self, None)
+        joined: list[tuple[OutsideStream, socket.socket]] = []
+        refused: list[tuple[int, socket.socket, str]] = []
+        with self._owner.lock:
+            for port, waiting in list(self._waiting.items()):
+                self._serve(port, waiting, joined, refused)
+                if not waiting:
+                    del self._waiting[port]
+            self.count = sum(map(len, self._waiting.values()))
+            first = min((waiting[0][1] for waiting in self._waiting.values()), default=None)
+            self._owner.wake_for_places(self, self.count > 0)
+        for stream, host in joined:
             stream.adopt(host)
-        elif left > 0:
-            self._poller.call_at(self, left)
-        else:
-            owner.refused(self._port, reason)
-            self.give_up()
+        for port, host, reason in refused:
+            self._owner.refused(port, reason)
+            reset(host)
+        self._poller.call_at(self, None if first is None else max(0.0, first - time.monotonic()))
+
+    def _serve(
+        self,
+        port: int,
+        waiting: deque[tuple[socket.socket, float]],
+        joined: list[tuple[OutsideStream, socket.socket]],
+        refused: list[tuple[int, socket.socket, str]],
+    ) -> None:
+        """Join connections to the guest's listener while it has places, and give up those that
+        have waited too long. Needs the lock."""
+        while waiting:
+            host, until = waiting[0]
+            reason = f"the server on port {port} does not accept connections: its backlog is full"
+            stream = None
+            try:
+                stream = self._owner.try_connect(port)
+            except KernelError as error:
+                reason = error.detail
+            else:
+                if stream is None and time.monotonic() < until:
+                    return
+            waiting.popleft()
+            if stream is None:
+                refused.append((port, host, reason))
+            else:
+                joined.append((stream, host))
 
     def give_up(self) -> None:
         """See `Connected`."""
-        host, self._host = self._host, None
         with self._owner.lock:
-            self._owner.leave(self)
+            self._owner.wake_for_places(self, False)
+            hosts = [host for waiting in self._waiting.values() for host, _ in waiting]
+            self._waiting.clear()
+            self.count = 0
         self._poller.forget(self, None)
-        if host is not None:
+        for host in hosts:
             reset(host)
 
 

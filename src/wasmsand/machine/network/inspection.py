@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from wasmsand.machine.network.addresses import AddressKind, kind_of, parse_address
 from wasmsand.machine.network.events import NetworkEvent
+from wasmsand.machine.network.guest_trust import trust
 from wasmsand.machine.network.inspecting.authority import Authority
 from wasmsand.machine.network.inspecting.contexts import verifying_context
-from wasmsand.machine.network.inspecting.guest_trust import trust
 from wasmsand.machine.network.inspecting.order import InspectionOrder, RequestSeen
 from wasmsand.machine.network.rules import Verdict
 

@@ -23,7 +23,9 @@ _IDLE_SECONDS: Final = 5.0
 class Workers:
     """Threads for calls that block."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads_max: int = _THREADS_MAX, name: str = "wasmsand-lookup") -> None:
+        self._threads_max = threads_max
+        self._name = name
         self._changed = threading.Condition()
         self._orders: deque[Callable[[], None]] = deque()
         self._threads = 0
@@ -35,8 +37,8 @@ class Workers:
             self._orders.append(act)
             if self._idle >= len(self._orders):
                 self._changed.notify()
-            elif self._threads < _THREADS_MAX:
-                threading.Thread(target=self._run, name="wasmsand-lookup", daemon=True).start()
+            elif self._threads < self._threads_max:
+                threading.Thread(target=self._run, name=self._name, daemon=True).start()
                 self._threads += 1
 
     def _run(self) -> None:

@@ -371,9 +371,9 @@ def policy_of(
     return NetworkPolicy(
         _rules(allow),
         _rules(deny),
-        hosts or {},
-        secrets or {},
-        placeholders or {},
+        {} if hosts is None else hosts,
+        {} if secrets is None else secrets,
+        {} if placeholders is None else placeholders,
         budget or Budget(),
         proxy,
     )

@@ -87,6 +87,7 @@ def echo_server(context: ssl.SSLContext | None = None) -> Iterator[Echo]:
     class Answers(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         timeout = SECONDS
+        disable_nagle_algorithm = True
 
         def handle_any(self) -> None:
             if self.headers.get("Transfer-Encoding") == "chunked":

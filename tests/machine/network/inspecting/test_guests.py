@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from pathlib import Path
 
@@ -14,9 +13,9 @@ from tests.machine.network.inspecting.servers import echo_server
 from tests.machine.network.servers import ENVIRONMENT, PATIENCE, run
 from wasmsand.machine.command import CommandRequest
 from wasmsand.machine.machine import Machine, MachineOptions
-from wasmsand.machine.network.inspecting import missing
-from wasmsand.machine.network.inspecting.guest_trust import BUNDLES, SYSTEM_BUNDLE
-from wasmsand.machine.network.inspecting.missing import NetworkExtraMissing
+from wasmsand.machine.network import extra
+from wasmsand.machine.network.extra import NetworkExtraMissing
+from wasmsand.machine.network.guest_trust import BUNDLES, SYSTEM_BUNDLE
 from wasmsand.machine.network.policy import Budget, policy_of
 from wasmsand.machine.streamed import StreamedProcess
 
@@ -289,13 +288,12 @@ def test_without_inspected_hosts_nothing_is_changed() -> None:
     machine = Machine(MachineOptions(network=policy_of(allow=["api.test"])))
     plain = Machine()
     assert machine.files.read(SYSTEM_BUNDLE) == plain.files.read(SYSTEM_BUNDLE)
-    assert machine.variables == {}
     machine.close()
     plain.close()
 
 
 def test_a_missing_package_is_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(missing, "find_spec", lambda name: None if name == "h11" else sys)
+    monkeypatch.setattr(extra, "_is_installed", lambda name: name != "h11")
     with pytest.raises(NetworkExtraMissing, match=r"h11: pip install 'wasmsand\[network\]'"):
         Machine(MachineOptions(network=policy_of(allow=["GET api.test"])))
     machine = Machine(MachineOptions(network=policy_of(allow=["api.test"])))

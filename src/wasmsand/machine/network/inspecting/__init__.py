@@ -1,9 +1,7 @@
 """The bridge's view of HTTP requests, for hosts with rules on requests or with secrets.
 
-    missing       the error if the optional packages are not installed
     authority     the certificate authority of a sandbox, and certificates of hosts
     contexts      settings of TLS towards the guest and towards real hosts
-    guest_trust   makes programs in the sandbox trust the authority
     order         what one connection is inspected for
     inspector     `Inspector`: one connection, without input and output of its own
     transports    bytes of one side, plain or by TLS
@@ -15,8 +13,7 @@
     refusals      responses that the bridge itself gives
     websocket     requests and responses that switch to WebSocket
 
-Rules: nothing here opens files or sockets, waits or has threads, except where a sandbox's files are
-changed (`guest_trust`). Every buffer is bounded. A secret is written only to the transport of the
-host that it belongs to. Only these modules import `cryptography` and `h11`, and they are imported
-only for hosts that are inspected.
+Rules: nothing here opens files or sockets, waits or has threads. Every buffer is bounded. A secret
+is written only to the transport of the host that it belongs to. Only these modules import
+`cryptography` and `h11`, and they are imported only for hosts that are inspected.
 """

@@ -15,8 +15,8 @@ from collections import OrderedDict
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from wasmsand.machine.network.extra import require_extra
 from wasmsand.machine.network.inspecting.contexts import guest_context
-from wasmsand.machine.network.inspecting.missing import require_extra
 
 if TYPE_CHECKING:
     from cryptography import x509

@@ -46,7 +46,6 @@ class Conversation:
         self._exchanges = 0
         self._examined: Examined | None = None
         self._began = 0.0
-        self._discarded = 0
         self._state: Callable[[], bool] = self._read_head
         self.is_over = False
         """Whether nothing more is read from either side."""
@@ -176,15 +175,14 @@ class Conversation:
         has read the response."""
         self._server.finish()
         self._guest.finish()
+        self._guest.ignore()
         self.ignores_server = True
         self._state = self._discard
 
     def _discard(self) -> bool:
-        data = self._guest.read()
-        self._discarded += len(data)
-        if self._guest.at_end or self._discarded > _DISCARDED_MAX:
+        if self._guest.at_end or self._guest.ignored > _DISCARDED_MAX:
             self.is_over = True
-        return bool(data)
+        return False
 
     # Exchanges.
 
@@ -201,6 +199,8 @@ class Conversation:
             self._server.write(exchange.left_by_guest)
             self._guest.write(exchange.left_by_server)
             self._state = self._pass_through
+        elif exchange.outcome is Outcome.CLOSE and exchange.request_ended:
+            self._finish()
         elif exchange.outcome is Outcome.CLOSE:
             self._discard_the_rest()
         else:

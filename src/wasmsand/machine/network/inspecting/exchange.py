@@ -54,7 +54,8 @@ class Exchange:
         self._secrets = secrets
         self._guest = guest
         self._server = server
-        self._request_ended = False
+        self.request_ended = False
+        """Whether the guest has sent the whole request."""
         self._server_ended = False
         self._interim = 0
         self.is_first = True
@@ -88,7 +89,7 @@ class Exchange:
     # From the guest to the server.
 
     def _move_request(self) -> bool:
-        if self._request_ended or self._server.queued >= ROOM:
+        if self.request_ended or self._server.queued >= ROOM:
             return False
         try:
             event = self._guest_http.next_event()
@@ -102,7 +103,7 @@ class Exchange:
             self._server.write(self._server_http.send(h11.Data(data=bytes(event.data))) or b"")
         elif isinstance(event, h11.EndOfMessage):
             self._server.write(self._server_http.send(h11.EndOfMessage()) or b"")
-            self._request_ended = True
+            self.request_ended = True
         return True
 
     def _read_request(self) -> bool:

@@ -28,6 +28,13 @@ class Transport(Protocol):
     def read(self) -> bytes:
         """Plaintext from the peer; empty if there is none now."""
 
+    def ignore(self) -> None:
+        """Read nothing more: drop what the peer has sent and sends."""
+
+    @property
+    def ignored(self) -> int:
+        """How many bytes were dropped."""
+
     @property
     def at_end(self) -> bool:
         """Whether `read` will never return more."""
@@ -69,12 +76,17 @@ class Plain:
         self._in = bytearray()
         self._out = bytearray()
         self._ended = False
+        self._ignoring = False
+        self.ignored = 0
         self.is_ready = True
         self.finished = False
         self.problem = ""
 
     def receive(self, data: bytes) -> None:
-        self._in += data
+        if self._ignoring:
+            self.ignored += len(data)
+        else:
+            self._in += data
 
     def receive_end(self) -> None:
         self._ended = True
@@ -83,6 +95,10 @@ class Plain:
         piece = bytes(self._in[:_PIECE])
         del self._in[:_PIECE]
         return piece
+
+    def ignore(self) -> None:
+        self._ignoring = True
+        self._in.clear()
 
     @property
     def at_end(self) -> bool:
@@ -126,6 +142,9 @@ class Tls:
         )
         self._unsent = bytearray()
         self.is_ready = False
+        self._ended = False
+        self._ignoring = False
+        self.ignored = 0
         self._closed_by_peer = False
         self.finished = False
         self.problem = ""
@@ -133,6 +152,9 @@ class Tls:
             self._shake_hands()
 
     def receive(self, data: bytes) -> None:
+        if self._ignoring:
+            self.ignored += len(data)
+            return
         if self.at_end:
             return  # nobody will read it
         self._in.write(data)
@@ -141,6 +163,7 @@ class Tls:
 
     def receive_end(self) -> None:
         self._in.write_eof()
+        self._ended = True
         if not self.is_ready:
             self._shake_hands()
 
@@ -170,7 +193,7 @@ class Tls:
         self.finished = True
 
     def read(self) -> bytes:
-        if not self.is_ready or self.problem or self._closed_by_peer:
+        if not self.is_ready or self.at_end or self._ignoring:
             return b""
         try:
             data = self._tls.read(_PIECE)
@@ -188,7 +211,13 @@ class Tls:
 
     @property
     def at_end(self) -> bool:
+        if self._ignoring:
+            return self._ended
         return bool(self.problem) or self._closed_by_peer
+
+    def ignore(self) -> None:
+        self._ignoring = True
+        self._in.read()
 
     @property
     def ended_properly(self) -> bool:

@@ -6,7 +6,6 @@ if one is missing, the error names the command that installs it.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Final
 
 _PACKAGES: Final = ("cryptography", "h11")
@@ -26,5 +25,11 @@ class NetworkExtraMissing(ImportError):
 def require_extra() -> None:
     """Raise `NetworkExtraMissing` unless everything that inspection needs is installed."""
     for package in _PACKAGES:
-        if find_spec(package) is None:
+        if not _is_installed(package):
             raise NetworkExtraMissing(package)
+
+
+def _is_installed(package: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(package) is not None

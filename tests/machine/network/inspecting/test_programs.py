@@ -1,0 +1,103 @@
+"""curl, wget and git reach inspected hosts, and get secrets that they do not have."""
+
+from __future__ import annotations
+
+from tests.machine.network.inspecting.guests import inspected
+from tests.machine.network.inspecting.private_authority import PrivateAuthority
+from tests.machine.network.inspecting.servers import answering, echo_server, raw_server
+from tests.machine.network.servers import run
+
+SECRET = "sk-91d0-for-programs"
+BEARER = {"api.test": {"Authorization": f"Bearer {SECRET}"}}
+
+
+def at(port: int) -> dict[str, str]:
+    return {"api.test": f"127.0.0.1:{port}"}
+
+
+def test_curl_uses_a_host_with_a_secret(private_authority: PrivateAuthority) -> None:
+    script = (
+        "curl -sS https://api.test/a https://api.test/b;"
+        " head -c 3000000 /dev/zero | curl -sS --data-binary @- https://api.test/up;"
+        " head -c 3000000 /dev/zero | curl -sS -T - https://api.test/put;"
+        " curl -sSI https://api.test/head | head -n 1"
+    )
+    with (
+        echo_server(private_authority.context("api.test")) as echo,
+        inspected(private_authority, "api.test", hosts=at(echo.port), secrets=BEARER) as machine,
+    ):
+        assert run(machine, "bash", "-c", script) == (
+            "GET /a 0\nGET /b 0\nPOST /up 3000000\nPUT /put 3000000\nHTTP/1.1 200 OK\r\n",
+            "",
+        )
+    assert [request[2]["authorization"] for request in echo.requests] == 5 * [[f"Bearer {SECRET}"]]
+
+
+def test_curl_is_told_which_rule_is_missing(private_authority: PrivateAuthority) -> None:
+    script = "curl -sS -X DELETE https://api.test/v1/a 2>/dev/null; curl -fsS https://api.test/b"
+    with (
+        echo_server(private_authority.context("api.test")) as echo,
+        inspected(private_authority, "GET api.test/v1/*", hosts=at(echo.port)) as machine,
+    ):
+        out, err = run(machine, "bash", "-c", script)
+    assert out == (
+        "wasmsand: DELETE api.test:443/v1/a is not allowed; "
+        "to allow it, add 'DELETE api.test:443/v1/a' to network.allow\n"
+    )
+    assert "curl: (22) The requested URL returned error: 403" in err
+    assert echo.requests == []
+
+
+def test_curl_asks_before_it_sends_a_large_body(private_authority: PrivateAuthority) -> None:
+    """With `Expect: 100-continue`; the body of a refused request stays in the sandbox."""
+    script = "head -c 2000000 /dev/zero | curl -sS -H 'Expect: 100-continue' -T - https://api.test/"
+    with (
+        echo_server(private_authority.context("api.test")) as echo,
+        inspected(private_authority, "GET api.test", hosts=at(echo.port)) as machine,
+    ):
+        out, _ = run(machine, "bash", "-c", script)
+    assert out.startswith("wasmsand: PUT api.test:443/ is not allowed; ")
+    assert echo.requests == []
+
+
+def test_curl_that_offers_http_2_speaks_http_1_1(private_authority: PrivateAuthority) -> None:
+    with (
+        echo_server(private_authority.context("api.test")) as echo,
+        inspected(private_authority, "GET api.test", hosts=at(echo.port)) as machine,
+    ):
+        script = "curl -sS --http2 -w '%{http_version}\\n' https://api.test/a"
+        assert run(machine, "bash", "-c", script) == ("GET /a 0\n1.1\n", "")
+
+
+def test_wget_uses_a_host_with_a_secret(private_authority: PrivateAuthority) -> None:
+    with (
+        echo_server(private_authority.context("api.test")) as echo,
+        inspected(private_authority, "api.test", hosts=at(echo.port), secrets=BEARER) as machine,
+    ):
+        assert run(machine, "wget", "-qO-", "https://api.test/a") == ("GET /a 0\n", "")
+    assert echo.requests[0][2]["authorization"] == [f"Bearer {SECRET}"]
+
+
+def test_git_sends_a_placeholder_as_its_password(private_authority: PrivateAuthority) -> None:
+    """git encodes user and password together; the bridge looks inside."""
+    seen: list[bytes] = []
+    refusal = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    question = (
+        b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=git\r\n"
+        b"Content-Length: 0\r\n\r\n"
+    )
+    handle = answering(question, refusal, seen=seen)
+    with (
+        raw_server(handle, private_authority.context("api.test")) as port,
+        inspected(
+            private_authority,
+            "api.test",
+            hosts=at(port),
+            placeholders={"api.test": {"{{GIT_TOKEN}}": SECRET}},
+        ) as machine,
+    ):
+        url = "https://user:%7B%7BGIT_TOKEN%7D%7D@api.test/repository.git"
+        run(machine, "git", "ls-remote", url)
+    heads = b"".join(seen)
+    assert b"GET /repository.git/info/refs?service=git-upload-pack HTTP/1.1" in heads
+    assert b"Authorization: Basic dXNlcjpzay05MWQwLWZvci1wcm9ncmFtcw==" in heads

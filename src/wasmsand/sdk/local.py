@@ -20,7 +20,6 @@ from wasmsand.machine import (
     ArchiveRejected,
     CannotCapture,
     CapturedSession,
-    DiskImageRejected,
     FileEntry,
     ForkCapture,
     Machine,
@@ -33,9 +32,7 @@ from wasmsand.machine import (
     export_tar,
     import_tar,
     list_processes,
-    read_disk_image,
     send_signal,
-    write_disk_image,
 )
 from wasmsand.machine.mounts.table import MountProblem
 from wasmsand.machine.network.extra import NetworkExtraMissing
@@ -51,7 +48,6 @@ from wasmsand.sdk.backend import (
 )
 from wasmsand.sdk.errors import (
     ArchiveError,
-    DiskImageError,
     FileError,
     MountError,
     SandboxClosedError,
@@ -63,6 +59,7 @@ from wasmsand.sdk.errors import (
     command_errors,
     file_errors,
 )
+from wasmsand.sdk.local_disk import read_disk, write_disk
 from wasmsand.sdk.local_mounts import LocalMounts, mount_request
 from wasmsand.sdk.local_ports import LocalPorts
 from wasmsand.sdk.options import SandboxOptions
@@ -430,14 +427,11 @@ class LocalBackend(LocalMounts, LocalPorts):
 
     def save_disk(self, stream: IO[bytes]) -> None:
         """See `Backend`."""
-        write_disk_image(self._machine, stream)
+        write_disk(self._machine, stream)
 
     def load_disk(self, stream: IO[bytes]) -> None:
         """See `Backend`."""
-        try:
-            read_disk_image(self._machine, stream)
-        except DiskImageRejected as rejected:
-            raise DiskImageError(str(rejected)) from None
+        read_disk(self._machine, stream)
 
     # Life.
 

@@ -55,8 +55,10 @@ def write_local(state: SandboxState, name: str | None, stream: IO[bytes]) -> Non
         raise UnsupportedError("only sandboxes of this process can be saved here")
     sessions = [saved.captured for saved in state.sessions]
     captured = [session for session in sessions if isinstance(session, CapturedSession)]
-    with _public_errors():
+    try:
         write_machine(stream, machine, captured, _about(state, name))
+    except StateRejected as error:
+        raise StateError(str(error)) from None
 
 
 def _about(state: SandboxState, name: str | None) -> dict[str, Any]:
@@ -72,10 +74,14 @@ def _about(state: SandboxState, name: str | None) -> dict[str, Any]:
 
 
 def read_local(
-    stream: IO[bytes], options: SandboxOptions | None, *, trusts_limits: bool = False
+    stream: IO[bytes],
+    options: SandboxOptions | None,
+    *,
+    only_files: bool = False,
+    trusts_limits: bool = False,
 ) -> tuple[SandboxState, str | None]:
-    """Read a state and its name. `trusts_limits`: limits above the default ones are granted. Raises
-    `StateError`."""
+    """Read a state and its name. `only_files`: without sessions, onto any image. `trusts_limits`:
+    limits above the default ones are granted. Raises `StateError`."""
     with _public_errors():
         saved = SavedMachine(stream)
         about = saved.about
@@ -84,21 +90,27 @@ def read_local(
             chosen = replace(chosen, env=dict(saved.variables), cwd=saved.cwd)
         except (TypeError, ValueError) as error:
             raise StateRejected(f"damaged: {error}") from None
-        known = [
-            (session.text("kind", 16), session.text("identity", _IDENTITY_MAX))
-            for session in about.objects("sessions", chosen.max_processes)
-        ]
-        if any(kind not in _KINDS for kind, _ in known):
-            raise StateRejected("damaged: an unknown kind of session")
+        known = _known_sessions(about, chosen)
         name = about.text("name", _NAME_MAX) if "name" in about else None
-        machine, captured = saved.load(machine_options(chosen))
-        if len(captured) != len(known):
+        machine, captured = saved.load(machine_options(chosen), only_files=only_files)
+        if len(captured) != len(known) and not only_files:
             raise StateRejected("damaged: the number of sessions is wrong")
         sessions = tuple(
             SavedSession(kind, identity, session)
-            for (kind, identity), session in zip(known, captured, strict=True)
+            for (kind, identity), session in zip(known, captured, strict=False)
         )
         return SandboxState(chosen, LocalBackend(chosen, machine), machine, sessions), name
+
+
+def _known_sessions(about: Fields, options: SandboxOptions) -> list[tuple[str, str]]:
+    """The kinds and identities of the sessions."""
+    known = [
+        (session.text("kind", 16), session.text("identity", _IDENTITY_MAX))
+        for session in about.objects("sessions", options.max_processes)
+    ]
+    if any(kind not in _KINDS for kind, _ in known):
+        raise StateRejected("damaged: an unknown kind of session")
+    return known
 
 
 def _saved_options(about: Fields, trusts_limits: bool) -> SandboxOptions:

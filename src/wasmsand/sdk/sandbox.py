@@ -321,7 +321,13 @@ class Sandbox:
         save_state(take_state(self._attachment, self.sessions, running), target)
 
     @classmethod
-    def load(cls, source: FileOrStream, *, options: SandboxOptions | None = None) -> Sandbox:
+    def load(
+        cls,
+        source: FileOrStream,
+        *,
+        options: SandboxOptions | None = None,
+        only_files: bool = False,
+    ) -> Sandbox:
         """Create a sandbox from a file of `save`, or from a binary stream.
 
         Example:
@@ -330,13 +336,14 @@ class Sandbox:
 
         The file may come from anybody: it grants nothing. Its limits are used as far as they are
         not above the default ones. With `options`, these are used instead, for example to allow
-        more memory or a network; variables and working directory are always the saved ones.
+        more memory or a network; variables and working directory are always the saved ones. With
+        `only_files`, sessions are left out, and the file may come from another version.
 
         Raises `StateFileError` if the file is not a saved sandbox or is damaged,
         `StateVersionError` if it is too new, `StateImageError` if it needs another image, and
         `StateLimitError` if it does not fit.
         """
-        state, _ = load_state(source, options)
+        state, _ = load_state(source, options, only_files=only_files)
         return cls._of_state(state, is_last=True)
 
     @classmethod
@@ -346,6 +353,7 @@ class Sandbox:
         *,
         store: Store | str | os.PathLike[str] | None = None,
         options: SandboxOptions | None = None,
+        only_files: bool = False,
     ) -> Sandbox:
         """Open the sandbox with this name in a store, or create it there. It outlives this process:
         its changes are written to the store in the background, and when it ends.
@@ -359,13 +367,14 @@ class Sandbox:
         few seconds before. Commands that ran then have ended; live sessions go on.
 
         `options` are those of the constructor; by default those that the sandbox was created with,
-        without `network` and `wasm_dir`, which have to be given each time.
+        without `network`, `mounts` and `wasm_dir`, which have to be given each time. For
+        `only_files` see `load`.
 
         Raises `StoreBusyError` if the sandbox is open already, in this or another process.
         """
         claim = opened_store(store).claim(name)
         try:
-            sandbox = cls._of_claim(claim, options)
+            sandbox = cls._of_claim(claim, options, only_files)
         except BaseException:
             claim.release()
             raise
@@ -374,13 +383,13 @@ class Sandbox:
         return sandbox
 
     @classmethod
-    def _of_claim(cls, claim: Claim, options: SandboxOptions | None) -> Sandbox:
+    def _of_claim(cls, claim: Claim, options: SandboxOptions | None, only_files: bool) -> Sandbox:
         stream = claim.read()
         if stream is None:
             chosen = DEFAULTS if options is None else options
             return cls.from_backend(open_backend(chosen, "none"), chosen)
         with stream:
-            state, _ = load_state(stream, options, trusts_limits=True)
+            state, _ = load_state(stream, options, only_files=only_files, trusts_limits=True)
         return cls._of_state(state, is_last=True)
 
     @property

@@ -12,6 +12,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -37,19 +38,23 @@ def save_state(state: SandboxState, target: FileOrStream, name: str | None = Non
 
 
 def load_state(
-    source: FileOrStream, options: SandboxOptions | None, *, trusts_limits: bool = False
+    source: FileOrStream,
+    options: SandboxOptions | None,
+    *,
+    only_files: bool = False,
+    trusts_limits: bool = False,
 ) -> tuple[SandboxState, str | None]:
-    """Read a state, and the name that it was saved with. Raises `StateError`. For `trusts_limits`
-    see `read_local`."""
+    """Read a state, and the name that it was saved with; see `read_local`. Raises `StateError`."""
     from wasmsand.sdk.local_files import read_local
 
     if options is not None and not isinstance(options, SandboxOptions):
         raise TypeError(f"options must be SandboxOptions, not {type(options).__name__}")
+    read = partial(read_local, only_files=only_files, trusts_limits=trusts_limits)
     if not isinstance(source, str | os.PathLike):
-        return read_local(_stream(source, "read"), options, trusts_limits=trusts_limits)
+        return read(_stream(source, "read"), options)
     try:
         with open(source, "rb") as stream:
-            return read_local(stream, options, trusts_limits=trusts_limits)
+            return read(stream, options)
     except OSError as error:
         raise StateError(f"cannot load {source}: {error.strerror or error}") from error
 

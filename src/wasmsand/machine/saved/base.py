@@ -52,14 +52,14 @@ class BaseImage:
             wanted, present = needs.get(name), self.needs.get(name)
             if wanted == present:
                 continue
-            shown = name[:80]
+            shown, way = name[:80], "; only_files=True loads its files without its sessions"
             if wanted is None:
-                raise OtherImage(f"the sandbox was saved without {shown}, which this host has")
+                raise OtherImage(f"the sandbox was saved without {shown}, which this host has{way}")
             if present is None:
-                raise OtherImage(f"the sandbox needs {shown}, which this host does not have")
+                raise OtherImage(f"the sandbox needs {shown}, which this host does not have{way}")
             raise OtherImage(
                 f"the sandbox needs {shown} with the hash {wanted[:_SHOWN]}, and this host has "
-                f"{present[:_SHOWN]}: use the version of wasmsand that saved it"
+                f"{present[:_SHOWN]}: use the version of wasmsand that saved it{way}"
             )
 
     def new_instance(

@@ -14,7 +14,7 @@ from typing import IO, Any, Final
 
 from wasmsand.engine import default_engine
 from wasmsand.engine.dormant import DormantFork, DormantProgram
-from wasmsand.engine.protocol import Engine, Instance, ModuleRejected
+from wasmsand.engine.protocol import Engine, ModuleRejected
 from wasmsand.kernel.errno import KernelError
 from wasmsand.kernel.flags import S_IFCHR, S_IFDIR, S_IFMT, S_IFREG
 from wasmsand.kernel.limits import (
@@ -30,6 +30,7 @@ from wasmsand.kernel.vfs import ROOT, Node
 from wasmsand.machine.at_rest import MachineState
 from wasmsand.machine.disk_image import DiskImageRejected, read_tree
 from wasmsand.machine.machine import Machine, MachineOptions
+from wasmsand.machine.mounts.table import MountState
 from wasmsand.machine.saved.base import BaseImage, base_for
 from wasmsand.machine.saved.checked import Fields, checked_bytes, checked_integer, checked_integers
 from wasmsand.machine.saved.framing import (
@@ -78,45 +79,79 @@ class SavedMachine:
         options: MachineOptions,
         base: BaseImage | None = None,
         engine: Engine | None = None,
+        *,
+        only_files: bool = False,
     ) -> tuple[MachineState, list[CapturedSession]]:
-        """The state, for machines with these options, and its sessions. Raises `StateRejected`,
-        and what `base_for` raises."""
+        """The state, for machines with these options, and its sessions. With `only_files`, sessions
+        are left out, and the image may be another. Raises `StateRejected`, and what `base_for`
+        raises."""
         engine = engine or default_engine()
         base = base or base_for(options, engine)
-        base.require(self.needs)
-        limits = options.limits
-        frame = FrameReader(self._stream, self._codec, _most(limits))
-        quiet = replace(options, network=None, packages=())
+        if not only_files:
+            base.require(self.needs)
+        quiet = replace(options, network=None, packages=(), mounts=())
         machine = Machine(quiet, image=base.tree, variables={}, cwd=self.cwd, engine=engine)
-        made: list[Instance] = []
+        sessions: list[CapturedSession] = []
         try:
-            try:
-                held = read_tree(machine, PieceSource(frame.pieces(FILES)))
-            except DiskImageRejected as rejected:
-                kind = TooLarge if rejected.is_full else StateRejected
-                raise kind(f"cannot load the files: {rejected}") from None
-            for _ in frame.pieces(FILES):
-                pass  # the padding of the archive
-            places = _Places(machine, held)
-            sessions: list[CapturedSession] = []
-            budget = _Budget(limits.memory_limit_bytes)
-            while frame.peek() == PROCESS:
-                if len(sessions) >= limits.max_processes:
-                    raise TooLarge("more sessions than max_processes")
-                session = _session(frame, places, base, engine, limits, budget)
-                made.append(session.instance)
-                sessions.append(session)
+            frame = FrameReader(self._stream, self._codec, _most(options.limits))
+            places = _Places(machine, _read_files(machine, frame))
+            if only_files:
+                _skip_sessions(frame)
+            else:
+                _read_sessions(frame, places, base, engine, options.limits, sessions)
             frame.finish()
             _check_numbers(sessions)
             state = machine.state()
         except BaseException:
-            for instance in made:
-                instance.close()
+            for session in sessions:
+                session.instance.close()
             raise
         finally:
             machine.close()
         tree = replace(state.tree, held=places.used & state.tree.orphans)
-        return replace(state, options=options, tree=tree, variables=self.variables), sessions
+        mounts = tuple(MountState(request) for request in options.mounts)
+        loaded = replace(state, options=options, tree=tree, variables=self.variables, mounts=mounts)
+        return loaded, sessions
+
+    def load_files(self, machine: Machine) -> None:
+        """Load the files into a new machine, on any image. Raises `StateRejected`; then the machine
+        has a part of them."""
+        frame = FrameReader(self._stream, self._codec, _most(machine.kernel.limits))
+        _read_files(machine, frame)
+        _skip_sessions(frame)
+        frame.finish()
+
+
+def _read_files(machine: Machine, frame: FrameReader) -> dict[int, Node]:
+    """Create the files. Returns those without a name, retained."""
+    try:
+        held = read_tree(machine, PieceSource(frame.pieces(FILES)))
+    except DiskImageRejected as rejected:
+        kind = TooLarge if rejected.is_full else StateRejected
+        raise kind(f"cannot load the files: {rejected}") from None
+    for _ in frame.pieces(FILES):
+        pass  # the padding of the archive
+    return held
+
+
+def _skip_sessions(frame: FrameReader) -> None:
+    while frame.peek() in (PROCESS, MEMORY):
+        frame.take(frame.peek())
+
+
+def _read_sessions(
+    frame: FrameReader,
+    places: _Places,
+    base: BaseImage,
+    engine: Engine,
+    limits: Limits,
+    sessions: list[CapturedSession],
+) -> None:
+    budget = _Budget(limits.memory_limit_bytes)
+    while frame.peek() == PROCESS:
+        if len(sessions) >= limits.max_processes:
+            raise TooLarge("more sessions than max_processes")
+        sessions.append(_session(frame, places, base, engine, limits, budget))
 
 
 def _most(limits: Limits) -> int:

@@ -15,6 +15,7 @@ from typing import IO, Any, Final
 from wasmsand.engine import default_engine
 from wasmsand.engine.protocol import Engine, ModuleRejected
 from wasmsand.kernel.vfs import FrozenTree, path_in
+from wasmsand.kernel.vfs.overlay import OverlayState
 from wasmsand.machine.at_rest import MachineState
 from wasmsand.machine.disk_image import write_tree
 from wasmsand.machine.saved.base import BaseImage, image_of
@@ -40,6 +41,7 @@ def write_machine(
     """Write a state with its sessions. `about` is the caller's part of the header. Raises
     `StateRejected` if a session cannot be saved."""
     base, engine = base or image_of(state.tree), engine or default_engine()
+    _require_plain_mounts(state)
     places = _Places(state.tree)
     described = [_described(session, places, base, engine) for session in sessions]
     header = {
@@ -59,6 +61,20 @@ def write_machine(
         frame.chunk(PROCESS, values)
         _write_memory(frame, session, base, engine)
     frame.finish()
+
+
+def _require_plain_mounts(state: MachineState) -> None:
+    """Directories of the host are mounted again by whoever loads the machine. What a mount keeps in
+    the sandbox would be lost."""
+    for mount in state.mounts:
+        content = mount.content
+        if isinstance(content, OverlayState):
+            content = content.tree
+        if content is not None and any(content.layers[:-1]):
+            raise StateRejected(
+                f"the mount at {mount.request.path} has changes that only the sandbox has; such "
+                "mounts cannot be saved yet: apply the changes, or unmount it"
+            )
 
 
 class _Places:

@@ -13,6 +13,7 @@ from _thread import start_new_thread
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from wasmsand.http.answers import object_of
 from wasmsand.http.process import HttpProcess
@@ -116,6 +117,47 @@ class HttpCopies:
     def size_of(self, copied: object) -> int:
         """See `Backend`. The size of a state contains those of its programs."""
         return copied.size if isinstance(copied, ServerSnapshot) else 0
+
+
+class SandboxCopies:
+    """The requests that copy one sandbox of a server, for clients that do not use its sessions."""
+
+    def __init__(self, url: str, token: str | None, identity: str) -> None:
+        self._transport = Transport(url, token)
+        self._path = f"/v1/sandboxes/{quote(identity, safe='')}"
+
+    def snapshots(self) -> list[dict[str, Any]]:
+        """All snapshots, as the server describes them."""
+        return list(self._ask("GET", f"{self._path}/snapshots")["snapshots"])
+
+    def snapshot(self, name: str | None, running: str) -> dict[str, Any]:
+        """Take a snapshot."""
+        wanted = {"name": name, "running": running}
+        return self._ask("POST", f"{self._path}/snapshots", wanted)
+
+    def delete(self, snapshot: str) -> None:
+        """Delete a snapshot, by name or id."""
+        self._ask("DELETE", f"{self._path}/snapshots/{quote(snapshot, safe='')}")
+
+    def restore(self, snapshot: str) -> None:
+        """Restore the sandbox."""
+        self._ask("POST", f"{self._path}/restore", {"snapshot": snapshot})
+
+    def fork(self, count: int, running: str) -> list[dict[str, Any]]:
+        """Copy the sandbox."""
+        wanted = {"count": count, "running": running}
+        return list(self._ask("POST", f"{self._path}/fork", wanted)["sandboxes"])
+
+    def open(self, snapshot: str) -> dict[str, Any]:
+        """Create a sandbox from a snapshot."""
+        return self._ask("POST", "/v1/sandboxes", {"snapshot": snapshot})
+
+    def _ask(self, method: str, path: str, value: object = None) -> dict[str, Any]:
+        return object_of(self._transport.ask(method, path, value=value))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._transport.close()
 
 
 def _copy(

@@ -7,7 +7,7 @@ import io
 import json
 import random
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -36,7 +36,7 @@ HUGE = 1 << 70
 
 
 @pytest.fixture(scope="module")
-def content() -> Iterator[bytes]:
+def content() -> bytes:
     """A sandbox with both kinds of sessions."""
     with Sandbox() as sandbox:
         sandbox.files.write("f", "text" * 1000)

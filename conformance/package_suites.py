@@ -27,7 +27,7 @@ class NumpySuite(PackageSuite):
         "numpy/_pyinstaller/*",
         "numpy/tests/test_public_api.py",
         "numpy/_core/tests/test_cpu_*.py",
-        "numpy/_core/tests/test_simd.py",
+        "numpy/_core/tests/test_simd*.py",
     )
 
 

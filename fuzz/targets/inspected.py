@@ -115,6 +115,7 @@ class InspectedConnections(Target):
                 sent += piece
                 if len(piece) > _HELD_MAX:
                     raise Finding("unbounded", f"{len(piece)} bytes were held")
+            inspector.go_on()
             return len(to_guest) + len(to_server) > before
 
         while not source.ended:
@@ -135,7 +136,7 @@ class InspectedConnections(Target):
                 take()
         inspector.guest_ended()
         inspector.server_ended()
-        while take():
+        while take() or inspector.has_more:
             pass
         self._check(inspector, seen, bytes(to_guest), bytes(to_server))
 

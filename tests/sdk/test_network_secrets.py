@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,3 +77,15 @@ def test_a_missing_package_is_an_error_with_the_command(monkeypatch: pytest.Monk
         with pytest.raises(UnsupportedError, match=message):
             sandbox.network.allow("GET other.test")
         assert sandbox.network.rules().allow == ("api.test",)
+
+
+@pytest.mark.parametrize("network", ["None", "['api.test']"])
+def test_the_optional_packages_are_imported_only_if_requests_are_seen(network: str) -> None:
+    program = (
+        "import sys; from wasmsand import Sandbox\n"
+        f"with Sandbox(network={network}) as sandbox: sandbox.commands.run('true')\n"
+        "print([name for name in sys.modules if name.partition('.')[0] in ('h11', 'cryptography')"
+        " or name.startswith('wasmsand.machine.network.inspecting')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 import socket
 import threading
@@ -15,6 +16,7 @@ import pytest
 from tests.sdk import backends
 from tests.sdk.backends import MakeSandbox
 from wasmsand import (
+    AsyncSandbox,
     PortError,
     PortInfo,
     PortTimeoutError,
@@ -22,6 +24,7 @@ from wasmsand import (
     SandboxClosedError,
     UnsupportedError,
 )
+from wasmsand.sdk.local import LocalBackend
 
 ECHO = """
 import socket, threading
@@ -286,3 +289,42 @@ def test_a_server_has_no_ports_of_this_machine() -> None:
         assert sandbox.ports.close(8000) is False
         with pytest.raises(UnsupportedError, match="leave host_port out"):
             sandbox.ports.url(8000, host_port=8000)
+
+
+def test_a_cancelled_task_stops_waiting() -> None:
+    async def work() -> None:
+        async with AsyncSandbox() as sandbox:
+            waited: list[float] = []
+            wait_port = LocalBackend.wait_port
+
+            def counted(self: LocalBackend, port: int, timeout_seconds: float | None) -> bool:
+                waited.append(time.monotonic())
+                return wait_port(self, port, timeout_seconds)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(LocalBackend, "wait_port", counted)
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(sandbox.ports.wait(7000, timeout_ms=None), 0.3)
+                count = len(waited)
+                await asyncio.sleep(2.5)
+                assert len(waited) == count == 1
+
+    asyncio.run(work())
+
+
+def test_asynchronous_streams() -> None:
+    async def work() -> None:
+        async with AsyncSandbox() as sandbox:
+            await sandbox.files.write("echo.py", ECHO)
+            await sandbox.commands.start("exec python3 echo.py")
+            await sandbox.ports.wait(7000)
+            async with await sandbox.ports.connect(7000) as stream:
+                reading = asyncio.create_task(stream.read())
+                await asyncio.sleep(0.1)
+                assert not reading.done()  # and the event loop goes on
+                await stream.write("x")
+                assert await reading == b"x"
+                await stream.finish()
+                assert await stream.read() == b""
+
+    asyncio.run(work())

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Final, cast
 
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import KernelError
+from wasmsand.kernel.vfs.model import BLOCK_SIZE
 from wasmsand.machine import (
     ArchiveRejected,
     CannotCapture,
@@ -164,21 +165,25 @@ class LocalBackend(LocalMounts, LocalPorts):
 
     # Copies.
 
-    def capture(self, process: BackendProcess, fork: Callable[[], None] | None = None) -> object:
+    def capture(self, process: BackendProcess) -> object:
         """See `Backend`."""
         assert isinstance(process, LocalProcess)
-        try:
-            if fork is None:
-                return capture_at_rest(self._machine, process.streamed)
-            capturing = ForkCapture(self._machine, process.streamed)
-            fork()
-            return capturing.take()
-        except CannotCapture as error:
-            raise StateError(str(error)) from None
-        except MemoryError as error:
-            raise StateError(f"the host has no memory for a copy: {error}") from None
+        with _capture_errors():
+            return capture_at_rest(self._machine, process.streamed)
 
-    def take_state(self, captured: Sequence[object]) -> MachineState:
+    def capture_at_fork(self, process: BackendProcess) -> Callable[[], object]:
+        """See `Backend`."""
+        assert isinstance(process, LocalProcess)
+        with _capture_errors():
+            capturing = ForkCapture(self._machine, process.streamed)
+
+        def take() -> object:
+            with _capture_errors():
+                return capturing.take()
+
+        return take
+
+    def take_state(self, captured: Sequence[object] = ()) -> MachineState:
         """See `Backend`."""
         return self._machine.state(cast("Sequence[CapturedSession]", captured))
 
@@ -186,6 +191,17 @@ class LocalBackend(LocalMounts, LocalPorts):
         """See `Backend`."""
         assert isinstance(state, MachineState)
         return LocalBackend(options, state)
+
+    def restore_state(self, state: object, options: SandboxOptions) -> LocalBackend:
+        """See `Backend`."""
+        return self.open_state(state, options)
+
+    def size_of(self, copied: object) -> int:
+        """See `Backend`."""
+        if isinstance(copied, CapturedSession):
+            return copied.instance.memory_size()
+        assert isinstance(copied, MachineState)
+        return copied.tree.used_blocks * BLOCK_SIZE
 
     def adopt(self, captured: object, *, is_last: bool) -> BackendProcess:
         """See `Backend`."""
@@ -439,6 +455,16 @@ class LocalBackend(LocalMounts, LocalPorts):
         """See `Backend`."""
         self.close_ports()
         self._machine.close()
+
+
+@contextmanager
+def _capture_errors() -> Iterator[None]:
+    try:
+        yield
+    except CannotCapture as error:
+        raise StateError(str(error)) from None
+    except MemoryError as error:
+        raise StateError(f"the host has no memory for a copy: {error}") from None
 
 
 def _new_machine(options: SandboxOptions, clock: Clock | None) -> Machine:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
+from wasmsand.sdk.backend import CANCELLATION
 from wasmsand.sdk.errors import PortError, PortTimeoutError, SandboxClosedError
 from wasmsand.sdk.results import PortInfo
 
@@ -28,6 +29,7 @@ _LONGEST_WAIT_MS: Final = 1_000_000
 """Systems bound the time of a wait. Waking up early only costs another wait."""
 _NOT_READY: Final = ("SSLWantReadError", "SSLWantWriteError")
 _SHOWN_PORTS: Final = 8
+_STEP_SECONDS: Final = 1.0
 
 
 class PortStream:
@@ -235,8 +237,7 @@ class Ports:
         """
         port = arguments.port("port", port)
         seconds = arguments.timeout_seconds("timeout_ms", timeout_ms)
-        backend = self._attachment.backend
-        if not backend.wait_port(port, seconds):
+        if not self._wait(port, seconds):
             try:
                 others = ", ".join(str(found.port) for found in self.list()[:_SHOWN_PORTS])
             except SandboxClosedError:
@@ -244,6 +245,21 @@ class Ports:
             message = f"ETIMEDOUT: no program listens on port {port} after {timeout_ms} ms"
             message += f"; programs listen on {others}" if others else "; no program listens"
             raise PortTimeoutError(message, "ETIMEDOUT", port)
+
+    def _wait(self, port: int, seconds: float | None) -> bool:
+        backend, cancellation = self._attachment.backend, CANCELLATION.get()
+        if cancellation is None:
+            return backend.wait_port(port, seconds)
+        # In steps: the task that waits for this thread may be cancelled.
+        until = None if seconds is None else time.monotonic() + seconds
+        while True:
+            left = _STEP_SECONDS if until is None else max(0.0, until - time.monotonic())
+            if backend.wait_port(port, min(left, _STEP_SECONDS)):
+                return True
+            if left <= _STEP_SECONDS and until is not None:
+                return False
+            if cancellation.cancelled:
+                return False
 
     def list(self) -> builtins.list[PortInfo]:
         """Return the ports on which programs of the sandbox listen, sorted.

@@ -30,6 +30,7 @@ from wasmsand.sdk.sandbox_network import SandboxNetwork
 from wasmsand.sdk.saving import load_state, save_state
 from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.state import (
+    PROGRAM,
     FileOrStream,
     Running,
     SandboxState,
@@ -161,6 +162,8 @@ class Sandbox:
         self.snapshots = Snapshots()
         self._sessions: list[Shell | PythonSession] = []
         self._keeper: Keeper | None = None
+        self._programs: dict[str, BackendProcess] = {}
+        """Programs of the client that came with a copy (`client_programs`)."""
         attachment.make_working_directory()
 
     @property
@@ -246,8 +249,10 @@ class Sandbox:
         A session object that the snapshot contains goes on from there; others are closed.
         """
         found = self.snapshots.get(snapshot) if isinstance(snapshot, str) else snapshot
-        state = found.state
-        backend = state.backend.open_state(state.machine, state.options)
+        state, current = found.state, self._attachment.backend
+        if type(state.backend) is not type(current):
+            raise StateError("the snapshot is of another kind of sandbox (isolation, connect)")
+        backend = current.restore_state(state.machine, state.options)
         try:
             processes = [backend.adopt(saved.captured, is_last=False) for saved in state.sessions]
         except BaseException:
@@ -261,9 +266,11 @@ class Sandbox:
             session.be_left_behind()
         for saved, process in zip(state.sessions, processes, strict=True):
             known_session = known.get(saved.identity)
-            if known_session is not None:
+            if known_session is None:
+                self._continue(saved, process)
+            else:
                 known_session.continue_as(process)
-            self._sessions.append(known_session or self._continued(saved, process))
+                self._sessions.append(known_session)
 
     @overload
     def fork(self, count: None = None, *, running: Running = "refuse") -> Sandbox: ...
@@ -447,15 +454,18 @@ class Sandbox:
             sandbox = cls.from_backend(backend, state.options)
             for saved in state.sessions:
                 process = backend.adopt(saved.captured, is_last=is_last)
-                sandbox._sessions.append(sandbox._continued(saved, process))
+                sandbox._continue(saved, process)
         except BaseException:
             backend.close()
             raise
         return sandbox
 
-    def _continued(self, saved: SavedSession, process: BackendProcess) -> Shell | PythonSession:
+    def _continue(self, saved: SavedSession, process: BackendProcess) -> None:
+        if saved.kind == PROGRAM:
+            self._programs[saved.identity] = process
+            return
         kind = Shell if saved.kind == Shell.kind else PythonSession
-        return kind.continued(self._attachment, process, saved.identity)
+        self._sessions.append(kind.continued(self._attachment, process, saved.identity))
 
     def allow_network(self, rules: Sequence[str]) -> None:
         """Allow more hosts: `sandbox.network.allow(*rules)`.

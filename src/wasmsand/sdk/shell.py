@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Final
 
@@ -87,13 +87,17 @@ class Shell(Session["_Command"]):
     def capture(self, backend: Backend) -> object:
         """See `Session`. Bash is copied while it starts a subshell."""
 
-        def fork() -> None:
-            command = _Command(_GREETING_MAX)
+        take = backend.capture_at_fork(self._conversation.process)
+        command, problem = _Command(_GREETING_MAX), ""
+        try:
             self._run("(\\builtin :)", command, _FORK_SECONDS)
-            if command.timed_out:
-                raise StateError("it does not react")
-
-        return backend.capture(self._conversation.process, fork)
+        except CommandError:
+            problem = "it has ended"
+        if problem or command.timed_out:
+            with suppress(StateError):
+                take()
+            raise StateError(problem or "it does not react")
+        return take()
 
     def run(
         self,

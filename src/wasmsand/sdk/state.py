@@ -13,9 +13,9 @@ import itertools
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Final, Literal
+from typing import IO, TYPE_CHECKING, ClassVar, Final, Literal, Protocol
 
 from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.errors import StateError
@@ -23,16 +23,34 @@ from wasmsand.sdk.options import SandboxOptions
 
 if TYPE_CHECKING:
     from wasmsand.sdk.attachment import Attachment
-    from wasmsand.sdk.python_session import PythonSession
-    from wasmsand.sdk.shell import Shell
-
-    AnySession = Shell | PythonSession
 
 Running = Literal["refuse", "drop"]
 FileOrStream = str | os.PathLike[str] | IO[bytes]
 """A path of the host, or an open binary stream."""
+PROGRAM: Final = "program"
+"""The kind of a session that a client of a server drives itself (`client_programs`)."""
 _NAME_MAX: Final = 255
 _numbers: Final = itertools.count(1)
+
+
+class Part(Protocol):
+    """What is copied with a sandbox: a session, or a program of a client."""
+
+    kind: ClassVar[str]
+
+    @property
+    def identity(self) -> str:
+        """See `Session`."""
+
+    @property
+    def pid(self) -> int:
+        """Its process in the sandbox."""
+
+    def still(self) -> AbstractContextManager[None]:
+        """See `Session`."""
+
+    def capture(self, backend: Backend, /) -> object:
+        """See `Session`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +58,7 @@ class SavedSession:
     """A session in a state."""
 
     kind: str
-    """"shell" or "python"."""
+    """"shell", "python" or `PROGRAM`."""
     identity: str
     """By which the session is known again."""
     captured: object
@@ -58,10 +76,14 @@ class SandboxState:
     """What the backend needs for that."""
     sessions: tuple[SavedSession, ...] = ()
 
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes it holds at most; what it shares with others counts too."""
+        sizes = [self.backend.size_of(session.captured) for session in self.sessions]
+        return self.backend.size_of(self.machine) + sum(sizes)
 
-def take_state(
-    attachment: Attachment, sessions: Sequence[AnySession], running: Running
-) -> SandboxState:
+
+def take_state(attachment: Attachment, sessions: Sequence[Part], running: Running) -> SandboxState:
     """The state of a sandbox now. Raises `StateError`."""
     checked_running(running)
     backend = attachment.backend
@@ -141,6 +163,12 @@ class Snapshot:
         from wasmsand.sdk.saving import load_state
 
         return cls(*load_state(source, options))
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes of files and memory it holds at most. It shares most of them with its
+        sandbox and with other snapshots, so less is freed if it is deleted."""
+        return self._state.size_bytes
 
     @property
     def sessions(self) -> list[str]:

@@ -6,16 +6,14 @@ is not missing; it raises `UnsupportedError`, which says what to use instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import IO, TYPE_CHECKING, ClassVar
 
-from wasmsand.sdk.backend import Backend, BackendProcess, BackendTerminal, CommandRequest
+from wasmsand.sdk.backend import BackendTerminal, CommandRequest
 from wasmsand.sdk.errors import UnsupportedError
 from wasmsand.sdk.results import MountDiff, MountInfo
 
 if TYPE_CHECKING:
     from wasmsand.sdk.mounts import Mount
-    from wasmsand.sdk.options import SandboxOptions
 
 
 def no_mounts(kind: str) -> UnsupportedError:
@@ -44,22 +42,6 @@ class WithoutTerminals:
     def load_disk(self, stream: IO[bytes]) -> None:
         """See `Backend`."""
         raise self._unsupported("disk images")
-
-    def capture(self, process: BackendProcess, fork: Callable[[], None] | None = None) -> object:
-        """See `Backend`."""
-        raise self._unsupported("copies of sandboxes")
-
-    def take_state(self, captured: Sequence[object]) -> object:
-        """See `Backend`."""
-        raise self._unsupported("copies of sandboxes")
-
-    def open_state(self, state: object, options: SandboxOptions) -> Backend:
-        """See `Backend`."""
-        raise self._unsupported("copies of sandboxes")
-
-    def adopt(self, captured: object, *, is_last: bool) -> BackendProcess:
-        """See `Backend`."""
-        raise self._unsupported("copies of sandboxes")
 
     def mount(self, path: str, mount: Mount) -> MountInfo:
         """See `Backend`."""

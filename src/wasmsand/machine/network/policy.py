@@ -30,7 +30,7 @@ from wasmsand.machine.network.addresses import (
 )
 from wasmsand.machine.network.host_names import NameProblem, guest_name, shown
 from wasmsand.machine.network.paths import PathProblem, canonical_path
-from wasmsand.machine.network.rules import Rule, RuleProblem, Verdict, parse_rule
+from wasmsand.machine.network.rules import Rule, RuleProblem, Verdict, known_rule, parse_rule
 from wasmsand.machine.network.tables import (
     HostAddress,
     host_address,
@@ -274,6 +274,9 @@ class NetworkPolicy:
         for rule in (*self.allow, *self.deny):
             if rule.is_per_request and _is_about(rule, host, address, port):
                 return True
+        return self._has_secrets(host, address, port)
+
+    def _has_secrets(self, host: str, address: IPAddress | None, port: int | None) -> bool:
         return bool(
             _entries_of(self.secrets, host, address, port)
             or _entries_of(self.placeholders, host, address, port)
@@ -353,7 +356,9 @@ class NetworkPolicy:
             target = host_address(where)
             address = parse_address(target.address)
             assert address is not None
-            if not ceiling._decide_known_literal(address, target.port).allowed:
+            # The address must be allowed, and must not get secrets that are for the real host.
+            is_secret = ceiling._has_secrets(name, None, None)
+            if is_secret or not ceiling._decide_known_literal(address, target.port).allowed:
                 raise ValueError(f"network: hosts: {name} may not be at {where} here")
 
 
@@ -405,7 +410,7 @@ def _entries_of(
 ) -> list[_Value]:
     """The values of all hosts in a table that cover a host."""
     return [
-        value for key, value in table.items() if _is_about(parse_rule(key), host, address, port)
+        value for key, value in table.items() if _is_about(known_rule(key), host, address, port)
     ]
 
 

@@ -176,10 +176,13 @@ def _move(
     guest.setblocking(False)
     server.setblocking(False)
     while True:
+        inspector.go_on()
         # Take only when the last piece was sent, as a bridge with back pressure does.
+        taken = False
         for side, take in ((guest, inspector.for_guest), (server, inspector.for_server)):
             if not waiting[side]:
                 waiting[side] = take()
+                taken = taken or bool(waiting[side])
                 result.most_held = max(result.most_held, len(waiting[side]))
                 if side is server:
                     result.to_server += waiting[side]
@@ -203,9 +206,12 @@ def _move(
         ]
         if len(finished) == 2 and not wants:
             return
+        if taken:
+            continue  # there may be more to do
         writers = [side for side in waiting if waiting[side]]
-        readable, writable, _ = select.select(wants, writers, [], SECONDS)
-        if not readable and not writable:
+        patience = 0 if inspector.has_more else SECONDS
+        readable, writable, _ = select.select(wants, writers, [], patience)
+        if not readable and not writable and patience:
             result.broken.append("nothing happened for a long time")
             return
         for side in writable:

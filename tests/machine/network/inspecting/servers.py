@@ -115,6 +115,9 @@ def echo_server(context: ssl.SSLContext | None = None) -> Iterator[Echo]:
             elif self.path.startswith("/large/"):
                 answer = b"x" * int(self.path.removeprefix("/large/"))
                 self.send_response(200)
+            elif self.path == "/headers":
+                answer = f"Authorization: {self.headers['Authorization']}\n".encode()
+                self.send_response(200)
             elif self.path == "/redirect":
                 self.send_response(302)
                 self.send_header("Location", "https://other.test/landing")

@@ -96,7 +96,7 @@ def test_git_sends_a_placeholder_as_its_password(private_authority: PrivateAutho
             placeholders={"api.test": {"{{GIT_TOKEN}}": SECRET}},
         ) as machine,
     ):
-        url = "https://user:%7B%7BGIT_TOKEN%7D%7D@api.test/repository.git"
+        url = "https://user:{{GIT_TOKEN}}@api.test/repository.git"
         run(machine, "git", "ls-remote", url)
     heads = b"".join(seen)
     assert b"GET /repository.git/info/refs?service=git-upload-pack HTTP/1.1" in heads

@@ -8,8 +8,12 @@ from functools import partial
 import pytest
 
 from tests.machine.network.inspecting.private_authority import PrivateAuthority
-from tests.machine.network.inspecting.pump import Answer, pump, received
+from tests.machine.network.inspecting.pump import Answer, anything, pump, received
 from tests.machine.network.inspecting.servers import answering, echo_server, raw_server
+from wasmsand.machine.network.inspecting.authority import Authority
+from wasmsand.machine.network.inspecting.contexts import verifying_context
+from wasmsand.machine.network.inspecting.inspector import Inspector
+from wasmsand.machine.network.inspecting.order import InspectionOrder
 from wasmsand.machine.network.policy import policy_of
 
 pytestmark = pytest.mark.no_userland
@@ -352,3 +356,36 @@ def test_a_server_that_speaks_first_is_not_http() -> None:
     with raw_server(handle) as port, pump(port, port=22) as joint, joint.connect() as guest:
         assert received(guest) == b""
     assert joint.seen[0].reason == "the server spoke first: this is not HTTP"
+
+
+def test_a_call_does_a_bounded_amount_of_work() -> None:
+    """Other connections are served by the same thread."""
+    chunks = 20_000
+    order = InspectionOrder(
+        host="api.test",
+        port=80,
+        decide=anything,
+        authority=Authority(),
+        server_context=verifying_context(),
+    )
+    inspector = Inspector(order)
+    inspector.guest_sent(
+        b"POST / HTTP/1.1\r\nHost: api.test\r\nTransfer-Encoding: chunked\r\n\r\n"
+        + b"1\r\nx\r\n" * chunks
+        + b"0\r\n\r\n"
+    )
+    sent = inspector.for_server()
+    assert sent.count(b"1\r\nx\r\n") < 200
+    calls = 0
+    while inspector.has_more:
+        inspector.go_on()
+        sent += inspector.for_server()
+        calls += 1
+    assert calls > 50
+    assert sent.endswith(b"1\r\nx\r\n" * chunks + b"0\r\n\r\n")
+
+
+def test_a_head_that_arrives_byte_by_byte_is_searched_once() -> None:
+    with echo_server() as echo, pump(echo.port, port=80, piece=1) as joint:
+        head = b"GET /a HTTP/1.1\r\nHost: api.test\r\nX: " + b"y" * 20_000 + b"\r\n\r\n"
+        assert joint.exchange(head, tls=False).endswith(b"GET /a 0\n")

@@ -8,6 +8,7 @@ short; otherwise it ends, and what the guest still sends is discarded, up to a l
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from typing import Final
@@ -24,8 +25,12 @@ from wasmsand.machine.network.inspecting.transports import Transport
 
 _REFUSED_BODY_MAX: Final = 64 * 1024
 """Longest body of a refused request after which the connection stays usable."""
+_STEPS_MAX: Final = 64
+"""Steps of one call. A guest that sends chunks of one byte makes each step move one byte."""
+_BARE_LINE_END: Final = re.compile(rb"(?<!\r)\n")
 _DISCARDED_MAX: Final = 16 * 1024 * 1024
 """Most bytes that are discarded so that a guest that is still sending can read the refusal."""
+_TOO_LONG: Final = f"the head of the request is longer than {HEADS_MAX} bytes"
 
 
 class Conversation:
@@ -52,11 +57,16 @@ class Conversation:
         self.was_cut_off = False
         """Whether the guest must not take the end for a proper one."""
         self.ignores_server = False
+        self.has_more = False
+        """Whether `advance` can do more at once."""
 
     def advance(self) -> None:
-        """Do everything that can be done now."""
-        while not self.is_over and self._state():
-            pass
+        """Do what can be done now, up to a limit: the caller serves other connections too."""
+        self.has_more = False
+        for _ in range(_STEPS_MAX):
+            if self.is_over or not self._state():
+                return
+        self.has_more = True
 
     # Heads.
 
@@ -71,18 +81,16 @@ class Conversation:
         if not self._searched:
             while self._head.startswith(b"\r\n"):  # before a request, empty lines are ignored
                 del self._head[:2]
-        end = self._head.find(b"\r\n\r\n", max(0, self._searched - 3))
-        self._searched = len(self._head)
+        searched, self._searched = self._searched, len(self._head)
+        end = self._head.find(b"\r\n\r\n", max(0, searched - 3))
         if end >= 0:
             self._begin(end + 4)
             return True
-        if len(self._head) > HEADS_MAX or _has_bare_line_end(self._head):
-            is_long = len(self._head) > HEADS_MAX
-            self._reject(
-                Refusal(431, f"the head of the request is longer than {HEADS_MAX} bytes")
-                if is_long
-                else Refusal(400, "a line of the head does not end with CR LF")
-            )
+        if len(self._head) > HEADS_MAX:
+            self._reject(Refusal(431, _TOO_LONG))
+            return True
+        if _BARE_LINE_END.search(self._head, searched):
+            self._reject(Refusal(400, "a line of the head does not end with CR LF"))
             return True
         if self._guest.at_end:
             self._finish()
@@ -97,7 +105,7 @@ class Conversation:
         http = self._guest_http = h11.Connection(h11.SERVER)
         try:
             if end > HEADS_MAX:
-                raise Refusal(431, f"the head of the request is longer than {HEADS_MAX} bytes")
+                raise Refusal(431, _TOO_LONG)
             check_head(head)
             http.receive_data(head + rest)
             request = http.next_event()
@@ -261,7 +269,3 @@ class Conversation:
         self._order.on_request(
             RequestSeen(allowed, method, path, status, reason, sent, received, took)
         )
-
-
-def _has_bare_line_end(head: bytearray) -> bool:
-    return head.count(b"\n") != head.count(b"\r\n")

@@ -20,9 +20,9 @@ _TLS_HANDSHAKE: Final = 0x16
 
 
 class Inspector:
-    """Sees the requests of one connection. The caller passes in what both sides send, and after
-    each call takes what is for them. When both sides are done and neither is wanted, or when
-    `failure` is set, the caller closes both."""
+    """Sees the requests of one connection. The caller passes in what both sides send, takes what is
+    for them, and calls `go_on` when it has taken something. When both sides are done and neither is
+    wanted, or when `failure` is set, the caller closes both."""
 
     def __init__(self, order: InspectionOrder) -> None:
         self._order = order
@@ -62,19 +62,19 @@ class Inspector:
         self._server.receive_end()
         self._advance()
 
+    def go_on(self) -> None:
+        """Go on after something was taken, or while `has_more`."""
+        self._advance()
+
     # What the two sides get.
 
     def for_guest(self, most: int = -1) -> bytes:
         """Take what is to be sent to the guest: all, or up to `most` bytes."""
-        data = self._guest.take(most)
-        self._advance()
-        return data
+        return self._guest.take(most)
 
     def for_server(self, most: int = -1) -> bytes:
         """Take what is to be sent to the host."""
-        data = self._server.take(most)
-        self._advance()
-        return data
+        return self._server.take(most)
 
     # State.
 
@@ -92,6 +92,12 @@ class Inspector:
         if conversation is not None and conversation.ignores_server:
             return False
         return self._server.unread < ROOM
+
+    @property
+    def has_more(self) -> bool:
+        """Whether `go_on` can do something at once. Each call does a bounded amount of work."""
+        conversation = self._conversation
+        return not self._is_over and conversation is not None and conversation.has_more
 
     @property
     def guest_done(self) -> bool:

@@ -78,6 +78,9 @@ class Keeper:
         kept.attachment.on_use = self._used
         weakref.finalize(owner, _abandon, weakref.ref(self)).atexit = False
         _keepers.add(self)
+        # Registered last, so that it is called before the engine ends its guests.
+        atexit.unregister(_end_all)
+        atexit.register(_end_all)
         threading.Thread(target=self._work, name="wasmsand-keeper", daemon=True).start()
 
     @property
@@ -289,6 +292,3 @@ def _end_all() -> None:
             keeper.end()
         except Exception as error:
             log.warning("the last changes of %r are not saved: %s", keeper.name, error)
-
-
-atexit.register(_end_all)

@@ -161,9 +161,9 @@ class Sandbox:
         self.ports = Ports(attachment)
         self.snapshots = Snapshots()
         self._sessions: list[Shell | PythonSession] = []
+        self._keeper: Keeper | None = None
         self._programs: dict[str, BackendProcess] = {}
         """Programs of the client that came with a copy (`client_programs`)."""
-        self._keeper: Keeper | None = None
         attachment.make_working_directory()
 
     @property

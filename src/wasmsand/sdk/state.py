@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from wasmsand.sdk.attachment import Attachment
 
 Running = Literal["refuse", "drop"]
-PROGRAM: Final = "program"
-"""The kind of a session that a client of a server drives itself (`client_programs`)."""
 FileOrStream = str | os.PathLike[str] | IO[bytes]
 """A path of the host, or an open binary stream."""
+PROGRAM: Final = "program"
+"""The kind of a session that a client of a server drives itself (`client_programs`)."""
 _NAME_MAX: Final = 255
 _numbers: Final = itertools.count(1)
 

@@ -139,12 +139,11 @@ class DirectoryStore:
         with self.errors(f"cannot open {name!r}"):
             for directory in (self.path, self.path / "states", self.path / "locks"):
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = _locked(self.path / "locks" / key, name)
+            claim = DirectoryClaim(self, name, key, _locked(self.path / "locks" / key, name))
             try:
-                claim = DirectoryClaim(self, name, key, lock)
                 claim.remove_leftovers()
             except BaseException:
-                os.close(lock)
+                claim.release()
                 raise
         return claim
 
@@ -208,7 +207,7 @@ class DirectoryClaim:
         self.name = name
         self._key = key
         self._writing = threading.Lock()
-        self._release = weakref.finalize(self, _close, lock)
+        self._release = weakref.finalize(self, os.close, lock)
         _claims.add(self)
 
     def read(self) -> IO[bytes] | None:
@@ -294,10 +293,6 @@ def _locked(path: Path, name: str) -> int:
 
 
 _claims: Final[weakref.WeakSet[DirectoryClaim]] = weakref.WeakSet()
-
-
-def _close(lock: int) -> None:
-    os.close(lock)
 
 
 def _release_in_child() -> None:

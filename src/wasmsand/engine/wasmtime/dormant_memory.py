@@ -64,14 +64,14 @@ def fill(
     if not dormant.variables.keys() <= exports.variables:
         raise ModuleRejected("lacks variables of the saved program")
     if not all(0 <= value < _I32_END for value in dormant.variables.values()):
-        raise ModuleRejected("a variable has an impossible value")
+        raise ModuleRejected("has an impossible value of a variable")
     if size % WASM_PAGE or size < instance.memory_size():
         raise ModuleRejected(f"cannot have a memory of {size} bytes")
     instance.begin_with(Start(dormant.entry, size, dormant.variables))
     memory, end = instance.memory_view(), 0
     for address, content in parts:
         if not end <= address <= address + len(content) <= size:
-            raise ModuleRejected(f"{len(content)} bytes at {address} are not in order, or outside")
+            raise ModuleRejected(f"has {len(content)} bytes at {address}: not in order, or outside")
         end = address + len(content)
         memory[address:end] = content
     if dormant.fork is None:
@@ -81,4 +81,4 @@ def fill(
     try:
         instance.asyncify.become_copy(dormant.fork)
     except GuestTrap as trap:
-        raise ModuleRejected(str(trap)) from None
+        raise ModuleRejected(f"cannot go on: {trap}") from None

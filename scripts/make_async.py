@@ -250,7 +250,8 @@ from wasmsand.sdk.results import (
 from wasmsand.sdk.sandbox import DEFAULTS, Sandbox
 from wasmsand.sdk.sandbox_network import SandboxNetwork
 from wasmsand.sdk.shell import Shell
-from wasmsand.sdk.state import Running, Snapshot, Snapshots
+from wasmsand.sdk.state import FileOrStream, Running, Snapshot, Snapshots
+from wasmsand.sdk.stores import Store
 from wasmsand.sdk.watching import FileEvent, FileWatch
 
 if TYPE_CHECKING:

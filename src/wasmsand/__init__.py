@@ -60,6 +60,12 @@ if TYPE_CHECKING:
         SandboxError,
         ServerError,
         StateError,
+        StateFileError,
+        StateImageError,
+        StateLimitError,
+        StateVersionError,
+        StoreBusyError,
+        StoreError,
         UnsupportedError,
         WasmDirError,
     )
@@ -86,6 +92,7 @@ if TYPE_CHECKING:
     from wasmsand.sdk.sandbox import Sandbox
     from wasmsand.sdk.shell import Shell
     from wasmsand.sdk.state import Snapshot
+    from wasmsand.sdk.stores import DirectoryStore, Store, StoredSandbox
     from wasmsand.sdk.watching import FileEvent, FileWatch
 
 __version__ = "0.1.0"
@@ -135,6 +142,12 @@ _MODULES = {
         "SandboxError",
         "ServerError",
         "StateError",
+        "StateFileError",
+        "StateImageError",
+        "StateLimitError",
+        "StateVersionError",
+        "StoreBusyError",
+        "StoreError",
         "UnsupportedError",
         "WasmDirError",
     ),
@@ -161,6 +174,7 @@ _MODULES = {
     "sandbox": ("Sandbox",),
     "shell": ("Shell",),
     "state": ("Snapshot",),
+    "stores": ("DirectoryStore", "Store", "StoredSandbox"),
     "watching": ("FileEvent", "FileWatch"),
 }
 """Where in `wasmsand.sdk` each public name is."""
@@ -180,6 +194,7 @@ __all__ = [
     "CommandResult",
     "ConnectionLostError",
     "DirectoryNotEmptyError",
+    "DirectoryStore",
     "DiskImageError",
     "DisplayItem",
     "FileError",
@@ -231,6 +246,14 @@ __all__ = [
     "Shell",
     "Snapshot",
     "StateError",
+    "StateFileError",
+    "StateImageError",
+    "StateLimitError",
+    "StateVersionError",
+    "Store",
+    "StoreBusyError",
+    "StoreError",
+    "StoredSandbox",
     "UnsupportedError",
     "Usage",
     "WasmDirError",

@@ -9,11 +9,12 @@ that an ability takes or returns belong to the same engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from time import thread_time
 from typing import NamedTuple, NoReturn, Protocol
 
 from wasmsand.engine.compile_orders import CompileCancelled, CompileOrder
+from wasmsand.engine.dormant import DormantProgram
 from wasmsand.engine.protocol import Instance, Module, ModuleRejected, Start
 from wasmsand.engine.stored_memory import StoredMemory
 
@@ -143,6 +144,20 @@ class MemoryCopies(Protocol):
         Raises `MemoryError` if there is no room.
         """
 
+    def describe(self, program: Instance) -> DormantProgram:
+        """What `duplicate` copies, without the content of the memory."""
+
+    def differences(self, program: Instance, base: Instance) -> Iterator[tuple[int, bytes]]:
+        """The parts of the memory that `duplicate` copies and that differ from `base`, a new
+        instance of the same module: address and content, in ascending order."""
+
+    def fill(
+        self, instance: Instance, dormant: DormantProgram, parts: Iterable[tuple[int, bytes]]
+    ) -> None:
+        """Make a new instance the program that was described, with these differences. Nothing of
+        the description is trusted. Raises `ModuleRejected` if the program cannot be of this module,
+        `MemoryError` if its memory is larger than the instance may have."""
+
 
 class NoMemoryCopies:
     """Programs cannot be copied."""
@@ -151,6 +166,20 @@ class NoMemoryCopies:
 
     def duplicate(
         self, program: Instance, memory_limit: int, fork_result: int | None = None
+    ) -> NoReturn:
+        """Always refuse."""
+        raise MemoryError("this engine cannot copy programs")
+
+    def describe(self, program: Instance) -> NoReturn:
+        """Always refuse."""
+        raise MemoryError("this engine cannot copy programs")
+
+    def differences(self, program: Instance, base: Instance) -> NoReturn:
+        """Always refuse."""
+        raise MemoryError("this engine cannot copy programs")
+
+    def fill(
+        self, instance: Instance, dormant: DormantProgram, parts: Iterable[tuple[int, bytes]]
     ) -> NoReturn:
         """Always refuse."""
         raise MemoryError("this engine cannot copy programs")

@@ -53,7 +53,8 @@ from wasmsand.sdk.results import (
 from wasmsand.sdk.sandbox import DEFAULTS, Sandbox
 from wasmsand.sdk.sandbox_network import SandboxNetwork
 from wasmsand.sdk.shell import Shell
-from wasmsand.sdk.state import Running, Snapshot, Snapshots
+from wasmsand.sdk.state import FileOrStream, Running, Snapshot, Snapshots
+from wasmsand.sdk.stores import Store
 from wasmsand.sdk.watching import FileEvent, FileWatch
 
 if TYPE_CHECKING:
@@ -1086,6 +1087,103 @@ class AsyncSandbox:
         """Create a sandbox from a snapshot, any number of times."""
         return cls._around(await obtain(Sandbox.kill, Sandbox.from_snapshot, snapshot))
 
+    async def save(self, target: FileOrStream, *, running: Running = "refuse") -> None:
+        """Write the sandbox as it is now to a file, or to a binary stream: files, variables, and
+        live sessions with all they have in memory. `Sandbox.load` makes a sandbox of it, on any
+        host with the same version of wasmsand.
+
+        A file is replaced completely or not at all. Only what differs from a new sandbox is
+        written, compressed. The network's rules and secrets, and `wasm_dir`, are not; environment
+        variables are. For what cannot be saved, see `snapshot`.
+        """
+        await call(self._blocking.save, target, running=running)
+
+    @classmethod
+    async def load(
+        cls,
+        source: FileOrStream,
+        *,
+        options: SandboxOptions | None = None,
+        only_files: bool = False,
+    ) -> AsyncSandbox:
+        """Create a sandbox from a file of `save`, or from a binary stream.
+
+        The file may come from anybody: it grants nothing. Its limits are used as far as they are
+        not above the default ones. With `options`, these are used instead, for example to allow
+        more memory or a network; variables and working directory are always the saved ones. With
+        `only_files`, sessions are left out, and the file may come from another version.
+
+        Raises `StateFileError` if the file is not a saved sandbox or is damaged,
+        `StateVersionError` if it is too new, `StateImageError` if it needs another image, and
+        `StateLimitError` if it does not fit.
+        """
+        return cls._around(
+            await obtain(Sandbox.kill, Sandbox.load, source, options=options, only_files=only_files)
+        )
+
+    @classmethod
+    async def open(
+        cls,
+        name: str,
+        *,
+        store: Store | str | os.PathLike[str] | None = None,
+        options: SandboxOptions | None = None,
+        only_files: bool = False,
+    ) -> AsyncSandbox:
+        """Open the sandbox with this name in a store, or create it there. It outlives this process:
+        its changes are written to the store in the background, and when it ends.
+
+        `store` is a directory or a `Store`, by default a directory below the user's data directory.
+        After a crash of the host, the sandbox is what it was when it was last written, at most a
+        few seconds before. Commands that ran then have ended; live sessions go on.
+
+        `options` are those of the constructor; by default those that the sandbox was created with,
+        without `network`, `mounts` and `wasm_dir`, which have to be given each time. For
+        `only_files` see `load`.
+
+        Raises `StoreBusyError` if the sandbox is open already, in this or another process.
+        """
+        return cls._around(
+            await obtain(
+                Sandbox.kill,
+                Sandbox.open,
+                name,
+                store=store,
+                options=options,
+                only_files=only_files,
+            )
+        )
+
+    @property
+    def name(self) -> str | None:
+        """The name in its store, if the sandbox was opened with `open`."""
+        return self._blocking.name
+
+    async def flush(self) -> None:
+        """Write a sandbox that was opened with `open` to its store now.
+
+        Raises `StateError` if a session runs a request, `StoreError` if the store cannot be
+        written.
+        """
+        await call(self._blocking.flush)
+
+    async def pause(self, *, running: Running = "refuse") -> None:
+        """Write a sandbox that was opened with `open` to its store, and free its memory. Its next
+        use resumes it, with its sessions.
+
+        What runs is refused (`StateError`) or, with `running="drop"`, ended.
+        """
+        await call(self._blocking.pause, running=running)
+
+    async def resume(self) -> None:
+        """Resume a paused sandbox now; otherwise, its next use does."""
+        await call(self._blocking.resume)
+
+    @property
+    def paused(self) -> bool:
+        """Whether the sandbox is paused: its next use resumes it."""
+        return self._blocking.paused
+
     async def allow_network(self, rules: Sequence[str]) -> None:
         """Allow more hosts: `sandbox.network.allow(*rules)`."""
         await call(self._blocking.allow_network, rules)
@@ -1151,9 +1249,13 @@ class AsyncSandbox:
         """Return what the sandbox uses now, each value beside its limit."""
         return await call(self._blocking.usage)
 
-    async def kill(self) -> None:
-        """End every process and delete every file. Calling it again does nothing."""
-        await call(self._blocking.kill)
+    async def kill(self, *, discard: bool = False) -> None:
+        """End every process and delete every file. Calling it again does nothing.
+
+        A sandbox that was opened with `open` is written to its store first, unless `discard`. If
+        that fails, `kill` raises `StoreError`, and the sandbox stays.
+        """
+        await call(self._blocking.kill, discard=discard)
 
     async def __aenter__(self) -> AsyncSandbox:
         if self._make is not None:

@@ -14,8 +14,10 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import ClassVar, Final
 
+from wasmsand.sdk.attachment import Attachment
 from wasmsand.sdk.backend import Backend, BackendProcess
 from wasmsand.sdk.errors import StateError
+from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.sdk.state import PROGRAM, Running, Snapshot, checked_name, take_state
 
@@ -113,6 +115,16 @@ def _ignore(take: Callable[[], object]) -> None:
         take()
     except StateError:
         pass  # it has not forked, or has ended
+
+
+def attachment_of(sandbox: Sandbox) -> Attachment:
+    """What the parts of the sandbox share."""
+    return sandbox._attachment
+
+
+def add_session(sandbox: Sandbox, session: PythonSession) -> None:
+    """A session that the server has opened is one of the sandbox."""
+    sandbox._sessions.append(session)
 
 
 def backend_of(sandbox: Sandbox) -> Backend:

@@ -1,8 +1,8 @@
 """`LocalBackend`: a sandbox whose machine runs in this process.
 
-Rules: only this module, `local_mounts` and `local_ports` use the machine (`machine/command.py`, the
-values of a command, and `machine/network/policy.py`, the rules of a network, excepted); it turns
-all errors of the kernel into public exceptions.
+Rules: only this module and its kin (`local_files`, `local_mounts`, `local_ports`) use the machine
+(`machine/command.py`, the values of a command, and `machine/network/policy.py`, the rules of a
+network, excepted); it turns all errors of the kernel into public exceptions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from wasmsand.machine import (
     ArchiveRejected,
     CannotCapture,
     CapturedSession,
-    DiskImageRejected,
     FileEntry,
     ForkCapture,
     Machine,
@@ -34,9 +33,7 @@ from wasmsand.machine import (
     export_tar,
     import_tar,
     list_processes,
-    read_disk_image,
     send_signal,
-    write_disk_image,
 )
 from wasmsand.machine.mounts.table import MountProblem
 from wasmsand.machine.network.extra import NetworkExtraMissing
@@ -52,7 +49,6 @@ from wasmsand.sdk.backend import (
 )
 from wasmsand.sdk.errors import (
     ArchiveError,
-    DiskImageError,
     FileError,
     MountError,
     SandboxClosedError,
@@ -64,6 +60,7 @@ from wasmsand.sdk.errors import (
     command_errors,
     file_errors,
 )
+from wasmsand.sdk.local_disk import read_disk, write_disk
 from wasmsand.sdk.local_mounts import LocalMounts, mount_request
 from wasmsand.sdk.local_ports import LocalPorts
 from wasmsand.sdk.options import SandboxOptions
@@ -446,14 +443,11 @@ class LocalBackend(LocalMounts, LocalPorts):
 
     def save_disk(self, stream: IO[bytes]) -> None:
         """See `Backend`."""
-        write_disk_image(self._machine, stream)
+        write_disk(self._machine, stream)
 
     def load_disk(self, stream: IO[bytes]) -> None:
         """See `Backend`."""
-        try:
-            read_disk_image(self._machine, stream)
-        except DiskImageRejected as rejected:
-            raise DiskImageError(str(rejected)) from None
+        read_disk(self._machine, stream)
 
     # Life.
 
@@ -474,6 +468,11 @@ def _capture_errors() -> Iterator[None]:
 
 
 def _new_machine(options: SandboxOptions, clock: Clock | None) -> Machine:
+    return Machine(machine_options(options), variables=options.env, cwd=options.cwd, clock=clock)
+
+
+def machine_options(options: SandboxOptions) -> MachineOptions:
+    """The options that concern the machine."""
     wasm_dir = None if options.wasm_dir is None else Path(options.wasm_dir)
     policy = None
     if options.network is not None:
@@ -481,17 +480,12 @@ def _new_machine(options: SandboxOptions, clock: Clock | None) -> Machine:
         from wasmsand.sdk.network import policy_for
 
         policy = policy_for(options.network)
-    return Machine(
-        MachineOptions(
-            options.limits(),
-            wasm_dir=wasm_dir,
-            packages=tuple(options.packages),
-            network=policy,
-            mounts=tuple([mount_request(path, each) for path, each in options.mounts.items()]),
-        ),
-        variables=options.env,
-        cwd=options.cwd,
-        clock=clock,
+    return MachineOptions(
+        options.limits(),
+        wasm_dir=wasm_dir,
+        packages=tuple(options.packages),
+        network=policy,
+        mounts=tuple([mount_request(path, each) for path, each in options.mounts.items()]),
     )
 
 

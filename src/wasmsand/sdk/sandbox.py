@@ -19,6 +19,7 @@ from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
 from wasmsand.sdk.errors import StateError
 from wasmsand.sdk.files import Files
+from wasmsand.sdk.keeping import Keeper, Kept
 from wasmsand.sdk.opening import connect_backend, open_backend
 from wasmsand.sdk.options import HOME, SETTINGS, Isolation, SandboxOptions
 from wasmsand.sdk.packages import Packages
@@ -26,17 +27,21 @@ from wasmsand.sdk.ports import Ports
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import MountDiff, MountInfo, Usage
 from wasmsand.sdk.sandbox_network import SandboxNetwork
+from wasmsand.sdk.saving import load_state, save_state
 from wasmsand.sdk.shell import Shell
 from wasmsand.sdk.state import (
     PROGRAM,
+    FileOrStream,
     Running,
     SandboxState,
     SavedSession,
     Snapshot,
     Snapshots,
     checked_name,
+    checked_running,
     take_state,
 )
+from wasmsand.sdk.stores import Claim, Store, opened_store
 
 if TYPE_CHECKING:
     from wasmsand.sdk.mounts import Mount, MountMode
@@ -156,6 +161,7 @@ class Sandbox:
         self.ports = Ports(attachment)
         self.snapshots = Snapshots()
         self._sessions: list[Shell | PythonSession] = []
+        self._keeper: Keeper | None = None
         self._programs: dict[str, BackendProcess] = {}
         """Programs of the client that came with a copy (`client_programs`)."""
         attachment.make_working_directory()
@@ -307,6 +313,140 @@ class Sandbox:
         """
         return cls._of_state(snapshot.state)
 
+    def save(self, target: FileOrStream, *, running: Running = "refuse") -> None:
+        """Write the sandbox as it is now to a file, or to a binary stream: files, variables, and
+        live sessions with all they have in memory. `Sandbox.load` makes a sandbox of it, on any
+        host with the same version of wasmsand.
+
+        Example:
+            sandbox.save("machine.wsand")
+
+        A file is replaced completely or not at all. Only what differs from a new sandbox is
+        written, compressed. The network's rules and secrets, and `wasm_dir`, are not; environment
+        variables are. For what cannot be saved, see `snapshot`.
+        """
+        save_state(take_state(self._attachment, self.sessions, running), target)
+
+    @classmethod
+    def load(
+        cls,
+        source: FileOrStream,
+        *,
+        options: SandboxOptions | None = None,
+        only_files: bool = False,
+    ) -> Sandbox:
+        """Create a sandbox from a file of `save`, or from a binary stream.
+
+        Example:
+            with Sandbox.load("machine.wsand") as sandbox:
+                sandbox.sessions[0].run("x")
+
+        The file may come from anybody: it grants nothing. Its limits are used as far as they are
+        not above the default ones. With `options`, these are used instead, for example to allow
+        more memory or a network; variables and working directory are always the saved ones. With
+        `only_files`, sessions are left out, and the file may come from another version.
+
+        Raises `StateFileError` if the file is not a saved sandbox or is damaged,
+        `StateVersionError` if it is too new, `StateImageError` if it needs another image, and
+        `StateLimitError` if it does not fit.
+        """
+        state, _ = load_state(source, options, only_files=only_files)
+        return cls._of_state(state, is_last=True)
+
+    @classmethod
+    def open(
+        cls,
+        name: str,
+        *,
+        store: Store | str | os.PathLike[str] | None = None,
+        options: SandboxOptions | None = None,
+        only_files: bool = False,
+    ) -> Sandbox:
+        """Open the sandbox with this name in a store, or create it there. It outlives this process:
+        its changes are written to the store in the background, and when it ends.
+
+        Example:
+            with Sandbox.open("agent-7") as sandbox:
+                sandbox.commands.run("date >> log")
+
+        `store` is a directory or a `Store`, by default a directory below the user's data directory.
+        After a crash of the host, the sandbox is what it was when it was last written, at most a
+        few seconds before. Commands that ran then have ended; live sessions go on.
+
+        `options` are those of the constructor; by default those that the sandbox was created with,
+        without `network`, `mounts` and `wasm_dir`, which have to be given each time. For
+        `only_files` see `load`.
+
+        Raises `StoreBusyError` if the sandbox is open already, in this or another process.
+        """
+        claim = opened_store(store).claim(name)
+        try:
+            sandbox = cls._of_claim(claim, options, only_files)
+        except BaseException:
+            claim.release()
+            raise
+        kept = Kept(sandbox._attachment, sandbox.env, sandbox._sessions)
+        sandbox._keeper = Keeper(kept, claim, sandbox)
+        return sandbox
+
+    @classmethod
+    def _of_claim(cls, claim: Claim, options: SandboxOptions | None, only_files: bool) -> Sandbox:
+        stream = claim.read()
+        if stream is None:
+            chosen = DEFAULTS if options is None else options
+            return cls.from_backend(open_backend(chosen, "none"), chosen)
+        with stream:
+            state, _ = load_state(stream, options, only_files=only_files, trusts_limits=True)
+        return cls._of_state(state, is_last=True)
+
+    @property
+    def name(self) -> str | None:
+        """The name in its store, if the sandbox was opened with `open`."""
+        return None if self._keeper is None else self._keeper.name
+
+    def flush(self) -> None:
+        """Write a sandbox that was opened with `open` to its store now.
+
+        Example:
+            sandbox.flush()
+
+        Raises `StateError` if a session runs a request, `StoreError` if the store cannot be
+        written.
+        """
+        self._attachment.check_open()
+        self._kept_by().save()
+
+    def pause(self, *, running: Running = "refuse") -> None:
+        """Write a sandbox that was opened with `open` to its store, and free its memory. Its next
+        use resumes it, with its sessions.
+
+        Example:
+            sandbox.pause()
+            sandbox.sessions[0].run("x")
+
+        What runs is refused (`StateError`) or, with `running="drop"`, ended.
+        """
+        self._attachment.check_open()
+        self._kept_by().pause(drops=checked_running(running) == "drop")
+
+    def resume(self) -> None:
+        """Resume a paused sandbox now; otherwise, its next use does.
+
+        Example:
+            sandbox.resume()
+        """
+        self._attachment.check_open()
+
+    @property
+    def paused(self) -> bool:
+        """Whether the sandbox is paused: its next use resumes it."""
+        return self._attachment.paused
+
+    def _kept_by(self) -> Keeper:
+        if self._keeper is None:
+            raise StateError("the sandbox is in no store; open it with Sandbox.open(name)")
+        return self._keeper
+
     @classmethod
     def _of_state(cls, state: SandboxState, *, is_last: bool = False) -> Sandbox:
         backend = state.backend.open_state(state.machine, state.options)
@@ -425,13 +565,19 @@ class Sandbox:
         """
         return self._attachment.backend.usage()
 
-    def kill(self) -> None:
+    def kill(self, *, discard: bool = False) -> None:
         """End every process and delete every file. Calling it again does nothing.
 
         Example:
             sandbox.kill()
+
+        A sandbox that was opened with `open` is written to its store first, unless `discard`. If
+        that fails, `kill` raises `StoreError`, and the sandbox stays.
         """
-        self._attachment.close()
+        if self._keeper is not None:
+            self._keeper.end(discards=discard)
+        else:
+            self._attachment.close()
 
     def __enter__(self) -> Sandbox:
         self._attachment.check_open()

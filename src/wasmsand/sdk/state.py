@@ -10,11 +10,12 @@ directory, options, and the live sessions at rest, with their memory. What runs 
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, Protocol
+from typing import IO, TYPE_CHECKING, ClassVar, Final, Literal, Protocol
 
 from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.errors import StateError
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from wasmsand.sdk.attachment import Attachment
 
 Running = Literal["refuse", "drop"]
+FileOrStream = str | os.PathLike[str] | IO[bytes]
+"""A path of the host, or an open binary stream."""
 PROGRAM: Final = "program"
 """The kind of a session that a client of a server drives itself (`client_programs`)."""
 _NAME_MAX: Final = 255
@@ -82,8 +85,7 @@ class SandboxState:
 
 def take_state(attachment: Attachment, sessions: Sequence[Part], running: Running) -> SandboxState:
     """The state of a sandbox now. Raises `StateError`."""
-    if running not in ("refuse", "drop"):
-        raise ValueError(f'running must be "refuse" or "drop", not {running!r}')
+    checked_running(running)
     backend = attachment.backend
     saved: list[SavedSession] = []
     with ExitStack() as held:
@@ -100,12 +102,12 @@ def take_state(attachment: Attachment, sessions: Sequence[Part], running: Runnin
             else:
                 saved.append(SavedSession(session.kind, session.identity, captured))
         if running == "refuse":
-            _require_silence(backend, {session.pid for session in sessions})
+            require_silence(backend, {session.pid for session in sessions})
         machine = backend.take_state([session.captured for session in saved])
         return SandboxState(attachment.options, backend, machine, tuple(saved))
 
 
-def _require_silence(backend: Backend, sessions: set[int]) -> None:
+def require_silence(backend: Backend, sessions: set[int]) -> None:
     """Raise `StateError` if anything runs besides the sessions."""
     for process in backend.processes():
         if process.command_pid not in sessions:
@@ -139,6 +141,28 @@ class Snapshot:
     def state(self) -> SandboxState:
         """What it contains."""
         return self._state
+
+    def save(self, target: FileOrStream) -> None:
+        """Write the snapshot to a file, or to a binary stream; see `Sandbox.save`.
+
+        Example:
+            sandbox.snapshot().save("machine.wsand")
+        """
+        # Imported here, because most programs save nothing.
+        from wasmsand.sdk.saving import save_state
+
+        save_state(self._state, target, self.name)
+
+    @classmethod
+    def load(cls, source: FileOrStream, *, options: SandboxOptions | None = None) -> Snapshot:
+        """Read a snapshot from a file, or from a binary stream; see `Sandbox.load`.
+
+        Example:
+            sandbox.restore(Snapshot.load("machine.wsand"))
+        """
+        from wasmsand.sdk.saving import load_state
+
+        return cls(*load_state(source, options))
 
     @property
     def size_bytes(self) -> int:
@@ -192,6 +216,13 @@ class Snapshots:
 
     def __len__(self) -> int:
         return len(self._by_id)
+
+
+def checked_running(running: Running) -> Running:
+    """What to do with what runs. Raises `ValueError`."""
+    if running not in ("refuse", "drop"):
+        raise ValueError(f'running must be "refuse" or "drop", not {running!r}')
+    return running
 
 
 def checked_name(name: str | None) -> str | None:

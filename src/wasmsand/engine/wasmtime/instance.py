@@ -70,6 +70,11 @@ class WasmtimeInstance:
 
     # --- the protocol
 
+    @property
+    def module(self) -> WasmtimeModule:
+        """The compiled program."""
+        return self._module
+
     def bind(self, calls: HostCalls) -> None:
         """See `protocol.Instance`."""
         self._calls = calls

@@ -297,11 +297,13 @@ class HttpBackend(HttpPorts, WithoutTerminals):
 
     def close(self) -> None:
         """See `Backend`."""
+        self.close_ports()
         if self._finalizer.detach() is not None:
             _kill(self._transport, self._path)
 
     def leave(self) -> None:
         """Disconnect, and let the sandbox live until it expires. The backend is unusable after."""
+        self.close_ports()
         self._finalizer.detach()
         self._transport.close()
 

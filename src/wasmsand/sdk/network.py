@@ -14,6 +14,7 @@ from typing import Any, Final
 from wasmsand.machine.network.events import NetworkEvent
 from wasmsand.machine.network.guest_trust import GUEST_VARIABLES
 from wasmsand.machine.network.policy import Budget, NetworkPolicy, policy_of
+from wasmsand.machine.network.tables import ENVIRONMENT
 from wasmsand.sdk import arguments
 
 __all__ = ["Network", "NetworkEvent"]
@@ -122,6 +123,11 @@ def policy_for(network: Network) -> NetworkPolicy:
 def variables_for(network: Network) -> Mapping[str, str]:
     """Variables that programs of a sandbox with this network need."""
     return GUEST_VARIABLES if network._policy.inspects else {}
+
+
+def uses_host_proxy(network: Network) -> bool:
+    """Whether the proxy is that of the host's environment."""
+    return network._policy.proxy == ENVIRONMENT
 
 
 # The plain form, for other processes.

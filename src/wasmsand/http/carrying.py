@@ -35,21 +35,13 @@ class Carriers:
         """Carry a connection, and own it. Does not wait."""
         with self._lock:
             self._count += 1
-        name = "wasmsand-carrier"
-        threading.Thread(
-            target=self._carry, args=(port, connection), name=name, daemon=True
-        ).start()
+        _thread(self._carry, port, connection).start()
 
     def _carry(self, port: int, connection: socket.socket) -> None:
         try:
             connection.setblocking(True)
             with connection, PortStream(self._connect(port), port) as stream:
-                upward = threading.Thread(
-                    target=_to_server,
-                    args=(connection, stream),
-                    name="wasmsand-carrier",
-                    daemon=True,
-                )
+                upward = _thread(_to_server, connection, stream)
                 upward.start()
                 _to_client(stream, connection)
                 upward.join()
@@ -59,6 +51,10 @@ class Carriers:
             connection.close()
             with self._lock:
                 self._count -= 1
+
+
+def _thread(work: Callable[..., None], *arguments: object) -> threading.Thread:
+    return threading.Thread(target=work, args=arguments, name="wasmsand-carrier", daemon=True)
 
 
 def _to_server(connection: socket.socket, stream: PortStream) -> None:

@@ -68,7 +68,7 @@ class HttpPorts:
             carriers = Carriers(lambda port: _open_stream(transport, path, port, None))
             return HostPorts(self, carriers, carriers.has_room)
 
-        return host_ports(self, make).open(port, host_port or None)
+        return host_ports(self, make).open(port, host_port)
 
     def close_port(self, port: int) -> bool:
         """See `Backend`."""

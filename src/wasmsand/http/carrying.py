@@ -35,7 +35,12 @@ class Carriers:
         """Carry a connection, and own it. Does not wait."""
         with self._lock:
             self._count += 1
-        _thread(self._carry, port, connection).start()
+        try:
+            _thread(self._carry, port, connection).start()
+        except RuntimeError:  # no thread available
+            connection.close()
+            with self._lock:
+                self._count -= 1
 
     def _carry(self, port: int, connection: socket.socket) -> None:
         try:

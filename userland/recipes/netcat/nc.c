@@ -1,9 +1,10 @@
 /*
  * The start of nc: OpenBSD's netcat, with the habits of Debian's and of others.
  *
- * `-l -p PORT` means `-l PORT`, and `-q SECONDS` means `-N`: shut the connection down at the end
- * of the input. Options for TLS are refused, because libtls is not here. Below: functions of
- * OpenBSD's C library.
+ * `-l -p PORT` means `-l PORT`, `-l -s ADDRESS PORT` means `-l ADDRESS PORT`, and `-q SECONDS`
+ * means `-N`: shut the connection down at the end of the input. `-e PROGRAM` is left to BusyBox's
+ * nc. Options for TLS are refused, because libtls is not here. Below: functions of OpenBSD's C
+ * library.
  */
 #include "openbsd.h"
 #undef main
@@ -22,14 +23,15 @@
 #include "readpassphrase.h"
 
 static const char with_value[] = "CeHIiKMmOoPpqRsTVWwXxZ";
-static const char for_tls[] = "CceHKoRZ";
+static const char for_tls[] = "CcHKoRZ";
+static const char other[] = "/usr/libexec/busybox/nc";
 
 int netcat_main(int argc, char *argv[]);
 
 int main(int argc, char *argv[])
 {
-	char **words = calloc(argc + 3, sizeof *words);
-	char *port = NULL;
+	char **words = calloc(argc + 5, sizeof *words);
+	char *port = NULL, *source = NULL;
 	int count = 0, listens = 0, index;
 
 	if (!words)
@@ -57,6 +59,11 @@ int main(int argc, char *argv[])
 				    *letter);
 				return 1;
 			}
+			if (*letter == 'e') {
+				execv(other, argv);
+				perror(other);
+				return 1;
+			}
 			listens |= *letter == 'l';
 			if (!strchr(with_value, *letter)) {
 				*kept++ = *letter;
@@ -70,6 +77,8 @@ int main(int argc, char *argv[])
 				*kept++ = 'N';
 			} else if (*letter == 'p' && value) {
 				port = value;
+			} else if (*letter == 's' && value) {
+				source = value;
 			} else {
 				*kept++ = *letter;
 				if (value)
@@ -84,6 +93,12 @@ int main(int argc, char *argv[])
 		words[count++] = "-p";
 		words[count++] = port;
 	}
+	if (source && !listens) {
+		words[count++] = "-s";
+		words[count++] = source;
+	}
+	if (source && listens)
+		words[count++] = source;
 	for (; index < argc; index++)
 		words[count++] = argv[index];
 	if (port && listens)

@@ -12,7 +12,9 @@ def run(sandbox: Sandbox, script: str) -> tuple[str, str]:
     return result.stdout, result.stderr
 
 
-@pytest.mark.parametrize("listening", ["-l 8080", "-l -p 8080", "-lp 8080", "-l 127.0.0.1 8080"])
+@pytest.mark.parametrize(
+    "listening", ["-l 8080", "-l -p 8080", "-lp 8080", "-l -s 127.0.0.1 -p 8080"]
+)
 def test_two_processes_talk(sandbox: Sandbox, listening: str) -> None:
     script = (
         f"echo from the server | nc -N {listening} > got &\n"
@@ -59,6 +61,14 @@ def test_a_request_of_http_is_typed(sandbox: Sandbox) -> None:
         "printf 'HEAD / HTTP/1.0\\r\\n\\r\\n' | nc -w 3 127.0.0.1 8084 | head -1; kill $!"
     )
     assert run(sandbox, script)[0] == "HTTP/1.0 200 OK\r\n"
+
+
+def test_a_program_answers(sandbox: Sandbox) -> None:
+    script = (
+        "nc -lk -p 8085 -e cat & until nc -z 127.0.0.1 8085 2> /dev/null; do sleep 0.05; done\n"
+        "echo echoed | nc -N 127.0.0.1 8085; kill $!"
+    )
+    assert run(sandbox, script)[0] == "echoed\n"
 
 
 def test_errors_and_help(sandbox: Sandbox) -> None:

@@ -23,6 +23,7 @@ struct tls_config;
 
 /* Called with NULL, whether TLS is used or not. */
 static inline void tls_config_free(struct tls_config *config) { (void)config; }
+static inline void tls_free(struct tls *context) { (void)context; }
 
 static inline const char *tls_default_ca_cert_file(void) { return ""; }
 
@@ -43,7 +44,6 @@ NETCAT_NEVER(void, tls_config_verify_client_optional, struct tls_config *config)
 NETCAT_NEVER(struct tls *, tls_client, void)
 NETCAT_NEVER(struct tls *, tls_server, void)
 NETCAT_NEVER(int, tls_configure, struct tls *context, struct tls_config *config)
-NETCAT_NEVER(void, tls_free, struct tls *context)
 NETCAT_NEVER(const char *, tls_error, struct tls *context)
 NETCAT_NEVER(int, tls_accept_socket, struct tls *context, struct tls **client, int socket)
 NETCAT_NEVER(int, tls_connect_socket, struct tls *context, int socket, const char *name)

@@ -174,7 +174,7 @@ class Exchange:
             headers = response_headers(headers, self._secrets, close=False)
         self._to_guest(
             h11.InformationalResponse(
-                status_code=event.status_code, headers=headers, reason=bytes(event.reason)
+                status_code=event.status_code, headers=headers, reason=self._reason_of(event)
             )
         )
 
@@ -185,8 +185,14 @@ class Exchange:
         )
         headers = response_headers(event.headers.raw_items(), self._secrets, close=server_closes)
         self._to_guest(
-            h11.Response(status_code=event.status_code, headers=headers, reason=bytes(event.reason))
+            h11.Response(
+                status_code=event.status_code, headers=headers, reason=self._reason_of(event)
+            )
         )
+
+    def _reason_of(self, event: h11.Response | h11.InformationalResponse) -> bytes:
+        ((_, reason),) = self._secrets.masked([(b"", bytes(event.reason))])
+        return reason
 
     def _server_keeps_open(self, event: h11.Response) -> bool:
         values = dict(event.headers)

@@ -111,7 +111,8 @@ def test_several_streams_are_open_at_once(sandbox: Sandbox) -> None:
 def test_servers_are_listed(sandbox: Sandbox) -> None:
     assert sandbox.ports.list() == []
     first = sandbox.commands.start("exec nc -l -p 7002")
-    second = sandbox.commands.start("exec nc -l -p 7001 -s 127.0.0.1")
+    sandbox.files.write("echo.py", ECHO.replace("7000", "7001"))
+    second = sandbox.commands.start("exec python3 echo.py")
     sandbox.ports.wait(7001)
     sandbox.ports.wait(7002)
     found = sandbox.ports.list()
@@ -219,7 +220,8 @@ def here(request: pytest.FixtureRequest) -> Any:
 
 
 def test_the_port_of_this_machine_closes(here: Sandbox) -> None:
-    here.commands.start("exec nc -lk -p 7000 -e cat")
+    here.files.write("echo.py", ECHO)
+    here.commands.start("exec python3 echo.py")
     here.ports.wait(7000)
     parts = urlsplit(here.ports.url(7000))
     assert (parts.hostname, parts.scheme) == ("127.0.0.1", "http")

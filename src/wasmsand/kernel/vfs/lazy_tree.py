@@ -142,9 +142,9 @@ class LazyTree(TreeFs):
         elif (place.facts.mode ^ facts.mode) & S_IFMT:  # the host has reused the number
             self._forget(ino)
             return self._adopt(parent, name, facts, checked)
-        else:
+        elif not self._table.is_changed(ino):  # else remember what the sandbox has changed
             self._learn_facts(ino, place, facts, checked)
-            if not self._table.is_changed(ino) and not place.pinned:
+            if not place.pinned:
                 place.parent, place.name = above, name
         if not self._table.is_changed(ino):
             inode = self._put(ino, facts)
@@ -158,7 +158,7 @@ class LazyTree(TreeFs):
 
     def _update(self, ino: int, place: Place, facts: Facts) -> None:
         """An object has new facts."""
-        self._learn_facts(ino, place, facts, self._outside.now())
+        self._learn_facts(ino, place, facts, self._outside.seen_at())
         if not self._table.is_changed(ino):
             self._put(ino, facts)
 
@@ -193,7 +193,7 @@ class LazyTree(TreeFs):
                 self._look_again(ino, place, name)
         except KernelError:
             if place.parent is not None and not place.parent.pinned:
-                place.parent.checked = 0.0  # it may have been replaced on the host
+                place.parent.doubt()  # it may have been replaced on the host
             raise
         self._loaded[ino] = None
         self._loaded.move_to_end(ino)
@@ -209,17 +209,18 @@ class LazyTree(TreeFs):
         entries = self._directory(ino).entries
         child = None if name is None else entries.get(name)
         below = None if child is None else self._places.get(child[0])
-        if place.checked >= since and (below is None or below.checked >= since):
+        if place.listed_at >= since and (below is None or below.checked >= since):
             return
         if len(entries) <= MOUNT_LOOKS_MAX or name is None:
             names = tuple(entries) if len(entries) <= MOUNT_LOOKS_MAX else ()
         else:
             names = (name,)
-        listing = self._outside.list(place, place.facts, names)
+        listing = self._outside.list(place, place.listed, names)
         if listing.is_complete:
             self._load(ino, place, listing)
             return
         self._update(ino, place, listing.facts)
+        place.listed_at = place.checked
         directory = self._own_lower(ino)
         for each, facts in listing.entries.items():
             self._see_entry(ino, directory, each, facts, place.checked)
@@ -245,7 +246,7 @@ class LazyTree(TreeFs):
             own = self._own_directory(ino)
             for name, (child, _) in directory.entries.items():
                 own.add(name, child)
-        place.is_loaded = True
+        place.listed, place.listed_at = listing.facts, place.checked
 
     def _see_entry(
         self, ino: int, directory: DirectoryInode, name: bytes, facts: Facts | None, at: float
@@ -294,7 +295,7 @@ class LazyTree(TreeFs):
         while waiting:
             ino = waiting.pop()
             inode = self._lower.get(ino)
-            if ino in self._users or self._table.is_changed(ino):
+            if ino in self._users or self._table.is_changed(ino) or self._places[ino].pinned:
                 continue
             if isinstance(inode, DirectoryInode):
                 for child, _ in inode.entries.values():
@@ -332,7 +333,7 @@ class LazyTree(TreeFs):
         for child, _ in directory.entries.values():
             self._lose_name(child)
         directory.entries = {}
-        place.is_loaded = False
+        place.listed = None
         self._loaded.pop(ino, None)
         self._scans.pop(ino, None)
 

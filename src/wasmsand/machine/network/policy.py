@@ -268,13 +268,14 @@ class NetworkPolicy:
         return None
 
     def _is_inspected(self, name: str | None, address: IPAddress | None, port: int | None) -> bool:
-        """Whether requests to a host have to be seen: a rule is about requests, or there are
-        secrets for the host."""
+        """Whether requests to a host have to be seen: some are denied, or only some are allowed, or
+        there are secrets for the host."""
         host = name or str(address)
-        for rule in (*self.allow, *self.deny):
-            if rule.is_per_request and _is_about(rule, host, address, port):
-                return True
-        return self._has_secrets(host, address, port)
+        if any(_is_about(rule, host, address, port) for rule in self.deny if rule.is_per_request):
+            return True
+        allow = [rule for rule in self.allow if _is_about(rule, host, address, port)]
+        only_some = bool(allow) and all(rule.is_per_request for rule in allow)
+        return only_some or self._has_secrets(host, address, port)
 
     def _has_secrets(self, host: str, address: IPAddress | None, port: int | None) -> bool:
         return bool(

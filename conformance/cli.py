@@ -19,16 +19,19 @@ from rich.text import Text
 from conformance import automake_suites, package_suites
 from conformance.bash_suite import BashSuite
 from conformance.bc_suite import BcSuite
+from conformance.curl_suite import CurlSuite
 from conformance.explanations import load_explanations, needless, unexplained
 from conformance.file_suite import FileSuite
 from conformance.findutils_suite import FindutilsSuite
 from conformance.gawk_suite import GawkSuite
+from conformance.git_http_suite import GitHttpSuite
 from conformance.git_suite import GitSuite
 from conformance.jq_suite import JqSuite
 from conformance.native import let_native_programs_be_interrupted
 from conformance.python_suite import PythonSuite
 from conformance.quickjs_suite import QuickjsSuite
 from conformance.report import update
+from conformance.requests_suite import RequestsSuite
 from conformance.runner import KeptOutcomes, run_suite
 from conformance.suite import SIDES, Comparison, Outcome, Side, Suite, Verdict
 from conformance.supplies import ROOT, Supplies
@@ -42,13 +45,16 @@ _SUITES: dict[str, Callable[[Supplies], Suite]] = {
     **package_suites.SUITES,
     "bash": BashSuite,
     "bc": BcSuite,
+    "curl": CurlSuite,
     "file": FileSuite,
     "findutils": FindutilsSuite,
     "gawk": GawkSuite,
     "git": GitSuite,
+    "git-http": GitHttpSuite,
     "jq": JqSuite,
     "python": PythonSuite,
     "quickjs": QuickjsSuite,
+    "requests": RequestsSuite,
     "tar": TarSuite,
 }
 

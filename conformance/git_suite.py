@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
@@ -53,7 +53,7 @@ class GitSuite(ProgramSuite):
 
     name = "git"
     program = "git"
-    code = ("git_suite.py", "builds.py", _DRIVER.name, _PERL.name)
+    code: Sequence[str] = ("git_suite.py", "builds.py", _DRIVER.name, _PERL.name)
 
     @cached_property
     def _built(self) -> dict[Side, Built]:
@@ -92,9 +92,17 @@ class GitSuite(ProgramSuite):
 
     def tests(self) -> Sequence[str]:
         """The chosen scripts, in the suite's order."""
-        numbers = sorted(number for group in SCRIPTS.values() for number in group.split())
+        return self.scripts(SCRIPTS)
+
+    def scripts(self, groups: Mapping[str, str]) -> list[str]:
+        """The files of these scripts, in the suite's order."""
+        numbers = sorted(number for group in groups.values() for number in group.split())
         folder = self.tree("sandbox") / "t"
         return [found.name for number in numbers for found in folder.glob(f"t{number}-*.sh")]
+
+    def variables(self, area: Area) -> Mapping[str, str]:
+        """Further variables of the environment."""
+        return {}
 
     def run_in(self, area: Area, test: str, side: Side) -> Outcome:
         """See `ProgramSuite.run_in`."""
@@ -105,6 +113,7 @@ class GitSuite(ProgramSuite):
             cwd=cwd,
             env={
                 **ordinary_environment(area, cwd=cwd),
+                **self.variables(area),
                 "TERM": "dumb",
                 "GIT_TEST_CHAIN_LINT": "0",
                 "GIT_TEST_INSTALLED": f"{installed}/usr/bin",

@@ -68,7 +68,7 @@ class PackageSuite(ProgramSuite):
     test_modules: str | None = None
     """The recipe of the extension modules that only the tests use; the sandbox's interpreter is
     then linked with them."""
-    code = ("package_suite.py", "exit_status.py", _DRIVER.name, _PLUGIN.name)
+    code: Sequence[str] = ("package_suite.py", "exit_status.py", _DRIVER.name, _PLUGIN.name)
 
     def __init__(self, supplies: Supplies) -> None:
         super().__init__(supplies)

@@ -54,7 +54,9 @@ class ProgramSuite(ABC):
     """The test suite of the tarball that a recipe pins."""
 
     name: str
-    """See `Suite.name`; also the name of the recipe."""
+    """See `Suite.name`; also the name of the recipe, unless `recipe_name` is set."""
+    recipe_name: str = ""
+    """The name of the recipe, if it is another one."""
     program: str
     """The name of the program, for display."""
     code: Sequence[str]
@@ -64,7 +66,7 @@ class ProgramSuite(ABC):
 
     def __init__(self, supplies: Supplies) -> None:
         self.supplies = supplies
-        self.recipe = supplies.recipe(self.name)
+        self.recipe = supplies.recipe(self.recipe_name or self.name)
         self.title = f"{self.program} {self.recipe.version}"
         self._trees: dict[Side, Path] = {}
         self._lock = threading.Lock()

@@ -8,10 +8,14 @@ from fuzz.target import Target
 from fuzz.targets.archives import Archives, DiskImages
 from fuzz.targets.calls import LinuxCalls, WasiCalls
 from fuzz.targets.graphs import ObjectGraphs
+from fuzz.targets.guest_responses import GuestResponses
 from fuzz.targets.http_requests import HttpRequests, McpRequests
+from fuzz.targets.inspected import InspectedConnections
 from fuzz.targets.json_lines import LineProtocol, McpStdio, RpcLines
 from fuzz.targets.modules import Modules
+from fuzz.targets.network_rules import NetworkRules
 from fuzz.targets.python_messages import PythonMessages
+from fuzz.targets.saved_machines import SavedMachines
 from fuzz.targets.sdk import SdkCalls
 from fuzz.targets.wheels import Wheels
 
@@ -24,13 +28,17 @@ TARGETS: Final[dict[str, type[Target]]] = {
         Modules,
         Archives,
         DiskImages,
+        SavedMachines,
         Wheels,
+        NetworkRules,
         SdkCalls,
         PythonMessages,
         RpcLines,
         LineProtocol,
         McpStdio,
         HttpRequests,
+        GuestResponses,
         McpRequests,
+        InspectedConnections,
     )
 }

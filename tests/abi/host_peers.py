@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.sockets.address import AF_INET6, InetAddress
-from wasmsand.kernel.sockets.outside import OutsideEnd
+from wasmsand.kernel.sockets.outside import DatagramSender, OutsideEnd
 from wasmsand.machine.lock import SandboxLock
 
 OWN_HOST = b"\x0a\0\x02\x0f"
@@ -37,6 +37,10 @@ class ManualHost:
         if destination.host == FORBIDDEN:
             raise KernelError(Errno.EACCES)
         self.asked.append((destination, end))
+
+    def send_datagram(self, destination: InetAddress, data: bytes, sender: DatagramSender) -> None:
+        """Answer with the same data."""
+        sender.be_answered(data, destination)
 
     @property
     def end(self) -> OutsideEnd:

@@ -70,7 +70,7 @@ def test_resource_limits_are_lowered() -> None:
             print(name, *resource.getrlimit(getattr(resource, "RLIMIT_" + name)))
         """
     )
-    assert output == f"CORE 0 0\nNOFILE 256 256\nFSIZE {1 << 30} {1 << 30}\n"
+    assert output == f"CORE 0 0\nNOFILE 1024 1024\nFSIZE {1 << 30} {1 << 30}\n"
 
 
 def test_memory_beyond_the_limit_is_refused() -> None:
@@ -263,9 +263,10 @@ def test_dangerous_system_calls_are_denied() -> None:
 
 def test_the_filter_has_a_row_for_each_machine() -> None:
     for machine in system_calls.MACHINES:
-        program = seccomp.filter_program(machine)
-        assert len(program) % 8 == 0
-        assert len(program) // 8 < 256  # jumps are of one byte
+        for network in (False, True):
+            program = seccomp.filter_program(machine, network=network)
+            assert len(program) % 8 == 0
+            assert len(program) // 8 < 256  # jumps are of one byte
 
 
 def test_barriers_need_a_process_of_one_thread() -> None:
@@ -290,3 +291,39 @@ def test_a_process_whose_parent_has_ended_does_not_start() -> None:
     ended = subprocess.run(command, capture_output=True, text=True, input="", check=False)
     assert ended.returncode == 125
     assert "the process that started this one has ended" in ended.stderr
+
+
+@linux
+def test_a_process_with_a_network_may_connect_and_nothing_else() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        script = f"""
+        import errno, os, socket
+        from wasmsand.cli.confining import confine_server
+        barriers = confine_server([], os.getppid(), network=True)
+        def attempt(act, *arguments):
+            try:
+                act(*arguments)
+            except OSError as error:
+                return errno.errorcode.get(error.errno, str(error))
+            return "done"
+        print(attempt(socket.create_connection, ("127.0.0.1", {port})))
+        print(attempt(socket.socket, socket.AF_INET6, socket.SOCK_STREAM))
+        print(attempt(socket.socket, socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK))
+        print(attempt(socket.socket, socket.AF_UNIX, socket.SOCK_STREAM))
+        print(attempt(socket.socket, socket.AF_INET, socket.SOCK_RAW, 1))
+        print(attempt(socket.socket, socket.AF_NETLINK, socket.SOCK_RAW))
+        print(attempt(socket.socket, socket.AF_PACKET, socket.SOCK_RAW))
+        print(attempt(socket.socket().bind, ("127.0.0.1", 0)))
+        print(attempt(socket.socket().listen))
+        print(attempt(open, "/etc/passwd") if {landlock.version() > 0} else "EACCES")
+        print(socket.getaddrinfo("localhost", 80, proto=6)[0][4][1])
+        """
+        ended = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(script)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.split() == ["done"] * 3 + ["EPERM"] * 6 + ["EACCES", "80"]

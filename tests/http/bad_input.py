@@ -71,6 +71,20 @@ TABLE = (
     Wrong("variable without a name", "POST", "/v1/sandboxes", value={"env": {"": "x"}}),
     Wrong("variable that is a number", "PATCH", "@/env", value={"set": {"A": 1}}),
     Wrong("name with an equals sign", "PATCH", "@/env", value={"set": {"A=B": "x"}}),
+    # The network.
+    Wrong("network that is a string", "POST", "/v1/sandboxes", value={"network": "a.com"}),
+    Wrong("rule with a scheme", "POST", "/v1/sandboxes", value={"network": ["https://a.com"]}),
+    Wrong("rule with a wildcard inside", "POST", "/v1/sandboxes", value={"network": ["a.*.com"]}),
+    Wrong("rule with a bad port", "POST", "/v1/sandboxes", value={"network": ["a.com:65536"]}),
+    Wrong("address in an unusual form", "POST", "/v1/sandboxes", value={"network": ["0x7f.1"]}),
+    Wrong("network beyond the token", "POST", "/v1/sandboxes", value={"network": ["*"]}),
+    Wrong("proxy of a client", "POST", "/v1/sandboxes", value={"network": {"proxy": "http://a"}}),
+    Wrong(
+        "rules for a sandbox without a network",
+        "POST",
+        "@/network/allow",
+        value={"rules": ["a.com"]},
+    ),
     # Commands.
     Wrong("missing command", "POST", "@/run", value={}),
     Wrong("command that is a number", "POST", "@/run", value={"command": 7}),

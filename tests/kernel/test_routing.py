@@ -8,7 +8,7 @@ import pytest
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.sockets.address import AF_INET, AF_INET6, InetAddress, any_address
-from wasmsand.kernel.sockets.outside import OutsideEnd
+from wasmsand.kernel.sockets.outside import DatagramSender, OutsideEnd
 from wasmsand.kernel.sockets.routing import require_local, route
 
 
@@ -20,6 +20,9 @@ class Gateway:
 
     def connect_stream(self, destination: InetAddress, end: OutsideEnd) -> None:
         raise AssertionError("nobody connects")
+
+    def send_datagram(self, destination: InetAddress, data: bytes, sender: DatagramSender) -> None:
+        raise AssertionError("nobody sends")
 
 
 def address(text: str, port: int = 80) -> InetAddress:

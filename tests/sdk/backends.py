@@ -23,6 +23,8 @@ from tests.http.server import serving
 from tests.sdk import blocking_facade
 from wasmsand import Sandbox, SandboxOptions
 
+_SERVER_OPTIONS = ("--allow-net", "*.test", "--allow-net", "127.0.0.0/8")
+"""Names in `test` may be allowed, and lead to servers of the tests on loopback."""
 MakeSandbox = Callable[..., Sandbox]
 
 
@@ -34,7 +36,7 @@ def _local(**options: Any) -> Sandbox:
 def server() -> tuple[str, str]:
     """The URL and the token of a server that runs until the tests end."""
     token = "a-token-for-the-shared-suite"
-    running = serving(environ={"WASMSAND_TOKENS": token})
+    running = serving(*_SERVER_OPTIONS, environ={"WASMSAND_TOKENS": token})
     server = running.__enter__()
     atexit.register(running.__exit__, None, None, None)
     return server.url, token

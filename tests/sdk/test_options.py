@@ -49,6 +49,8 @@ JSON_VALUES: dict[OptionKind, Any] = {
     OptionKind.GUEST_DIRECTORY: "/srv",
     OptionKind.HOST_DIRECTORY: "/srv",
     OptionKind.PACKAGES: ["six"],
+    OptionKind.NETWORK: ["api.example.com:443"],
+    OptionKind.MOUNTS: {"/mnt/data": "/srv"},
 }
 WORDS = {
     OptionKind.COUNT: "7",
@@ -56,6 +58,8 @@ WORDS = {
     OptionKind.GUEST_DIRECTORY: "/srv",
     OptionKind.HOST_DIRECTORY: "/srv",
     OptionKind.PACKAGES: "six",
+    OptionKind.NETWORK: "api.example.com:443",
+    OptionKind.MOUNTS: "/srv:/mnt/data",
 }
 
 
@@ -158,7 +162,9 @@ def test_json_rpc_takes_the_options_that_it_may_set(option: Option) -> None:
     known = [*method.required, *method.optional]
     assert (option.json_name in known) == (SandboxInterface.JSON_RPC in option.interfaces)
     given = values.options_in(Params({option.json_name: JSON_VALUES[option.kind]}))
-    assert given == ({option.name: JSON_VALUES[option.kind]} if option.json_name in known else {})
+    expected = {option.name: JSON_VALUES[option.kind]} if option.json_name in known else {}
+    assert given.keys() == expected.keys()
+    assert SandboxOptions(**given) == SandboxOptions(**expected)
     nothing = values.options_in(Params({option.json_name: None}))
     assert getattr(SandboxOptions(**nothing), option.name) == (
         None if option.kind.has_none else option.default
@@ -169,7 +175,9 @@ def test_a_process_is_told_of_every_option_that_a_backend_needs() -> None:
     needed = {option.name for option in OPTIONS if option.is_below_seam}
     given = {option.name: JSON_VALUES[option.kind] for option in SETTINGS}
     sent = json.loads(json.dumps(values.options_out(SandboxOptions(**given))))
-    assert values.options_in(Params(sent)) == {name: given[name] for name in needed}
+    received = values.options_in(Params(sent))
+    assert received.keys() == needed
+    assert SandboxOptions(**received) == SandboxOptions(**{name: given[name] for name in needed})
 
 
 def test_the_reference_of_json_rpc_names_every_parameter_of_create() -> None:

@@ -24,7 +24,7 @@ from wasmsand.kernel.process.groups import (
 )
 from wasmsand.kernel.process.rlimits import INFINITY
 from wasmsand.kernel.process.signals import Signal, SignalInfo
-from wasmsand.kernel.wait import WouldBlock, Yield
+from wasmsand.kernel.wait import OutsideWait, WouldBlock, Yield
 
 
 def read_file(context: ProcessContext, file: OpenFile, count: int) -> bytes:
@@ -72,6 +72,9 @@ def read_pieces(
         for start, length in parts:
             context.memory.require(start, length)
         data = read_some(size, done)
+    except OutsideWait:
+        call.done = done
+        raise
     except (KernelError, WouldBlock):
         if done:
             return done

@@ -19,21 +19,25 @@ from wasmsand.cli import (
     cp,
     delegated,
     doctor,
+    fork,
     line,
+    load,
     ls,
     mcp,
     python,
+    restore,
     rpc,
     run,
     serve,
     shell,
+    snapshot,
 )
 from wasmsand.cli.failure import EXIT_FAILURE, CliError
 
 _DESCRIPTION = """\
 A computer for AI agents in a Python package: real GNU bash and coreutils, compiled to
 WebAssembly, on a small Unix-like kernel. It needs no container and no root, and its programs
-have no access to the network."""
+reach no network unless --allow-net names hosts."""
 
 _EXAMPLES = """\
 examples:
@@ -72,6 +76,10 @@ _SUBCOMMANDS: Mapping[str, Subcommand] = {
     "run": run,
     "shell": shell,
     "python": python,
+    "load": load,
+    "snapshot": snapshot,
+    "restore": restore,
+    "fork": fork,
     "cp": cp,
     "ls": ls,
     "rpc": rpc,

@@ -40,11 +40,27 @@ _SYSTEM: Final = (
     "/sys/devices/system/cpu",
 )
 """Files that Python, libc and wasmtime read."""
+_LOOKUPS: Final = (
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/host.conf",
+    "/etc/nsswitch.conf",
+    "/etc/gai.conf",
+    "/etc/services",
+    "/etc/ssl/certs",
+    "/etc/ssl/cert.pem",
+    "/etc/pki",
+    "/usr/share/ca-certificates",
+)
+"""Files that look-ups of names and the verification of certificates need."""
 _PROGRAM_HEADER_INTERPRETER: Final = 3
 
 
-def confine_server(readable: Sequence[str], parent: int | None) -> Barriers:
-    """Confine this process to what a sandbox needs. Raises `OSError`, and `ParentGone`."""
+def confine_server(
+    readable: Sequence[str], parent: int | None, *, network: bool = False
+) -> Barriers:
+    """Confine this process to what a sandbox needs; `network`: it also makes TCP connections.
+    Raises `OSError`, and `ParentGone`."""
     compile_ahead([path for path in readable if os.path.isdir(path)])
     # Resolve now what depends on the working directory or on the list of users.
     sys.path[:] = [os.path.abspath(entry) for entry in sys.path if entry]
@@ -54,14 +70,24 @@ def confine_server(readable: Sequence[str], parent: int | None) -> Barriers:
     places += [path for path in sysconfig.get_paths().values() if path]
     places += map(str, image_directories())
     places += [str(engine_places.compiled_modules), str(_wheels()), *_SYSTEM, *readable]
+    places += [*_LOOKUPS, *_authorities()] if network else ()
     return confine(
         Policy(
             readable=[os.path.realpath(place) for place in places],
             writable=[str(engine_places.scratch)],
             executable=_interpreter(),
+            network=network,
             parent=parent,
         )
     )
+
+
+def _authorities() -> list[str]:
+    """Where OpenSSL finds the certificates of authorities, also by variables."""
+    import ssl
+
+    paths = ssl.get_default_verify_paths()
+    return [path for path in (paths.cafile, paths.capath) if path]
 
 
 def _wheels() -> Path:

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 _EXTRAS = {
     "serve": ("msgspec", "prometheus_client", "starlette", "uvicorn"),
     "mcp": ("mcp",),
+    "network": ("cryptography", "h11", "idna"),
 }
-"""Extras of the package that provide the subcommand of the same name, and their modules."""
+"""Extras of the package, and their modules."""
 
 
 class Unhealthy(Exception):

@@ -24,6 +24,7 @@ from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
 
 if TYPE_CHECKING:
+    from wasmsand.sdk.network import Network
     from wasmsand.sdk.sandbox import Sandbox
 
 URL_VARIABLE = "WASMSAND_URL"
@@ -53,6 +54,8 @@ _WORDS: Mapping[OptionKind, _Words] = {
     OptionKind.GUEST_DIRECTORY: _Words("DIR", values.absolute_path),
     OptionKind.HOST_DIRECTORY: _Words("DIR", str),
     OptionKind.PACKAGES: _Words("NAME", str, repeats=True),
+    OptionKind.NETWORK: _Words("RULE", str, repeats=True),
+    OptionKind.MOUNTS: _Words("HOST:GUEST[:ro|rw|overlay]", values.mount, repeats=True),
 }
 """The syntax of each kind of option."""
 
@@ -65,6 +68,9 @@ def add_sandbox_options(parser: argparse.ArgumentParser, table: Iterable[Option]
     """Add the options of a sandbox, such as `--env` and `--fs-limit`."""
     for option in _flags(table):
         words = _WORDS[option.kind]
+        if option.kind is OptionKind.NETWORK:
+            add_network_options(parser, "host that the sandbox may reach", option.flag)
+            continue
         metavar = "BYTES" if option.name.endswith("_bytes") else words.metavar
         shown = " (repeatable)" if words.repeats else ""
         if not words.repeats and option.default is not None:
@@ -78,6 +84,39 @@ def add_sandbox_options(parser: argparse.ArgumentParser, table: Iterable[Option]
             default=[] if words.repeats else option.default,
             help=option.help.replace("%", "%%") + shown,
         )
+
+
+def add_network_options(
+    parser: argparse.ArgumentParser, help_text: str, flag: str = "--allow-net"
+) -> None:
+    """Add `--allow-net` and `--deny-net`."""
+    parser.add_argument(
+        flag,
+        dest="network",
+        metavar="RULE",
+        action="append",
+        default=[],
+        help=f"{help_text}; a rule is [METHODS ]host[:port][/path], such as api.example.com, "
+        "'*.example.com:443' or 'GET example.com/docs/*' (repeatable)",
+    )
+    parser.add_argument(
+        "--deny-net",
+        dest="denied_network",
+        metavar="RULE",
+        action="append",
+        default=[],
+        help="what may not be reached although --allow-net covers it (repeatable)",
+    )
+
+
+def network_of(arguments: argparse.Namespace) -> Network | None:
+    """The value of `--allow-net` and `--deny-net`; None if neither is given."""
+    if not arguments.network and not arguments.denied_network:
+        return None
+    from wasmsand.sdk.network import Network
+
+    with failures():
+        return Network(allow=arguments.network, deny=arguments.denied_network)
 
 
 def add_copy_options(parser: argparse.ArgumentParser) -> None:
@@ -123,8 +162,11 @@ def sandbox_options(arguments: argparse.Namespace) -> SandboxOptions:
 
 
 def _value(option: Option, arguments: argparse.Namespace) -> Any:
+    if option.kind is OptionKind.NETWORK:
+        return network_of(arguments)
     given = getattr(arguments, option.name)
-    return dict(given) if option.kind is OptionKind.VARIABLES else given
+    is_mapping = option.kind in (OptionKind.VARIABLES, OptionKind.MOUNTS)
+    return dict(given) if is_mapping else given
 
 
 def server_token() -> str | None:

@@ -47,7 +47,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="with --confine: a file or directory that stays readable, for example for wasmDir",
     )
     parser.add_argument(
+        "--network",
+        action="store_true",
+        help="with --confine: keep the right to make connections, for `network` of `create`",
+    )
+    parser.add_argument(
         "--parent", metavar="PID", type=_positive, default=None, help=argparse.SUPPRESS
+    )
+    parser.add_argument(
+        "--descriptors", metavar="FD", type=_positive, default=None, help=argparse.SUPPRESS
     )
 
 
@@ -62,13 +70,17 @@ def execute(arguments: argparse.Namespace) -> int:
     try:
         barriers = Barriers()
         if arguments.confine:
-            barriers = confine_server(arguments.readable, arguments.parent)
+            barriers = confine_server(
+                arguments.readable, arguments.parent, network=arguments.network
+            )
     except OSError as error:
         raise CliError(f"--confine: {error.strerror}") from None
     except ParentGone:
         raise CliError("--parent: the process that started this one has ended") from None
     try:
-        status = serve_stdio(arguments.max_line_bytes or MAX_LINE_BYTES, barriers)
+        status = serve_stdio(
+            arguments.max_line_bytes or MAX_LINE_BYTES, barriers, arguments.descriptors
+        )
     except OSError as error:
         raise CliError(f"standard input or output: {error.strerror}") from None
     leave(status)

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
-from wasmsand.cli import options, remote, values
+from wasmsand.cli import options, remote, saved, values
 from wasmsand.cli.failure import CliError
+from wasmsand.cli.port_option import add_port_option, open_ports
 from wasmsand.sdk.errors import CommandError, SandboxError
 
 if TYPE_CHECKING:
@@ -39,7 +40,12 @@ examples:
   wasmsand run --timeout 2 'sleep 10'         exit status 124
   wasmsand run --env NAME=you 'echo "hello $NAME"'
   wasmsand run --file notes.txt:/tmp/n 'wc /tmp/n'
+  wasmsand run --port 8000:8000 'python3 -m http.server 8000'
   wasmsand run --file src --out src/app.tar 'cd src && tar -cf app.tar *.py'
+
+a sandbox in a file, for later or for another machine:
+  wasmsand run --save m.wsand 'echo hi > a.txt'
+  wasmsand run --load m.wsand --save m.wsand 'date >> a.txt'
 
 with a server (`wasmsand serve`), which can keep a sandbox for later:
   wasmsand run --connect http://127.0.0.1:8750 --keep 'echo hi > a.txt'
@@ -56,16 +62,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_command_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a command and its sandbox."""
-    parser.add_argument(
-        "--timeout",
-        metavar="SECONDS",
-        type=values.seconds,
-        default=None,
-        help="kill the command after this time; exit status 124 (default: no timeout)",
-    )
-    options.add_sandbox_options(parser)
-    options.add_copy_options(parser)
+    """Add the options of a command and its sandbox, here or on a server."""
+    add_local_options(parser)
+    saved.add_file_options(parser)
     options.add_server_options(parser)
     parser.add_argument(
         "--sandbox",
@@ -80,6 +79,20 @@ def add_command_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_local_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a command and its sandbox."""
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=values.seconds,
+        default=None,
+        help="kill the command after this time; exit status 124 (default: no timeout)",
+    )
+    options.add_sandbox_options(parser)
+    options.add_copy_options(parser)
+    add_port_option(parser)
+
+
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     words = arguments.command
@@ -90,6 +103,7 @@ def run_command(arguments: argparse.Namespace, command: str | Sequence[str]) -> 
     """Run `command` in the sandbox that the options describe, and return its exit status."""
     with options.failures(), _sandbox(arguments) as sandbox:
         options.copy_in(sandbox, arguments.file)
+        open_ports(sandbox, arguments.port)
         try:
             status = _pass_through(sandbox, command, arguments)
         except CommandError as error:
@@ -108,11 +122,11 @@ def _sandbox(arguments: argparse.Namespace) -> Iterator[Sandbox]:
         raise CliError("--keep and --sandbox need a server: give --connect URL")
     made_from = options.sandbox_options(arguments)
     if arguments.connect is None:
-        from wasmsand.sdk.local import LocalBackend
-
-        with Sandbox.from_backend(LocalBackend(made_from), made_from) as sandbox:
+        with saved.local_sandbox(arguments, made_from) as sandbox:
             yield sandbox
-    elif arguments.sandbox is not None:
+        return
+    saved.check_no_files(arguments)
+    if arguments.sandbox is not None:
         with remote.attached(arguments.connect, arguments.sandbox) as sandbox:
             yield sandbox
     else:
@@ -154,6 +168,9 @@ def _pass_through(
             handle.kill()
             return _BROKEN_PIPE_EXIT_CODE
     result = handle.wait()
+    for line in result.stderr_bytes.splitlines(keepends=True):
+        if line.startswith(b"wasmsand: "):  # a notice of the sandbox
+            _write(streams["stderr"], line)
     if result.timed_out:
         print("wasmsand: command timed out", file=sys.stderr)
     return result.exit_code

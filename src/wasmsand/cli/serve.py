@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, get_args
 
 from wasmsand import __version__
 from wasmsand.cli.failure import CliError
+from wasmsand.cli.options import add_network_options, network_of
 from wasmsand.sdk.options import Isolation
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ examples:
     requests_per_second = 20
     trusted = true                    # its sandboxes run in the server's own process
     all_metrics = true                # /metrics shows this token the whole server
+    network = ["*.wikipedia.org:443"] # what its sandboxes may reach at most
 
   curl -s http://127.0.0.1:8750/openapi.json    describes every request and response
   curl -s -X POST http://127.0.0.1:8750/v1/sandboxes
@@ -45,12 +47,19 @@ The reference is docs/protocols/http.md.
 
 _OPTIONS = (
     ("--max-sandboxes", int, "maximum number of sandboxes, of all tokens together"),
+    ("--max-snapshots", int, "maximum number of snapshots of one sandbox"),
     ("--idle-seconds", float, "kill a sandbox that has been idle for this time"),
     ("--lifetime-seconds", float, "kill every sandbox after this time"),
     ("--max-running-commands", int, "maximum number of running commands"),
     ("--max-waiting-commands", int, "maximum number of commands that wait; more are refused"),
     ("--max-command-seconds", float, "longest timeout of a command"),
     ("--max-connections", int, "maximum number of connections"),
+    ("--max-port-connections", int, "maximum number of connections to servers in sandboxes"),
+    (
+        "--port-idle-seconds",
+        float,
+        "close a connection to a server in a sandbox if no byte moves for this time",
+    ),
     ("--keep-alive-seconds", float, "close a connection that has been idle for this time"),
     (
         "--header-seconds",
@@ -110,6 +119,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="let clients install Python packages from the package index, with this machine's "
         "settings of pip; otherwise only packages of the image",
     )
+    add_network_options(
+        parser,
+        "host that clients may allow their sandboxes to reach (see docs/guides/network.md), unless "
+        "the token has its own list",
+    )
     parser.add_argument(
         "--verbose", action="store_true", help="log when sandboxes end, and warnings of the server"
     )
@@ -153,7 +167,10 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     given = {name: getattr(arguments, name) for name in names}
     chosen = {name: value for name, value in given.items() if value is not None}
     packages = _packages(arguments.packages or [])
-    return Settings(version=__version__, tokens=tokens, packages=packages, **chosen)
+    network = network_of(arguments)
+    return Settings(
+        version=__version__, tokens=tokens, packages=packages, network=network, **chosen
+    )
 
 
 def _packages(requirements: list[str]) -> tuple[str, ...]:

@@ -7,6 +7,10 @@ message that says what is wrong with the word.
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wasmsand.sdk.mounts import Mount
 
 
 def seconds(word: str) -> float:
@@ -25,6 +29,11 @@ def positive_integer(word: str) -> int:
     if not word.isascii() or not word.isdecimal() or not 0 < len(word) < 20 or int(word) == 0:
         raise ArgumentTypeError(f"{word!r} is not a positive number")
     return int(word)
+
+
+def whole_number(word: str) -> int:
+    """A whole number that is not negative."""
+    return 0 if word == "0" else positive_integer(word)
 
 
 def variable(word: str) -> tuple[str, str]:
@@ -49,3 +58,13 @@ def absolute_path(word: str) -> str:
     if not word.startswith("/"):
         raise ArgumentTypeError(f"{word!r} is not an absolute path")
     return word
+
+
+def mount(word: str) -> tuple[str, Mount]:
+    """`HOST:GUEST[:ro|rw|overlay]`."""
+    from wasmsand.sdk.mounts import mount_from_word
+
+    try:
+        return mount_from_word(word)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None

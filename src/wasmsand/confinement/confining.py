@@ -32,6 +32,8 @@ class Policy:
     """Programs, and the files that the system needs to start them."""
     devices: Sequence[str] = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
     """Devices that may be read and written."""
+    network: bool = False
+    """Whether the process may make TCP connections and look up names."""
     parent: int | None = None
     """The parent process; when it ends, the system kills this process."""
 
@@ -58,7 +60,7 @@ def confine(policy: Policy) -> Barriers:
     if _threads() != 1:
         raise RuntimeError("barriers do not apply to running threads: confine before they start")
     names: list[str] = []
-    if limit_resources():
+    if limit_resources(network=policy.network):
         names.append("resource limits")
     if numbers_are_known():
         if policy.parent is not None:
@@ -68,8 +70,9 @@ def confine(policy: Policy) -> Barriers:
             names.append("ends with its parent")
         prctl(PR_SET_NO_NEW_PRIVS, 1)
         names.append("no new privileges")
-        names += [f"landlock: {part}" for part in landlock.restrict(_rules(policy))]
-        if seccomp.restrict():
+        denied = landlock.restrict(_rules(policy), network=policy.network)
+        names += [f"landlock: {part}" for part in denied]
+        if seccomp.restrict(network=policy.network):
             names.append("seccomp")
     return Barriers(tuple(names))
 

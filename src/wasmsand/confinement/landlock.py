@@ -30,6 +30,7 @@ _ALL_FILE_RIGHTS_BY_VERSION: Final = {1: 1 << 13, 2: 1 << 14, 3: 1 << 15, 5: 1 <
 """For each version, the first bit above the rights that it supports."""
 _TCP_RIGHTS: Final = 0b11
 """Bind and connect; since version 4."""
+_BIND_RIGHT: Final = 0b01
 _SCOPES: Final = 0b11
 """Abstract sockets of other processes, and signals to them; since version 6."""
 _RULE_PATH_BENEATH: Final = 1
@@ -61,16 +62,15 @@ def version() -> int:
         return 0
 
 
-def restrict(rules: Iterable[tuple[str, int]]) -> tuple[str, ...]:
+def restrict(rules: Iterable[tuple[str, int]], *, network: bool = False) -> tuple[str, ...]:
     """Permanently deny all rights except these on these paths and everything below them. Returns
-    what is denied. Needs "no new privileges"."""
+    what is denied. Needs "no new privileges". `network` allows outgoing connections."""
     found = version()
     if not found:
         return ()
     handled = max(bits for since, bits in _ALL_FILE_RIGHTS_BY_VERSION.items() if since <= found) - 1
-    attributes = _RulesetAttributes(
-        handled, _TCP_RIGHTS if found >= 4 else 0, _SCOPES if found >= 6 else 0
-    )
+    tcp = _BIND_RIGHT if network else _TCP_RIGHTS
+    attributes = _RulesetAttributes(handled, tcp if found >= 4 else 0, _SCOPES if found >= 6 else 0)
     # The kernel refuses a structure with fields that it does not know, so pass fewer fields.
     size = 24 if found >= 6 else 16 if found >= 4 else 8
     ruleset = system_call(
@@ -86,7 +86,7 @@ def restrict(rules: Iterable[tuple[str, int]]) -> tuple[str, ...]:
     finally:
         os.close(ruleset)
     names = ["files"]
-    names += ["TCP"] if found >= 4 else []
+    names += [] if found < 4 else ["TCP servers"] if network else ["TCP"]
     names += ["signals"] if found >= 6 else []
     return tuple(names)
 

@@ -1,6 +1,6 @@
 """Resource limits of the process.
 
-Rules: a limit is only ever lowered; limits that the system does not have are ignored.
+Rules: a hard limit is only ever lowered; limits that the system does not have are ignored.
 
 There is no limit on address space: each WebAssembly memory reserves 4 GiB and more but uses only
 what its program touches, so a limit that allows 64 programs would not bound memory. RLIMIT_DATA
@@ -18,8 +18,11 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 MIB: Final = 1 << 20
-OPEN_FILES_MAX: Final = 256
-"""For three pipes, files of the image, and memory images; guests' files need no descriptors."""
+OPEN_FILES_MAX: Final = 1024
+"""For three pipes, files of the image, memory images, and up to 512 connections to servers in the
+sandbox; guests' files need no descriptors."""
+NETWORK_FILES_MAX: Final = 4096
+"""The same for a process with a network: each connection needs a descriptor."""
 FILE_BYTES_MAX: Final = 1 << 30
 """The largest file that the process may write, for example a memory image."""
 _BASE_BYTES: Final = 1024 * MIB
@@ -30,26 +33,37 @@ _UNCHARGED_BYTES: Final = 16 * MIB
 """A guest's C stack."""
 
 
-def limit_resources() -> bool:
+def limit_resources(*, network: bool = False) -> bool:
     """Limit open files and file size, and disable core dumps, which would contain secrets."""
     if resource is None:
         return False
     _lower(resource.RLIMIT_CORE, 0)
-    _lower(resource.RLIMIT_NOFILE, OPEN_FILES_MAX)
+    _lower(resource.RLIMIT_NOFILE, NETWORK_FILES_MAX if network else OPEN_FILES_MAX)
     _lower(resource.RLIMIT_FSIZE, FILE_BYTES_MAX)
     return True
 
 
-def limit_memory(guests: int, files: int, output: int, processes: int) -> int | None:
-    """Limit the memory of this process to the maximum that a sandbox with these limits can need
-    (bytes of guest memory, files and output; number of processes). Returns the limit; None if
-    the system has no such limit."""
+def limit_memory(
+    guests: int,
+    files: int,
+    output: int,
+    processes: int,
+    *,
+    sandboxes: int = 1,
+    most_sandboxes: int = 1,
+) -> int | None:
+    """Limit the memory of this process to the maximum that `sandboxes` sandboxes with these limits
+    can need (bytes of guest memory, files and output; number of processes). Later calls may raise
+    it for up to `most_sandboxes`. Returns the limit; None if the system has no such limit."""
     if resource is None:
         return None
-    most = _BASE_BYTES + processes * (_PROCESS_BYTES + _UNCHARGED_BYTES)
+    each = processes * (_PROCESS_BYTES + _UNCHARGED_BYTES)
     # Files and output are also copied to JSON and base64.
-    most += 2 * guests + 8 * files + 8 * output
-    _lower(resource.RLIMIT_DATA, most)
+    each += 2 * guests + 8 * files + 8 * output
+    most = _BASE_BYTES + sandboxes * each
+    _lower(resource.RLIMIT_DATA, _BASE_BYTES + most_sandboxes * each)
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (min(most, hard), hard))
     return most
 
 

@@ -23,7 +23,8 @@ class _Numbers(NamedTuple):
 
 
 DENIED: Final = {
-    # The network, because landlock covers only TCP. `socketpair` stays allowed.
+    # The network, because landlock covers only TCP. `socketpair` stays allowed. A process with a
+    # network may open and connect sockets of `NETWORK_FAMILIES` and `NETWORK_TYPES`.
     "socket": _Numbers(41, 198),
     "connect": _Numbers(42, 203),
     "bind": _Numbers(49, 200),
@@ -82,6 +83,11 @@ DENIED: Final = {
 }
 """Call numbers by CPU; None where the call does not exist."""
 
+NETWORK_FAMILIES: Final = (2, 10)
+"""AF_INET, AF_INET6."""
+NETWORK_TYPES: Final = (1, 2)
+"""SOCK_STREAM, SOCK_DGRAM (for look-ups)."""
+_TYPE_MASK: Final = 0xF
 _CLONE: Final = _Numbers(56, 220)
 _CLONE3: Final = 435
 """Fails with ENOSYS, because its flags are in memory, which a filter cannot read; libc falls back
@@ -93,7 +99,8 @@ _SECOND_ABI_BIT: Final = 0x4000_0000
 _MODE_FILTER: Final = 2
 _ALLOW, _DENY, _MISSING = 0x7FFF_0000, 0x0005_0000 | errno.EPERM, 0x0005_0000 | errno.ENOSYS
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16
+_MASK: Final = 0x54
+_NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT, _SECOND_ARGUMENT_AT = 0, 4, 16, 24
 
 
 class _Program(ctypes.Structure):
@@ -104,10 +111,32 @@ def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> 
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
-def filter_program(machine: str) -> bytes:
-    """The filter: one comparison for each denied call."""
+def _socket_steps(number: int) -> list[bytes]:
+    """Allow `socket` for TCP and UDP, and deny it for everything else."""
+    (first, second), (stream, datagram) = NETWORK_FAMILIES, NETWORK_TYPES
+    return [
+        _instruction(_EQUAL, number, 0, 9),
+        _instruction(_LOAD, _FIRST_ARGUMENT_AT),
+        _instruction(_EQUAL, first, 1, 0),
+        _instruction(_EQUAL, second, 0, 5),
+        _instruction(_LOAD, _SECOND_ARGUMENT_AT),
+        _instruction(_MASK, _TYPE_MASK),
+        _instruction(_EQUAL, stream, 1, 0),
+        _instruction(_EQUAL, datagram, 0, 1),
+        _instruction(_RETURN, _ALLOW),
+        _instruction(_RETURN, _DENY),
+    ]
+
+
+def filter_program(machine: str, *, network: bool = False) -> bytes:
+    """The filter: one comparison for each denied call. `network` allows outgoing connections."""
     column = _Numbers._fields.index(machine)
-    numbers = [row[column] for row in DENIED.values() if row[column] is not None]
+    denied = {name: row[column] for name, row in DENIED.items() if row[column] is not None}
+    socket_number = denied["socket"]
+    assert socket_number is not None
+    if network:
+        del denied["socket"], denied["connect"]
+    numbers = list(denied.values())
     steps = [
         _instruction(_LOAD, _ARCHITECTURE_AT),
         _instruction(_EQUAL, _ARCHITECTURES[machine], 1, 0),
@@ -122,6 +151,7 @@ def filter_program(machine: str) -> bytes:
         _instruction(_ANY_BIT, _NAMESPACE_FLAGS, 0, 1),
         _instruction(_RETURN, _DENY),
         _instruction(_RETURN, _ALLOW),
+        *(_socket_steps(socket_number) if network else ()),
     ]
     for index, number in enumerate(numbers):
         assert number is not None
@@ -129,12 +159,12 @@ def filter_program(machine: str) -> bytes:
     return b"".join([*steps, _instruction(_RETURN, _ALLOW), _instruction(_RETURN, _DENY)])
 
 
-def restrict() -> bool:
+def restrict(*, network: bool = False) -> bool:
     """Permanently deny the calls to this thread and its children. Returns whether the system
-    supports it. Needs "no new privileges"."""
+    supports it. Needs "no new privileges". `network` allows outgoing connections."""
     if not numbers_are_known():
         return False
-    code = filter_program(platform.machine())
+    code = filter_program(platform.machine(), network=network)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _Program(len(code) // 8, ctypes.cast(buffer, ctypes.c_void_p))
     try:

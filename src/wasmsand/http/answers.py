@@ -9,15 +9,17 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from wasmsand.http.failures import EXCEPTIONS, GONE
+from wasmsand.http.failures import EXCEPTIONS, GONE, NO_SNAPSHOT
 from wasmsand.sdk.backend import Ended
 from wasmsand.sdk.errors import (
     ArchiveError,
     CommandError,
     FileError,
     PackageError,
+    PortError,
     SandboxClosedError,
     ServerError,
+    StateError,
     file_error,
 )
 from wasmsand.wire import strict_json
@@ -62,6 +64,8 @@ def exception_of(status: int, body: bytes) -> Exception:
     errno, path = error.get("errno"), error.get("path")
     if code in GONE:
         return SandboxClosedError(message)
+    if code == NO_SNAPSHOT:
+        return StateError(message)
     for kind, _, known in EXCEPTIONS:
         if code == known:
             if kind is ArchiveError:
@@ -70,5 +74,7 @@ def exception_of(status: int, body: bytes) -> Exception:
                 return file_error(message, str(errno), str(path))
             if issubclass(kind, PackageError):
                 return kind(message, str(error.get("package", "")))
+            if issubclass(kind, PortError):
+                return kind(message, str(errno), 0)
             return CommandError(message, str(errno)) if kind is CommandError else kind(message)
     return ServerError(message, code, status)

@@ -21,6 +21,8 @@ from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 
 from wasmsand.http.failures import ApiFailure, failure_of
+from wasmsand.http.proxying import TOKEN_HEADER
+from wasmsand.http.responses import failure_response, json_response
 from wasmsand.http.routing import AnyRoute, Call
 from wasmsand.http.service import Service, log
 from wasmsand.http.tokens import PUBLIC, Token
@@ -56,12 +58,12 @@ def application(service: Service, routes: Sequence[AnyRoute]) -> Starlette:
             failure = ApiFailure(404, "no_such_route", "unknown path; see /openapi.json")
         headers = error.headers if isinstance(error, HTTPException) else None
         service.metrics.requests.labels("-", "unknown", status).inc()
-        return _failed(service, failure, headers)
+        return failure_response(service, failure, headers)
 
     return Starlette(
         routes=[
             StarletteRoute(
-                route.path,
+                route.path.replace("{path}", "{path:path}"),
                 _endpoint(service, route),
                 methods=[route.method],
             )
@@ -72,12 +74,6 @@ def application(service: Service, routes: Sequence[AnyRoute]) -> Starlette:
     )
 
 
-def json_response(value: object, status: int = 200) -> Response:
-    """`value`, a message or a dataclass, as JSON."""
-    content = strict_json.encode(msgspec.to_builtins(value))
-    return Response(content, status, media_type=_JSON)
-
-
 def _endpoint(service: Service, route: AnyRoute) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         began = time.perf_counter()
@@ -86,7 +82,7 @@ def _endpoint(service: Service, route: AnyRoute) -> Callable[[Request], Awaitabl
         except ClientDisconnect:
             response = Response(status_code=499)  # only for the metrics: the client has gone
         except Exception as error:
-            response = _failed(service, _failure(error, route))
+            response = failure_response(service, _failure(error, route))
         if service.draining:
             response.headers["Connection"] = "close"
         service.metrics.requests.labels(route.method, route.path, response.status_code).inc()
@@ -100,7 +96,7 @@ def _endpoint(service: Service, route: AnyRoute) -> Callable[[Request], Awaitabl
 
 async def _answer(service: Service, route: AnyRoute, request: Request) -> Response:
     owner = _admit(service, route, request)
-    query = _parameters(route, request)
+    query = None if route.passes_through else _parameters(route, request)
     with ExitStack() as held:
         # Find the sandbox before reading the body: an upload to a killed one fails at once.
         entry = None
@@ -119,7 +115,7 @@ def _admit(service: Service, route: AnyRoute, request: Request) -> Token:
     """The token that the request shows. Raises `ApiFailure` if the request is refused."""
     if service.tokens.is_open:
         _refuse_browsers(request)
-    owner = service.tokens.authenticate(request.headers.get("authorization"))
+    owner = service.tokens.authenticate(_authorization(route, request))
     if owner is None:
         if not route.public:
             raise ApiFailure(
@@ -145,6 +141,12 @@ def _admit(service: Service, route: AnyRoute, request: Request) -> Token:
         service.metrics.token_requests.labels(owner.name).inc()
         service.quotas.count_request(owner)
     return owner
+
+
+def _authorization(route: AnyRoute, request: Request) -> str | None:
+    """The header with the server's token. `Authorization` may be for a program in the sandbox."""
+    given = request.headers.get(TOKEN_HEADER.decode("ascii")) if route.passes_through else None
+    return request.headers.get("authorization") if given is None else f"Bearer {given}"
 
 
 def _refuse_browsers(request: Request) -> None:
@@ -252,18 +254,3 @@ def _failure(error: Exception, route: AnyRoute) -> ApiFailure:
         log.error("bug in %s %s", route.method, route.path, exc_info=error)
         failure = ApiFailure(500, "internal", "bug in the server; see its log")
     return failure
-
-
-def _failed(service: Service, failure: ApiFailure, headers: Any = None) -> Response:
-    response = json_response(failure.body(), failure.status)
-    if headers:
-        response.headers.update(headers)
-    if failure.retry_after is not None:
-        response.headers["Retry-After"] = str(max(1, round(failure.retry_after)))
-    if failure.status == 401:
-        response.headers["WWW-Authenticate"] = "Bearer"
-    if failure.code in ("unauthorized", "forbidden", "too_many_connections"):
-        response.headers["Connection"] = "close"
-    if failure.status in (401, 403, 429, 503):
-        service.metrics.refused.labels(failure.code).inc()
-    return response

@@ -12,10 +12,12 @@ import os
 import weakref
 from _thread import start_new_thread
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from wasmsand.http.answers import ended_of, exact_bytes, object_of
+from wasmsand.http.client_copies import HttpCopies
+from wasmsand.http.client_ports import HttpPorts
 from wasmsand.http.process import HttpProcess
 from wasmsand.http.transport import HttpExchange, Transport
 from wasmsand.sdk.backend import (
@@ -25,11 +27,14 @@ from wasmsand.sdk.backend import (
     Completed,
     PackageRequest,
 )
-from wasmsand.sdk.errors import SandboxError
+from wasmsand.sdk.errors import SandboxError, UnsupportedError
 from wasmsand.sdk.option_table import SandboxInterface
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
-from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
-from wasmsand.sdk.unsupported import WithoutTerminals
+from wasmsand.sdk.results import FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage
+from wasmsand.sdk.unsupported import WithoutTerminals, no_mounts
+
+if TYPE_CHECKING:
+    from wasmsand.sdk.network import Network, NetworkEvent
 
 _MARGIN_SECONDS = 30.0
 """How much longer than its command a request may take: it may wait in the server's queue."""
@@ -39,13 +44,29 @@ def open_http_backend(url: str, token: str | None, options: SandboxOptions) -> H
     """Create a sandbox on the server at `url`. Raises `ServerError`, `ConnectionLostError`."""
     if options.wasm_dir is not None:
         raise ValueError("wasm_dir is a directory of this machine, which the server cannot read")
+    if options.mounts:
+        raise no_mounts(HttpBackend.kind)
     # Variables, working directory and timeout stay in the client.
     wanted = {
         option.name: getattr(options, option.name)
         for option in OPTIONS
         if option.is_below_seam and SandboxInterface.HTTP in option.interfaces
     }
+    if options.network is not None:
+        wanted["network"] = _network(options.network)
     return _backend(Transport(url, token), options, "POST", "/v1/sandboxes", wanted)
+
+
+def _network(network: Network) -> dict[str, Any]:
+    """What the server needs to know of a network. Contains secrets."""
+    from wasmsand.sdk.network import plain_network
+
+    for name in ("ask", "on_event", "proxy", "ceiling"):
+        if getattr(network, name) is not None:
+            raise UnsupportedError(
+                f"Sandbox.connect does not offer Network({name}=...): it is the server's"
+            )
+    return plain_network(network)
 
 
 def attach_http_backend(url: str, token: str | None, identity: str) -> HttpBackend:
@@ -77,7 +98,7 @@ def list_sandboxes(url: str, token: str | None) -> list[dict[str, Any]]:
         transport.close()
 
 
-class HttpBackend(WithoutTerminals):
+class HttpBackend(HttpPorts, HttpCopies, WithoutTerminals):
     """One sandbox on a server."""
 
     kind = "Sandbox.connect"
@@ -97,6 +118,7 @@ class HttpBackend(WithoutTerminals):
         self._longest = max_command_seconds
         self._transport = transport
         self._path = f"/v1/sandboxes/{identity}"
+        self._adopted = {}
         self._finalizer = weakref.finalize(self, _abandon, transport, self._path, os.getpid())
         # At interpreter exit nothing is sent; the sandbox expires.
         self._finalizer.atexit = False
@@ -252,15 +274,41 @@ class HttpBackend(WithoutTerminals):
         """See `Backend`."""
         return [PackageInfo(**item) for item in self._get("/packages/available")["packages"]]
 
+    # The network.
+
+    def allow_network(self, rules: tuple[str, ...]) -> None:
+        """See `Backend`. The server decides what this client may allow."""
+        self._post("/network/allow", {"rules": rules})
+
+    def deny_network(self, rules: tuple[str, ...]) -> None:
+        """See `Backend`."""
+        self._post("/network/deny", {"rules": rules})
+
+    def network_rules(self) -> NetworkRules:
+        """See `Backend`."""
+        found = self._get("/network")
+        return NetworkRules(tuple(found["allow"]), tuple(found["deny"]))
+
+    def network_log(self) -> list[NetworkEvent]:
+        """See `Backend`."""
+        from wasmsand.sdk.network import NetworkEvent
+
+        return [NetworkEvent(**item) for item in self._get("/network/log")["events"]]
+
     # Life.
 
     def close(self) -> None:
         """See `Backend`."""
+        self.close_ports()
         if self._finalizer.detach() is not None:
             _kill(self._transport, self._path)
 
+    def _hand_over(self) -> None:
+        self._finalizer.detach()
+
     def leave(self) -> None:
         """Disconnect, and let the sandbox live until it expires. The backend is unusable after."""
+        self.close_ports()
         self._finalizer.detach()
         self._transport.close()
 

@@ -58,6 +58,9 @@ EXCEPTIONS: tuple[tuple[type[Exception], int, str], ...] = (
     (sdk.InvalidPathError, 400, "invalid_path"),
     (sdk.FileError, 409, "file_error"),
     (sdk.CommandError, 422, "command_error"),
+    (sdk.PortTimeoutError, 504, "port_timeout"),
+    (sdk.PortError, 502, "port_error"),
+    (sdk.UnsupportedError, 501, "unsupported"),
     (sdk.PackageNotFoundError, 404, sdk.PackageNotFoundError.code),
     (sdk.PackageVersionError, 409, sdk.PackageVersionError.code),
     (sdk.PackageNotBuiltError, 501, sdk.PackageNotBuiltError.code),
@@ -65,12 +68,14 @@ EXCEPTIONS: tuple[tuple[type[Exception], int, str], ...] = (
     (sdk.PackageConflictError, 409, sdk.PackageConflictError.code),
     (sdk.IndexNotAllowedError, 403, sdk.IndexNotAllowedError.code),
     (sdk.PackageIndexError, 502, sdk.PackageIndexError.code),
+    (sdk.StateError, 409, "cannot_copy"),
     (sdk.SandboxClosedError, 410, "sandbox_closed"),
     (sdk.ImageMissingError, 500, "image_missing"),
     (ValueError, 400, "invalid_value"),
 )
 """The first match counts, so a class stands before its base classes."""
 
+NO_SNAPSHOT = "snapshot_not_found"
 GONE = frozenset({"sandbox_closed", "sandbox_not_found"})
 """Codes that mean that a sandbox no longer exists."""
 

@@ -16,24 +16,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from wasmsand.http.message_types import (
+    Descriptor,
+    Milliseconds,
+    Path,
+    Positive,
+    RequestMessage,
+    ResponseMessage,
+    Seconds,
+)
+from wasmsand.http.network_messages import NetworkWanted, Rules
 from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface
 from wasmsand.sdk.options import OPTIONS
-from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo
-
-Positive = Annotated[int, Meta(ge=1, le=2**53)]
-Milliseconds = Annotated[float, Meta(gt=0, le=10**12)]
-Seconds = Annotated[float, Meta(gt=0, le=10**9)]
-Descriptor = Annotated[int, Meta(ge=0, le=1023)]
-Path = Annotated[str, Meta(description="absolute, or relative to the sandbox's cwd")]
-
-
-class RequestMessage(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A JSON body or query parameters from a client."""
-
-
-class ResponseMessage(msgspec.Struct, kw_only=True):
-    """A JSON response."""
-
+from wasmsand.sdk.results import FileInfo, ProcessInfo
 
 # Sandboxes.
 
@@ -44,6 +39,7 @@ _FIELD_TYPES: Mapping[OptionKind, Any] = {
     OptionKind.VARIABLES: dict[str, str],
     OptionKind.GUEST_DIRECTORY: str,
     OptionKind.PACKAGES: list[str] | Literal["all"],
+    OptionKind.NETWORK: Rules | NetworkWanted | None,
 }
 """The JSON type of each kind of option."""
 
@@ -70,6 +66,9 @@ class CreateSandbox(_Options):
     """Kill the sandbox when it was unused for this long; null is the server's maximum."""
     lifetime_seconds: Seconds | None = None
     """Kill the sandbox at this age; null is the server's maximum."""
+    snapshot: Annotated[str, Meta(max_length=255)] | None = None
+    """The id of a snapshot of one of your sandboxes, from which to create this one. It has the
+    options of that sandbox, so no other option may be given."""
 
 
 class SandboxState(ResponseMessage):
@@ -96,31 +95,6 @@ class Killed(ResponseMessage):
     """The sandbox was killed."""
 
     killed: bool = True
-
-
-# Packages.
-
-
-class InstallPackages(RequestMessage):
-    """Python packages to install."""
-
-    requirements: list[str]
-    """Names with optional versions, such as `numpy>=2`."""
-    timeout_ms: Milliseconds | None = None
-    """Limit of the search in the package index and of the download; null is the server's
-    maximum."""
-
-
-class UninstallPackages(RequestMessage):
-    """Python packages to uninstall."""
-
-    names: list[str]
-
-
-class PackageList(ResponseMessage):
-    """Python packages, sorted by name."""
-
-    packages: list[PackageInfo]
 
 
 # Commands.

@@ -20,6 +20,8 @@ from prometheus_client import (
     generate_latest,
 )
 
+from wasmsand.sdk.network import NetworkEvent
+
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
@@ -67,6 +69,20 @@ class Metrics:
             registry=self._registry,
         )
 
+        self.network_events = self._counter(
+            "wasmsand_network_events",
+            "Look-ups, connections and requests of sandboxes, allowed or refused.",
+            "token",
+            "kind",
+            "outcome",
+        )
+        self.network_bytes = self._counter(
+            "wasmsand_network_bytes",
+            "Bytes that sandboxes have sent and received.",
+            "token",
+            "direction",
+        )
+
     def _counter(self, name: str, description: str, *labels: str) -> Counter:
         return Counter(name, description, labels, registry=self._registry)
 
@@ -80,6 +96,14 @@ class Metrics:
         self.commands.labels(outcome).inc()
         self.command_seconds.observe(seconds)
 
+    def count_network(self, token: str, event: NetworkEvent) -> None:
+        """Count an event of a sandbox's network. Called on any thread."""
+        outcome = "allowed" if event.allowed else "refused"
+        self.network_events.labels(token, event.kind, outcome).inc()
+        if event.kind == "connection":
+            self.network_bytes.labels(token, "sent").inc(event.sent)
+            self.network_bytes.labels(token, "received").inc(event.received)
+
     def text(self) -> bytes:
         """All metrics, in Prometheus's text format."""
         return generate_latest(self._registry)
@@ -90,6 +114,11 @@ class Metrics:
         for name in ("wasmsand_sandboxes_created_total", "wasmsand_token_requests_total"):
             value = self._registry.get_sample_value(name, {"token": token}) or 0.0
             lines += [f"# TYPE {name} counter", f"{name} {value}"]
+        for direction in ("sent", "received"):
+            name = "wasmsand_network_bytes_total"
+            labels = {"token": token, "direction": direction}
+            value = self._registry.get_sample_value(name, labels) or 0.0
+            lines += [f'{name}{{direction="{direction}"}} {value}']
         for name, value in held.items():
             lines += [f"# TYPE {name} gauge", f"{name} {float(value)}"]
         return ("\n".join(lines) + "\n").encode("ascii")

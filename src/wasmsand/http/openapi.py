@@ -6,6 +6,7 @@ import ast
 import inspect
 import json
 import re
+import sys
 from collections.abc import Mapping
 from functools import cache
 from itertools import pairwise
@@ -14,12 +15,30 @@ from typing import Any
 
 import msgspec
 
-from wasmsand.http import messages
+from wasmsand.http import (
+    copy_messages,
+    messages,
+    network_messages,
+    package_messages,
+    port_messages,
+)
 from wasmsand.http.messages import CreateSandbox, FailureBody
 from wasmsand.http.routing import AnyRoute
 from wasmsand.sdk import results
+from wasmsand.sdk.network import NetworkEvent
 from wasmsand.sdk.options import OPTIONS
 
+_EVENTS = sys.modules[NetworkEvent.__module__]
+_MODULES = (
+    messages,
+    copy_messages,
+    network_messages,
+    package_messages,
+    port_messages,
+    results,
+    _EVENTS,
+)
+"""Where the types of requests and responses are."""
 _JSON = "application/json"
 _BYTES = "application/octet-stream"
 _REFERENCE = "#/components/schemas/{name}"
@@ -37,10 +56,11 @@ def document(routes: tuple[AnyRoute, ...], version: str) -> bytes:
     references, components = msgspec.json.schema_components(
         list(types.values()), ref_template=_REFERENCE
     )
-    texts = _field_texts(messages, results)
+    texts = _field_texts(*_MODULES)
     texts |= {(CreateSandbox.__name__, option.name): option.help for option in OPTIONS}
     for name, schema in components.items():
-        _describe(schema, getattr(messages, name, None) or getattr(results, name), texts)
+        kind = next(found for module in _MODULES if (found := getattr(module, name, None)))
+        _describe(schema, kind, texts)
     schemas = dict(zip(types, references, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
@@ -128,6 +148,8 @@ def _operation(
 def _identity(route: AnyRoute) -> str:
     words = [word for word in re.split(r"[/.]", route.path) if word and "{" not in word]
     named = "one" if route.path.endswith("}") else ""
+    if route.path.endswith("/{path}"):
+        named = "path"
     return "_".join([route.method.lower(), *words, *([named] if named else [])])
 
 

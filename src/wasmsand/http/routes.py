@@ -9,13 +9,28 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
+from wasmsand.http import copy_messages as c
 from wasmsand.http import messages as m
-from wasmsand.http.handlers import commands, files, packages, python, sandboxes, server, started
+from wasmsand.http import network_messages as n
+from wasmsand.http import package_messages as k
+from wasmsand.http import port_messages as p
+from wasmsand.http.handlers import (
+    commands,
+    copies,
+    files,
+    network,
+    packages,
+    ports,
+    python,
+    sandboxes,
+    server,
+    started,
+)
 from wasmsand.http.metrics import CONTENT_TYPE
 from wasmsand.http.openapi import document
 from wasmsand.http.routing import AnyRoute, Call, HttpRoute
 from wasmsand.http.streaming import EVENT_STREAM
-from wasmsand.sdk.results import FileInfo, Usage
+from wasmsand.sdk.results import FileInfo, NetworkRules, Usage
 
 _SANDBOX = "/v1/sandboxes/{sandbox}"
 _COMMAND = _SANDBOX + "/commands/{command}"
@@ -38,7 +53,7 @@ ROUTES: tuple[AnyRoute, ...] = (
         "POST",
         "/v1/sandboxes",
         sandboxes.create,
-        "Create a sandbox",
+        "Create a sandbox; with `snapshot`, the response is a CopiedSandbox",
         m.SandboxState,
         body=m.CreateSandbox,
         status=201,
@@ -56,28 +71,77 @@ ROUTES: tuple[AnyRoute, ...] = (
         m.Variables,
         body=m.ChangeVariables,
     ),
+    # Copies.
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/snapshots",
+        copies.take,
+        "Take a snapshot of a sandbox with its Python sessions",
+        c.SnapshotState,
+        body=c.TakeSnapshot,
+        status=201,
+    ),
+    HttpRoute("GET", _SANDBOX + "/snapshots", copies.listing, "List snapshots", c.SnapshotList),
+    HttpRoute(
+        "DELETE", _SANDBOX + "/snapshots/{snapshot}", copies.delete, "Delete a snapshot", m.Done
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/restore",
+        copies.restore,
+        "Make a sandbox what it was when a snapshot was taken",
+        c.CopiedSandbox,
+        body=c.RestoreSandbox,
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/fork",
+        copies.fork,
+        "Copy a sandbox with its Python sessions",
+        c.CopiedSandboxes,
+        body=c.ForkSandbox,
+        status=201,
+    ),
+    HttpRoute(
+        "GET", _SANDBOX + "/sessions", copies.sessions, "List Python sessions", c.SessionList
+    ),
+    HttpRoute(
+        "POST",
+        _COMMAND + "/capture",
+        copies.capture,
+        "Capture a started command, for the next copy that names it",
+        m.Done,
+        body=c.CaptureCommand,
+    ),
+    HttpRoute(
+        "POST",
+        _COMMAND + "/captured",
+        copies.captured,
+        "Finish the capture of a started command that has forked",
+        m.Done,
+    ),
     # Packages.
     HttpRoute(
         "GET",
         _SANDBOX + "/packages",
         packages.installed,
         "List installed Python packages",
-        m.PackageList,
+        k.PackageList,
     ),
     HttpRoute(
         "GET",
         _SANDBOX + "/packages/available",
         packages.available,
         "List the Python packages of the image",
-        m.PackageList,
+        k.PackageList,
     ),
     HttpRoute(
         "POST",
         _SANDBOX + "/packages/install",
         packages.install,
         "Install Python packages; the response lists those that are new",
-        m.PackageList,
-        body=m.InstallPackages,
+        k.PackageList,
+        body=k.InstallPackages,
     ),
     HttpRoute(
         "POST",
@@ -85,7 +149,34 @@ ROUTES: tuple[AnyRoute, ...] = (
         packages.uninstall,
         "Uninstall Python packages",
         m.Done,
-        body=m.UninstallPackages,
+        body=k.UninstallPackages,
+    ),
+    # The network.
+    HttpRoute(
+        "GET", _SANDBOX + "/network", network.rules, "Show the network's rules", NetworkRules
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/network/allow",
+        network.allow,
+        "Allow more hosts, within what your token may allow",
+        NetworkRules,
+        body=n.ChangeNetwork,
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/network/deny",
+        network.deny,
+        "Deny hosts",
+        NetworkRules,
+        body=n.ChangeNetwork,
+    ),
+    HttpRoute(
+        "GET",
+        _SANDBOX + "/network/log",
+        network.log,
+        "Show what the sandbox did on the network",
+        n.NetworkLog,
     ),
     # Commands.
     HttpRoute(
@@ -173,6 +264,38 @@ ROUTES: tuple[AnyRoute, ...] = (
         also=EVENT_STREAM,
     ),
     HttpRoute("DELETE", _PYTHON, python.close, "Close a Python session", m.Done),
+    # Servers in the sandbox.
+    HttpRoute(
+        "GET", _SANDBOX + "/listening", ports.listing, "List the ports with servers", p.PortList
+    ),
+    HttpRoute(
+        "GET",
+        _SANDBOX + "/listening/{port}",
+        ports.wait,
+        "Show whether a program listens on a port, or wait for one",
+        p.PortState,
+        query=p.WaitPort,
+    ),
+    *(
+        HttpRoute(
+            method,
+            path,
+            ports.proxy,
+            "Send a request to a server in the sandbox; WebSockets too",
+            "*/*",
+            passes_through=True,
+        )
+        for path in (_SANDBOX + "/ports/{port}", _SANDBOX + "/ports/{port}/{path}")
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+    ),
+    HttpRoute(
+        "POST",
+        _SANDBOX + "/tunnels/{port}",
+        ports.tunnel,
+        "Open a stream to a server in the sandbox, with `Upgrade: wasmsand-stream`",
+        files.BYTES,
+        status=101,
+    ),
     # Files.
     HttpRoute("GET", _SANDBOX + "/files", files.read, "Read a file", files.BYTES, query=m.ReadFile),
     HttpRoute(

@@ -88,6 +88,8 @@ class HttpRoute(Generic[Query, Body]):
     status: int = 200
     public: bool = False
     """Whether no token is needed."""
+    passes_through: bool = False
+    """Whether query and body are for a program in the sandbox, as `{path}` is."""
 
     @property
     def has_sandbox(self) -> bool:

@@ -24,6 +24,8 @@ from wasmsand.serving.shutdown import GracefulServer, leave_process
 
 _DESCRIPTORS_PER_SANDBOX = 8
 """Pipes to the sandbox's process, and its files."""
+_DESCRIPTORS_PER_PORT_CONNECTION = 2
+"""Both ends of a connection to a server in a sandbox, besides the client's connection."""
 _OTHER_DESCRIPTORS = 256
 """For compiled programs and other files."""
 
@@ -93,6 +95,7 @@ def _listen(settings: Settings) -> socket.socket:
     check_address(settings)
     allow_descriptors(
         settings.max_connections
+        + settings.max_port_connections * _DESCRIPTORS_PER_PORT_CONNECTION
         + settings.max_sandboxes * _DESCRIPTORS_PER_SANDBOX
         + _OTHER_DESCRIPTORS
     )

@@ -54,6 +54,7 @@ class Service:
         self._files = Lane("file", settings.file_lane(), tenants, self._daemons)
         self.endings = Endings(self._daemons)
         self._freed_memory = FreedMemory(self._daemons.start, c_library())
+        self._port_connections = Shares(settings.max_port_connections, tenants)
         self._buffered = Shares(settings.max_buffered_bytes, tenants)
         self.metrics = Metrics()
         gauge = self.metrics.gauge
@@ -62,6 +63,12 @@ class Service:
             "wasmsand_sandboxes_ending",
             "Sandboxes and commands that were killed and have not ended yet.",
             lambda: len(self.endings),
+        )
+        gauge("wasmsand_snapshots", "Snapshots of sandboxes.", self.registry.count_snapshots)
+        gauge(
+            "wasmsand_snapshot_bytes",
+            "What all snapshots hold at most, in bytes.",
+            self.registry.count_snapshot_bytes,
         )
         gauge(
             "wasmsand_commands_running",
@@ -77,6 +84,11 @@ class Service:
             "wasmsand_buffered_bytes",
             "Bytes of request and response bodies in memory.",
             lambda: self._buffered.total_held,
+        )
+        gauge(
+            "wasmsand_port_connections",
+            "Connections to servers in sandboxes.",
+            lambda: self._port_connections.total_held,
         )
 
     @property
@@ -140,15 +152,29 @@ class Service:
             if held:
                 self._buffered.give(owner.name, held)
 
+    @contextmanager
+    def port_connection(self, owner: Token) -> Iterator[None]:
+        """Count a connection to a server in a sandbox until the block ends. Raises `busy`."""
+        if not self._port_connections.take(owner.name):
+            cause = "tenant" if self._port_connections.is_at_most(owner.name) else "server"
+            raise _busy(owner, cause, "max_port_connections")
+        try:
+            yield
+        finally:
+            self._port_connections.give(owner.name)
+
     def own_figures(self, owner: Token) -> dict[str, float]:
         """What one token uses now, for its metrics."""
         share = self.quotas.share(owner)
         return {
             "wasmsand_sandboxes": share.sandboxes,
             "wasmsand_sandboxes_reserved_bytes": share.bytes,
+            "wasmsand_snapshots": self.registry.count_snapshots(owner),
+            "wasmsand_snapshot_bytes": self.registry.count_snapshot_bytes(owner),
             "wasmsand_commands_running": self._commands.taken_by(owner.name),
             "wasmsand_file_calls_running": self._files.taken_by(owner.name),
             "wasmsand_buffered_bytes": self._buffered.held(owner.name),
+            "wasmsand_port_connections": self._port_connections.held(owner.name),
         }
 
     def end(self, entry: Entry, cause: str) -> asyncio.Future[None]:
@@ -156,6 +182,8 @@ class Service:
         when it has ended, or after `_END_SECONDS`."""
         self.metrics.sandboxes_ended.labels(cause).inc()
         log.info("sandbox %s of %s: %s", entry.id, entry.owner.name, cause)
+        self.quotas.release_bytes(entry.owner, entry.sandbox.snapshot_bytes)
+        entry.sandbox.snapshots.clear()
         overdue = False
 
         def is_overdue() -> None:

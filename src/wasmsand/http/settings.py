@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from wasmsand.http.tokens import Token
+from wasmsand.sdk.network import Network
 from wasmsand.sdk.options import Isolation
 from wasmsand.serving.crowd import ConnectionLimits
 from wasmsand.serving.lanes import LaneLimits
@@ -39,11 +40,16 @@ class Settings:
     index_installs: bool = False
     """Whether clients may install packages from the package index, with the settings of pip on this
     host; packages of the image are always allowed."""
+    network: Network | None = field(default=None, repr=False)
+    """What clients may allow their sandboxes to reach, unless their token says it; None means
+    nothing."""
     spare_processes: int = 2
     """Processes that are kept ready for new sandboxes with isolation "process"."""
 
     max_sandboxes: int = 256
     """Sandboxes of all tokens together."""
+    max_snapshots: int = 32
+    """Snapshots of one sandbox. Their size counts against the token's `max_memory_bytes`."""
     idle_seconds: float = 600
     """A sandbox that was unused for this long is killed. Clients may set less, not more."""
     lifetime_seconds: float = 24 * 3600
@@ -73,6 +79,11 @@ class Settings:
     """The longest timeout of a command, and the timeout of a command without one."""
 
     max_connections: int = 1024
+    max_port_connections: int = 256
+    """Connections to servers in sandboxes, of all tokens together; half of them are divided evenly
+    among the tokens."""
+    port_idle_seconds: float = 300
+    """A connection to a server in a sandbox is closed if no byte moves for this long."""
     max_json_bytes: int = 32 * MIB
     """Largest JSON body."""
     max_upload_bytes: int = 256 * MIB
@@ -115,6 +126,10 @@ class Settings:
         if self.isolation is not None:
             return self.isolation
         return "none" if owner.trusted or not self.tokens else "process"
+
+    def network_of(self, owner: Token) -> Network:
+        """What sandboxes of `owner` may reach at most."""
+        return owner.network or self.network or Network()
 
     def most_of(self, option: str) -> int | None:
         """The largest value of `option` that a client may set; None if a quota bounds it."""

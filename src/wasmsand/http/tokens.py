@@ -14,8 +14,11 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
+
+from wasmsand.sdk.network import Network, network_from_plain
 
 ENVIRONMENT_VARIABLE = "WASMSAND_TOKENS"
 SHORTEST_TOKEN = 16
@@ -51,6 +54,8 @@ class Token:
     """Whether its sandboxes may run in the server's process."""
     all_metrics: bool = False
     """Whether `/metrics` shows it the metrics of the whole server, not only its own."""
+    network: Network | None = field(default=None, repr=False)
+    """What its sandboxes may reach at most; None means what the server allows all tokens."""
 
     @classmethod
     def of(
@@ -61,6 +66,7 @@ class Token:
         *,
         trusted: bool = False,
         all_metrics: bool = False,
+        network: Network | None = None,
     ) -> Token:
         """The token with this text. Raises `TokensRejected`."""
         if not _NAME.fullmatch(name):
@@ -75,7 +81,8 @@ class Token:
             )
         if not text.isascii() or not text.isprintable() or " " in text:
             raise TokensRejected(f"the token of {name} must be printable ASCII without spaces")
-        return cls(name, _digest(text.encode()), quota or Quota(), trusted, all_metrics)
+        digest = _digest(text.encode())
+        return cls(name, digest, quota or Quota(), trusted, all_metrics, network)
 
 
 _NO_QUOTA = Quota(2**31, 2**63, 2**31, 1e9)
@@ -121,6 +128,7 @@ class _FileToken(msgspec.Struct, forbid_unknown_fields=True):
     requests_per_second: float | None = None
     trusted: bool = False
     all_metrics: bool = False
+    network: list[str] | dict[str, Any] | None = None
 
 
 class _TokenFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -143,6 +151,7 @@ def read_token_file(path: Path) -> tuple[Token, ...]:
                 _quota(item),
                 trusted=item.trusted,
                 all_metrics=item.all_metrics,
+                network=_network(item),
             )
             for item in content.token
         )
@@ -173,6 +182,16 @@ def _quota(item: _FileToken) -> Quota:
         if value <= 0:
             raise TokensRejected(f"{name} of {item.name} must be positive, not {value}")
     return Quota(**given)
+
+
+def _network(item: _FileToken) -> Network | None:
+    """The network of a token: a list of rules, or a table with the fields of `Network`."""
+    if item.network is None:
+        return None
+    try:
+        return network_from_plain("network", item.network)
+    except ValueError as error:
+        raise TokensRejected(f"{item.name}: {error}") from None
 
 
 def _digest(text: bytes) -> bytes:

@@ -53,17 +53,23 @@ class Transport:
         if token is not None and not (token.isascii() and token.isprintable()):
             raise ValueError("token must be printable ASCII")
         self.url = f"{parts.scheme}://{parts.netloc}"
+        self._given = (url, token)
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
         self._host = parts.hostname
         self._port = port
         self._prefix = parts.path.rstrip("/")
-        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self.headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        """Headers of every request."""
         self._lock = threading.Lock()
         # Guarded by the lock:
         self._kept: list[tuple[float, int, http.client.HTTPConnection]] = []
         """Idle connections: idle since when, opened by which process."""
         self._closed = False
         _transports.add(self)
+
+    def another(self) -> Transport:
+        """One to the same server, with connections of its own."""
+        return Transport(*self._given)
 
     def ask(
         self,
@@ -114,10 +120,10 @@ class Transport:
         seconds: float | None,
         exchange: HttpExchange,
     ) -> http.client.HTTPResponse:
-        target = self._prefix + path
+        target = self.target_of(path)
         if query:
             target += "?" + urlencode(query, errors="surrogateescape", quote_via=quote)
-        headers = dict(self._headers)
+        headers = dict(self.headers)
         if value is not None:
             content = strict_json.encode(value)
             headers["Content-Type"] = "application/json"
@@ -142,6 +148,22 @@ class Transport:
                 exchange.end()
                 raise
 
+    def target_of(self, path: str) -> str:
+        """The target of a request for `path` of the server."""
+        return self._prefix + path
+
+    def address_of(self, path: str) -> str:
+        """The URL of `path` of the server."""
+        return self.url + self.target_of(path)
+
+    def new_connection(self) -> http.client.HTTPConnection:
+        """A connection that is not open yet. The caller closes it."""
+        if self._tls is None:
+            return http.client.HTTPConnection(self._host, self._port, CONNECT_SECONDS)
+        return http.client.HTTPSConnection(
+            self._host, self._port, timeout=CONNECT_SECONDS, context=self._tls
+        )
+
     def _connection(self) -> tuple[http.client.HTTPConnection, bool]:
         """A connection, and whether it is new."""
         process, oldest = os.getpid(), time.monotonic() - _IDLE_SECONDS
@@ -156,12 +178,7 @@ class Transport:
             if owner == process and since > oldest and not _is_readable(connection.sock):
                 return connection, False
             connection.close()
-        if self._tls is None:
-            return http.client.HTTPConnection(self._host, self._port, CONNECT_SECONDS), True
-        tls = http.client.HTTPSConnection(
-            self._host, self._port, timeout=CONNECT_SECONDS, context=self._tls
-        )
-        return tls, True
+        return self.new_connection(), True
 
     def keep(self, exchange: HttpExchange, response: http.client.HTTPResponse) -> None:
         """After a response: keep its connection for reuse, unless the server closes it."""

@@ -81,6 +81,7 @@ class Errno(IntEnum):
     EHOSTUNREACH = 113
     EALREADY = 114
     EINPROGRESS = 115
+    ESTALE = 116
     ECANCELED = 125
 
 

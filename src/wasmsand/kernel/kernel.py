@@ -25,7 +25,13 @@ from wasmsand.kernel.files.terminal import Terminal
 from wasmsand.kernel.files.timer import TimerFile
 from wasmsand.kernel.flags import S_IFCHR
 from wasmsand.kernel.ledger import Ledger
-from wasmsand.kernel.limits import TERMINAL_COST, TERMINALS_MAX, Limits
+from wasmsand.kernel.limits import (
+    NOTICED_JOBS_MAX,
+    NOTICES_PER_JOB_MAX,
+    TERMINAL_COST,
+    TERMINALS_MAX,
+    Limits,
+)
 from wasmsand.kernel.proc_source import KernelProcSource
 from wasmsand.kernel.process.delivery import SI_KERNEL, post, signal_group
 from wasmsand.kernel.process.identity import Identity
@@ -90,6 +96,8 @@ class Kernel:
         self._load = LoadAverages()
         self.out_of_memory_jobs: set[int] = set()
         """Commands that lost a process because memory ran out; the host reports them."""
+        self.job_notices: dict[int, dict[str, None]] = {}
+        """By command: what the host reports to its user (see `notice`)."""
         self.ended_for_room = 0
         """How many processes were ended to make room; the host reports the number and resets it."""
         self.current: Thread | None = None
@@ -110,6 +118,22 @@ class Kernel:
 
         self.init = self._make_init()
         self._mount_proc()
+
+    @property
+    def current_job(self) -> int | None:
+        """The command whose system call is being served."""
+        return None if self.current is None else self.current.process.job
+
+    def notice(self, job: int | None, text: str) -> None:
+        """Tell the user of a command something; each text is told once. The number of notices is
+        bounded."""
+        if job is None:
+            return
+        notices = self.job_notices.setdefault(job, {})
+        if len(notices) < NOTICES_PER_JOB_MAX:
+            notices[text] = None
+        if len(self.job_notices) > NOTICED_JOBS_MAX:
+            del self.job_notices[next(iter(self.job_notices))]
 
     def _make_init(self) -> Process:
         init = Process(

@@ -40,6 +40,9 @@ SOCKETS_MAX = 4096
 """Sockets of one sandbox, including unaccepted connections and ends held by the host. When a
 process ends, all its sockets are closed in one hold of the sandbox's lock: about 5 us each
 (`tests/limits/test_socket_holds.py`)."""
+NOTICES_PER_JOB_MAX = 8
+NOTICED_JOBS_MAX = 256
+"""Commands for which notices are kept until they end."""
 PORT_HOLDERS_MAX = 1024
 """Sockets bound to the same port (SO_REUSEPORT, SO_REUSEADDR)."""
 RIGHTS_PER_MESSAGE_MAX = 253
@@ -128,6 +131,18 @@ if that is more, however many others compute."""
 INTERPRETER_DEPTH_MAX = 5
 MODULE_BYTES_MAX = 128 * MIB
 """Largest program that is compiled: compiling costs the host many times its size."""
+MOUNT_NAMES_MAX = 1 << 17
+"""Names of a mounted host directory that the sandbox keeps in memory."""
+MOUNT_FILES_MAX = 64
+"""Files of a mounted host directory that the host keeps open, for each mount."""
+MOUNT_LOOKS_MAX = 512
+"""Entries of a directory that are looked at together when one of them may have changed."""
+MOUNT_DIFFERENCES_MAX = 100_000
+"""Differences between an overlay and the host's directory that are listed."""
+MOUNT_WINDOW = 1 << 17
+"""Bytes of a mounted file that are read at once for smaller reads."""
+MOUNT_CACHE_BYTES = 16 * MIB
+"""Bytes of mounted files that the sandbox keeps in memory, for each mount."""
 FILE_SIZE_MAX = 1 << 44
 LINK_MAX = 65000
 POLL_FDS_MAX = 4096
@@ -191,6 +206,46 @@ LOCKED_FILE_COST = 768
 """A file with locks, besides the locks."""
 TERMINAL_COST = 2 * PIPE_CAPACITY
 """A pseudo-terminal, with the capacity of its buffers."""
+
+# The network. Budgets of one sandbox have these defaults; `Network` changes them.
+NETWORK_OPEN_CONNECTIONS = 256
+"""Connections to the outside at once."""
+NETWORK_CONNECTIONS = 100_000
+"""Connections to the outside in the life of a sandbox."""
+NETWORK_BYTES_IN = 16 * 1024 * MIB
+"""Bytes that a sandbox may receive from the outside."""
+NETWORK_BYTES_OUT = 4 * 1024 * MIB
+"""Bytes that a sandbox may send to the outside."""
+NETWORK_REQUESTS = 100_000
+"""HTTP requests to hosts whose requests are inspected."""
+NETWORK_RULES_MAX = 4096
+"""Rules in one list of a policy, and hosts in one of its tables: every decision reads them all."""
+NETWORK_RULE_LENGTH_MAX = 2048
+"""Characters in one rule."""
+NETWORK_NAMES_MAX = 4096
+"""Names of hosts that one sandbox may look up. Each keeps its address as long as the sandbox
+exists."""
+NETWORK_LOOKUPS_MAX = 32
+"""Look-ups of names that one sandbox may have the host do at once."""
+NETWORK_EVENTS_MAX = 1000
+"""Events that a sandbox's network log keeps."""
+NETWORK_CONNECT_SECONDS = 60
+"""How long the host tries to connect to one address."""
+OUTSIDE_CAPACITY = 256 * KIB
+"""Bytes of a connection to the outside that wait to be read, in each direction."""
+PORT_CONNECTIONS_MAX = 512
+"""Connections of the host to servers in one sandbox, at once."""
+PORT_BACKLOG = 128
+"""Connections to a port of the host that wait until the sandbox has room for them."""
+PORT_BACKLOG_SECONDS = 10.0
+"""How long a connection of the host waits for a place in the backlog of a server in the sandbox."""
+PORT_IDLE_SECONDS = 3600.0
+"""A connection of the host to a server in the sandbox is closed if no byte moves for this long."""
+FORWARDS_MAX = 64
+"""Ports of the host that lead to servers in one sandbox."""
+HOST_NAME_MAX = 253
+HOST_LABEL_MAX = 63
+"""Longest host name, and longest part of it between two dots (RFC 1035)."""
 
 # Compiling programs that guests made. Measured: 1 to 2 s and 40 MiB per MiB of program; Python
 # (12.3 MiB) takes 12 s and 500 MiB.

@@ -1,8 +1,8 @@
 """Waiting without blocking.
 
-Owns `WaitQueue`, `WouldBlock` and `Yield`. Rules: the kernel never waits. A call that cannot finish
-raises `WouldBlock` with the queues to wait for; the driver (on a thread, or in a browser worker)
-waits and makes the same call again.
+Owns `WaitQueue`, `WouldBlock`, `OutsideWait` and `Yield`. Rules: the kernel never waits. A call
+that cannot finish raises `WouldBlock` with the queues to wait for; the driver (on a thread, or in a
+browser worker) waits and makes the same call again.
 """
 
 from __future__ import annotations
@@ -54,6 +54,15 @@ class WouldBlock(Exception):
         self.queues = queues
         self.deadline = deadline
         self.interruptible = interruptible
+
+
+class OutsideWait(WouldBlock):
+    """The call needs something of the host that is being fetched or done, such as a directory of a
+    mounted host file system. Only the death of the process ends the wait. A transfer that has moved
+    some bytes goes on after it, as after a `Yield`: the file is not slow in the guest's eyes."""
+
+    def __init__(self, queue: WaitQueue) -> None:
+        super().__init__((queue,), interruptible=False)
 
 
 class Yield(WouldBlock):

@@ -9,8 +9,8 @@ system calls. Programs do not survive: a machine created from a state runs none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from wasmsand.kernel.errno import KernelError
@@ -19,9 +19,11 @@ from wasmsand.kernel.process.process import Process
 from wasmsand.kernel.process.table import INIT_PID
 from wasmsand.kernel.vfs import ROOT, FrozenTree, Namespace
 from wasmsand.machine.host_access import find
+from wasmsand.machine.mounts.table import MountState
 
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine, MachineOptions
+    from wasmsand.machine.sessions import CapturedSession
 
 _TERMINALS: Final = b"/dev/pts"
 
@@ -51,16 +53,23 @@ class MachineState:
     cwd: str
     """The working directory for commands."""
     sessions: tuple[SessionState, ...] = ()
+    mounts: tuple[MountState, ...] = ()
+    """What is mounted: the host's directories by their paths, and the changes of overlays."""
 
 
-def state_of(machine: Machine) -> MachineState:
-    """The state of a machine now."""
+def state_of(machine: Machine, captured: Sequence[CapturedSession] = ()) -> MachineState:
+    """The state of a machine now. Files without a name that `captured` programs have open are part
+    of it: a machine that is created from it must adopt these programs."""
+    held = frozenset[int]().union(*(session.process.held_inodes for session in captured))
     with machine.lock:
-        tree = machine.kernel.root.freeze()
+        tree = replace(machine.kernel.root.freeze(), held=held)
         sessions = _sessions(machine)
         variables = dict(machine.variables)
+        mounts = machine.mounts.states()
+    # The network's policy may have changed since the machine was made.
+    options = replace(machine.options, network=machine.bridge.policy)
     return MachineState(
-        machine.options, _shortened(machine, tree), variables, machine.cwd, sessions
+        options, _shortened(machine, tree), variables, machine.cwd, sessions, mounts
     )
 
 

@@ -27,19 +27,21 @@ class HostAccess:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._was_closed = machine.closed
+        machine.mounts.look_again()
         self.limits = machine.kernel.limits
         self.uid, self.gid = machine.identity.uid, machine.identity.gid
         """The owner of files that the operation creates."""
 
     def __enter__(self) -> Namespace:
         self._machine.lock.acquire()
+        self._machine.lock.held_by_host = True
         if self._machine.closed and not self._was_closed:
-            self._machine.lock.release()
+            self._machine.lock.release_mine()
             raise KernelError(Errno.ESRCH, "the machine was closed")
         return self._machine.kernel.namespace
 
     def __exit__(self, *error: object) -> None:
-        self._machine.lock.release()
+        self._machine.lock.release_mine()
 
     @property
     def most_entries(self) -> int:

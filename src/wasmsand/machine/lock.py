@@ -27,7 +27,7 @@ _PATIENCE_SECONDS: Final = 1.0
 class SandboxLock:
     """A lock that the host takes with `with`, and guests with `acquire` and `release`."""
 
-    __slots__ = ("acquire", "is_mine", "of_guest", "release", "waiting")
+    __slots__ = ("acquire", "held_by_host", "is_mine", "of_guest", "release", "waiting")
 
     def __init__(self) -> None:
         lock = RLock()
@@ -38,6 +38,8 @@ class SandboxLock:
         self.acquire = lock.acquire
         self.release = lock.release
         self.is_mine: Callable[[], bool] = lock._is_owned  # type: ignore[attr-defined]
+        self.held_by_host = False
+        """Whether the holder, if any, is an operation of the host. Guests never change it."""
         self.waiting: list[None] = []
         """One entry per waiting host thread; append and pop are atomic."""
 
@@ -52,6 +54,7 @@ class SandboxLock:
                 finally:
                     if self.waiting:
                         self.waiting.pop()
+            self.held_by_host = True
         except BaseException:
             self.release_mine()
             raise
@@ -62,12 +65,12 @@ class SandboxLock:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self.is_mine():
-            self.release()
+        self.release_mine()
 
     def release_mine(self) -> None:
         """Release the lock if this thread holds it."""
         if self.is_mine():
+            self.held_by_host = False
             self.release()
 
     def take_again(self) -> None:

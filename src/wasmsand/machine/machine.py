@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import weakref
 from _thread import start_new_thread
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from wasmsand.abi.wasi.table import HOST_FUNCTIONS
 from wasmsand.engine import default_engine
@@ -25,6 +25,7 @@ from wasmsand.kernel.files.terminal import Terminal
 from wasmsand.kernel.flags import S_IFDIR, S_IFMT
 from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.limits import FD_COST, Limits
+from wasmsand.kernel.process.captured import CapturedStream, revive
 from wasmsand.kernel.process.groups import take_terminal
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.process import Process
@@ -40,6 +41,7 @@ from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import FrozenTree, TreeFs
 from wasmsand.kernel.wait import WouldBlock
 from wasmsand.machine.at_rest import MachineState, forget_terminals, state_of
+from wasmsand.machine.charging import adopt_program
 from wasmsand.machine.command import (
     CommandRequest,
     Completed,
@@ -52,15 +54,23 @@ from wasmsand.machine.image import base_image, image_with_wasm_programs
 from wasmsand.machine.launch import steadily
 from wasmsand.machine.loading import ModuleLoader
 from wasmsand.machine.lock import SandboxLock
+from wasmsand.machine.mounts.table import MachineMounts, MountState
+from wasmsand.machine.network.bridge import Bridge
 from wasmsand.machine.parking import Parker
 from wasmsand.machine.program_start import start_program
 from wasmsand.machine.renewal import prepared_memories
 from wasmsand.machine.running import run_command
+from wasmsand.machine.sessions import CapturedSession
 from wasmsand.machine.streamed import StreamedProcess
 from wasmsand.machine.terminal import SandboxTerminal
 from wasmsand.machine.thread_driver import ThreadDriver
 from wasmsand.machine.timers import TimerOwner, TimerService
 from wasmsand.machine.wasm_programs import WasmProgram, find_wasm_programs
+
+if TYPE_CHECKING:
+    from wasmsand.machine.mounts.table import MountRequest
+    from wasmsand.machine.network.forwarding import PortForwarding
+    from wasmsand.machine.network.policy import NetworkPolicy
 
 USER_ID: Final = 1000
 _USERS_GROUP: Final = 100
@@ -80,6 +90,10 @@ class MachineOptions:
     """A host directory whose `*.wasm` files become commands (see `wasm_programs`)."""
     packages: tuple[str, ...] = ()
     """Requirements of Python packages that are installed from the start (see `packages`)."""
+    network: NetworkPolicy | None = None
+    """What the sandbox may reach; None: nothing."""
+    mounts: tuple[MountRequest, ...] = ()
+    """What is mounted from the start (see `mounts`)."""
 
 
 _timer_services: dict[int, TimerService] = {}
@@ -108,14 +122,16 @@ class Machine:
         cwd: str = "/",
         engine: Engine | None = None,
         clock: Clock | None = None,
+        mounts: Sequence[MountState] | None = None,
     ) -> None:
         """`image` is the tree to start from (default: the built user space), `variables` and `cwd`
         are what commands start with, `engine` runs the programs (default: the engine that all
-        machines of this process share), `clock` is the sandbox's time.
+        machines of this process share), `clock` is the sandbox's time, `mounts` is mounted in place
+        of `options.mounts`.
 
         Raises `WasmProgramRejected` if a file in `wasm_dir` is not a usable program, and
         `PackageProblem` if a package cannot be installed. If `image` is given, `wasm_dir` and
-        `packages` are not read.
+        `packages` are not read. Raises `MountProblem` if a directory cannot be mounted.
         """
         self.options = options = options or MachineOptions()
         self.variables: dict[str, str] = dict(variables or {})
@@ -133,6 +149,7 @@ class Machine:
         root = TreeFs(image, options.limits, clock.realtime)
         self.kernel = Kernel(root, options.limits, clock=clock, hostname=options.hostname.encode())
         self.kernel.interrupt = self.engine.interrupt
+        self.bridge = Bridge(self.lock, self.kernel, options.network)
         owner = weakref.ref(self)
         self.timers = timers = timer_service(self.engine, clock)
 
@@ -144,9 +161,13 @@ class Machine:
         self.kernel.timer_armed = timer_armed
         # The hooks reference parts, not self: an unreferenced machine must be collectable.
         watchers: dict[int, Callable[[], None]] = {}
+        guests: dict[int, Guest] = {}
         self._watchers = watchers
+        self.guests = guests
+        """The programs that the host has started, by pid."""
 
         def process_ended(process: Process) -> None:
+            guests.pop(process.pid, None)
             watcher = watchers.pop(process.pid, None)
             if watcher is not None:
                 watcher()
@@ -154,8 +175,14 @@ class Machine:
         self.kernel.process_ended = process_ended
         self.closed = False
         self.files = SandboxFiles(self)
+        self._ports: PortForwarding | None = None
         self._finalizer = weakref.finalize(self, _abandon, self.kernel, self.lock, os.getpid())
         self._finalizer.atexit = False
+        self.mounts = MachineMounts(self)
+        if mounts is None:
+            mounts = [MountState(request) for request in options.mounts]
+        for mount in mounts:
+            self.mounts.mount(mount.request, mount.content)
 
     @classmethod
     def from_state(
@@ -170,13 +197,15 @@ class Machine:
             cwd=state.cwd,
             engine=engine,
             clock=clock,
+            mounts=state.mounts,
         )
         forget_terminals(machine)
         return machine
 
-    def state(self) -> MachineState:
-        """The sandbox's current state as one value. Guests keep running."""
-        return state_of(self)
+    def state(self, captured: Sequence[CapturedSession] = ()) -> MachineState:
+        """The sandbox's current state as one value. Guests keep running. A machine that is created
+        from it must adopt the programs that were `captured`."""
+        return state_of(self, captured)
 
     def run(
         self, request: CommandRequest, on_started: Callable[[int], None] | None = None
@@ -187,7 +216,12 @@ class Machine:
 
     def start(self, request: CommandRequest) -> StreamedProcess:
         """Start a program with streams between it and the host."""
-        return StreamedProcess(self, request)
+        return StreamedProcess.of_request(self, request)
+
+    def adopt(self, session: CapturedSession, *, is_last: bool = False) -> StreamedProcess:
+        """Let a copy of a captured session run here. `is_last`: no other machine will get one.
+        Raises `KernelError`."""
+        return StreamedProcess.of_session(self, session, is_last=is_last)
 
     def open_terminal(
         self, request: CommandRequest, rows: int = 24, columns: int = 80
@@ -212,21 +246,26 @@ class Machine:
         argv = tuple([guest_bytes(word) for word in request.argv])
         environ = guest_environment(request.environ)
         cwd = guest_bytes(request.cwd)
+        self.mounts.look_again()
         with self.lock:
+            credentials = self.identity.credentials()
+            namespace = self.kernel.namespace
+            # Both calls may ask the host for a mounted directory, without the lock.
+            directory = namespace.resolve(credentials, namespace.root, cwd)
+            if namespace.stat(directory).mode & S_IFMT != S_IFDIR:
+                raise KernelError(Errno.ENOTDIR, cwd.decode("utf-8", "replace"))
             if self.closed:  # nothing would ever end the process
                 raise KernelError(Errno.ESRCH, "the machine was closed")
             kernel = self.kernel
             most = kernel.limits.max_open_files
             if not 0 <= min(files) <= max(files) < most:
                 raise KernelError(Errno.EMFILE, f"{most} files may be open; raise max_open_files")
-            credentials = self.identity.credentials()
-            directory = kernel.namespace.resolve(credentials, kernel.namespace.root, cwd)
-            if kernel.namespace.stat(directory).mode & S_IFMT != S_IFDIR:
-                raise KernelError(Errno.ENOTDIR, cwd.decode("utf-8", "replace"))
             process = kernel.new_process(self.identity, directory, environ)
             thread = process.first_thread
             try:
                 program = self._find(process, argv, environ)
+                if thread.dead:
+                    raise KernelError(Errno.EINTR, "the machine was closed")
                 module = self._load(thread, program, deadline_ns)
                 kernel.ledger.require(sum(FD_COST + file.cost for file in files.values()))
                 instance, memory = start_program(
@@ -243,8 +282,40 @@ class Machine:
             become(kernel, process, program)
             process.leave_memory(memory)
             self._watchers[process.pid] = on_end
-            guest = Guest(kernel, self._loader, thread, instance, memory)
-            return ThreadDriver(self.lock, guest)
+            return self._driver_of(process, Guest(kernel, self._loader, thread, instance, memory))
+
+    def _driver_of(self, process: Process, guest: Guest) -> ThreadDriver:
+        self.guests[process.pid] = guest
+        return ThreadDriver(self.lock, guest)
+
+    def revive_process(
+        self,
+        session: CapturedSession,
+        stream: Callable[[CapturedStream], OpenFile],
+        on_end: Callable[[], None],
+        *,
+        is_last: bool = False,
+    ) -> ThreadDriver:
+        """Create a copy of a captured process, without running it. `stream` makes its streams to
+        the host. `is_last`: the session is not needed any longer, so its memory can be used. Needs
+        the lock. Raises `KernelError`."""
+        kernel = self.kernel
+        if self.closed:
+            raise KernelError(Errno.ESRCH, "the machine was closed")
+        try:
+            instance = session.instance if is_last else session.duplicate(self)
+        except MemoryError as error:
+            raise KernelError(Errno.ENOMEM, str(error)) from error
+        try:
+            memory = adopt_program(kernel, self.engine, instance)
+            process = revive(kernel, session.process, stream)
+        except BaseException:
+            instance.close()
+            raise
+        process.leave_memory(memory)
+        self._watchers[process.pid] = on_end
+        guest = Guest(kernel, self._loader, process.first_thread, instance, memory)
+        return self._driver_of(process, guest)
 
     def _load(self, thread: Thread, program: Program, deadline_ns: int | None) -> Module:
         """The program's module. The lock is released while it is compiled."""
@@ -284,6 +355,20 @@ class Machine:
         interrupt it. An exception that a handler raises is raised afterwards."""
         steadily(self.engine, self.lock, act)
 
+    @property
+    def ports(self) -> PortForwarding:
+        """Connections of the host to servers in the sandbox."""
+        if self._ports is None:
+            # Imported here, because most sandboxes have no servers.
+            from wasmsand.machine.network.forwarding import PortForwarding
+
+            made = PortForwarding(self.kernel, self.lock, self.bridge.log)
+            with self.lock:
+                self._ports = self._ports or made
+            if self.closed:
+                self._ports.close()
+        return self._ports
+
     def end_job(self, job: int) -> None:
         """End every process of a command."""
         steadily(self.engine, self.lock, partial(_end_job, self.kernel, self.lock, job))
@@ -302,9 +387,12 @@ class Machine:
     def close(self) -> None:
         """End every process; idempotent."""
         self.closed = True
+        if self._ports is not None:
+            self._ports.close()
         if self._finalizer.detach() is not None:
             if len(self.kernel.processes) > 1:
                 steadily(self.engine, self.lock, partial(_end_everything, self.kernel, self.lock))
+            self.mounts.close()
             self._loader.cancel()  # last, so that no process sees it fail
             if self.kernel.ledger.peak + self.kernel.root.space.used_bytes > _LARGE_BYTES:
                 self.engine.abilities.give_memory_back()

@@ -97,6 +97,8 @@ class Parker:
         if deadline is not None:
             self._is_timed = True
             self._clock.follow(self._clock_jumped)
+        of_host = self._kernel_lock.held_by_host
+        self._kernel_lock.held_by_host = False
         self._kernel_lock.release()
         try:
             if deadline is None:
@@ -110,6 +112,7 @@ class Parker:
             try:
                 self._kernel_lock.take_again()
             finally:
+                self._kernel_lock.held_by_host = of_host
                 for queue in queues:
                     queue.remove(wake)
                 if deadline is not None:

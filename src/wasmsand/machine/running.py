@@ -175,6 +175,7 @@ class RunningCommand:
         if ended_ns is None:  # it was killed, but its thread has not stopped yet
             ended_ns = self._kernel.clock.monotonic()
         self._notices += _memory_notices(self._kernel, process.job)
+        self._notices += self._kernel.job_notices.pop(process.job, ())
         exit_code = TIMEOUT_EXIT_CODE if self.timed_out else exit_code_of(process.exit_status)
         seconds = (ended_ns - self.began_ns) / SECOND
         return Ended(exit_code, self.timed_out, seconds, tuple(self._notices))

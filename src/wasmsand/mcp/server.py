@@ -36,7 +36,7 @@ from wasmsand.mcp import resources, results
 from wasmsand.mcp.command_watch import CommandWatch
 from wasmsand.mcp.sessions import McpSession, Sessions
 from wasmsand.sdk.errors import SandboxError
-from wasmsand.tools import TOOL_ERRORS, ToolDefinition, UnknownTool
+from wasmsand.tools import TOOL_ERRORS, ToolDefinition, UnknownTool, network_sentence
 
 Context = ServerRequestContext[Any, Any]
 SessionName = Callable[[Context], str]
@@ -46,7 +46,7 @@ PROGRESS_SECONDS = 1.0
 
 _INSTRUCTIONS = """\
 A private Linux sandbox: bash, GNU coreutils, git, jq, sqlite3 and more on its own file
-system, without network. Work in /home/user. Files persist until the session ends; shell
+system. {network} Work in /home/user. Files persist until the session ends; shell
 variables and the current directory do not persist from one call to the next."""
 
 
@@ -80,7 +80,8 @@ def make_server(
             offered = await sessions.run(name, lambda used: used.tools.definitions)
         except SandboxError as error:
             raise MCPError(INTERNAL_ERROR, str(error)) from None
-        return ListToolsResult(tools=[_described(tool) for tool in offered])
+        is_open = sessions.network is not None
+        return ListToolsResult(tools=[_described(tool, is_open) for tool in offered])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         return await _call(context, sessions, await ready(context), params)
@@ -114,7 +115,7 @@ def make_server(
         "wasmsand",
         version=version,
         title="wasmsand",
-        instructions=_INSTRUCTIONS,
+        instructions=_INSTRUCTIONS.format(network=network_sentence(sessions.network)),
         lifespan=lifespan,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
@@ -167,7 +168,7 @@ async def _report(context: Context, watch: CommandWatch) -> None:
             return
 
 
-def _described(tool: ToolDefinition) -> Tool:
+def _described(tool: ToolDefinition, reaches_others: bool) -> Tool:
     return Tool(
         name=tool.name,
         title=tool.title,
@@ -176,8 +177,9 @@ def _described(tool: ToolDefinition) -> Tool:
         annotations=ToolAnnotations(
             title=tool.title,
             read_only_hint=tool.read_only,
-            # A tool can destroy only files of the sandbox, and has no effect outside.
+            # A tool can destroy only files of the sandbox; without a network it has no effect
+            # outside.
             destructive_hint=False,
-            open_world_hint=False,
+            open_world_hint=reaches_others and not tool.read_only,
         ),
     )

@@ -11,13 +11,15 @@ import os
 import weakref
 from _thread import start_new_thread
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from wasmsand.rpc import values
 from wasmsand.rpc.client import ANSWER_SECONDS, RpcConnection
+from wasmsand.rpc.failures import failures
 from wasmsand.rpc.params import Params
-from wasmsand.rpc.protocol import RpcError
+from wasmsand.rpc.process_copies import CopiedState, ProcessCopies
+from wasmsand.rpc.process_ports import ProcessPorts
+from wasmsand.rpc.shared_process import FIRST, SandboxAddress, SharedProcess, leave_later
 from wasmsand.rpc.spares import keep_spares, take_spare
 from wasmsand.sdk.backend import (
     STDIN,
@@ -29,22 +31,15 @@ from wasmsand.sdk.backend import (
     Output,
     PackageRequest,
 )
-from wasmsand.sdk.errors import (
-    ArchiveError,
-    CommandError,
-    ImageMissingError,
-    SandboxClosedError,
-    SandboxError,
-    WasmDirError,
-    file_error,
-    no_space,
-    package_error,
-)
+from wasmsand.sdk.errors import SandboxClosedError, UnsupportedError, no_space
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import packages_of_image, prepare_packages
 from wasmsand.sdk.polled_process import PolledProcess
-from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
-from wasmsand.sdk.unsupported import WithoutTerminals
+from wasmsand.sdk.results import FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage
+from wasmsand.sdk.unsupported import WithoutTerminals, no_mounts
+
+if TYPE_CHECKING:
+    from wasmsand.sdk.network import Network, NetworkEvent
 
 log = logging.getLogger("wasmsand.rpc")
 
@@ -61,6 +56,8 @@ _ENTRY_BYTES: Final = 16 * 1024
 
 def open_process_backend(options: SandboxOptions) -> ProcessBackend:
     """A new sandbox in a new process."""
+    if options.mounts:
+        raise no_mounts(ProcessBackend.kind)
     return ProcessBackend(options)
 
 
@@ -69,7 +66,7 @@ def keep_process_spares(count: int) -> None:
     keep_spares(count, _longest_line(SandboxOptions()))
 
 
-class ProcessBackend(WithoutTerminals):
+class ProcessBackend(ProcessPorts, ProcessCopies, WithoutTerminals):
     """A machine in a separate process, as a `Backend`."""
 
     kind = 'isolation="process"'
@@ -79,6 +76,10 @@ class ProcessBackend(WithoutTerminals):
         self._fs_limit_bytes = options.fs_limit_bytes
         self.variables = dict(options.env)
         self.cwd = options.cwd
+        self._has_network = options.network is not None
+        if options.network is not None:
+            self._connect_with_network(options, options.network)
+            return
         spare = take_spare(_longest_line(options)) if options.wasm_dir is None else None
         if spare is not None:
             try:
@@ -93,20 +94,77 @@ class ProcessBackend(WithoutTerminals):
             connection = RpcConnection(_longest_line(options), [options.wasm_dir])
             self._begin(connection, options, None)
 
+    def _connect_with_network(self, options: SandboxOptions, network: Network) -> None:
+        """Start a process that may make connections. Spare processes may not."""
+        if network.ask is not None:
+            raise self._unsupported("Network(ask=...)")
+        # Imported here, because most sandboxes have no network.
+        from wasmsand.sdk.network import uses_host_proxy
+
+        on_event = network.on_event
+
+        def notified(method: str, params: Params) -> None:
+            if method == "network.event" and on_event is not None:
+                try:
+                    on_event(values.event_in(params))
+                except Exception:
+                    log.exception("on_event failed")
+
+        connection = RpcConnection(
+            _longest_line(options),
+            [] if options.wasm_dir is None else [options.wasm_dir],
+            network=True,
+            host_proxy=uses_host_proxy(network),
+            on_notification=notified,
+        )
+        self._begin(connection, options, ANSWER_SECONDS if options.wasm_dir is None else None)
+
     def _begin(
         self, connection: RpcConnection, options: SandboxOptions, seconds: float | None
     ) -> None:
+        params = values.options_out(options)
+        if options.network is not None and options.network.on_event is not None:
+            params["networkEvents"] = True
         try:
-            with _failures():
-                connection.call("create", values.options_out(options), seconds)
+            with failures():
+                connection.call("create", params, seconds)
                 self.barriers = tuple(connection.call("confinement", {}).texts("barriers"))
                 barriers = ", ".join(self.barriers) or "nothing"
                 log.info("process %d of a sandbox is confined by: %s", connection.pid, barriers)
         except BaseException:
             connection.close()
             raise
-        self._connection = connection
-        self._finalizer = weakref.finalize(self, connection.close, wait=False)
+        self._join(SharedProcess(connection), FIRST, {})
+
+    @classmethod
+    def of_copy(
+        cls,
+        process: SharedProcess,
+        number: int,
+        options: SandboxOptions,
+        state: CopiedState,
+    ) -> ProcessBackend:
+        """A sandbox that exists in `process` already."""
+        backend = cls.__new__(cls)
+        backend._fs_limit_bytes = options.fs_limit_bytes
+        backend.variables = dict(state.variables)
+        backend.cwd = state.cwd
+        backend._has_network = options.network is not None
+        backend.barriers = state.barriers
+        backend._join(process, number, state.programs)
+        return backend
+
+    def _join(
+        self, process: SharedProcess, number: int, adopted: dict[int, tuple[int, int]]
+    ) -> None:
+        process.join()
+        self._process = process
+        self._adopted = adopted
+        self._connection = SandboxAddress(process.connection, number)
+        self._killing: dict[str, object] = {"sandbox": number}
+        self._finalizer = weakref.finalize(
+            self, leave_later, process, "kill", self._killing, os.getpid()
+        )
 
     barriers: tuple[str, ...]
     """The barriers that confine the process; see `wasmsand.confinement`."""
@@ -117,15 +175,21 @@ class ProcessBackend(WithoutTerminals):
         return self._connection.pid
 
     def _call(self, method: str, **params: object) -> Params:
-        with _failures():
+        with failures():
             return self._connection.call(method, params)
+
+    def _call_within(self, seconds: float | None, method: str, **params: object) -> Params:
+        """Call a method that waits for up to `seconds`."""
+        with failures():
+            limit = None if seconds is None else seconds + _MARGIN_SECONDS
+            return self._connection.call(method, params, limit)
 
     # Commands.
 
     def run(self, request: CommandRequest, cancellation: Cancellation | None = None) -> Completed:
         """See `Backend`."""
         connection = self._connection
-        with _failures():
+        with failures():
             seconds = request.timeout_seconds
             limit = None if seconds is None else seconds + _MARGIN_SECONDS
             call = connection.begin("commands.run", _request_out(request), limit)
@@ -278,18 +342,43 @@ class ProcessBackend(WithoutTerminals):
         """See `Backend`."""
         return packages_of_image()
 
+    # The network.
+
+    def allow_network(self, rules: tuple[str, ...]) -> None:
+        """See `Backend`."""
+        if not self._has_network:
+            raise UnsupportedError(
+                f"{self.kind}: the process of this sandbox gave up the network when it started;"
+                " create the sandbox with network=[] or network=Network()"
+            )
+        self._call("network.allow", rules=list(rules))
+
+    def deny_network(self, rules: tuple[str, ...]) -> None:
+        """See `Backend`."""
+        self._call("network.deny", rules=list(rules))
+
+    def network_rules(self) -> NetworkRules:
+        """See `Backend`."""
+        return values.record_in(self._call("network.rules"), NetworkRules)
+
+    def network_log(self) -> list[NetworkEvent]:
+        """See `Backend`."""
+        return [values.event_in(item) for item in self._call("network.log").objects("events")]
+
     # Life.
 
     def close(self) -> None:
         """See `Backend`."""
-        self._finalizer.detach()
-        self._connection.close()
+        if self._finalizer.detach() is None:
+            return  # closed before
+        self.close_ports()
+        self._process.leave("kill", self._killing)
 
 
 class RpcProcess(PolledProcess):
     """A command in the other process, as a `BackendProcess`."""
 
-    def __init__(self, connection: RpcConnection, number: int, pid: int) -> None:
+    def __init__(self, connection: SandboxAddress, number: int, pid: int) -> None:
         self._connection = connection
         self._number = number
         self._pid = pid
@@ -297,18 +386,23 @@ class RpcProcess(PolledProcess):
         self._finalizer.atexit = False
 
     @property
+    def number(self) -> int:
+        """The number of the command in its sandbox."""
+        return self._number
+
+    @property
     def pid(self) -> int:
         """See `BackendProcess`."""
         return self._pid
 
     def _call(self, method: str, **params: object) -> Params:
-        with _failures():
+        with failures():
             return self._connection.call(method, {"command": self._number, **params})
 
     def _call_in(self, seconds: float, method: str, **params: object) -> Params:
         """Call a method that waits for the command for up to `seconds`."""
         params = {"command": self._number, "timeoutMs": seconds * 1000, **params}
-        with _failures():
+        with failures():
             return self._connection.call(method, params, seconds + _MARGIN_SECONDS)
 
     def _read_for(self, seconds: float) -> tuple[Output, ...] | None:
@@ -335,14 +429,14 @@ class RpcProcess(PolledProcess):
             pass  # the sandbox has ended, and the command with it
 
 
-def _release_later(connection: RpcConnection, number: int, owner: int) -> None:
+def _release_later(connection: SandboxAddress, number: int, owner: int) -> None:
     """Release the command on another thread: garbage collection may run in a thread that writes
     to the pipe. In a forked process, do nothing: the command belongs to the parent."""
     if os.getpid() == owner:
         start_new_thread(_release, (connection, number))
 
 
-def _release(connection: RpcConnection, number: int) -> None:
+def _release(connection: SandboxAddress, number: int) -> None:
     connection.notify("commands.release", command=number)
 
 
@@ -364,36 +458,3 @@ def _longest_line(options: SandboxOptions) -> int:
     """An upper bound of the length of requests and responses of this sandbox."""
     data = 2 * (options.fs_limit_bytes + 2 * options.max_output_bytes)
     return data + _ENTRY_BYTES * (options.max_inodes + options.max_processes)
-
-
-@contextmanager
-def _failures() -> Iterator[None]:
-    """Turn an error response into the exception that a sandbox in this process would raise."""
-    try:
-        yield
-    except RpcError as error:
-        raise _exception(error) from None
-
-
-def _exception(error: RpcError) -> Exception:
-    data = error.data or {}
-    errno_name, path = str(data.get("errno", "EIO")), str(data.get("path", ""))
-    match data.get("kind"):
-        case "file":
-            return file_error(error.message, errno_name, path)
-        case "archive":
-            return ArchiveError(error.message, errno_name, path)
-        case "command":
-            return CommandError(error.message, errno_name)
-        case "wasm_dir":
-            return WasmDirError(error.message.removeprefix(f"{errno_name}: "), path, errno_name)
-        case "image":
-            return ImageMissingError(error.message.removeprefix(f"{errno_name}: "))
-        case "package":
-            message = error.message.removeprefix(f"{errno_name}: ")
-            return package_error(str(data.get("code")), message, str(data.get("package", "")))
-        case "closed":
-            return SandboxClosedError(error.message)
-    if error.code == -32602:
-        return ValueError(error.message)
-    return SandboxError(f"error in the process of the sandbox: {error.message}")

@@ -4,7 +4,8 @@ Owns `RpcConnection`. Rules: any number of threads may call at the same time; a 
 response arrives, when it times out, or when the process ends; a process that does not read or
 respond in time is killed. The thread that reads from the process also starts and reaps it, and
 lives as long as the process, because the system kills the process when that thread ends
-(`confinement`). The process gets three pipes and no other descriptors, a new Unix session and a
+(`confinement`). The process gets three pipes, a Unix socket over which it receives connections
+(`descriptors`), and no other descriptors, a new Unix session and a
 few environment variables, and confines itself before it accepts the first request. A forked copy
 of this process can neither use nor close a connection.
 """
@@ -18,12 +19,13 @@ import sys
 import threading
 import time
 from _thread import RLock
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from wasmsand.rpc import protocol
+from wasmsand.rpc.descriptors import DescriptorSender, can_pass_descriptors
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError
 from wasmsand.sdk.errors import ForkedError, SandboxClosedError, SandboxCrashedError
@@ -50,12 +52,16 @@ _VARIABLES: Final = (
     "PYTHONHOME",
     "PYTHONDONTWRITEBYTECODE",
     "PYTHONPYCACHEPREFIX",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
     "TZ",
     "XDG_CACHE_HOME",
     "WASMSAND_CACHE",
     "WASMSAND_RENEWAL",
 )
 """Environment variables that the process inherits."""
+_PROXY_VARIABLES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+"""Inherited too by a process that uses the proxy of the host's environment."""
 _WINDOWS_VARIABLES: Final = (
     "APPDATA",
     "LOCALAPPDATA",
@@ -122,8 +128,22 @@ class _End:
 class RpcConnection:
     """A server process and its pipes."""
 
-    def __init__(self, max_line_bytes: int, readable: Sequence[str] = ()) -> None:
-        """`readable`: further files and directories that the process may read."""
+    def __init__(
+        self,
+        max_line_bytes: int,
+        readable: Sequence[str] = (),
+        *,
+        network: bool = False,
+        host_proxy: bool = False,
+        on_notification: Callable[[str, Params], None] | None = None,
+    ) -> None:
+        """`readable`: further files and directories that the process may read; `network`: whether
+        it may make connections; `host_proxy`: whether it may know the proxy of this process's
+        environment. `on_notification` is called with the method and the parameters of
+        each notification, on the thread that reads from the process."""
+        self._on_notification = on_notification
+        self.descriptors = DescriptorSender() if can_pass_descriptors() else None
+        """Passes sockets to the process; None if this system cannot."""
         self._owner = os.getpid()
         self._write_lock: Any = RLock()
         # Guarded by the write lock:
@@ -144,7 +164,10 @@ class RpcConnection:
         self._started = ResponseGate()
         self._stderr_tail = bytearray()
         self._reader = threading.Thread(
-            target=self._serve, args=(max_line_bytes, readable), name="wasmsand-rpc", daemon=True
+            target=self._serve,
+            args=(max_line_bytes, readable, network, host_proxy),
+            name="wasmsand-rpc",
+            daemon=True,
         )
         self._reader.start()
         try:
@@ -240,12 +263,18 @@ class RpcConnection:
                 self._problem = f"did not respond for {seconds or 0:.0f} s and was killed"
         self._process.kill()  # no effect after it was reaped
 
-    def _serve(self, max_line_bytes: int, readable: Sequence[str]) -> None:
+    def _serve(
+        self, max_line_bytes: int, readable: Sequence[str], network: bool, host_proxy: bool
+    ) -> None:
         """The reader thread: start the process, and read from it until it has ended."""
         try:
-            self._process = _start(max_line_bytes, readable)
+            self._process = _start(
+                max_line_bytes, readable, network, _environment(host_proxy), self.descriptors
+            )
         except BaseException as error:
             self._start_failure = error
+            if self.descriptors is not None:
+                self.descriptors.close()
             self._started.open()
             return
         listener = threading.Thread(target=self._listen, name="wasmsand-rpc-errors", daemon=True)
@@ -285,6 +314,10 @@ class RpcConnection:
         value = strict_json.decode(line)
         if not isinstance(value, dict):
             raise RpcError(protocol.INVALID_REQUEST, "not an object")
+        method, params = value.get("method"), value.get("params")
+        if self._on_notification is not None and isinstance(method, str):
+            self._on_notification(method, Params(params if isinstance(params, dict) else {}))
+            return
         number = value.get("id")
         if number is None and self._was_torn:
             return
@@ -315,6 +348,8 @@ class RpcConnection:
                     stream.close()
                 except OSError:
                     pass  # buffered data for the process is lost
+        if self.descriptors is not None:
+            self.descriptors.close()
 
     def _end_message(self, problem: str, status: int) -> str:
         how = f"exit status {status}" if status >= 0 else f"signal {-status}"
@@ -337,37 +372,52 @@ class RpcConnection:
                 self._reader.join()
 
 
-def _start(max_line_bytes: int, readable: Sequence[str]) -> subprocess.Popen[bytes]:
+def _start(
+    max_line_bytes: int,
+    readable: Sequence[str],
+    network: bool,
+    environ: dict[str, str],
+    descriptors: DescriptorSender | None,
+) -> subprocess.Popen[bytes]:
     if not sys.executable:
         raise SandboxClosedError(
             "isolation='process' must start a Python interpreter, but sys.executable is empty"
         )
     arguments = ["--max-line-bytes", str(max_line_bytes), "--confine", "--parent", str(os.getpid())]
+    arguments += ["--network"] if network else []
     for path in readable:
         arguments += ["--readable", path]
+    inherited: tuple[int, ...] = ()
+    if descriptors is not None:
+        inherited = (descriptors.descriptor,)
+        arguments += ["--descriptors", str(descriptors.descriptor)]
     process = subprocess.Popen(
         # The process imports the same package, and never from the working directory (-P).
         [sys.executable, "-P", "-m", "wasmsand", "rpc", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=_environment(),
+        env=environ,
         bufsize=_BUFFER_BYTES,
         # Ctrl-C reaches only this process, which then ends the other; and a process without a
         # controlling terminal cannot insert input into one (TIOCSTI).
         start_new_session=os.name == "posix",
+        pass_fds=inherited,
     )
+    if descriptors is not None:
+        descriptors.inherited()
     if os.name == "posix":
         assert process.stdin is not None
         os.set_blocking(process.stdin.fileno(), False)
     return process
 
 
-def _environment() -> dict[str, str]:
+def _environment(host_proxy: bool) -> dict[str, str]:
     """The environment of the process: only what it needs, so no secrets of this one."""
     path = [str(_PACKAGE_DIRECTORY)]
     path += [os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
     names = _VARIABLES if os.name == "posix" else (*_VARIABLES, *_WINDOWS_VARIABLES)
+    names = (*names, *_PROXY_VARIABLES) if host_proxy else names
     kept = {name: value for name, value in os.environ.items() if name.upper() in names}
     return {**kept, "PYTHONPATH": os.pathsep.join(path)}
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from wasmsand.confinement import limit_memory
 from wasmsand.rpc import values
 from wasmsand.rpc.method import OK, Method, Result
 from wasmsand.rpc.methods_commands import COMMAND_METHODS
+from wasmsand.rpc.methods_copies import COPY_METHODS
 from wasmsand.rpc.methods_files import FILE_METHODS
+from wasmsand.rpc.methods_network import NETWORK_METHODS, with_events
 from wasmsand.rpc.methods_packages import PACKAGE_METHODS
+from wasmsand.rpc.methods_ports import PORT_METHODS
 from wasmsand.rpc.methods_sessions import SESSION_METHODS
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.session import RpcSession
@@ -24,13 +26,9 @@ from wasmsand.sdk.options import SandboxOptions
 def _create(session: RpcSession, params: Params) -> Result:
     session.check_can_begin()
     options = SandboxOptions(**values.options_in(params))
-    if session.barriers.names:
-        limit_memory(
-            guests=options.memory_limit_bytes,
-            files=options.fs_limit_bytes,
-            output=options.max_output_bytes,
-            processes=options.max_processes,
-        )
+    if params.flag("networkEvents"):
+        options = with_events(session, options)
+    session.family.allow_memory(options)
     session.begin(LocalBackend(options), options)
     return OK
 
@@ -43,7 +41,7 @@ def _prepare(session: RpcSession, _: Params) -> Result:
 
 
 def _confinement(session: RpcSession, _: Params) -> Result:
-    return {"barriers": list(session.barriers.names)}
+    return {"barriers": list(session.family.barriers.names)}
 
 
 def _env_set(session: RpcSession, params: Params) -> Result:
@@ -68,13 +66,17 @@ def _usage(session: RpcSession, _: Params) -> Result:
     return values.record_out(session.backend.usage())
 
 
-def _kill(session: RpcSession, _: Params) -> Result:
-    session.end()
+def _kill(session: RpcSession, params: Params) -> Result:
+    if params.sandbox is None:
+        session.family.end()
+    else:
+        session.end()
     return OK
 
 
-_OPTIONAL: Final = tuple(
-    option.json_name for option in values.options_of() if option.name != "wasm_dir"
+_OPTIONAL: Final = (
+    *(option.json_name for option in values.options_of() if option.name != "wasm_dir"),
+    "networkEvents",
 )
 """Optional parameters of `create`. `wasmDir` is required; it may be null."""
 METHODS: Final = {
@@ -84,7 +86,10 @@ METHODS: Final = {
         *COMMAND_METHODS,
         *FILE_METHODS,
         *SESSION_METHODS,
+        *COPY_METHODS,
         *PACKAGE_METHODS,
+        *NETWORK_METHODS,
+        *PORT_METHODS,
         Method("env.set", _env_set, ("name", "value")),
         Method("env.get", _env_get, ("name",)),
         Method("env.unset", _env_unset, ("name",)),

@@ -29,10 +29,17 @@ def invalid(message: str) -> RpcError:
 class Params:
     """The params of one request, or in a client the fields of a result."""
 
-    def __init__(self, values: dict[str, object], cancellation: Cancellation | None = None) -> None:
+    def __init__(
+        self,
+        values: dict[str, object],
+        cancellation: Cancellation | None = None,
+        sandbox: int | None = None,
+    ) -> None:
         self._values = values
         self.cancellation = cancellation
         """Cancels a request that waits."""
+        self.sandbox = sandbox
+        """The number of the sandbox that the client has given, if any."""
 
     def check_names(self, required: Iterable[str], optional: Iterable[str]) -> None:
         """Raises `RpcError` if a required parameter is missing, or if one is unknown."""
@@ -56,6 +63,10 @@ class Params:
     def optional(self, read: Callable[[Params, str], _Read], name: str) -> _Read | None:
         """The parameter as read by `read`, such as `Params.text`; None if missing or null."""
         return read(self, name) if self.has(name) else None
+
+    def value(self, name: str) -> object:
+        """Any JSON value; None if missing."""
+        return self._values.get(name)
 
     def text(self, name: str) -> str:
         """A string."""

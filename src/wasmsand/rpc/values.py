@@ -9,16 +9,27 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wasmsand.rpc.params import Params, invalid
 from wasmsand.sdk.backend import Completed, Ended, Output
 from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface, json_name
 from wasmsand.sdk.options import OPTIONS, SandboxOptions
-from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
+from wasmsand.sdk.results import (
+    FileInfo,
+    NetworkRules,
+    PackageInfo,
+    PortInfo,
+    ProcessInfo,
+    Usage,
+)
 
-Record = FileInfo | PackageInfo | ProcessInfo | Usage
-_Record = TypeVar("_Record", FileInfo, PackageInfo, ProcessInfo, Usage)
+if TYPE_CHECKING:
+    from wasmsand.sdk.mounts import Mount
+    from wasmsand.sdk.network import Network, NetworkEvent
+
+Record = FileInfo | NetworkRules | PackageInfo | PortInfo | ProcessInfo | Usage
+_Record = TypeVar("_Record", FileInfo, NetworkRules, PackageInfo, PortInfo, ProcessInfo, Usage)
 _STEP = 768 * 1024
 """Bytes encoded in one step; a multiple of 3."""
 
@@ -31,6 +42,71 @@ def data_out(data: bytes) -> str:
     return b"".join(base64.b64encode(data[at : at + _STEP]) for at in steps).decode("ascii")
 
 
+def network_in(params: Params, name: str) -> Network:
+    """The option `network`: a list of rules, or an object with the fields of `Network`."""
+    # Imported here, because most sandboxes have no network.
+    from wasmsand.sdk.network import network_from_plain
+
+    return network_from_plain(name, _respelled(params.value(name), _python_names()))
+
+
+def network_out(network: Network) -> dict[str, object]:
+    """The inverse of `network_in`. Contains secrets."""
+    from wasmsand.sdk.network import plain_network
+
+    plain = _respelled(plain_network(network), {v: k for k, v in _python_names().items()})
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _python_names() -> dict[str, str]:
+    """The names of the fields of `Network` in Python, by those in JSON."""
+    from wasmsand.sdk.network import NETWORK_FIELDS
+
+    return {json_name(name): name for name in NETWORK_FIELDS}
+
+
+def _respelled(value: object, names: Mapping[str, str]) -> object:
+    """A plain network with other names of fields, and those of its ceiling."""
+    if not isinstance(value, dict):
+        return value
+    for key in value:
+        if key not in names:
+            raise invalid(f"network.{key[:80]} is unknown (known: {', '.join(names)})")
+    respelled = {names[key]: item for key, item in value.items()}
+    if "ceiling" in respelled:
+        respelled["ceiling"] = _respelled(respelled["ceiling"], names)
+    return respelled
+
+
+def mounts_in(params: Params, name: str) -> dict[str, object]:
+    """The option `mounts`: for each path a directory, or an object with the fields of `Mount`."""
+    from wasmsand.sdk.mounts import mounts_from_plain
+
+    given = params.value(name)
+    names = {json_name(field): field for field in _MOUNT_FIELDS}
+    if not isinstance(given, dict):
+        raise invalid(f"{name} must be an object")
+    plain: dict[str, object] = {}
+    for path, mount in given.items():
+        if isinstance(mount, dict):
+            unknown = [key[:80] for key in mount if key not in names]
+            if unknown:
+                raise invalid(f"{name}: {unknown[0]} is unknown (known: {', '.join(names)})")
+            mount = {names[key]: value for key, value in mount.items()}
+        plain[path] = mount
+    return mounts_from_plain(name, plain)
+
+
+def mounts_out(mounts: Mapping[str, Mount]) -> dict[str, object]:
+    """The inverse of `mounts_in`."""
+    return {
+        path: {json_name(field): getattr(mount, field) for field in _MOUNT_FIELDS}
+        for path, mount in mounts.items()
+    }
+
+
+_MOUNT_FIELDS = ("source", "mode", "limit_bytes", "max_inodes")
 _READERS: Mapping[OptionKind, Callable[[Params, str], object]] = {
     OptionKind.COUNT: Params.integer,
     OptionKind.MILLISECONDS: Params.number,
@@ -38,6 +114,8 @@ _READERS: Mapping[OptionKind, Callable[[Params, str], object]] = {
     OptionKind.GUEST_DIRECTORY: Params.text,
     OptionKind.HOST_DIRECTORY: Params.text,
     OptionKind.PACKAGES: Params.packages,
+    OptionKind.NETWORK: network_in,
+    OptionKind.MOUNTS: mounts_in,
 }
 """The reader of each kind of option."""
 
@@ -63,7 +141,11 @@ def options_in(params: Params, table: Iterable[Option] = OPTIONS) -> dict[str, A
 def options_out(options: SandboxOptions) -> dict[str, object]:
     """The parameters of `create`."""
     below = [option for option in options_of() if option.is_below_seam]
-    return {option.json_name: getattr(options, option.name) for option in below}
+    out = {option.json_name: getattr(options, option.name) for option in below}
+    if options.network is not None:
+        out["network"] = network_out(options.network)
+    out["mounts"] = mounts_out(options.mounts)
+    return out
 
 
 _RECORD_READERS: Mapping[str, Callable[[Params, str], Any]] = {
@@ -76,11 +158,13 @@ _RECORD_READERS: Mapping[str, Callable[[Params, str], Any]] = {
 """The reader of a field of the SDK's dataclasses, by the field's type."""
 
 
-_RECORDS: Mapping[
-    type[FileInfo | PackageInfo | ProcessInfo | Usage], tuple[tuple[str, str, str], ...]
-] = {
-    kind: tuple((field.name, json_name(field.name), str(field.type)) for field in fields(kind))
-    for kind in (FileInfo, PackageInfo, ProcessInfo, Usage)
+def _fields_of(kind: type[Any]) -> tuple[tuple[str, str, str], ...]:
+    return tuple((field.name, json_name(field.name), str(field.type)) for field in fields(kind))
+
+
+_RECORDS: Mapping[type[Record], tuple[tuple[str, str, str], ...]] = {
+    kind: _fields_of(kind)
+    for kind in (FileInfo, NetworkRules, PackageInfo, PortInfo, ProcessInfo, Usage)
 }
 """Name, JSON name and type of each field of the SDK's dataclasses."""
 
@@ -96,6 +180,22 @@ def record_in(params: Params, kind: type[_Record]) -> _Record:
     return kind(
         **{name: _RECORD_READERS[type_](params, json) for name, json, type_ in _RECORDS[kind]}
     )
+
+
+def event_out(event: NetworkEvent) -> dict[str, object]:
+    """An event of the network."""
+    return {json: getattr(event, name) for name, json, _ in _fields_of(type(event))}
+
+
+def event_in(params: Params) -> NetworkEvent:
+    """The inverse of `event_out`."""
+    from wasmsand.sdk.network import NetworkEvent
+
+    given: dict[str, Any] = {
+        name: _RECORD_READERS.get(type_, Params.text)(params, json)
+        for name, json, type_ in _fields_of(NetworkEvent)
+    }
+    return NetworkEvent(**given)
 
 
 def ended_out(ended: Ended) -> dict[str, object]:

@@ -27,6 +27,20 @@ def positive_integer(name: str, value: object) -> int:
     return value
 
 
+def port(name: str, value: object) -> int:
+    """`value` as the number of a TCP port."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an int, not {_kind(value)}")
+    if not 1 <= value <= 65_535:
+        raise ValueError(f"{name} must be from 1 to 65535, not {value}")
+    return value
+
+
+def host_port(name: str, value: object) -> int:
+    """`value` as the number of a TCP port of this machine; 0 means a free one."""
+    return 0 if value == 0 and type(value) is int else port(name, value)
+
+
 def timeout_seconds(name: str, value: object) -> float | None:
     """`value`, in milliseconds, converted to seconds; None means no timeout."""
     if value is None:
@@ -215,6 +229,18 @@ def requirements(name: str, value: Sequence[object]) -> tuple[str, ...]:
                 f"{name}[{index}] must have at most {_REQUIREMENT_LENGTH_MAX} characters"
             )
     return words
+
+
+def rules(name: str, value: object) -> tuple[str, ...]:
+    """`value` as a tuple of network rules; the policy checks their form."""
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+        raise TypeError(
+            f'{name} must be a list of rules such as ["api.example.com:443"], not {_kind(value)}'
+        )
+    for index, rule in enumerate(value):
+        if not isinstance(rule, str):
+            raise TypeError(f"{name}[{index}] must be a str, not {_kind(rule)}")
+    return tuple(value)
 
 
 def callback(name: str, value: object) -> None:

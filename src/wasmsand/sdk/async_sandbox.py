@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, overload
 
 from wasmsand.sdk.async_calls import (
     AsyncInputSource,
@@ -18,7 +18,9 @@ from wasmsand.sdk.async_calls import (
     Turns,
     call,
     in_loop,
+    known_twin,
     obtain,
+    remember_twin,
 )
 from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
@@ -28,23 +30,55 @@ from wasmsand.sdk.files import CHUNK, Files, GuestPath
 from wasmsand.sdk.options import HOME, Isolation, SandboxOptions
 from wasmsand.sdk.packages import INSTALL_TIMEOUT_MS, Packages
 from wasmsand.sdk.pool import SandboxPool
+from wasmsand.sdk.ports import (
+    CONNECT_TIMEOUT_MS,
+    READ_BYTES,
+    WAIT_TIMEOUT_MS,
+    Ports,
+    PortStream,
+)
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import (
     CommandResult,
     FileInfo,
+    MountDiff,
+    MountInfo,
+    NetworkRules,
     PackageInfo,
+    PortInfo,
     ProcessInfo,
     PythonResult,
     Usage,
 )
 from wasmsand.sdk.sandbox import DEFAULTS, Sandbox
+from wasmsand.sdk.sandbox_network import SandboxNetwork
 from wasmsand.sdk.shell import Shell
+from wasmsand.sdk.state import FileOrStream, Running, Snapshot, Snapshots
+from wasmsand.sdk.stores import Store
 from wasmsand.sdk.watching import FileEvent, FileWatch
+
+if TYPE_CHECKING:
+    from wasmsand.machine.network.events import NetworkEvent
+    from wasmsand.sdk.mounts import Mount, MountMode
+    from wasmsand.sdk.network import Network
 
 NOT_ENTERED = (
     "the sandbox does not exist yet: use `async with AsyncSandbox(...) as sandbox`, or "
     "`await AsyncSandbox.create(...)`"
 )
+
+
+def _session_twin(session: Shell | PythonSession) -> AsyncShell | AsyncPythonSession:
+    """The twin of a session: always the same one."""
+    known = known_twin(session)
+    if isinstance(known, AsyncShell | AsyncPythonSession):
+        return known
+    return AsyncShell(session) if isinstance(session, Shell) else AsyncPythonSession(session)
+
+
+def _kill_all(sandboxes: list[Sandbox]) -> None:
+    for sandbox in sandboxes:
+        sandbox.kill()
 
 
 class AsyncCommandHandle:
@@ -490,6 +524,151 @@ class AsyncPackages:
         return repr(self._blocking).replace("<", "<Async", 1)
 
 
+class AsyncSandboxNetwork:
+    """The network of one sandbox: `sandbox.network`.
+
+    Example:
+        await sandbox.network.allow("api.example.com:443")
+        [event.host for event in await sandbox.network.log()]
+    """
+
+    def __init__(self, blocking: SandboxNetwork) -> None:
+        self._blocking = blocking
+
+    async def allow(self, *rules: str) -> None:
+        """Allow more, from now on. The form of rules is that of `Network.allow`. The same rule is
+        taken out of `deny`; other rules there still win.
+        """
+        await call(self._blocking.allow, *rules)
+
+    async def deny(self, *rules: str) -> None:
+        """Deny something, from now on; connections that are open are reset. The same rule is taken
+        out of `allow`.
+        """
+        await call(self._blocking.deny, *rules)
+
+    async def rules(self) -> NetworkRules:
+        """Return the rules as they are now."""
+        return await call(self._blocking.rules)
+
+    async def log(self) -> builtins.list[NetworkEvent]:
+        """Return the newest look-ups, connections and requests, allowed or not, oldest first."""
+        return await call(self._blocking.log)
+
+    def __repr__(self) -> str:
+        return repr(self._blocking).replace("<", "<Async", 1)
+
+
+class AsyncPortStream:
+    """A connection to a server in the sandbox: `sandbox.ports.connect(port)`.
+
+    Example:
+        async with await sandbox.ports.connect(7000) as stream:
+            await stream.write(b"hello\\n")
+            await stream.read()
+
+    If a task is cancelled in `read` or `write`, bytes may be lost: close the stream then.
+    """
+
+    def __init__(self, blocking: PortStream) -> None:
+        self._blocking = blocking
+        self._turns = Turns()
+
+    @property
+    def port(self) -> int:
+        """The port of the sandbox."""
+        return self._blocking.port
+
+    async def read(self, count: int = READ_BYTES, *, timeout_ms: float | None = None) -> bytes:
+        """Wait for data, and return up to `count` bytes of it; empty at the end of the stream.
+
+        Raises `PortTimeoutError` if there is no data within `timeout_ms`.
+        """
+        return await self._turns.call(self._blocking.read, count, timeout_ms=timeout_ms)
+
+    async def write(self, data: bytes | str, *, timeout_ms: float | None = None) -> None:
+        """Send all of `data`; wait while the server does not read. Text is sent as UTF-8.
+
+        Raises `PortTimeoutError` if `timeout_ms` passes first; then a part of `data` may have
+        been sent.
+        """
+        await call(self._blocking.write, data, timeout_ms=timeout_ms)
+
+    async def finish(self) -> None:
+        """Send no more data: the server reads the end of the stream, and may still answer."""
+        await call(self._blocking.finish)
+
+    async def close(self) -> None:
+        """Close the stream. Calling it again does nothing."""
+        await call(self._blocking.close)
+
+    async def __aenter__(self) -> AsyncPortStream:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._blocking).replace("<", "<Async", 1)
+
+
+class AsyncPorts:
+    """Servers in one sandbox: `sandbox.ports`.
+
+    Example:
+        await sandbox.commands.start("python3 -m http.server 8000")
+        await sandbox.ports.wait(8000)
+        await sandbox.ports.url(8000)
+    """
+
+    def __init__(self, blocking: Ports) -> None:
+        self._blocking = blocking
+
+    async def url(self, port: int, *, host_port: int | None = None) -> str:
+        """Make a port of the sandbox reachable for programs on this machine; return its URL.
+
+        This opens a port on 127.0.0.1: a free one, or `host_port`. Any protocol over TCP can use it
+        until `close(port)` or the end of the sandbox. The program may start to listen later (see
+        `wait`). For a sandbox on a server, the URL is one of the server's, and requests need the
+        server's token; with `host_port` (0 for a free one), it is a port of this machine that leads
+        through the server. Raises `PortError`.
+        """
+        return await call(self._blocking.url, port, host_port=host_port)
+
+    async def connect(
+        self, port: int, *, timeout_ms: float | None = CONNECT_TIMEOUT_MS
+    ) -> AsyncPortStream:
+        """Connect to a server in the sandbox.
+
+        No port of this machine is opened. Raises `PortError`: ECONNREFUSED if no program listens on
+        the port.
+        """
+        return AsyncPortStream(
+            await obtain(PortStream.close, self._blocking.connect, port, timeout_ms=timeout_ms)
+        )
+
+    async def wait(self, port: int, *, timeout_ms: float | None = WAIT_TIMEOUT_MS) -> None:
+        """Wait until a program listens on a port of the sandbox.
+
+        Raises `PortTimeoutError` if none does within `timeout_ms`.
+        """
+        await call(self._blocking.wait, port, timeout_ms=timeout_ms)
+
+    async def list(self) -> builtins.list[PortInfo]:
+        """Return the ports on which programs of the sandbox listen, sorted."""
+        return await call(self._blocking.list)
+
+    async def close(self, port: int) -> bool:
+        """Close the port of this machine that `url` has opened; False if there is none.
+
+        Open connections stay open. The program in the sandbox is not told.
+        """
+        return await call(self._blocking.close, port)
+
+    def __repr__(self) -> str:
+        return repr(self._blocking).replace("<", "<Async", 1)
+
+
 class AsyncShell:
     """A bash session: working directory, variables, functions and background jobs persist.
 
@@ -501,8 +680,16 @@ class AsyncShell:
     If a task is cancelled in `run`, its command is ended; the shell remains.
     """
 
+    kind = Shell.kind
+
     def __init__(self, blocking: Shell) -> None:
         self._blocking = blocking
+        remember_twin(blocking, self)
+
+    @property
+    def identity(self) -> str:
+        """By which a session is known again in copies of its sandbox."""
+        return self._blocking.identity
 
     @property
     def pid(self) -> int:
@@ -578,8 +765,16 @@ class AsyncPythonSession:
     If a task is cancelled in `run`, its program is interrupted; the interpreter remains.
     """
 
+    kind = PythonSession.kind
+
     def __init__(self, blocking: PythonSession) -> None:
         self._blocking = blocking
+        remember_twin(blocking, self)
+
+    @property
+    def identity(self) -> str:
+        """By which a session is known again in copies of its sandbox."""
+        return self._blocking.identity
 
     @property
     def pid(self) -> int:
@@ -680,6 +875,12 @@ class AsyncSandbox:
     "Environment variables that every later command gets."
     packages: AsyncPackages
     "Install Python packages."
+    network: AsyncSandboxNetwork
+    "Change what the sandbox may reach, and see what it did."
+    ports: AsyncPorts
+    "Reach servers in the sandbox."
+    snapshots: Snapshots
+    "The snapshots that were taken of the sandbox."
 
     def __init__(
         self,
@@ -695,6 +896,8 @@ class AsyncSandbox:
         cwd: str = HOME,
         wasm_dir: str | os.PathLike[str] | None = None,
         packages: Sequence[str] = (),
+        network: Network | Sequence[str] | None = None,
+        mounts: Mapping[str, Mount | str | os.PathLike[str]] | None = None,
         isolation: Isolation = "none",
     ) -> None:
         self._make: Callable[[], Sandbox] | None = lambda: Sandbox(
@@ -709,6 +912,8 @@ class AsyncSandbox:
             cwd=cwd,
             wasm_dir=wasm_dir,
             packages=packages,
+            network=network,
+            mounts=mounts,
             isolation=isolation,
         )
 
@@ -727,6 +932,8 @@ class AsyncSandbox:
         cwd: str = HOME,
         wasm_dir: str | os.PathLike[str] | None = None,
         packages: Sequence[str] = (),
+        network: Network | Sequence[str] | None = None,
+        mounts: Mapping[str, Mount | str | os.PathLike[str]] | None = None,
         isolation: Isolation = "none",
     ) -> AsyncSandbox:
         """Create a sandbox without a `with` block. The caller has to `kill` it."""
@@ -742,6 +949,8 @@ class AsyncSandbox:
             cwd=cwd,
             wasm_dir=wasm_dir,
             packages=packages,
+            network=network,
+            mounts=mounts,
             isolation=isolation,
         ).__aenter__()
 
@@ -755,14 +964,26 @@ class AsyncSandbox:
     def _adopt(self, blocking: Sandbox) -> None:
         self._blocking = blocking
         self.env = blocking.env
+        self.snapshots = blocking.snapshots
         self.commands = AsyncCommands(blocking.commands)
         self.files = AsyncFiles(blocking.files)
         self.packages = AsyncPackages(blocking.packages)
+        self.network = AsyncSandboxNetwork(blocking.network)
+        self.ports = AsyncPorts(blocking.ports)
 
     if not TYPE_CHECKING:  # a type checker would accept any attribute name
 
         def __getattr__(self, name: str) -> object:
-            if name in ("_blocking", "commands", "env", "files", "packages"):
+            if name in (
+                "_blocking",
+                "env",
+                "snapshots",
+                "commands",
+                "files",
+                "packages",
+                "network",
+                "ports",
+            ):
                 raise RuntimeError(NOT_ENTERED)
             raise AttributeError(name)
 
@@ -818,13 +1039,224 @@ class AsyncSandbox:
             await obtain(PythonSession.close, self._blocking.python, env=env, cwd=cwd, stdin=stdin)
         )
 
+    @property
+    def sessions(self) -> list[AsyncShell | AsyncPythonSession]:
+        """The sessions that have not ended, in the order in which they were opened. A copy of the
+        sandbox has its own at the same positions.
+        """
+        return [_session_twin(session) for session in self._blocking.sessions]
+
+    async def snapshot(self, name: str | None = None, *, running: Running = "refuse") -> Snapshot:
+        """Remember the sandbox as it is now: files, variables, and live sessions with all they have
+        in memory. Takes the same time whatever the number and size of the files.
+
+        Commands that are running cannot be remembered: they raise `StateError`, or are left out
+        with `running="drop"`. The same holds for sessions that run a request, have threads, child
+        processes or connections.
+        """
+        return await call(self._blocking.snapshot, name, running=running)
+
+    async def restore(self, snapshot: Snapshot | str) -> None:
+        """Make the sandbox what it was when `snapshot` was taken, in this or another sandbox.
+        Everything that runs is ended. `snapshot` may be the name of one of `snapshots`.
+
+        A session object that the snapshot contains goes on from there; others are closed.
+        """
+        await call(self._blocking.restore, snapshot)
+
+    @overload
+    async def fork(self, count: None = None, *, running: Running = "refuse") -> AsyncSandbox: ...
+
+    @overload
+    async def fork(self, count: int, *, running: Running = "refuse") -> list[AsyncSandbox]: ...
+
+    async def fork(
+        self, count: int | None = None, *, running: Running = "refuse"
+    ) -> AsyncSandbox | list[AsyncSandbox]:
+        """Make a copy of the whole sandbox, or a list of `count` copies, with live sessions. They
+        share everything until one of them writes, and none sees what another does.
+
+        For what cannot be copied, see `snapshot`. Whoever forks has to end the copies.
+        """
+        wanted = 1 if count is None else count
+        made = await obtain(_kill_all, self._blocking.fork, wanted, running=running)
+        twins = [AsyncSandbox._around(sandbox) for sandbox in made]
+        return twins[0] if count is None else twins
+
+    @classmethod
+    async def from_snapshot(cls, snapshot: Snapshot) -> AsyncSandbox:
+        """Create a sandbox from a snapshot, any number of times."""
+        return cls._around(await obtain(Sandbox.kill, Sandbox.from_snapshot, snapshot))
+
+    async def save(self, target: FileOrStream, *, running: Running = "refuse") -> None:
+        """Write the sandbox as it is now to a file, or to a binary stream: files, variables, and
+        live sessions with all they have in memory. `Sandbox.load` makes a sandbox of it, on any
+        host with the same version of wasmsand.
+
+        A file is replaced completely or not at all. Only what differs from a new sandbox is
+        written, compressed. The network's rules and secrets, and `wasm_dir`, are not; environment
+        variables are. For what cannot be saved, see `snapshot`.
+        """
+        await call(self._blocking.save, target, running=running)
+
+    @classmethod
+    async def load(
+        cls,
+        source: FileOrStream,
+        *,
+        options: SandboxOptions | None = None,
+        only_files: bool = False,
+    ) -> AsyncSandbox:
+        """Create a sandbox from a file of `save`, or from a binary stream.
+
+        The file may come from anybody: it grants nothing. Its limits are used as far as they are
+        not above the default ones. With `options`, these are used instead, for example to allow
+        more memory or a network; variables and working directory are always the saved ones. With
+        `only_files`, sessions are left out, and the file may come from another version.
+
+        Raises `StateFileError` if the file is not a saved sandbox or is damaged,
+        `StateVersionError` if it is too new, `StateImageError` if it needs another image, and
+        `StateLimitError` if it does not fit.
+        """
+        return cls._around(
+            await obtain(Sandbox.kill, Sandbox.load, source, options=options, only_files=only_files)
+        )
+
+    @classmethod
+    async def open(
+        cls,
+        name: str,
+        *,
+        store: Store | str | os.PathLike[str] | None = None,
+        options: SandboxOptions | None = None,
+        only_files: bool = False,
+    ) -> AsyncSandbox:
+        """Open the sandbox with this name in a store, or create it there. It outlives this process:
+        its changes are written to the store in the background, and when it ends.
+
+        `store` is a directory or a `Store`, by default a directory below the user's data directory.
+        After a crash of the host, the sandbox is what it was when it was last written, at most a
+        few seconds before. Commands that ran then have ended; live sessions go on.
+
+        `options` are those of the constructor; by default those that the sandbox was created with,
+        without `network`, `mounts` and `wasm_dir`, which have to be given each time. For
+        `only_files` see `load`.
+
+        Raises `StoreBusyError` if the sandbox is open already, in this or another process.
+        """
+        return cls._around(
+            await obtain(
+                Sandbox.kill,
+                Sandbox.open,
+                name,
+                store=store,
+                options=options,
+                only_files=only_files,
+            )
+        )
+
+    @property
+    def name(self) -> str | None:
+        """The name in its store, if the sandbox was opened with `open`."""
+        return self._blocking.name
+
+    async def flush(self) -> None:
+        """Write a sandbox that was opened with `open` to its store now.
+
+        Raises `StateError` if a session runs a request, `StoreError` if the store cannot be
+        written.
+        """
+        await call(self._blocking.flush)
+
+    async def pause(self, *, running: Running = "refuse") -> None:
+        """Write a sandbox that was opened with `open` to its store, and free its memory. Its next
+        use resumes it, with its sessions.
+
+        What runs is refused (`StateError`) or, with `running="drop"`, ended.
+        """
+        await call(self._blocking.pause, running=running)
+
+    async def resume(self) -> None:
+        """Resume a paused sandbox now; otherwise, its next use does."""
+        await call(self._blocking.resume)
+
+    @property
+    def paused(self) -> bool:
+        """Whether the sandbox is paused: its next use resumes it."""
+        return self._blocking.paused
+
+    async def allow_network(self, rules: Sequence[str]) -> None:
+        """Allow more hosts: `sandbox.network.allow(*rules)`."""
+        await call(self._blocking.allow_network, rules)
+
+    async def mount(
+        self,
+        path: str,
+        source: str | os.PathLike[str] | None = None,
+        *,
+        mode: MountMode | None = None,
+        read_only: bool = True,
+        limit_bytes: int | None = None,
+        max_inodes: int | None = None,
+    ) -> MountInfo:
+        """Make a directory of this machine appear at `path`. This takes the same time for any
+        size: files are read when a program uses them.
+
+        `mode` is `"read-only"`, `"read-write"`, `"overlay"` (changes stay in the sandbox, see
+        `diff` and `apply`) or `"memory"`; without it, `read_only` decides. `limit_bytes` and
+        `max_inodes` bound what the sandbox may write (`read-write`) or store (`memory`); the
+        default is that of the sandbox's own files. Raises `MountError`, `FileError`;
+        `UnsupportedError` for a sandbox in a process of its own or on a server.
+        """
+        return await call(
+            self._blocking.mount,
+            path,
+            source,
+            mode=mode,
+            read_only=read_only,
+            limit_bytes=limit_bytes,
+            max_inodes=max_inodes,
+        )
+
+    async def unmount(self, path: str, *, force: bool = False) -> None:
+        """Remove a mount. The changes of an overlay and the files of a mount in memory are lost.
+
+        Raises `FileError` (EBUSY) if a process uses it; with `force`, its files fail from then on.
+        """
+        await call(self._blocking.unmount, path, force=force)
+
+    @property
+    def mounts(self) -> list[MountInfo]:
+        """What was mounted, oldest first."""
+        return self._blocking.mounts
+
+    async def diff(self, path: str | None = None, *, patch: bool = True) -> MountDiff:
+        """Compare an overlay with the directory of this machine.
+
+        Without `path`, the only overlay is meant. With `patch=False`, no patch is made, which is
+        faster.
+        """
+        return await call(self._blocking.diff, path, patch=patch)
+
+    async def apply(self, path: str | None = None, *, force: bool = False) -> MountDiff:
+        """Write the changes of an overlay to the directory of this machine, and return them.
+
+        Raises `MountConflictError`, and writes nothing, if files were changed on this machine too;
+        `force` replaces them. A symbolic link that leads outside of the directory is refused.
+        """
+        return await call(self._blocking.apply, path, force=force)
+
     async def usage(self) -> Usage:
         """Return what the sandbox uses now, each value beside its limit."""
         return await call(self._blocking.usage)
 
-    async def kill(self) -> None:
-        """End every process and delete every file. Calling it again does nothing."""
-        await call(self._blocking.kill)
+    async def kill(self, *, discard: bool = False) -> None:
+        """End every process and delete every file. Calling it again does nothing.
+
+        A sandbox that was opened with `open` is written to its store first, unless `discard`. If
+        that fails, `kill` raises `StoreError`, and the sandbox stays.
+        """
+        await call(self._blocking.kill, discard=discard)
 
     async def __aenter__(self) -> AsyncSandbox:
         if self._make is not None:

@@ -27,9 +27,9 @@ Rules for authors of backends:
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import IO, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 from wasmsand.machine.command import (
     STDERR,
@@ -42,7 +42,23 @@ from wasmsand.machine.command import (
     Output,
 )
 from wasmsand.sdk.package_requests import PackageRequest
-from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
+from wasmsand.sdk.results import (
+    FileInfo,
+    MountDiff,
+    MountInfo,
+    NetworkRules,
+    PackageInfo,
+    PortInfo,
+    ProcessInfo,
+    Usage,
+)
+
+if TYPE_CHECKING:
+    import socket
+
+    from wasmsand.machine.network.events import NetworkEvent
+    from wasmsand.sdk.mounts import Mount
+    from wasmsand.sdk.options import SandboxOptions
 
 __all__ = [
     "CANCELLATION",
@@ -184,6 +200,34 @@ class Backend(Protocol):
     def processes(self) -> list[ProcessInfo]:
         """All processes, sorted by pid."""
 
+    # Copies.
+
+    def capture(self, process: BackendProcess) -> object:
+        """A program of this sandbox with its memory, as a value that never changes. The program
+        waits for a request with an empty stack. Raises `StateError`."""
+
+    def capture_at_fork(self, process: BackendProcess) -> Callable[[], object]:
+        """Capture a program at its next fork. Call the returned function after the fork: it returns
+        what was captured. Both raise `StateError`."""
+
+    def take_state(self, captured: Sequence[object] = ()) -> object:
+        """Everything but the programs, as a value that never changes. A sandbox with this state has
+        to `adopt` the programs that were `captured` before."""
+
+    def open_state(self, state: object, options: SandboxOptions) -> Backend:
+        """A new sandbox of this kind with a state that one of this kind has taken."""
+
+    def restore_state(self, state: object, options: SandboxOptions) -> Backend:
+        """The same, for a sandbox that takes the place of this one; the caller closes this one."""
+
+    def adopt(self, captured: object, *, is_last: bool) -> BackendProcess:
+        """Let a copy of a captured program run in this sandbox, which has the state of the same
+        moment. `is_last`: nobody will ask for another copy. Raises `StateError`."""
+
+    def size_of(self, copied: object) -> int:
+        """How many bytes a captured program or a state holds at most; what it shares with others
+        counts too."""
+
     def signal(self, pid: int, number: int) -> None:
         """Send a signal. Raises `CommandError` (ESRCH) if there is no such process."""
 
@@ -260,6 +304,57 @@ class Backend(Protocol):
 
     def available_packages(self) -> list[PackageInfo]:
         """The Python packages of the image, sorted by name."""
+
+    # The network.
+
+    def allow_network(self, rules: tuple[str, ...]) -> None:
+        """Allow more. `ValueError` if a rule is malformed or exceeds the ceiling."""
+
+    def deny_network(self, rules: tuple[str, ...]) -> None:
+        """Deny something, and reset connections that are no longer allowed."""
+
+    def network_rules(self) -> NetworkRules:
+        """The rules as they are now."""
+
+    def network_log(self) -> list[NetworkEvent]:
+        """The newest events, oldest first."""
+
+    # Ports: servers in the sandbox, and their users on this machine.
+
+    def connect_port(self, port: int, timeout_seconds: float | None) -> socket.socket:
+        """A stream to the program that listens on a TCP port of the sandbox. Raises `PortError`:
+        ECONNREFUSED if there is none."""
+
+    def wait_port(self, port: int, timeout_seconds: float | None) -> bool:
+        """Wait until a program listens on a port; False if none does in time."""
+
+    def listening_ports(self) -> list[PortInfo]:
+        """The ports on which programs listen, sorted."""
+
+    def open_port(self, port: int, host_port: int | None) -> str:
+        """The URL at which a port of the sandbox can be reached. This opens a port of 127.0.0.1:
+        `host_port`, or a free one (0). Without `host_port`, a sandbox on a server has a URL of the
+        server. Raises `PortError`."""
+
+    def close_port(self, port: int) -> bool:
+        """Close what `open_port` has opened; False if there is nothing. Open connections stay."""
+
+    # Mounts.
+
+    def mount(self, path: str, mount: Mount) -> MountInfo:
+        """Mount something. Raises `MountError`, `FileError`."""
+
+    def unmount(self, path: str, *, force: bool = False) -> None:
+        """Unmount. EBUSY if a process uses it and `force` is not set."""
+
+    def mounts(self) -> list[MountInfo]:
+        """What was mounted by the host, oldest first."""
+
+    def mount_diff(self, path: str, *, patch: bool) -> MountDiff:
+        """How an overlay differs from its directory."""
+
+    def apply_mount(self, path: str, *, force: bool = False) -> MountDiff:
+        """Write the changes of an overlay to its directory. Raises `MountConflictError`."""
 
     # State at rest.
 

@@ -8,9 +8,18 @@ into a public exception.
     │   └── SandboxCrashedError         .exit_status: the process of the sandbox has ended
     ├── ServerError                     .code, .status: a server refused a request
     ├── UnsupportedError                the backend of a sandbox does not offer an operation
+    ├── StateError                      a sandbox cannot be copied, saved or loaded
+    │   ├── StateFileError              not a saved sandbox, or damaged
+    │   │   └── StateVersionError       saved by a newer version
+    │   ├── StateImageError             it needs another image
+    │   ├── StateLimitError             it does not fit into the limits
+    │   └── StoreError                  a store of sandboxes cannot be read or written
+    │       └── StoreBusyError          somebody else has opened the sandbox
     ├── DiskImageError                  not a valid disk image, or it does not fit
     ├── ImageMissingError               the user space is not built or not installed
     ├── WasmDirError                    .path: a file in wasm_dir is not a valid program
+    ├── MountError                      .path: a directory cannot be mounted
+    │   └── MountConflictError          .conflicts: the host has changed the same files
     ├── PackageError                    .package, .code: a Python package cannot be installed
     │   ├── PackageNotFoundError        there is no such package, or it is not installed
     │   ├── PackageVersionError         the image has another version of it
@@ -19,6 +28,8 @@ into a public exception.
     │   ├── PackageConflictError        files of the sandbox are in the way
     │   ├── IndexNotAllowedError        installs from the package index are not allowed
     │   └── PackageIndexError           the package index or pip failed
+    ├── PortError                       .errno_name, .port: a server in the sandbox is not reached
+    │   └── PortTimeoutError            nothing listens on the port in time
     ├── CommandError                    .errno_name: a command cannot be started or written to
     ├── InputTimeoutError               .written: a command does not read its input
     └── FileError                       .errno_name, .path, .errno
@@ -119,6 +130,35 @@ class UnsupportedError(SandboxError):
     to use instead."""
 
 
+class StateError(SandboxError):
+    """A sandbox cannot be copied, restored, saved or loaded; the message names what is in the
+    way."""
+
+
+class StateFileError(StateError):
+    """The data is not a saved sandbox, or it is damaged."""
+
+
+class StateVersionError(StateFileError):
+    """A newer version of wasmsand has saved the sandbox."""
+
+
+class StateImageError(StateError):
+    """The saved sandbox needs another image, or other programs, than this host has."""
+
+
+class StateLimitError(StateError):
+    """The saved sandbox does not fit into the limits with which it is loaded."""
+
+
+class StoreError(StateError):
+    """A store of named sandboxes cannot be read or written. What it had before is unchanged."""
+
+
+class StoreBusyError(StoreError):
+    """Somebody else has opened the sandbox with this name."""
+
+
 class DiskImageError(SandboxError):
     """The data is not a valid disk image, or does not fit into the sandbox."""
 
@@ -139,6 +179,29 @@ class WasmDirError(SandboxError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class MountError(SandboxError):
+    """A directory of this machine cannot be mounted, or an overlay cannot be applied to it."""
+
+    def __init__(self, message: str, path: str) -> None:
+        super().__init__(message, path)
+        self.path = path
+        """The path in the sandbox."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class MountConflictError(MountError):
+    """Files that the sandbox has changed in an overlay were changed on this machine too. Nothing
+    was written. `apply(force=True)` replaces them."""
+
+    def __init__(self, message: str, path: str, conflicts: tuple[str, ...]) -> None:
+        super().__init__(message, path)
+        self.args = (message, path, conflicts)
+        self.conflicts = conflicts
+        """The files, relative to `path`."""
 
 
 class PackageError(SandboxError):
@@ -228,6 +291,43 @@ class CommandError(_Errno, SandboxError):
     def __init__(self, message: str, errno_name: str) -> None:
         super().__init__(message, errno_name)
         self.errno_name = errno_name
+
+
+class PortError(_Errno, SandboxError):
+    """A server in the sandbox cannot be reached, or a port of this machine cannot be opened for it.
+    `port` is the port of the sandbox; `errno_name` is the cause, for example `"ECONNREFUSED"` if
+    no program listens on the port, and `errno` its number."""
+
+    def __init__(self, message: str, errno_name: str, port: int) -> None:
+        super().__init__(message, errno_name, port)
+        self.errno_name = errno_name
+        self.port = port
+
+
+class PortTimeoutError(PortError, TimeoutError):  # type: ignore[misc] # both have `errno`: ours
+    """No program listens on the port in time, or its server does not react."""
+
+    def __init__(self, message: str, errno_name: str, port: int) -> None:
+        TimeoutError.__init__(self, message)  # three arguments would have another meaning there
+        self.args = (message, errno_name, port)
+        self.errno_name = errno_name
+        self.port = port
+
+
+def port_error(message: str, errno_name: str, port: int) -> PortError:
+    """The exception for an errno about a port of the sandbox."""
+    kind = PortTimeoutError if errno_name == "ETIMEDOUT" else PortError
+    return kind(message, errno_name, port)
+
+
+@contextmanager
+def port_errors(port: int) -> Iterator[None]:
+    """Turn the kernel's errors about `port` into public exceptions."""
+    try:
+        yield
+    except KernelError as error:
+        message = f"{error.errno.name}: {error.detail}"
+        raise port_error(message, error.errno.name, port) from None
 
 
 class InputTimeoutError(SandboxError, TimeoutError):

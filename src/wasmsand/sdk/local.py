@@ -1,36 +1,42 @@
 """`LocalBackend`: a sandbox whose machine runs in this process.
 
-Rules: only this module of the SDK uses the machine (`machine/command.py`, the values of a command,
-excepted); it turns all errors of the kernel into public exceptions.
+Rules: only this module and its kin (`local_files`, `local_mounts`, `local_ports`) use the machine
+(`machine/command.py`, the values of a command, and `machine/network/policy.py`, the rules of a
+network, excepted); it turns all errors of the kernel into public exceptions.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, TYPE_CHECKING, Final, cast
 
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import KernelError
+from wasmsand.kernel.vfs.model import BLOCK_SIZE
 from wasmsand.machine import (
     ArchiveRejected,
-    DiskImageRejected,
+    CannotCapture,
+    CapturedSession,
     FileEntry,
+    ForkCapture,
     Machine,
     MachineOptions,
     MachineState,
     ProcessEntry,
     StreamedProcess,
     WasmProgramRejected,
+    capture_at_rest,
     export_tar,
     import_tar,
     list_processes,
-    read_disk_image,
     send_signal,
-    write_disk_image,
 )
+from wasmsand.machine.mounts.table import MountProblem
+from wasmsand.machine.network.extra import InspectionImpossible
 from wasmsand.sdk.backend import (
     STDIN,
     BackendProcess,
@@ -43,15 +49,20 @@ from wasmsand.sdk.backend import (
 )
 from wasmsand.sdk.errors import (
     ArchiveError,
-    DiskImageError,
     FileError,
+    MountError,
     SandboxClosedError,
     SandboxError,
+    StateError,
+    UnsupportedError,
     WasmDirError,
     command_error,
     command_errors,
     file_errors,
 )
+from wasmsand.sdk.local_disk import read_disk, write_disk
+from wasmsand.sdk.local_mounts import LocalMounts, mount_request
+from wasmsand.sdk.local_ports import LocalPorts
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.package_requests import (
     PackageRequest,
@@ -60,7 +71,11 @@ from wasmsand.sdk.package_requests import (
     packages_of_image,
     prepare_packages,
 )
-from wasmsand.sdk.results import FileInfo, PackageInfo, ProcessInfo, Usage
+from wasmsand.sdk.results import FileInfo, NetworkRules, PackageInfo, ProcessInfo, Usage
+
+if TYPE_CHECKING:
+    from wasmsand.machine.network.events import NetworkEvent
+    from wasmsand.machine.network.policy import NetworkPolicy
 
 _SITE_PACKAGES: Final = "/usr/lib/python3.14/site-packages"
 
@@ -71,6 +86,11 @@ class LocalProcess:
     def __init__(self, process: StreamedProcess, program: str) -> None:
         self._process = process
         self._program = program
+
+    @property
+    def streamed(self) -> StreamedProcess:
+        """The program, as the machine knows it."""
+        return self._process
 
     @property
     def pid(self) -> int:
@@ -103,7 +123,7 @@ class LocalProcess:
         self._process.kill()
 
 
-class LocalBackend:
+class LocalBackend(LocalMounts, LocalPorts):
     """A machine, as a `Backend`."""
 
     def __init__(
@@ -115,15 +135,26 @@ class LocalBackend:
     ) -> None:
         """A new sandbox, or one that continues from `state`. `clock` defaults to the host's time.
         Raises `ImageMissingError`; `WasmDirError` if `wasm_dir` contains an invalid program;
-        `PackageError` if a package cannot be installed."""
+        `PackageError` if a package cannot be installed; `UnsupportedError` if the bridge cannot
+        check requests or add secrets as the network's rules want."""
         try:
             with package_problems():
                 if state is not None:
                     self._machine = Machine.from_state(state, clock=clock)
                 else:
                     self._machine = _new_machine(options, clock)
+        except (MountProblem, KernelError) as problem:
+            raise MountError(str(problem), "") from None
         except WasmProgramRejected as rejected:
             raise WasmDirError(str(rejected), str(rejected.path), rejected.errno_name) from None
+        except InspectionImpossible as problem:
+            raise UnsupportedError(str(problem)) from None
+        network = options.network
+        if network is not None:
+            self._machine.bridge.ask = network.ask
+            self._machine.bridge.log.on_event = network.on_event
+        self._policy_lock = threading.Lock()
+        """Held while the network's policy is changed."""
         self._files = self._machine.files
         self.variables = self._machine.variables
         self.cwd = self._machine.cwd
@@ -131,6 +162,55 @@ class LocalBackend:
     def state(self) -> MachineState:
         """The sandbox's state at rest (see `machine.at_rest`)."""
         return self._machine.state()
+
+    # Copies.
+
+    def capture(self, process: BackendProcess) -> object:
+        """See `Backend`."""
+        assert isinstance(process, LocalProcess)
+        with _capture_errors():
+            return capture_at_rest(self._machine, process.streamed)
+
+    def capture_at_fork(self, process: BackendProcess) -> Callable[[], object]:
+        """See `Backend`."""
+        assert isinstance(process, LocalProcess)
+        with _capture_errors():
+            capturing = ForkCapture(self._machine, process.streamed)
+
+        def take() -> object:
+            with _capture_errors():
+                return capturing.take()
+
+        return take
+
+    def take_state(self, captured: Sequence[object] = ()) -> MachineState:
+        """See `Backend`."""
+        return self._machine.state(cast("Sequence[CapturedSession]", captured))
+
+    def open_state(self, state: object, options: SandboxOptions) -> LocalBackend:
+        """See `Backend`."""
+        assert isinstance(state, MachineState)
+        return LocalBackend(options, state)
+
+    def restore_state(self, state: object, options: SandboxOptions) -> LocalBackend:
+        """See `Backend`."""
+        return self.open_state(state, options)
+
+    def size_of(self, copied: object) -> int:
+        """See `Backend`."""
+        if isinstance(copied, CapturedSession):
+            return copied.instance.memory_size()
+        assert isinstance(copied, MachineState)
+        return copied.tree.used_blocks * BLOCK_SIZE
+
+    def adopt(self, captured: object, *, is_last: bool) -> BackendProcess:
+        """See `Backend`."""
+        assert isinstance(captured, CapturedSession)
+        name = captured.process.name.decode("utf-8", "replace")
+        try:
+            return LocalProcess(self._machine.adopt(captured, is_last=is_last), name)
+        except KernelError as error:
+            raise StateError(f"no room for the copy of {name}: {error}") from None
 
     # Commands.
 
@@ -325,33 +405,87 @@ class LocalBackend:
         """See `Backend`."""
         return packages_of_image()
 
+    # The network.
+
+    def allow_network(self, rules: tuple[str, ...]) -> None:
+        """See `Backend`."""
+        self._change_policy(lambda policy: policy.allowing(*rules))
+
+    def deny_network(self, rules: tuple[str, ...]) -> None:
+        """See `Backend`."""
+        self._change_policy(lambda policy: policy.denying(*rules))
+
+    def _change_policy(self, change: Callable[[NetworkPolicy], NetworkPolicy]) -> None:
+        from wasmsand.machine.network.policy import NetworkPolicy
+
+        bridge = self._machine.bridge
+        with self._policy_lock:
+            policy = change(bridge.policy or NetworkPolicy())
+            if policy.ceiling is not None:
+                policy.require_within(policy.ceiling)
+            try:
+                bridge.policy = policy
+            except InspectionImpossible as problem:
+                raise UnsupportedError(str(problem)) from None
+
+    def network_rules(self) -> NetworkRules:
+        """See `Backend`."""
+        policy = self._machine.bridge.policy
+        if policy is None:
+            return NetworkRules((), ())
+        return NetworkRules(tuple(map(str, policy.allow)), tuple(map(str, policy.deny)))
+
+    def network_log(self) -> list[NetworkEvent]:
+        """See `Backend`."""
+        return self._machine.bridge.log.events()
+
     # State at rest.
 
     def save_disk(self, stream: IO[bytes]) -> None:
         """See `Backend`."""
-        write_disk_image(self._machine, stream)
+        write_disk(self._machine, stream)
 
     def load_disk(self, stream: IO[bytes]) -> None:
         """See `Backend`."""
-        try:
-            read_disk_image(self._machine, stream)
-        except DiskImageRejected as rejected:
-            raise DiskImageError(str(rejected)) from None
+        read_disk(self._machine, stream)
 
     # Life.
 
     def close(self) -> None:
         """See `Backend`."""
+        self.close_ports()
         self._machine.close()
 
 
+@contextmanager
+def _capture_errors() -> Iterator[None]:
+    try:
+        yield
+    except CannotCapture as error:
+        raise StateError(str(error)) from None
+    except MemoryError as error:
+        raise StateError(f"the host has no memory for a copy: {error}") from None
+
+
 def _new_machine(options: SandboxOptions, clock: Clock | None) -> Machine:
+    return Machine(machine_options(options), variables=options.env, cwd=options.cwd, clock=clock)
+
+
+def machine_options(options: SandboxOptions) -> MachineOptions:
+    """The options that concern the machine."""
     wasm_dir = None if options.wasm_dir is None else Path(options.wasm_dir)
-    return Machine(
-        MachineOptions(options.limits(), wasm_dir=wasm_dir, packages=tuple(options.packages)),
-        variables=options.env,
-        cwd=options.cwd,
-        clock=clock,
+    policy = None
+    if options.network is not None:
+        # Imported here, because most sandboxes have no network.
+        from wasmsand.sdk.network import policy_for
+
+        policy = policy_for(options.network)
+    return MachineOptions(
+        options.limits(),
+        wasm_dir=wasm_dir,
+        packages=tuple(options.packages),
+        network=policy,
+        mounts=tuple([mount_request(path, each) for path, each in options.mounts.items()]),
     )
 
 

@@ -7,6 +7,7 @@ needed. So the SDK works without them and their dependencies.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from typing import Final, cast
 
@@ -24,6 +25,7 @@ _HTTP_BACKEND: Final = ("wasmsand.http.backend", "open_http_backend")
 
 def open_backend(options: SandboxOptions, isolation: Isolation = "none") -> Backend:
     """A new sandbox on this machine."""
+    options = _with_variables(options)
     if isolation == "none":
         return LocalBackend(options)
     if isolation == "process":
@@ -41,7 +43,17 @@ def keep_spare_processes(count: int) -> None:
 def connect_backend(url: str, token: str | None, options: SandboxOptions) -> Backend:
     """Create a sandbox on a server."""
     make = cast("Callable[[str, str | None, SandboxOptions], Backend]", _load(_HTTP_BACKEND))
-    return make(url, token, options)
+    return make(url, token, _with_variables(options))
+
+
+def _with_variables(options: SandboxOptions) -> SandboxOptions:
+    """The options, with variables by which programs find the sandbox's certificates if the bridge
+    ends TLS for some hosts."""
+    if options.network is None:
+        return options
+    from wasmsand.sdk.network import variables_for
+
+    return replace(options, env={**variables_for(options.network), **options.env})
 
 
 def _load(place: tuple[str, str]) -> object:

@@ -40,12 +40,14 @@ class OptionKind(Enum):
     GUEST_DIRECTORY = "an absolute path in the sandbox"
     HOST_DIRECTORY = "a path of this machine, or None"
     PACKAGES = 'a list of packages, or "all"'
+    NETWORK = "a `Network`, a list of rules to allow, or None"
+    MOUNTS = "paths in the sandbox, each with a `Mount` or a directory of this machine"
     ISOLATION = '"none" or "process"'
 
     @property
     def has_none(self) -> bool:
         """Whether None is a valid value."""
-        return self in (OptionKind.MILLISECONDS, OptionKind.HOST_DIRECTORY)
+        return self in (OptionKind.MILLISECONDS, OptionKind.HOST_DIRECTORY, OptionKind.NETWORK)
 
 
 def _timeout(name: str, value: object) -> object:
@@ -57,6 +59,23 @@ def _host_directory(name: str, value: object) -> str | None:
     return None if value is None else arguments.host_path(name, value)
 
 
+def _network(name: str, value: object) -> object:
+    if value is None:
+        return None
+    # Imported here, because most sandboxes have no network.
+    from wasmsand.sdk.network import network_option
+
+    return network_option(name, value)
+
+
+def _mounts(name: str, value: object) -> object:
+    if not value and (value is None or isinstance(value, Mapping)):
+        return {}
+    from wasmsand.sdk.mounts import mounts_option
+
+    return mounts_option(name, value)
+
+
 _CHECKS: Final[Mapping[OptionKind, Callable[[str, object], object]]] = {
     OptionKind.COUNT: arguments.positive_integer,
     OptionKind.MILLISECONDS: _timeout,
@@ -64,6 +83,8 @@ _CHECKS: Final[Mapping[OptionKind, Callable[[str, object], object]]] = {
     OptionKind.GUEST_DIRECTORY: arguments.absolute_path,
     OptionKind.HOST_DIRECTORY: _host_directory,
     OptionKind.PACKAGES: arguments.packages,
+    OptionKind.NETWORK: _network,
+    OptionKind.MOUNTS: _mounts,
 }
 
 

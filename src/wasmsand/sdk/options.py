@@ -11,10 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 from wasmsand.kernel.limits import Limits
 from wasmsand.sdk.option_table import Option, OptionKind, SandboxInterface
+
+if TYPE_CHECKING:
+    from wasmsand.sdk.mounts import Mount
+    from wasmsand.sdk.network import Network
 
 HOME: Final = "/home/user"
 Isolation = Literal["none", "process"]
@@ -134,6 +138,29 @@ class SandboxOptions:
         _COMMAND_LINE,
         flag="--package",
         short_flag="-p",
+        is_below_seam=True,
+    )
+
+    network: Network | None = _option(  # noqa: RUF009 - as the others; the default is None
+        OptionKind.NETWORK,
+        None,
+        "what the sandbox may reach on the network, as a `Network` or a list of rules to allow "
+        'such as `["api.example.com:443", "*.wikipedia.org"]`; None for nothing',
+        _RPC,
+        _HTTP,
+        _COMMAND_LINE,
+        flag="--allow-net",
+        is_below_seam=True,
+    )
+
+    mounts: Mapping[str, Mount] = _option(
+        OptionKind.MOUNTS,
+        {},
+        "directories of this machine in the sandbox, by path: a directory to be read, or a `Mount` "
+        'such as `Mount(".", mode="overlay")`',
+        _RPC,
+        _COMMAND_LINE,
+        flag="--mount",
         is_below_seam=True,
     )
 

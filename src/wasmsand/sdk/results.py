@@ -29,6 +29,55 @@ class CommandResult:
 
 
 @dataclass(frozen=True, slots=True)
+class MountInfo:
+    """Something that is mounted in a sandbox."""
+
+    path: str
+    """Where, in the sandbox."""
+    source: str | None
+    """The directory of this machine; None for a mount in memory."""
+    mode: str
+    """`read-only`, `read-write`, `overlay` or `memory`."""
+    written_bytes: int = 0
+    """By how much the sandbox has made files of a `read-write` mount grow."""
+    written_inodes: int = 0
+    """How many names the sandbox has added to a `read-write` mount."""
+
+
+@dataclass(frozen=True, slots=True)
+class MountDiff:
+    """How an overlay differs from the directory of this machine. Paths are relative to the mount;
+    those of directories end in a slash.
+
+    Example:
+        diff = sandbox.diff("/mnt/repo")
+        diff.added, diff.changed, diff.removed
+        print(diff.patch)
+    """
+
+    path: str
+    """Where the overlay is mounted."""
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+    conflicts: tuple[str, ...] = ()
+    """Those that were changed on this machine too since the sandbox saw them."""
+    patch: str = field(default="", repr=False)
+    """All changes of text files in the format of `git diff`; binary files are only named."""
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkRules:
+    """The rules of a sandbox's network, in normal form."""
+
+    allow: tuple[str, ...]
+    deny: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PythonError:
     """An exception that ended a program."""
 
@@ -238,3 +287,15 @@ class Usage:
     kernel_bytes: int
     """Memory of open files, sockets and other kernel objects, and of data queued in pipes and
     sockets."""
+
+
+@dataclass(frozen=True, slots=True)
+class PortInfo:
+    """A TCP port of the sandbox on which a program listens."""
+
+    port: int
+    address: str
+    """The address that the program listens on, such as `"127.0.0.1"`; `"0.0.0.0"` or `"::"` for
+    every address of the sandbox."""
+    pid: int
+    """The process that listens."""

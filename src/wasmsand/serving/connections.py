@@ -18,6 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from wasmsand.serving.crowd import LEAST_BYTES_PER_SECOND, ConnectionLimits, Crowd, address_of
+from wasmsand.serving.switched import Switched
 
 STATE_KEY = "wasmsand_connection"
 """The key of the connection in the state of an ASGI scope."""
@@ -47,6 +48,7 @@ class BoundedConnection(H11Protocol):
         self._body_ends: float | None = None
         self._unread_timer: asyncio.TimerHandle | None = None
         self._refused = False
+        self._switched: Switched | None = None
         self._steps_to_settle = 4  # iterations of the event loop, enough to read a request
 
     # Ownership.
@@ -101,11 +103,16 @@ class BoundedConnection(H11Protocol):
             self._stop(timer)
         self._unset_keepalive_if_required()
         self.crowd.leave(self)
+        if self._switched is not None:
+            self._switched.lost()
         super().connection_lost(exc)
         self.app_state = {}  # it refers to this connection
 
     def data_received(self, data: bytes) -> None:
         if self._refused:
+            return
+        if self._switched is not None:
+            self._switched.received(data)
             return
         super().data_received(data)
         if self._answering():
@@ -113,6 +120,24 @@ class BoundedConnection(H11Protocol):
         else:
             # No complete header so far; blank lines do not count.
             self._await_header()
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Whether the connection stays open although the client sends no more."""
+        if self._switched is None:
+            return False
+        self._switched.ended()
+        return True
+
+    def switch(self, headers: list[tuple[bytes, bytes]]) -> Switched:
+        """Answer the request with 101, and leave HTTP; the caller closes the connection. Raises
+        `h11.LocalProtocolError` if the client did not ask for it."""
+        reason = b"Switching Protocols"
+        answer = h11.InformationalResponse(status_code=101, headers=headers, reason=reason)
+        self.transport.write(self.conn.send(answer))
+        self.cycle.disconnected = True  # uvicorn sends nothing any more
+        self._switched = Switched(self.transport, self.flow.drain, self.conn.trailing_data[0])
+        self.flow.resume_reading()
+        return self._switched
 
     def on_response_complete(self) -> None:
         self.crowd.used(self)
@@ -207,7 +232,7 @@ class BoundedConnection(H11Protocol):
 
     def shutdown(self) -> None:
         """At shutdown: close an idle connection now, a busy one after its response."""
-        if self._answering():
+        if self._switched is None and self._answering():
             self.cycle.keep_alive = False
         else:
             self.transport.close()

@@ -15,7 +15,7 @@ tools.
 
 from __future__ import annotations
 
-from wasmsand.tools.definitions import TOOLS, ToolDefinition
+from wasmsand.tools.definitions import TOOLS, ToolDefinition, network_sentence
 from wasmsand.tools.dispatch import TOOL_ERRORS, SandboxTools, UnknownTool
 from wasmsand.tools.parameters import InvalidToolInput, Parameter
 from wasmsand.tools.workbench import CommandObserver, Killable
@@ -30,4 +30,5 @@ __all__ = [
     "SandboxTools",
     "ToolDefinition",
     "UnknownTool",
+    "network_sentence",
 ]

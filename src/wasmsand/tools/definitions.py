@@ -8,15 +8,32 @@ what the tool is for, what it returns, what to do if the output is too long.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from wasmsand.sdk.results import NetworkRules
 from wasmsand.tools.parameters import Parameter, checked_input, object_schema
 
 MAX_TIMEOUT_MS = 600_000
 MAX_LISTED_FILES = 1_000
 MAX_FILE_BYTES = 16 * 1024 * 1024
 """Largest file that a tool reads or edits as a whole."""
+
+
+NO_NETWORK = "There is no network."
+_SHOWN_RULES = 50
+
+
+def network_sentence(rules: NetworkRules | None) -> str:
+    """What a model has to know about the network of a sandbox."""
+    if rules is None or not rules.allow:
+        return NO_NETWORK
+    allowed = ["every public host" if rule == "*" else rule for rule in rules.allow]
+    shown = ", ".join(allowed[:_SHOWN_RULES])
+    more = f" and {len(allowed) - _SHOWN_RULES} more" if len(allowed) > _SHOWN_RULES else ""
+    denied = ", ".join(rules.deny[:_SHOWN_RULES])
+    but = f" (but not: {denied})" if denied else ""
+    return f"The network reaches only: {shown}{more}{but}; everything else is refused."
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +48,10 @@ class ToolDefinition:
     """Whether the tool never changes the sandbox."""
     program: str | None = None
     """A program of the image that the tool needs."""
+
+    def with_network(self, sentence: str) -> ToolDefinition:
+        """The same tool, described for a sandbox with this network."""
+        return replace(self, description=self.description.replace(NO_NETWORK, sentence))
 
     def input_schema(self) -> dict[str, Any]:
         """JSON Schema of the input, as a new object."""
@@ -73,7 +94,7 @@ RUN = ToolDefinition(
     title="Run a command",
     description=(
         "Run a bash command in a private Linux sandbox with GNU coreutils, grep, sed, gawk, "
-        "find, tar, git, jq, sqlite3 and more. There is no network. Files persist from one call "
+        f"find, tar, git, jq, sqlite3 and more. {NO_NETWORK} Files persist from one call "
         "to the next; shell variables and the current directory do not. Returns exit_code, "
         "stdout, stderr and execution_time_ms; a command that fails is a normal result. Long "
         "output is cut in the middle; the text at the cut names the file with the whole output."
@@ -189,9 +210,9 @@ INSTALL_PACKAGES = ToolDefinition(
     title="Install Python packages",
     description=(
         "Install Python packages, and what they need, for python3 in the sandbox. Use it for "
-        "packages that `pip install` in the sandbox does not find, because the sandbox has no "
-        "network. Only packages without native code can be installed, and those of the image, "
-        "such as numpy. Returns installed: name and version of each new package."
+        "packages that `pip install` in the sandbox does not find. Only packages without native "
+        "code can be installed, and those of the image, such as numpy. Returns installed: name "
+        "and version of each new package."
     ),
     parameters=(
         Parameter(

@@ -132,3 +132,64 @@ def test_programs_say_what_they_are(sandbox: Sandbox, program: str) -> None:
     result = sandbox.commands.run(f"{program} --help")
     assert result.exit_code == 0
     assert result.stdout.startswith(f"Usage: {program} ")
+
+
+@pytest.mark.parametrize("name", ["ping", "ping6", "traceroute", "tracepath"])
+def test_programs_that_need_icmp_say_so(sandbox: Sandbox, name: str) -> None:
+    result = sandbox.commands.run([name, "-c", "1", "localhost"])
+    assert (result.stdout, result.exit_code) == ("", 2)
+    assert result.stderr.startswith(f"{name}: the sandbox has no ICMP, ")
+    assert "nc -zv HOST PORT" in result.stderr
+
+
+_NAME_SERVER = r"""
+import socket
+link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+link.bind(("127.0.0.1", 5353))
+while True:
+    question, client = link.recvfrom(512)
+    records = {
+        1: [b"\x00\x04\x01\x02\x03\x04", b"\x00\x04\x05\x06\x07\x08"],
+        15: [b"\x00\x09\x00\x0a\x04mail\xc0\x0c"], 16: [b"\x00\x0a\x05hello\x03all"],
+    }.get(question[-3], [])
+    head = question[:2] + b"\x81\x80\x00\x01" + bytes([0, len(records)]) + b"\x00\x00\x00\x00"
+    answer = head + question[12:]
+    for record in records:
+        answer += b"\xc0\x0c" + question[-4:] + b"\x00\x00\x0e\x10" + record
+    link.sendto(answer, client)
+"""
+
+
+def test_dig_shows_the_records_of_a_server(sandbox: Sandbox) -> None:
+    sandbox.files.write("/tmp/server.py", _NAME_SERVER)
+    sandbox.commands.start(["python3", "/tmp/server.py"])
+    result = sandbox.commands.run(
+        "until dig +short @127.0.0.1 -p 5353 a.example | grep -q 1; do sleep 0.05; done\n"
+        'ask() { dig @127.0.0.1 -p 5353 "$@"; }\n'
+        "ask +short a.example; ask a.example MX +short; ask -t txt a.example +short\n"
+        "ask +noall +answer a.example; ask a.example AAAA | grep -o 'status: .*, id\\|ANSWER: .*'"
+    )
+    assert (result.stdout, result.stderr) == (
+        '1.2.3.4\n5.6.7.8\n10 mail.a.example.\n"hello" "all"\n'
+        "a.example.\t\t3600\tIN\tA\t1.2.3.4\na.example.\t\t3600\tIN\tA\t5.6.7.8\n"
+        "status: NOERROR, id\nANSWER: 0\n",
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "exit_code", "message"),
+    [
+        ("dig", 1, "Usage: dig "),
+        ("host", 1, "Usage: host "),
+        ("host -t what a.example", 2, "host: invalid type: WHAT"),
+        ("dig @127.0.0.1 -p 9 a.example", 9, "no servers could be reached"),
+        ("dig -x 1.2.3", 9, "does not appear to be an IPv4 or IPv6 address"),
+    ],
+)
+def test_look_ups_that_cannot_be_made(
+    sandbox: Sandbox, command: str, exit_code: int, message: str
+) -> None:
+    result = sandbox.commands.run(command)
+    assert result.exit_code == exit_code
+    assert message in result.stderr + result.stdout

@@ -19,7 +19,7 @@ from wasmsand.kernel.files.pipe import PipeEnd
 from wasmsand.kernel.files.regular import RegularFile
 from wasmsand.kernel.flags import O_APPEND
 from wasmsand.kernel.limits import FILE_SIZE_MAX, IO_CHUNK
-from wasmsand.kernel.wait import WouldBlock
+from wasmsand.kernel.wait import OutsideWait, WouldBlock
 
 _SPLICE_F_NONBLOCK: Final = 2
 _SPLICE_FLAGS: Final = 0b1111
@@ -53,8 +53,8 @@ def splice(
             return _pipe_to_file(context, source, target, out_address, count)
         if isinstance(target, PipeEnd):
             return _file_to_pipe(context, source, in_address, target, count)
-    except WouldBlock:
-        if flags & _SPLICE_F_NONBLOCK:
+    except WouldBlock as block:
+        if flags & _SPLICE_F_NONBLOCK and not isinstance(block, OutsideWait):
             raise KernelError(Errno.EAGAIN) from None
         raise
     raise KernelError(Errno.EINVAL)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from wasmsand.http.messages import Done, InstallPackages, PackageList, UninstallPackages
+from wasmsand.http.messages import Done
+from wasmsand.http.package_messages import InstallPackages, PackageList, UninstallPackages
 from wasmsand.http.routing import Call
 from wasmsand.sdk import arguments
 from wasmsand.sdk.backend import PackageRequest

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 from msgspec import UnsetType
 
+from wasmsand.http.handlers.copies import create_from
+from wasmsand.http.handlers.describing import describe
 from wasmsand.http.messages import (
     ChangeVariables,
     CreateSandbox,
@@ -16,12 +20,14 @@ from wasmsand.http.messages import (
     Variables,
     option_fields,
 )
-from wasmsand.http.registry import Entry
+from wasmsand.http.network_messages import NetworkWanted
 from wasmsand.http.routing import Call
 from wasmsand.http.served import ServedSandbox, check_variables
 from wasmsand.http.service import Service
 from wasmsand.http.settings import Settings
+from wasmsand.http.tokens import Token
 from wasmsand.sdk import arguments
+from wasmsand.sdk.network import Network, NetworkEvent, network_from_plain
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.results import Usage
 
@@ -31,9 +37,14 @@ _END_SECONDS = 2.0
 
 async def create(call: Call[None, CreateSandbox]) -> SandboxState:
     """`POST /v1/sandboxes`"""
+    if call.body.snapshot is not None:
+        return await create_from(call)
     service, settings, wanted = call.service, call.service.settings, call.body
     options = _options(wanted, settings)
     _check_limits(options, settings)
+    if options.network is not None:
+        network = within_ceiling(options.network, service, call.owner)
+        options = replace(options, network=network)
     isolation = settings.isolation_of(call.owner)
 
     def make() -> ServedSandbox:
@@ -49,7 +60,7 @@ async def create(call: Call[None, CreateSandbox]) -> SandboxState:
         ),
     )
     service.metrics.sandboxes_created.labels(call.owner.name).inc()
-    return _state(service, entry)
+    return describe(service, entry)
 
 
 def _options(wanted: CreateSandbox, settings: Settings) -> SandboxOptions:
@@ -59,7 +70,21 @@ def _options(wanted: CreateSandbox, settings: Settings) -> SandboxOptions:
         for name, _, _ in option_fields()
         if not isinstance(value := getattr(wanted, name), UnsetType)
     }
+    if isinstance(given.get("network"), NetworkWanted):
+        fields = msgspec.structs.asdict(given["network"])
+        set_fields = {k: v for k, v in fields.items() if not isinstance(v, UnsetType)}
+        given["network"] = network_from_plain("network", set_fields)
     return SandboxOptions(**given)
+
+
+def within_ceiling(network: Network, service: Service, owner: Token) -> Network:
+    """A client's network under the ceiling of its token; its events are counted. Raises
+    `ValueError` if it wants more."""
+
+    def count(event: NetworkEvent) -> None:
+        service.metrics.count_network(owner.name, event)
+
+    return replace(network, ceiling=service.settings.network_of(owner), on_event=count)
 
 
 def _check_limits(options: SandboxOptions, settings: Settings) -> None:
@@ -73,24 +98,12 @@ def _check_limits(options: SandboxOptions, settings: Settings) -> None:
 async def listing(call: Call[None, None]) -> SandboxList:
     """`GET /v1/sandboxes`"""
     owned = call.service.registry.owned(call.owner)
-    return SandboxList(sandboxes=[_state(call.service, entry) for entry in owned])
+    return SandboxList(sandboxes=[describe(call.service, entry) for entry in owned])
 
 
 async def state(call: Call[None, None]) -> SandboxState:
     """`GET /v1/sandboxes/{sandbox}`"""
-    return _state(call.service, call.entry)
-
-
-def _state(service: Service, entry: Entry) -> SandboxState:
-    options = entry.sandbox.options
-    return SandboxState(
-        id=entry.id,
-        created_at=entry.created,
-        expires_in_seconds=service.registry.seconds_left(entry),
-        cwd=options.cwd,
-        timeout_ms=options.timeout_ms,
-        max_command_seconds=service.settings.max_command_seconds,
-    )
+    return describe(call.service, call.entry)
 
 
 async def kill(call: Call[None, None]) -> Killed:

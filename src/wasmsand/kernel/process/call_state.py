@@ -23,7 +23,7 @@ class HeldByCall:
 class CallState:
     """The progress of one call."""
 
-    __slots__ = ("deadline", "done", "progress", "started")
+    __slots__ = ("deadline", "done", "outside", "progress", "started")
 
     def __init__(self) -> None:
         self.done = 0
@@ -35,6 +35,8 @@ class CallState:
         """The time of the first attempt, for a call that waits for several times at once."""
         self.progress: object | None = None
         """Intermediate state that is more than a number."""
+        self.outside: HeldByCall | None = None
+        """What the call has asked of a mounted host file system (see `vfs.outside`)."""
 
     def clear(self) -> None:
         """The call has ended."""
@@ -45,3 +47,7 @@ class CallState:
             self.progress = None
             if isinstance(progress, HeldByCall):
                 progress.abandon()
+        outside = self.outside
+        if outside is not None:
+            self.outside = None
+            outside.abandon()

@@ -6,6 +6,7 @@ streams to the outside if the sandbox has that capability.
 | `address.py` | addresses: paths, abstract names, Internet addresses and ports |
 | `routing.py` | where an Internet address leads: inside, outside, or nowhere |
 | `outside.py` | the capability to reach the outside; the host's end of a stream |
+| `inbound.py` | connections of the host to listening sockets |
 | `creation.py` | which families, types and protocols exist |
 | `naming.py` | bind(2), and finding sockets by Unix name, with the permissions of the process |
 | `options.py` | socket options |

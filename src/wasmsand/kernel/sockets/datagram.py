@@ -2,12 +2,14 @@
 
 Owns `DatagramSocket`. Rules: a message arrives whole or truncated, never split. UDP drops messages
 for which the receiver has no room; a Unix sender waits. A connected UDP socket whose message
-reached no socket gets ECONNREFUSED at its next call. Datagrams do not leave the sandbox.
+reached no socket gets ECONNREFUSED at its next call. What becomes of a datagram to the outside is
+up to the capability `Outside`.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from wasmsand.kernel.errno import Errno, KernelError
@@ -81,7 +83,7 @@ class DatagramSocket(Socket):
 
     def connect(self, address: Address, target: Socket | None) -> None:
         if isinstance(address, InetAddress):
-            route = self.network.inside_route(address)
+            route = self.network.route(address)
             self.network.bind_any(self, self.network.udp)
             assert isinstance(self.local, InetAddress)
             self.local = route.local_for(self.local, self.family)
@@ -157,12 +159,15 @@ class DatagramSocket(Socket):
         assert isinstance(address, InetAddress)
         if not address.port:
             raise KernelError(Errno.EINVAL)
-        route = self.network.inside_route(address)
+        route = self.network.route(address)
         where = route.destination
         udp = self.network.udp
         self.network.bind_any(self, udp)
         assert isinstance(self.local, InetAddress)
         source = route.local_for(self.local, where.family).plain()
+        if route.outside is not None:
+            route.outside.send_datagram(where, data, self)
+            return
         for receiver in udp.reaching(where):
             assert isinstance(receiver, DatagramSocket)
             peer = receiver.remote
@@ -175,6 +180,15 @@ class DatagramSocket(Socket):
             return
         if self.remote is not None:
             self.fail_with(Errno.ECONNREFUSED)
+
+    def be_answered(self, data: bytes, source: InetAddress) -> None:
+        """See `DatagramSender`."""
+        peer = self.remote
+        if isinstance(peer, InetAddress) and peer.plain() != source:
+            return
+        if self.references and not self.shut_read and self._has_room(len(data)):
+            with suppress(KernelError):  # no room for messages in the sandbox
+                self._put(Message(data, source.as_family(self.family), None))
 
     def _has_room(self, size: int) -> bool:
         return self._held + size + DATAGRAM_COST <= SOCKET_QUEUE_BYTES

@@ -24,6 +24,7 @@ from wasmsand.kernel.sockets.outside import Outside
 from wasmsand.kernel.sockets.rights import RightsAccount
 from wasmsand.kernel.sockets.routing import Route, route
 from wasmsand.kernel.vfs import Namespace, Node
+from wasmsand.kernel.wait import WaitQueue
 
 _EPHEMERAL: Final = range(32_768, 61_000)
 _ABSTRACT_NAMES: Final = 1 << 20
@@ -61,7 +62,7 @@ class Ports:
         """Bind `socket` to `address`, choosing a free port if the port is 0; EADDRINUSE."""
         port = address.port
         if not port:
-            port = self._free_port(socket, address)
+            port = self.next_ephemeral()
             address = InetAddress(address.family, address.host, port)
         elif any(_conflict(socket, address, other) for other in self._holders(port)):
             raise KernelError(Errno.EADDRINUSE)
@@ -85,13 +86,23 @@ class Ports:
         alike[socket] = None
         socket.shares = (port, hold)
 
-    def _free_port(self, socket: Socket, address: InetAddress) -> int:
+    def next_ephemeral(self) -> int:
+        """A port that no socket is bound to, such as the source port of a connection from the
+        host; EADDRINUSE if there is none. It is not reserved."""
         for _ in _EPHEMERAL:
             port = self._next
             self._next = port + 1 if port + 1 in _EPHEMERAL else _EPHEMERAL.start
             if port not in self._bound and port not in self._shared:
                 return port
         raise KernelError(Errno.EADDRINUSE, "no free port")
+
+    def listened(self) -> list[int]:
+        """The ports with listening sockets."""
+        return [
+            port
+            for port, holders in self._bound.items()
+            if any(socket.listening for socket in holders)
+        ]
 
     def release(self, socket: Socket, port: int) -> None:
         """`socket` is closed: release its port."""
@@ -178,6 +189,9 @@ class Network:
         self.rights = RightsAccount(self.ledger)
         self.tcp = Ports()
         self.udp = Ports()
+        self.listening = WaitQueue()
+        """Woken when a TCP socket starts or stops listening, and when a listener may have room for
+        a connection."""
         self.abstract: dict[bytes, Socket] = {}
         self.by_node: dict[Node, Socket] = {}
         self._next_abstract = 0
@@ -190,10 +204,6 @@ class Network:
     def route(self, address: InetAddress) -> Route:
         """The route to `address`: inside, or outside by a capability; else ENETUNREACH."""
         return route(address, self.outside)
-
-    def inside_route(self, address: InetAddress) -> Route:
-        """The route for datagrams, which do not leave the sandbox."""
-        return route(address, None)
 
     def bind_abstract(self, socket: Socket, name: bytes) -> bytes:
         """Bind to an abstract name (without its NUL), or to any free one if `name` is empty."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from wasmsand.kernel.errno import Errno
-from wasmsand.kernel.limits import OUTSIDE_END_COST, PIPE_CAPACITY
+from wasmsand.kernel.limits import OUTSIDE_CAPACITY, OUTSIDE_END_COST, PIPE_CAPACITY
 from wasmsand.kernel.sockets.address import InetAddress
 from wasmsand.kernel.sockets.peer import new_channels
 from wasmsand.kernel.wait import WaitQueue
@@ -40,6 +40,19 @@ class Outside(Protocol):
         """Start connecting to `destination`, a plain address. A refusal that needs no network is
         raised, and connect(2) fails with it at once. Otherwise the host calls `end.establish()` or
         `end.fail(error)` later, or before this method returns."""
+
+    def send_datagram(self, destination: InetAddress, data: bytes, sender: DatagramSender) -> None:
+        """Send a datagram to `destination`, a plain address. Answers are given to `sender`, now or
+        later; datagrams that lead nowhere are dropped."""
+
+
+class DatagramSender(Protocol):
+    """A guest's socket that has sent a datagram to the outside. Its methods are called with the
+    sandbox's lock held."""
+
+    def be_answered(self, data: bytes, source: InetAddress) -> None:
+        """A datagram has arrived from `source`, a plain address. It is dropped if the socket is
+        closed or has no room."""
 
 
 class OutsideEnd:
@@ -76,6 +89,13 @@ class OutsideEnd:
         return self.is_gone if queue is None else queue.finished and not queue.size
 
     @property
+    def has_news(self) -> bool:
+        """Whether there is something to take, or the guest has closed its socket or this
+        direction."""
+        queue = self._from_guest
+        return self._socket is None or (queue is not None and (queue.finished or queue.size > 0))
+
+    @property
     def room(self) -> int:
         """How many bytes `give` accepts now."""
         queue = self._to_guest
@@ -88,7 +108,9 @@ class OutsideEnd:
         if self._socket is None or self._network is None or self._to_guest is not None:
             return  # the guest has left, or the host has closed this end
         pipes = self._network.pipes
-        self._to_guest, self._from_guest = new_channels(pipes, self.changed, self._socket.changed)
+        self._to_guest, self._from_guest = new_channels(
+            pipes, self.changed, self._socket.changed, OUTSIDE_CAPACITY
+        )
         self._socket.establish(self._to_guest, self._from_guest)
 
     def fail(self, error: Errno) -> None:
@@ -108,6 +130,11 @@ class OutsideEnd:
         """Take up to `count` bytes that the guest has written; empty if there are none."""
         queue = self._from_guest
         return b"" if queue is None else queue.take(count, peek=False)[0]
+
+    def peek(self, count: int) -> bytes:
+        """Up to `count` bytes that the guest has written, which stay in the queue."""
+        queue = self._from_guest
+        return b"" if queue is None else queue.take(count, peek=True)[0]
 
     def give(self, data: bytes) -> int:
         """Send as much of `data` to the guest as there is room for; return the number of bytes.

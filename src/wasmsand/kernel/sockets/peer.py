@@ -37,11 +37,14 @@ class Peer(Protocol):
         read."""
 
 
-def new_channels(pipes: PipeAccount, one: WaitQueue, two: WaitQueue) -> tuple[Channel, Channel]:
+def new_channels(
+    pipes: PipeAccount, one: WaitQueue, two: WaitQueue, capacity: int = PIPE_CAPACITY
+) -> tuple[Channel, Channel]:
     """Both directions of a connection: from `one` to `two`, and back. Each end decrements
-    `PipeAccount.in_use` when it is closed."""
+    `PipeAccount.in_use` when it is closed. If the sandbox has many, their capacity is small."""
     pipes.in_use += 2
-    capacity = PIPE_CAPACITY if pipes.in_use <= FULL_PIPES_MAX else PIPE_ATOMIC_WRITE
+    if pipes.in_use > FULL_PIPES_MAX:
+        capacity = PIPE_ATOMIC_WRITE
     ledger = pipes.ledger
     return (
         Channel(ledger, capacity, writer=one, reader=two),

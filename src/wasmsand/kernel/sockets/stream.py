@@ -64,6 +64,7 @@ class StreamSocket(Connection):
         if self._accepting is None:
             self._accepting = AcceptQueue()
         self._accepting.set_limit(backlog)
+        self.network.listening.wake()
 
     def accept(self, nonblocking: bool) -> StreamSocket:
         queue = self._accepting
@@ -74,6 +75,7 @@ class StreamSocket(Connection):
             if self.shut_read:
                 raise KernelError(Errno.EINVAL)
             raise self.block(nonblocking)
+        was_full = queue.is_full
         accepted = queue.ready.popleft()
         while not queue.is_full:
             client = queue.next_waiting()
@@ -82,6 +84,8 @@ class StreamSocket(Connection):
             client._waits_at = None
             client._meet_or_fail(self, queue)
         self.changed.wake()
+        if was_full:
+            self.network.listening.wake()
         return accepted
 
     def kept_open(self) -> Iterable[OpenFile]:
@@ -207,13 +211,7 @@ class StreamSocket(Connection):
 
     def _meet(self, listener: StreamSocket, queue: AcceptQueue) -> None:
         """Create the other end of this socket, for `listener` to accept. ENOBUFS, ENFILE."""
-        other = StreamSocket(self.network, listener.family, listener.protocol, listener.owner, 0)
-        other.enter(self.network.ledger, Errno.ENOBUFS)
-        try:
-            other.inherit_options(listener)
-        except KernelError:
-            other.dispose()
-            raise
+        other = listener._new_connection()
         if isinstance(self.local, InetAddress) and isinstance(self.remote, InetAddress):
             other.local = self.remote.plain().as_family(listener.family)
             other.remote = self.local.plain().as_family(listener.family)
@@ -226,6 +224,38 @@ class StreamSocket(Connection):
         queue.ready.append(other)
         listener.changed.wake()
         self.changed.wake()
+
+    def _new_connection(self) -> StreamSocket:
+        """For a listener: a charged socket with the listener's options. ENOBUFS, ENFILE."""
+        other = StreamSocket(self.network, self.family, self.protocol, self.owner, 0)
+        other.enter(self.network.ledger, Errno.ENOBUFS)
+        try:
+            other.inherit_options(self)
+        except KernelError:
+            other.dispose()
+            raise
+        return other
+
+    def admit_host(self, at: InetAddress, source: InetAddress) -> OutsideEnd:
+        """For a listener: a connection from the host, which reaches it at `at`; the guest sees
+        `source` as the other end. `WouldBlock` if the backlog is full; ENOBUFS, ENFILE."""
+        queue = self._accepting
+        assert queue is not None
+        if queue.is_full:
+            raise WouldBlock((self.network.listening,))
+        other = self._new_connection()
+        try:
+            other.peer = end = OutsideEnd(self.network, other)
+        except KernelError:
+            other.dispose()
+            raise
+        other.local, other.remote = at.as_family(self.family), source.as_family(self.family)
+        self.network.tcp.share(other, at.port)
+        end.establish()
+        other.state = State.CONNECTED
+        queue.ready.append(other)
+        self.changed.wake()
+        return end
 
     # Like `Connection`, plus what a listener does.
 
@@ -251,6 +281,7 @@ class StreamSocket(Connection):
         queue = self._accepting
         if queue is None:
             return
+        self.network.listening.wake()
         while queue.ready:
             connection = queue.ready.popleft()
             peer, connection.peer = connection.peer, None

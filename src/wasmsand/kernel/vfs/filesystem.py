@@ -89,6 +89,9 @@ class FileSystem:
     """How often a directory was moved to another parent. While this number stays the same,
     ancestors stay the same."""
 
+    has_unnamed_files: ClassVar[bool] = True
+    """Whether files without a name (O_TMPFILE) can be made here."""
+
     has_descriptors: ClassVar[bool] = False
     """Whether `fd_reference` returns something for some inodes."""
 

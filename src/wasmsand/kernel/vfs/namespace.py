@@ -174,6 +174,8 @@ class Namespace(NodeOperations):
         fs, parent = directory.fs, directory.ino
         if not is_directory(fs.attributes(parent).mode):
             raise KernelError(Errno.ENOTDIR)
+        if not fs.has_unnamed_files:
+            raise KernelError(Errno.EOPNOTSUPP)
         while fs.lookup(parent, name := b".unnamed-%d" % self._unnamed) is not None:
             self._unnamed += 1
         node = self._create(cred, fs, parent, name, mode, umask)

@@ -6,6 +6,7 @@ Rules: without a network and without settings of the user, nobody waits for a ti
 from __future__ import annotations
 
 import os
+import socket
 
 _VARIABLES = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_CONFIG_FILE")
 _FILES = ("/etc/pip.conf", "~/.config/pip/pip.conf", "~/.pip/pip.conf")
@@ -21,5 +22,11 @@ def index_is_configured() -> bool:
 
 
 def network_exists() -> bool:
-    """Whether names of hosts can be resolved."""
-    return os.path.exists("/etc/resolv.conf")
+    """Whether anything outside can be reached. Nothing is sent: the kernel looks for a route to an
+    address that is reserved for documentation."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return False
+    return True

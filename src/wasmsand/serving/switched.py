@@ -1,0 +1,64 @@
+"""A connection that has left HTTP: bytes in both directions, such as a WebSocket.
+
+Owns `Switched`. Rules: used on the event loop only. If one side does not read, the other one waits:
+at most two pieces are buffered in each direction. The connection's own limits (number, owner,
+unread output) stay in force.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+PIECE = 64 * 1024
+
+
+class Switched:
+    """The server's end of a switched connection."""
+
+    def __init__(
+        self, transport: asyncio.Transport, drain: Callable[[], Awaitable[None]], first: bytes
+    ) -> None:
+        """`drain` waits until the client has read; `first` was received before the switch."""
+        self._transport = transport
+        self._drain = drain
+        self._reader = asyncio.StreamReader(PIECE)
+        self._reader.set_transport(transport)
+        if first:
+            self._reader.feed_data(first)
+
+    # For the connection.
+
+    def received(self, data: bytes) -> None:
+        """Data from the client."""
+        self._reader.feed_data(data)
+
+    def ended(self) -> None:
+        """The client sends no more."""
+        self._reader.feed_eof()
+
+    def lost(self) -> None:
+        """The connection is closed: `read` fails."""
+        self._reader.set_exception(ConnectionResetError())
+
+    # For the application.
+
+    async def read(self) -> bytes:
+        """The next data from the client; empty at the end. Raises `ConnectionResetError`."""
+        return await self._reader.read(PIECE)
+
+    async def write(self, data: bytes) -> None:
+        """Send data to the client."""
+        if self._transport.is_closing():
+            raise ConnectionResetError
+        self._transport.write(data)
+        await self._drain()
+
+    def finish(self) -> None:
+        """Send no more."""
+        if self._transport.can_write_eof() and not self._transport.is_closing():
+            self._transport.write_eof()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._transport.close()

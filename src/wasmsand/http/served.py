@@ -69,7 +69,7 @@ class ServedSandbox:
         self._interpreters: dict[str, Interpreter] = {}
         self._opening = 0
         """Python sessions that are being opened. Used on the event loop only."""
-        self.captures = Captures()
+        self.captures = Captures(options.memory_limit_bytes)
         self.snapshots: dict[str, ServedSnapshot] = {}
         """By their ids, oldest first. Used on the event loop only, like the following."""
         self._taking = 0
@@ -86,7 +86,7 @@ class ServedSandbox:
         """After a copy or a restore: find the Python sessions, whose ids are given by identity, and
         the captured commands. Returns the commands, with their ids in the original."""
         self._started.clear()
-        self.captures = Captures()
+        self.captures = Captures(self.options.memory_limit_bytes)
         self._interpreters = {
             interpreters[session.identity]: Interpreter(interpreters[session.identity], session)
             for session in self.sandbox.sessions

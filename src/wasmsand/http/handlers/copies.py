@@ -199,7 +199,8 @@ async def captured(call: Call[None, None]) -> Done:
     sandbox, started = call.entry.sandbox, call.entry.sandbox.find_started(call.part("command"))
     with call.running_command():
         await call.in_command_thread(
-            lambda: sandbox.captures.finish(started.id, started.process), _COPY_SECONDS
+            lambda: sandbox.captures.finish(sandbox.backend, started.id, started.process),
+            _COPY_SECONDS,
         )
     return Done()
 

@@ -184,6 +184,23 @@ def test_a_budget_ends(make_sandbox: MakeSandbox, port: int) -> None:
     assert "2 connections were made; raise connections" in result.stderr
 
 
+def test_a_copy_has_the_network_as_it_is_and_changes_only_its_own(
+    make_sandbox: MakeSandbox, port: int
+) -> None:
+    sandbox = make_sandbox(network=Network(hosts={"api.test": f"127.0.0.1:{port}"}))
+    sandbox.network.allow("api.test")
+    copy = sandbox.fork()
+    try:
+        assert copy.network.rules().allow == ("api.test",)
+        assert copy.commands.run(FETCH + "fetch api.test").stdout == "a page\n"
+        copy.network.deny("api.test")
+        assert copy.commands.run(FETCH + "fetch api.test").exit_code != 0
+        assert sandbox.commands.run(FETCH + "fetch api.test").stdout == "a page\n"
+        assert sandbox.network.rules().deny == ()
+    finally:
+        copy.kill()
+
+
 BAD: list[tuple[Any, type[Exception], str]] = [
     ("api.test", TypeError, "network must be a Network, a list of rules"),
     (5, TypeError, "network must be a Network, a list of rules"),

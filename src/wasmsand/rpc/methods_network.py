@@ -7,6 +7,7 @@ sandbox's log; if `networkEvents` of `create` is true, each is also sent as a no
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +19,11 @@ from wasmsand.sdk.options import SandboxOptions
 
 if TYPE_CHECKING:
     from wasmsand.sdk.network import NetworkEvent
+
+
+_EVENT_SECONDS: Final = 0.005
+"""Shortest average time between two notifications, after a burst."""
+_EVENT_BURST: Final = 200
 
 
 def _allow(session: RpcSession, params: Params) -> Result:
@@ -43,7 +49,14 @@ def with_events(session: RpcSession, options: SandboxOptions) -> SandboxOptions:
     if options.network is None:
         return options
 
+    next_at = 0.0
+
     def send(event: NetworkEvent) -> None:
+        nonlocal next_at
+        # A guest can cause many events. While this waits, the log drops those that it has no room
+        # for.
+        time.sleep(max(0.0, next_at - time.monotonic()))
+        next_at = max(next_at + _EVENT_SECONDS, time.monotonic() - _EVENT_BURST * _EVENT_SECONDS)
         session.notify("network.event", values.event_out(event))
 
     return replace(options, network=replace(options.network, on_event=send))

@@ -9,11 +9,13 @@ from __future__ import annotations
 import builtins
 import errno
 import select
+import threading
 import time
 from typing import TYPE_CHECKING, Final
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
+from wasmsand.sdk.backend import CANCELLATION
 from wasmsand.sdk.errors import PortError, PortTimeoutError, SandboxClosedError
 from wasmsand.sdk.results import PortInfo
 
@@ -28,6 +30,7 @@ _LONGEST_WAIT_MS: Final = 1_000_000
 """Systems bound the time of a wait. Waking up early only costs another wait."""
 _NOT_READY: Final = ("SSLWantReadError", "SSLWantWriteError")
 _SHOWN_PORTS: Final = 8
+_STEP_SECONDS: Final = 1.0
 
 
 class PortStream:
@@ -42,6 +45,7 @@ class PortStream:
     def __init__(self, connection: socket.socket, port: int) -> None:
         # Several threads may use the stream, with timeouts of their own.
         connection.setblocking(False)
+        self._lock = threading.Lock()  # TLS must not read and write at the same moment
         self._connection = connection
         self._port = port
 
@@ -64,7 +68,8 @@ class PortStream:
         try:
             while True:
                 try:
-                    return self._connection.recv(min(count, _READ_MAX))
+                    with self._lock:
+                        return self._connection.recv(min(count, _READ_MAX))
                 except OSError as error:
                     _require_block(error)
                 self._wait(False, deadline, "sent nothing")
@@ -85,7 +90,8 @@ class PortStream:
         try:
             while rest:
                 try:
-                    rest = rest[self._connection.send(rest) :]
+                    with self._lock:
+                        rest = rest[self._connection.send(rest) :]
                     continue
                 except OSError as error:
                     _require_block(error)
@@ -201,12 +207,13 @@ class Ports:
 
         This opens a port on 127.0.0.1: a free one, or `host_port`. Any protocol over TCP can use it
         until `close(port)` or the end of the sandbox. The program may start to listen later (see
-        `wait`). For a sandbox on a server, the URL is one of the server's; requests need the
-        server's token, and `host_port` cannot be chosen. Raises `PortError`.
+        `wait`). For a sandbox on a server, the URL is one of the server's, and requests need the
+        server's token; with `host_port` (0 for a free one), it is a port of this machine that leads
+        through the server. Raises `PortError`.
         """
         port = arguments.port("port", port)
         if host_port is not None:
-            host_port = arguments.port("host_port", host_port)
+            host_port = arguments.host_port("host_port", host_port)
         return self._attachment.backend.open_port(port, host_port)
 
     def connect(self, port: int, *, timeout_ms: float | None = CONNECT_TIMEOUT_MS) -> PortStream:
@@ -235,8 +242,7 @@ class Ports:
         """
         port = arguments.port("port", port)
         seconds = arguments.timeout_seconds("timeout_ms", timeout_ms)
-        backend = self._attachment.backend
-        if not backend.wait_port(port, seconds):
+        if not self._wait(port, seconds):
             try:
                 others = ", ".join(str(found.port) for found in self.list()[:_SHOWN_PORTS])
             except SandboxClosedError:
@@ -244,6 +250,21 @@ class Ports:
             message = f"ETIMEDOUT: no program listens on port {port} after {timeout_ms} ms"
             message += f"; programs listen on {others}" if others else "; no program listens"
             raise PortTimeoutError(message, "ETIMEDOUT", port)
+
+    def _wait(self, port: int, seconds: float | None) -> bool:
+        backend, cancellation = self._attachment.backend, CANCELLATION.get()
+        if cancellation is None:
+            return backend.wait_port(port, seconds)
+        # In steps: the task that waits for this thread may be cancelled.
+        until = None if seconds is None else time.monotonic() + seconds
+        while True:
+            left = _STEP_SECONDS if until is None else max(0.0, until - time.monotonic())
+            if backend.wait_port(port, min(left, _STEP_SECONDS)):
+                return True
+            if left <= _STEP_SECONDS and until is not None:
+                return False
+            if cancellation.cancelled:
+                return False
 
     def list(self) -> builtins.list[PortInfo]:
         """Return the ports on which programs of the sandbox listen, sorted.

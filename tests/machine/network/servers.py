@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from wasmsand.machine.command import CommandRequest
 from wasmsand.machine.machine import Machine, MachineOptions
+from wasmsand.machine.network.events import NetworkEvent
 from wasmsand.machine.network.policy import Budget, policy_of
 
 ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/home/user"}
@@ -77,3 +79,12 @@ def python(of: Machine, program: str, timeout: float = 60.0) -> str:
     out, err = run(of, "python3", "-c", head + program, timeout=timeout)
     assert not err, err
     return out
+
+
+def only_event(of: Machine) -> NetworkEvent:
+    """The one event of a machine; a connection is reported a moment after the guest knows."""
+    until = time.monotonic() + PATIENCE
+    while not of.bridge.log.events() and time.monotonic() < until:
+        time.sleep(0.01)
+    (event,) = of.bridge.log.events()
+    return event

@@ -140,7 +140,7 @@ def test_numbers_are_recognised_as_addresses(host: str, address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["4294967296", "256.0.0.1", "1.2.3.4.5", "08.0.0.1", "a.1", "1..2"]
+    "host", ["4294967296", "256.0.0.1", "1.2.3.4.5", "08.0.0.1", "a.1", "1..2", "-4.1", "1_0.1"]
 )
 def test_numeric_hosts_that_are_no_address(host: str) -> None:
     assert is_numeric(host)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.machine.network.servers import echo, machine, python, run, server
+from tests.machine.network.servers import echo, machine, only_event, python, run, server
 from wasmsand.kernel.limits import NETWORK_NAMES_MAX
 from wasmsand.machine.network import dns
 from wasmsand.machine.network.names import GUEST, NAMESERVER, NameTable, is_reserved
@@ -79,7 +79,7 @@ print(s.getpeername()[0])
 """
         # The guest sees the address that stands for the name, never the real one.
         assert python(guest, program) == "b'x'\n198.18.1.0\n"
-        (event,) = guest.bridge.log.events()
+        event = only_event(guest)
         assert event.address == "127.0.0.1"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 
 import pytest
 
@@ -166,6 +167,20 @@ def test_rules_about_requests_are_decided_per_request() -> None:
     assert not policy.decide_request("other.org", 80, "GET", "/v1/x").allowed
 
 
+def test_rules_add_up() -> None:
+    policy = policy_of(allow=["GET git.example/x/*", "git.example:22", "10.0.0.1", "GET 10.0.0.1"])
+    assert policy.decide_name("git.example", 443).inspected
+    assert policy.decide_name("git.example", 22) == Verdict(True)
+    assert policy.decide_name("git.example", None).inspected, "at some port"
+    assert policy.decide_address("8.8.8.8", 443, name="git.example").inspected
+    assert policy.decide_request("git.example", 22, "POST", "/any").allowed
+    assert policy.decide_address("10.0.0.1", 80, name=None) == Verdict(True)
+    assert policy.denying("DELETE git.example").decide_name("git.example", 22).inspected
+    capped = policy.under(policy_of(allow=["GET git.example"]))
+    assert capped.decide_name("git.example", 22).inspected
+    assert not capped.decide_request("git.example", 22, "POST", "/any").allowed
+
+
 @pytest.mark.parametrize(
     "path",
     ["/v1/../admin", "/v1/%2e%2e/admin", "/v1/%2E./admin", "/v1//admin", "/v1/..;/admin",
@@ -292,7 +307,7 @@ def test_a_ceiling_has_to_allow_everything_too() -> None:
     )
     assert not policy.decide_address("8.8.8.8", 443, name="fine.example").allowed, "by hosts only"
     assert policy.decide_address("8.8.8.8", 443, name="www.example").allowed
-    assert policy.decide_name("api.example", 443).inspected
+    assert policy.decide_name("api.example", 80).inspected
     assert not policy.decide_request("api.example", 80, "POST", "/v1/x").allowed
     assert policy.decide_request("api.example", 80, "GET", "/v1/x").allowed
     assert policy.budget == Budget(connections=5)
@@ -316,6 +331,29 @@ def test_hosts_and_proxy_of_a_ceiling_are_used() -> None:
     assert policy.decide_address("10.0.0.7", 80, name="own.example").allowed, "the ceiling names it"
     assert not policy.decide_address("10.0.0.7", 81, name="own.example").allowed
     assert policy.proxy == "environment"
+
+
+def test_a_host_with_secrets_of_the_ceiling_stays_where_it_is() -> None:
+    ceiling = policy_of(
+        allow=["*.example", "127.0.0.1"], secrets={"api.example": {"Key": "s3cret"}}
+    )
+    policy_of(hosts={"own.example": "127.0.0.1:80"}).require_within(ceiling)
+    with pytest.raises(ValueError, match=r"api\.example may not be at 127\.0\.0\.1:80 here"):
+        policy_of(hosts={"api.example": "127.0.0.1:80"}).require_within(ceiling)
+
+
+def test_decisions_with_the_most_rules_are_fast() -> None:
+    """They are made with the sandbox's lock held."""
+    names = [f"h{number}.example" for number in range(2048)]
+    networks = [f"10.{number >> 8}.{number & 255}.0/24" for number in range(2048)]
+    secrets = {f"s{number}.example": {"Key": "x"} for number in range(4096)}
+    policy = policy_of(allow=[*names, *networks], deny=networks[::-1], secrets=secrets)
+    policy.decide_address("10.9.9.9", 80, name=None)
+    began = time.process_time()
+    for _ in range(10):
+        policy.decide_name("h2047.example", 80)
+        policy.decide_address("11.1.1.1", 80, name="h2047.example")
+    assert (time.process_time() - began) / 10 < 0.1
 
 
 def test_the_user_may_be_asked_only_about_what_no_rule_is_about() -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from tests.machine.network.servers import echo, python, run, server
+from tests.machine.network.servers import echo, only_event, python, run, server
 from wasmsand.machine.machine import Machine, MachineOptions
 from wasmsand.machine.network.policy import policy_of
 from wasmsand.machine.network.proxy import ProxyAddress
@@ -92,7 +92,7 @@ except ConnectionRefusedError as error: print(error)
         behind(f"http://127.0.0.1:{port}") as guest,
     ):
         assert python(guest, program) == "[Errno 111] Connection refused\n"
-        (event,) = guest.bridge.log.events()
+        event = only_event(guest)
         assert why in event.reason
 
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from tests.machine.network.servers import PATIENCE, echo, machine, python, run, server
+from tests.machine.network.servers import PATIENCE, echo, machine, only_event, python, run, server
 from wasmsand.machine.network.policy import Budget, policy_of
 
 HOST = "server.test"
@@ -33,7 +33,7 @@ def test_data_goes_both_ways_and_a_half_closed_connection_stays_open() -> None:
             print(got == data)
         """
         assert python(guest, _plain(program)) == "True\n"
-        (event,) = guest.bridge.log.events()
+        event = only_event(guest)
         assert (event.kind, event.allowed, event.host, event.port) == ("connection", True, HOST, 7)
         assert (event.sent, event.received) == (3_000_000, 3_000_000)
 

@@ -112,6 +112,8 @@ def legacy_address(host: str) -> IPv4Address | None:
     parts = host.rstrip(".").split(".")
     values: list[int] = []
     for part in parts:
+        if _NUMBER.match(part) is None:
+            return None
         try:
             is_octal = len(part) > 1 and part[0] == "0" and part[1] not in "xX"
             values.append(int(part, 8 if is_octal else 0))

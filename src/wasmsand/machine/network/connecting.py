@@ -18,12 +18,13 @@ from wasmsand.kernel.sockets.outside import OutsideEnd
 from wasmsand.machine.network import dns, names
 from wasmsand.machine.network.asking import Place, Questions, TooManyQuestions
 from wasmsand.machine.network.events import EventKind, NetworkEvent
+from wasmsand.machine.network.moving import Inspector, MovingStream
 from wasmsand.machine.network.policy import NetworkPolicy
 from wasmsand.machine.network.poller import poller
 from wasmsand.machine.network.proxy import ProxyAddress, Tunnel
 from wasmsand.machine.network.resolving import Addresses, HostAddresses, TooManyLookups
 from wasmsand.machine.network.rules import Rule
-from wasmsand.machine.network.streams import Inspector, OutsideStream
+from wasmsand.machine.network.streams import OutsideStream
 
 if TYPE_CHECKING:
     from wasmsand.machine.lock import SandboxLock
@@ -274,7 +275,7 @@ class Outgoing:
         self._report_refusal("connection", host, port, problem)
         raise KernelError(Errno.ENOBUFS, problem)
 
-    def spend(self, stream: OutsideStream, *, sent: int = 0, received: int = 0) -> None:
+    def spend(self, stream: MovingStream, *, sent: int = 0, received: int = 0) -> None:
         """Bytes were moved. On the poller's thread."""
         self._sent += sent
         self._received += received
@@ -310,7 +311,7 @@ class Outgoing:
             ):
                 stream.refuse(Errno.ECONNRESET, "the rules for its requests have changed")
 
-    def ended(self, stream: OutsideStream, reason: str) -> None:
+    def ended(self, stream: MovingStream, reason: str) -> None:
         """A connection is over. On the poller's thread, without the lock."""
         with self.lock:
             self._streams.discard(stream)

@@ -30,6 +30,7 @@ from wasmsand.kernel.sockets.inbound import (
 from wasmsand.kernel.wait import WouldBlock
 from wasmsand.machine.network.events import EventLog, NetworkEvent
 from wasmsand.machine.network.listening import LOCAL_HOST
+from wasmsand.machine.network.moving import MovingStream
 from wasmsand.machine.network.poller import Connected, Poller, poller
 from wasmsand.machine.network.streams import OutsideStream
 from wasmsand.machine.parking import Parker
@@ -53,7 +54,7 @@ class PortForwarding:
         self._network = kernel.network
         self._poller: Poller = poller()
         # Guarded by the sandbox's lock:
-        self._streams: dict[OutsideStream, float] = {}
+        self._streams: dict[MovingStream, float] = {}
         """The open connections, and when each last moved a byte."""
         self._closed = False
         self._arrivals = _Arrivals(self, self._poller)
@@ -195,12 +196,12 @@ class PortForwarding:
 
     # What `OutsideStream` asks of its owner.
 
-    def spend(self, stream: OutsideStream, *, sent: int = 0, received: int = 0) -> None:
+    def spend(self, stream: MovingStream, *, sent: int = 0, received: int = 0) -> None:
         """Bytes have moved."""
         if stream in self._streams:
             self._streams[stream] = time.monotonic()
 
-    def ended(self, stream: OutsideStream, reason: str) -> None:
+    def ended(self, stream: MovingStream, reason: str) -> None:
         """A connection has ended."""
         with self.lock:
             self._streams.pop(stream, None)

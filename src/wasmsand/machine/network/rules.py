@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from wasmsand.kernel.limits import NETWORK_RULE_LENGTH_MAX
+from wasmsand.kernel.limits import NETWORK_RULE_LENGTH_MAX, NETWORK_RULES_MAX
 from wasmsand.machine.network.addresses import (
     AddressKind,
     is_numeric,
@@ -114,9 +115,7 @@ class Rule:
 
     def network(self) -> IPNetwork:
         """The addresses of a rule that `is_address`."""
-        import ipaddress
-
-        return ipaddress.ip_network(self.host)
+        return _network_of(self.host)
 
     def matches_address(self, address: IPAddress) -> bool:
         """Whether the rule is about an address or a network that contains `address`."""
@@ -182,6 +181,20 @@ class Rule:
         if other.path.endswith("*"):
             return self.path.startswith(other.path[:-1])
         return self.path == other.path
+
+
+@lru_cache(maxsize=2 * NETWORK_RULES_MAX)
+def _network_of(host: str) -> IPNetwork:
+    """Decisions are made with the sandbox's lock held, so networks are parsed once."""
+    import ipaddress
+
+    return ipaddress.ip_network(host)
+
+
+@lru_cache(maxsize=NETWORK_RULES_MAX)
+def known_rule(text: str) -> Rule:
+    """`parse_rule` for texts that are used again and again, such as the hosts of secrets."""
+    return parse_rule(text)
 
 
 def parse_rule(text: str) -> Rule:

@@ -98,3 +98,15 @@ def test_the_optional_packages_are_imported_only_if_requests_are_seen(network: s
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_a_fork_reaches_the_host_with_the_same_authority(echo: Echo) -> None:
+    network = Network(
+        allow=["api.test"], hosts={"api.test": f"127.0.0.1:{echo.port}"}, secrets=BEARER
+    )
+    tail = "curl -sS https://api.test/a; tail -n 12 /etc/ssl/certs/ca-certificates.crt"
+    with Sandbox(network=network) as sandbox, sandbox.fork() as copy:
+        outputs = [each.commands.run(tail).stdout for each in (sandbox, copy)]
+    assert [output.partition("\n")[0] for output in outputs] == ["GET /a 0", "GET /a 0"]
+    assert outputs[0] == outputs[1]
+    assert [request[2]["authorization"] for request in echo.requests] == 2 * [[f"Bearer {SECRET}"]]

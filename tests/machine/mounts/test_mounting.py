@@ -321,3 +321,23 @@ def test_programs_and_scripts_run_from_a_mount(inside: Path, mode: MountMode) ->
         assert said(sandbox, "cd sub; ../script") == "from a script in /data/sub\n"
         assert said(sandbox, "python3 -c 'import module; print(module.VALUE)'") == "42\n"
         assert said(sandbox, "chmod -x file; ./file").count("Permission denied") >= 1
+
+
+def test_a_large_directory_is_brought_in_piece_by_piece(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Others, and operations of the host, use the directory meanwhile."""
+    big = tmp_path / "big"
+    big.mkdir()
+    for number in range(5000):
+        (big / f"f{number}").touch()
+    sandbox.mount("/mnt/big", big, mode="overlay")
+    command = "for i in 1 2 3; do ls /mnt/big | wc -l & done; touch /mnt/big/new; wait"
+    with sandbox.commands.start(command) as listing:
+        assert len(sandbox.files.list("/mnt/big")) in (5000, 5001)
+        counts = listing.wait().stdout.split()
+    assert len(counts) == 3
+    assert set(counts) <= {"5000", "5001"}
+    (big / "later").touch()
+    os.unlink(big / "f7")
+    assert (
+        said(sandbox, "ls /mnt/big | wc -l; rm /mnt/big/f8; ls /mnt/big | wc -l") == "5001\n5000\n"
+    )

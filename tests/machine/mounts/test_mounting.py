@@ -6,13 +6,18 @@ import io
 import os
 import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from wasmsand import FileError, Mount, MountError, NoSpaceError, PermissionDeniedError, Sandbox
+from wasmsand.kernel.errno import KernelError
+from wasmsand.kernel.vfs.outside import Move, Place
 from wasmsand.machine.mounts import beneath
+from wasmsand.machine.mounts.host_changes import WritableDirectory
+from wasmsand.machine.mounts.quota import WriteQuota
 from wasmsand.sdk.local import LocalBackend
 from wasmsand.sdk.mounts import MountMode
 from wasmsand.sdk.options import SandboxOptions
@@ -274,6 +279,32 @@ def test_names_that_are_no_names_are_refused(inside: Path, name: bytes) -> None:
             beneath.open_beneath(root, (name,), os.O_RDONLY)
     finally:
         os.close(root)
+
+
+@pytest.mark.parametrize("name", [b"..", b".", b"", b"../x", b"a\0b", b"/tmp/x"])
+def test_no_change_is_made_with_such_a_name(inside: Path, name: bytes) -> None:
+    """Even if the kernel let one through."""
+    directory = WritableDirectory(str(inside), 1000, 1000, WriteQuota(1000, 10))
+    root = directory.root
+    file = next(
+        Place(root, b"file", facts, 0.0)
+        for each, facts in directory.list(root, None, ()).entries.items()
+        if each == b"file" and facts is not None
+    )
+    move = Move(file, root, b"file", root, name, None)
+    acts: tuple[Callable[[], object], ...] = (
+        partial(directory.create, root, name, 0o644),
+        partial(directory.mkdir, root, name, 0o755),
+        partial(directory.symlink, root, name, b"target"),
+        partial(directory.link, file, root, name),
+        partial(directory.rename, move),
+    )
+    for act in acts:
+        with pytest.raises(KernelError, match="EINVAL"):
+            act()
+    assert sorted(os.listdir(inside)) == ["file", "sub"]
+    assert directory.quota.used_inodes == 0
+    directory.close()
 
 
 def test_another_file_system_is_not_entered_by_steps() -> None:

@@ -1,7 +1,7 @@
 """What a lazy tree stores: inodes over a view of an outside tree.
 
-Owns `LazyTable`, `OutsideContent` and `Loading`. Rules: the lowest layer of the table is the view; it
-changes when the outside tree does. An inode in a layer above is the sandbox's own version.
+Owns `LazyTable`, `OutsideContent` and `Loading`. Rules: the lowest layer of the table is the view;
+it changes when the outside tree does. An inode in a layer above is the sandbox's own version.
 """
 
 from __future__ import annotations

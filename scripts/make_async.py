@@ -5,7 +5,8 @@ on a thread (`wasmsand.sdk.async_calls`). So both share one implementation and o
 `--check` writes nothing, and fails if the file is out of date.
 
 Rules: a method that blocks becomes a coroutine; a method that returns an iterator returns an
-asynchronous one; properties and the environment, which never wait, stay the same. The examples in
+asynchronous one; properties, the environment and the list of snapshots, which never wait, stay the
+same. The examples in
 docstrings show the blocking API, so they are dropped; `TWINS` has an example for each class, whose
 docstring begins like that of the blocking class.
 """
@@ -186,6 +187,10 @@ PARTS = {
     "ports": "Ports",
 }
 """Attributes of a sandbox that have a twin."""
+PLAIN_PARTS = ("env", "snapshots")
+"""Attributes that never wait, and are those of the blocking sandbox."""
+SESSIONS = ("Shell", "PythonSession")
+"""Classes of which one object has one twin, whoever asks for it."""
 
 HEADER = '''\
 """`AsyncSandbox` and its parts: the SDK for asynchronous programs.
@@ -198,7 +203,7 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, overload
 
 from wasmsand.sdk.async_calls import (
     AsyncInputSource,
@@ -208,7 +213,9 @@ from wasmsand.sdk.async_calls import (
     Turns,
     call,
     in_loop,
+    known_twin,
     obtain,
+    remember_twin,
 )
 from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
@@ -241,6 +248,8 @@ from wasmsand.sdk.results import (
 from wasmsand.sdk.sandbox import DEFAULTS, Sandbox
 from wasmsand.sdk.sandbox_network import SandboxNetwork
 from wasmsand.sdk.shell import Shell
+from wasmsand.sdk.state import FileOrStream, Running, Snapshot, Snapshots
+from wasmsand.sdk.stores import Store
 from wasmsand.sdk.watching import FileEvent, FileWatch
 
 if TYPE_CHECKING:
@@ -252,6 +261,19 @@ NOT_ENTERED = (
     "the sandbox does not exist yet: use `async with AsyncSandbox(...) as sandbox`, or "
     "`await AsyncSandbox.create(...)`"
 )
+
+
+def _session_twin(session: Shell | PythonSession) -> AsyncShell | AsyncPythonSession:
+    """The twin of a session: always the same one."""
+    known = known_twin(session)
+    if isinstance(known, AsyncShell | AsyncPythonSession):
+        return known
+    return AsyncShell(session) if isinstance(session, Shell) else AsyncPythonSession(session)
+
+
+def _kill_all(sandboxes: list[Sandbox]) -> None:
+    for sandbox in sandboxes:
+        sandbox.kill()
 '''
 
 
@@ -296,15 +318,29 @@ def _class(twin: Twin) -> Iterator[str]:
     if twin.name == "Sandbox":
         yield from _sandbox_attributes(source)
     elif twin.name != "SandboxPool":
+        if twin.name in SESSIONS:
+            yield f"    kind = {twin.name}.kind\n"
         yield f"    def __init__(self, blocking: {twin.name}) -> None:"
         yield "        self._blocking = blocking"
         if "__iter__" in methods:
             yield "        self._stream = Stream(lambda: iter(blocking))"
         if twin.in_turns:
             yield "        self._turns = Turns()"
+        if twin.name in SESSIONS:
+            yield "        remember_twin(blocking, self)"
         yield ""
     for node in methods.values():
+        for other in source.body:
+            if isinstance(other, ast.FunctionDef) and other.name == node.name:
+                yield from _overload(other)
         yield from _method(twin, node)
+
+
+def _overload(node: ast.FunctionDef) -> Iterator[str]:
+    """One of the signatures of a method that has several."""
+    if "overload" in {ast.unparse(decorator) for decorator in node.decorator_list}:
+        yield "    @overload"
+        yield f"    async def {node.name}({_signature(node)}) -> {_returns(node)}: ...\n"
 
 
 def _sandbox_attributes(source: ast.ClassDef) -> Iterator[str]:
@@ -352,7 +388,10 @@ def _method(twin: Twin, node: ast.FunctionDef) -> Iterator[str]:
         yield "    @property"
         yield f"    def {name}(self) -> {_returns(node)}:"
         yield from _document(node)
-        yield f"        return self._blocking.{name}\n"
+        if name == "sessions":
+            yield "        return [_session_twin(session) for session in self._blocking.sessions]\n"
+        else:
+            yield f"        return self._blocking.{name}\n"
     elif "classmethod" in decorators:
         yield "    @classmethod"
         yield f"    async def {name}({_signature(node)}) -> {twin.twin}:"
@@ -374,6 +413,12 @@ def _plain_method(twin: Twin, node: ast.FunctionDef) -> Iterator[str]:
         return
     yield f"    async def {node.name}({_signature(node)}) -> {returns}:"
     yield from _document(node)
+    if returns == "AsyncSandbox | list[AsyncSandbox]":
+        yield "        wanted = 1 if count is None else count"
+        yield f"        made = await obtain(_kill_all, {call.replace(', count', ', wanted')})"
+        yield "        twins = [AsyncSandbox._around(sandbox) for sandbox in made]"
+        yield "        return twins[0] if count is None else twins\n"
+        return
     made = BY_NAME.get(returns.removeprefix("Async"))
     if made is not None and returns.startswith("Async"):
         wrap = "AsyncSandbox._around" if made.name == "Sandbox" else made.twin
@@ -409,13 +454,14 @@ def _constructor(twin: Twin, node: ast.FunctionDef) -> Iterator[str]:
     yield "        return sandbox\n"
     yield "    def _adopt(self, blocking: Sandbox) -> None:"
     yield "        self._blocking = blocking"
-    yield "        self.env = blocking.env"
+    for name in PLAIN_PARTS:
+        yield f"        self.{name} = blocking.{name}"
     for part, kind in PARTS.items():
         yield f"        self.{part} = Async{kind}(blocking.{part})"
     yield ""
     yield "    if not TYPE_CHECKING:  # a type checker would accept any attribute name"
     yield "        def __getattr__(self, name: str) -> object:"
-    names = ", ".join(f'"{name}"' for name in ("_blocking", "env", *PARTS))
+    names = ", ".join(f'"{name}"' for name in ("_blocking", *PLAIN_PARTS, *PARTS))
     yield f"            if name in ({names}):"
     yield "                raise RuntimeError(NOT_ENTERED)"
     yield "            raise AttributeError(name)\n"

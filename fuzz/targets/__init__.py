@@ -15,6 +15,7 @@ from fuzz.targets.json_lines import LineProtocol, McpStdio, RpcLines
 from fuzz.targets.modules import Modules
 from fuzz.targets.network_rules import NetworkRules
 from fuzz.targets.python_messages import PythonMessages
+from fuzz.targets.saved_machines import SavedMachines
 from fuzz.targets.sdk import SdkCalls
 from fuzz.targets.wheels import Wheels
 
@@ -27,6 +28,7 @@ TARGETS: Final[dict[str, type[Target]]] = {
         Modules,
         Archives,
         DiskImages,
+        SavedMachines,
         Wheels,
         NetworkRules,
         SdkCalls,

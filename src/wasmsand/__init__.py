@@ -59,6 +59,13 @@ if TYPE_CHECKING:
         SandboxCrashedError,
         SandboxError,
         ServerError,
+        StateError,
+        StateFileError,
+        StateImageError,
+        StateLimitError,
+        StateVersionError,
+        StoreBusyError,
+        StoreError,
         UnsupportedError,
         WasmDirError,
     )
@@ -84,6 +91,8 @@ if TYPE_CHECKING:
     )
     from wasmsand.sdk.sandbox import Sandbox
     from wasmsand.sdk.shell import Shell
+    from wasmsand.sdk.state import Snapshot
+    from wasmsand.sdk.stores import DirectoryStore, Store, StoredSandbox
     from wasmsand.sdk.watching import FileEvent, FileWatch
 
 __version__ = "0.1.0"
@@ -132,6 +141,13 @@ _MODULES = {
         "SandboxCrashedError",
         "SandboxError",
         "ServerError",
+        "StateError",
+        "StateFileError",
+        "StateImageError",
+        "StateLimitError",
+        "StateVersionError",
+        "StoreBusyError",
+        "StoreError",
         "UnsupportedError",
         "WasmDirError",
     ),
@@ -157,6 +173,8 @@ _MODULES = {
     ),
     "sandbox": ("Sandbox",),
     "shell": ("Shell",),
+    "state": ("Snapshot",),
+    "stores": ("DirectoryStore", "Store", "StoredSandbox"),
     "watching": ("FileEvent", "FileWatch"),
 }
 """Where in `wasmsand.sdk` each public name is."""
@@ -176,6 +194,7 @@ __all__ = [
     "CommandResult",
     "ConnectionLostError",
     "DirectoryNotEmptyError",
+    "DirectoryStore",
     "DiskImageError",
     "DisplayItem",
     "FileError",
@@ -225,6 +244,16 @@ __all__ = [
     "SandboxPool",
     "ServerError",
     "Shell",
+    "Snapshot",
+    "StateError",
+    "StateFileError",
+    "StateImageError",
+    "StateLimitError",
+    "StateVersionError",
+    "Store",
+    "StoreBusyError",
+    "StoreError",
+    "StoredSandbox",
     "UnsupportedError",
     "Usage",
     "WasmDirError",

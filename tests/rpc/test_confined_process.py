@@ -167,7 +167,7 @@ def test_a_process_that_neither_reads_nor_answers_is_ended_in_time(
 def test_a_process_that_floods_its_standard_error_holds_up_nobody(
     backend: ProcessBackend,
 ) -> None:
-    assert isinstance(backend._connection._stderr_tail, bytearray)
+    assert isinstance(backend._process.connection._stderr_tail, bytearray)
     before = threading.active_count()
     for _ in range(3):
         other = open_process_backend(SandboxOptions())

@@ -75,6 +75,12 @@ class Facade:
     def __exit__(self, *error: object) -> None:
         _in_loop(lambda: self._inner.__aexit__(*error))
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Facade) and self._inner is other._inner
+
+    def __hash__(self) -> int:
+        return hash(self._inner)
+
     def __repr__(self) -> str:
         return repr(self._inner).replace("<Async", "<", 1)
 
@@ -82,6 +88,8 @@ class Facade:
 def _outside(value: Any) -> Any:
     if type(value).__name__.startswith("Async"):
         return Facade(value)
+    if isinstance(value, list):
+        return [_outside(item) for item in value]
     if isinstance(value, AsyncIterator):
         return _eager(value)
     return value
@@ -110,3 +118,8 @@ def next_items(iterator: Iterator[Any]) -> Iterator[Any]:
 def make(**options: Any) -> Any:
     """An `AsyncSandbox` with the API of `Sandbox`."""
     return Facade(_in_loop(lambda: AsyncSandbox.create(**options)))
+
+
+def from_snapshot(snapshot: Any) -> Any:
+    """`AsyncSandbox.from_snapshot`, with the API of `Sandbox`."""
+    return Facade(_in_loop(lambda: AsyncSandbox.from_snapshot(snapshot)))

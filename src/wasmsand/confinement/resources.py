@@ -1,6 +1,6 @@
 """Resource limits of the process.
 
-Rules: a limit is only ever lowered; limits that the system does not have are ignored.
+Rules: a hard limit is only ever lowered; limits that the system does not have are ignored.
 
 There is no limit on address space: each WebAssembly memory reserves 4 GiB and more but uses only
 what its program touches, so a limit that allows 64 programs would not bound memory. RLIMIT_DATA
@@ -43,16 +43,27 @@ def limit_resources(*, network: bool = False) -> bool:
     return True
 
 
-def limit_memory(guests: int, files: int, output: int, processes: int) -> int | None:
-    """Limit the memory of this process to the maximum that a sandbox with these limits can need
-    (bytes of guest memory, files and output; number of processes). Returns the limit; None if
-    the system has no such limit."""
+def limit_memory(
+    guests: int,
+    files: int,
+    output: int,
+    processes: int,
+    *,
+    sandboxes: int = 1,
+    most_sandboxes: int = 1,
+) -> int | None:
+    """Limit the memory of this process to the maximum that `sandboxes` sandboxes with these limits
+    can need (bytes of guest memory, files and output; number of processes). Later calls may raise
+    it for up to `most_sandboxes`. Returns the limit; None if the system has no such limit."""
     if resource is None:
         return None
-    most = _BASE_BYTES + processes * (_PROCESS_BYTES + _UNCHARGED_BYTES)
+    each = processes * (_PROCESS_BYTES + _UNCHARGED_BYTES)
     # Files and output are also copied to JSON and base64.
-    most += 2 * guests + 8 * files + 8 * output
-    _lower(resource.RLIMIT_DATA, most)
+    each += 2 * guests + 8 * files + 8 * output
+    most = _BASE_BYTES + sandboxes * each
+    _lower(resource.RLIMIT_DATA, _BASE_BYTES + most_sandboxes * each)
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (min(most, hard), hard))
     return most
 
 

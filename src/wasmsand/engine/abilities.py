@@ -9,11 +9,12 @@ that an ability takes or returns belong to the same engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from time import thread_time
 from typing import NamedTuple, NoReturn, Protocol
 
 from wasmsand.engine.compile_orders import CompileCancelled, CompileOrder
+from wasmsand.engine.dormant import DormantProgram
 from wasmsand.engine.protocol import Instance, Module, ModuleRejected, Start
 from wasmsand.engine.stored_memory import StoredMemory
 
@@ -127,6 +128,63 @@ class CopiedImages:
         return instance
 
 
+class MemoryCopies(Protocol):
+    """Copies of programs that wait, which go on elsewhere."""
+
+    available: bool
+
+    def duplicate(
+        self, program: Instance, memory_limit: int, fork_result: int | None = None
+    ) -> Instance:
+        """A new instance with a copy of the memory of `program`, which does not compute now. If
+        `program` was made by a fork and has not run yet, so was the copy: its fork returns
+        `fork_result`, or what it would have returned in `program`. Otherwise the copy starts at the
+        program's entry with an empty stack.
+
+        Raises `MemoryError` if there is no room.
+        """
+
+    def describe(self, program: Instance) -> DormantProgram:
+        """What `duplicate` copies, without the content of the memory."""
+
+    def differences(self, program: Instance, base: Instance) -> Iterator[tuple[int, bytes]]:
+        """The parts of the memory that `duplicate` copies and that differ from `base`, a new
+        instance of the same module: address and content, in ascending order."""
+
+    def fill(
+        self, instance: Instance, dormant: DormantProgram, parts: Iterable[tuple[int, bytes]]
+    ) -> None:
+        """Make a new instance the program that was described, with these differences. Nothing of
+        the description is trusted. Raises `ModuleRejected` if the program cannot be of this module,
+        `MemoryError` if its memory is larger than the instance may have."""
+
+
+class NoMemoryCopies:
+    """Programs cannot be copied."""
+
+    available = False
+
+    def duplicate(
+        self, program: Instance, memory_limit: int, fork_result: int | None = None
+    ) -> NoReturn:
+        """Always refuse."""
+        raise MemoryError("this engine cannot copy programs")
+
+    def describe(self, program: Instance) -> NoReturn:
+        """Always refuse."""
+        raise MemoryError("this engine cannot copy programs")
+
+    def differences(self, program: Instance, base: Instance) -> NoReturn:
+        """Always refuse."""
+        raise MemoryError("this engine cannot copy programs")
+
+    def fill(
+        self, instance: Instance, dormant: DormantProgram, parts: Iterable[tuple[int, bytes]]
+    ) -> NoReturn:
+        """Always refuse."""
+        raise MemoryError("this engine cannot copy programs")
+
+
 class CompileWorkers(Protocol):
     """Compiling modules that guests made in separate processes, within limits."""
 
@@ -234,6 +292,7 @@ class Abilities(NamedTuple):
     compile_workers: CompileWorkers
     program_threads: ProgramThreads = NoProgramThreads()
     memory_images: MemoryImages = CopiedImages()
+    memory_copies: MemoryCopies = NoMemoryCopies()
     memory_control: MemoryControl = NoMemoryControl()
     give_memory_back: Callable[[], None] = _nothing
     """A large sandbox has ended: ask the host's allocator to return free memory soon. Never waits.

@@ -19,9 +19,11 @@ state in globals or tables; compiled C does not.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Protocol, Self
 
+from wasmsand.engine.dormant import DormantFork
 from wasmsand.engine.protocol import GuestTrap, HostCalls, Instance, TrapKind
 
 ASYNCIFY_FUNCTIONS = {
@@ -102,6 +104,7 @@ class Asyncify:
         self._phase = Phase.NONE
         self._buffer = 0
         self._result = 0
+        """What the import returns when the guest is back there."""
         self._size = 0
         """The size of the memory when the fork was allowed."""
 
@@ -114,10 +117,44 @@ class Asyncify:
         """Run the entry, or continue after a fork, until the guest ends; see `Instance.run`."""
         entry = self._instance.entry
         if self._phase is Phase.COPIED:
-            self._start_rewind(0)
+            self._start_rewind(self._result)
         self._instance.invoke(entry)
         while self._must_start_again():
             self._instance.invoke(entry)
+
+    def copy_to(self, child: ForkingInstance, result: int | None = None) -> bool:
+        """Make `child`, a new sibling, a copy of this instance, which is a copy that has not run
+        yet. In the new one, fork returns `result`; None: what it returns in this one. False if the
+        child cannot have that much memory."""
+        if self._phase is not Phase.COPIED:
+            raise GuestTrap(TrapKind.OTHER, f"copied while {self._phase.name.lower()}")
+        if not _copy(self._instance, child, *self._read_header(self._buffer)):
+            return False
+        assert child.asyncify is not None  # the program is the same
+        child.asyncify._phase = Phase.COPIED
+        child.asyncify._buffer = self._buffer
+        child.asyncify._result = self._result if result is None else result
+        return True
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the instance is a copy that has not run yet."""
+        return self._phase is Phase.COPIED
+
+    def dormant(self) -> DormantFork:
+        """What a copy that has not run yet needs besides its memory."""
+        assert self.is_copy
+        return DormantFork(self._buffer, self._result)
+
+    def copied_ranges(self) -> Iterator[tuple[int, int]]:
+        """The parts of the memory that a copy of this copy gets."""
+        yield from _copied_ranges(self._instance, *self._read_header(self._buffer))
+
+    def become_copy(self, fork: DormantFork) -> None:
+        """Make a new instance, whose memory is complete, a copy that has not run yet. Raises
+        `GuestTrap` if its buffer lies outside the memory."""
+        self._read_header(fork.buffer)
+        self._phase, self._buffer, self._result = Phase.COPIED, fork.buffer, fork.result
 
     def import_called(self, buffer: int) -> int:
         """The guest called `linux.fork`."""
@@ -189,17 +226,26 @@ class Asyncify:
 def _copy(parent: ForkingInstance, child: ForkingInstance, gap_start: int, gap_end: int) -> bool:
     """Copy the memory and stack pointer of `parent` to a new instance, without the unused part of
     the C stack and without the gap. False if the child cannot have that much memory."""
-    size = parent.memory_size()
-    if not child.grow_memory(size):
+    if not child.grow_memory(parent.memory_size()):
         return False
+    for start, end in _copied_ranges(parent, gap_start, gap_end):
+        parent.copy_memory(child, start, end)
+    stack_pointer = parent.stack_pointer()
+    if stack_pointer is not None:
+        child.set_stack_pointer(stack_pointer)
+    return True
+
+
+def _copied_ranges(
+    parent: ForkingInstance, gap_start: int, gap_end: int
+) -> Iterator[tuple[int, int]]:
+    size = parent.memory_size()
     low = 0
     stack_pointer = parent.stack_pointer()
     if stack_pointer is not None:
         if stack_pointer > size:
             raise GuestTrap(TrapKind.MEMORY, "the stack pointer lies outside the memory")
         low = max(0, stack_pointer - _RED_ZONE)
-        child.set_stack_pointer(stack_pointer)
     for start, end in ((low, min(gap_start, size)), (max(low, gap_end), size)):
         if start < end:
-            parent.copy_memory(child, start, end)
-    return True
+            yield start, end

@@ -1,5 +1,6 @@
 """The life of one sandbox: image, kernel and engine; commands, captured output, timeouts."""
 
+from wasmsand.kernel.process.captured import CannotCapture
 from wasmsand.machine.archives import export_tar, import_tar
 from wasmsand.machine.at_rest import MachineState, SessionState
 from wasmsand.machine.checkpoint import (
@@ -26,6 +27,7 @@ from wasmsand.machine.image_directory import ImageMissing
 from wasmsand.machine.machine import Machine, MachineOptions
 from wasmsand.machine.packages.problems import PackageProblem
 from wasmsand.machine.processes import ProcessEntry, list_processes, send_signal
+from wasmsand.machine.sessions import CapturedSession, ForkCapture, capture_at_rest
 from wasmsand.machine.streamed import StreamedProcess
 from wasmsand.machine.tar_format import ArchiveRejected
 from wasmsand.machine.terminal import SandboxTerminal
@@ -33,7 +35,9 @@ from wasmsand.machine.wasm_programs import WasmProgramRejected
 
 __all__ = [
     "ArchiveRejected",
+    "CannotCapture",
     "CapturedOutput",
+    "CapturedSession",
     "Checkpoint",
     "CheckpointFailed",
     "CommandRequest",
@@ -41,6 +45,7 @@ __all__ = [
     "DiskImageRejected",
     "Ended",
     "FileEntry",
+    "ForkCapture",
     "ImageMissing",
     "Machine",
     "MachineOptions",
@@ -55,6 +60,7 @@ __all__ = [
     "WasmProgramRejected",
     "base_image",
     "capture_at_checkpoint",
+    "capture_at_rest",
     "export_tar",
     "image_at",
     "image_programs",

@@ -9,7 +9,7 @@ system calls. Programs do not survive: a machine created from a state runs none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +23,7 @@ from wasmsand.machine.mounts.table import MountState
 
 if TYPE_CHECKING:
     from wasmsand.machine.machine import Machine, MachineOptions
+    from wasmsand.machine.sessions import CapturedSession
 
 _TERMINALS: Final = b"/dev/pts"
 
@@ -56,10 +57,12 @@ class MachineState:
     """What is mounted: the host's directories by their paths, and the changes of overlays."""
 
 
-def state_of(machine: Machine) -> MachineState:
-    """The state of a machine now."""
+def state_of(machine: Machine, captured: Sequence[CapturedSession] = ()) -> MachineState:
+    """The state of a machine now. Files without a name that `captured` programs have open are part
+    of it: a machine that is created from it must adopt these programs."""
+    held = frozenset[int]().union(*(session.process.held_inodes for session in captured))
     with machine.lock:
-        tree = machine.kernel.root.freeze()
+        tree = replace(machine.kernel.root.freeze(), held=held)
         sessions = _sessions(machine)
         variables = dict(machine.variables)
         mounts = machine.mounts.states()

@@ -89,6 +89,19 @@ def make_program(
     return instance, MemoryAccount(ledger, guest, engine, image=image)
 
 
+def adopt_program(kernel: Kernel, engine: Engine, instance: Instance) -> MemoryAccount:
+    """The account of an instance that was copied from another sandbox. ENOMEM if this sandbox has
+    no room for it."""
+    control = engine.abilities.memory_control
+    size = instance.memory_size()
+    image = control.shared_bytes(instance)
+    written = control.written_bytes(instance) if image else 0
+    guest = size - _c_stack(control, instance, size) - image + written
+    held = PROCESS_BYTES + control.held_bytes(instance)
+    kernel.ledger.require_program(guest + held)
+    return MemoryAccount(kernel.ledger, guest, held, image=image, written=written)
+
+
 class Charge:
     """What one guest is charged: for its program, which its threads share, and for its thread."""
 

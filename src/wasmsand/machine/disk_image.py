@@ -2,7 +2,8 @@
 
 Owns the format of disk images: a POSIX (pax) tar archive whose global header states the version,
 with one member per change in the order of `changes`. A member with the record `removed` stands for
-a removed path; a member with the record `end` comes last (see `tar_format` for our own records).
+a removed path; one with the record `held` for an open file without a name; a member with the record
+`end` comes last (see `tar_format` for our own records).
 Devices, sockets, and files whose path would be too long are left out.
 
 Rules: disk images are not trusted. Names must be plain relative paths, content is charged as it is
@@ -12,7 +13,8 @@ Each hold of the lock does bounded work.
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from wasmsand.kernel.errno import Errno, KernelError
 from wasmsand.kernel.flags import S_IFDIR, S_IFIFO, S_IFMT, S_IFREG
@@ -22,10 +24,12 @@ from wasmsand.kernel.vfs import (
     Change,
     FileContent,
     FileInode,
+    FrozenTree,
     Namespace,
     Node,
     SymlinkInode,
     changes,
+    inode_in,
 )
 from wasmsand.machine import trees
 from wasmsand.machine.archives import fill, most_extents
@@ -33,6 +37,7 @@ from wasmsand.machine.at_rest import frozen_tree
 from wasmsand.machine.host_access import HostAccess, find
 from wasmsand.machine.tar_format import END, ArchiveRejected, Member, MemberKind, padding
 from wasmsand.machine.tar_reader import TarReader
+from wasmsand.machine.tar_source import Source
 from wasmsand.machine.tar_writer import global_header, header, stored_size
 
 if TYPE_CHECKING:
@@ -41,6 +46,10 @@ if TYPE_CHECKING:
 _FORMAT: Final = b"disk"
 _VERSION: Final = b"1"
 _REMOVED: Final = b"removed"
+_HELD: Final = b"held"
+_HELD_PATH: Final = b"/.wasmsand-held"
+_NOTHING: Final[Mapping[int, int]] = {}
+_NO_RECORDS: Final[Mapping[bytes, bytes]] = {}
 _END: Final = b"end"
 """Marks the end: to `tar`, an archive cut off between two members looks complete."""
 
@@ -48,18 +57,37 @@ _END: Final = b"end"
 class DiskImageRejected(Exception):
     """The data is not a disk image, or does not fit into the sandbox."""
 
+    def __init__(self, message: str, *, is_full: bool = False) -> None:
+        super().__init__(message)
+        self.is_full = is_full
+        """Whether the sandbox's limits are too low for it."""
+
+
+class Sink(Protocol):
+    """Where a disk image is written to."""
+
+    def write(self, data: bytes, /) -> object:
+        """Write all of `data`."""
+
 
 def write_disk_image(machine: Machine, stream: IO[bytes]) -> None:
     """Write the differences between a sandbox's files and those of a new one."""
-    tree = frozen_tree(machine)
+    write_tree(frozen_tree(machine), stream)
+
+
+def write_tree(tree: FrozenTree, stream: Sink, held: Mapping[int, int] = _NOTHING) -> None:
+    """Write the differences between a tree and its image. `held` are inodes without a name that
+    are written too, each with a number."""
     stream.write(global_header({_FORMAT: _VERSION}))
     for change in changes(tree):
         _write_change(stream, change)
+    for ino, number in held.items():
+        _write_change(stream, Change(b"held", inode_in(tree, ino)), {_HELD: b"%d" % number})
     stream.write(header(Member(b".", mode=0o644, own={_END: b"1"})))
     stream.write(END)
 
 
-def _write_change(stream: IO[bytes], change: Change) -> None:
+def _write_change(stream: Sink, change: Change, own: Mapping[bytes, bytes] = _NO_RECORDS) -> None:
     inode = change.inode
     if inode is None:
         stream.write(header(Member(change.path, own={_REMOVED: b"1"})))
@@ -91,6 +119,7 @@ def _write_change(stream: IO[bytes], change: Change) -> None:
         mtime_ns=inode.mtime,
         target=target,
         extents=extents,
+        own=own,
     )
     stream.write(header(member))
     if kind is MemberKind.FILE:
@@ -98,15 +127,21 @@ def _write_change(stream: IO[bytes], change: Change) -> None:
         _write_content(stream, member, inode.content)
 
 
-def _write_content(stream: IO[bytes], member: Member, content: FileContent) -> None:
+def _write_content(stream: Sink, member: Member, content: FileContent) -> None:
     for offset, length in [(0, member.size)] if member.extents is None else member.extents:
         for start in range(offset, offset + length, IO_CHUNK):
             stream.write(content.read(start, min(IO_CHUNK, offset + length - start)))
     stream.write(padding(stored_size(member)))
 
 
-def read_disk_image(machine: Machine, stream: IO[bytes]) -> None:
+def read_disk_image(machine: Machine, stream: Source) -> None:
     """Apply the changes that `write_disk_image` wrote to a new sandbox's files."""
+    read_tree(machine, stream)
+
+
+def read_tree(machine: Machine, stream: Source) -> dict[int, Node]:
+    """Apply the changes that `write_tree` wrote to a new sandbox's files. Returns the files without
+    a name by their numbers, retained."""
     try:
         reader = TarReader(stream, most_extents(machine.kernel.limits))
         loading = _Loading(machine, reader)
@@ -115,13 +150,13 @@ def read_disk_image(machine: Machine, stream: IO[bytes]) -> None:
                 raise DiskImageRejected("not a disk image of this version")
             if _END in member.own:
                 loading.finish()
-                return
+                return loading.held
             loading.apply(member)
         raise DiskImageRejected("the disk image is cut short")
     except ArchiveRejected as error:
         raise DiskImageRejected(f"not a disk image: {error.detail}") from None
     except KernelError as error:
-        raise DiskImageRejected(str(error)) from None
+        raise DiskImageRejected(str(error), is_full=error.errno is Errno.ENOSPC) from None
 
 
 class _Loading:
@@ -131,10 +166,14 @@ class _Loading:
         self._access = HostAccess(machine)
         self._reader = reader
         self._directory_times: list[tuple[Node, int]] = []
+        self.held: dict[int, Node] = {}
 
     def apply(self, member: Member) -> None:
-        path = _plain(member.name)
         kind = member.kind
+        if _HELD in member.own:
+            self._hold(member)
+            return
+        path = _plain(member.name)
         if _REMOVED in member.own or kind is not MemberKind.DIRECTORY:
             self._remove(path)
             if _REMOVED in member.own:
@@ -143,6 +182,12 @@ class _Loading:
             node = _make(namespace, member, path)
         if node is None:
             return
+        self._complete(node, member)
+        if kind is MemberKind.DIRECTORY:
+            self._directory_times.append((node, member.mtime_ns))
+
+    def _complete(self, node: Node, member: Member) -> None:
+        kind = member.kind
         if kind is MemberKind.FILE:
             fill(self._access, node, member, self._reader)
         with self._access as namespace:
@@ -150,8 +195,24 @@ class _Loading:
             if kind is not MemberKind.SYMLINK:
                 namespace.chmod(ROOT, node, member.mode)
             namespace.utimens(ROOT, node, None, member.mtime_ns)
-        if kind is MemberKind.DIRECTORY:
-            self._directory_times.append((node, member.mtime_ns))
+
+    def _hold(self, member: Member) -> None:
+        """Create a file or directory without a name."""
+        text = member.own[_HELD]
+        number = int(text) if text.isdigit() and len(text) < 8 else -1
+        if number in self.held or number < 0:
+            raise DiskImageRejected("a file without a name has no number of its own")
+        with self._access as namespace:
+            if member.kind is MemberKind.DIRECTORY:
+                node = namespace.mkdir(ROOT, namespace.root, _HELD_PATH, 0o700)
+                namespace.retain(node)
+                namespace.rmdir(ROOT, namespace.root, _HELD_PATH)
+            elif member.kind is MemberKind.FILE:
+                node = namespace.make_unnamed(ROOT, namespace.root, 0o600)
+            else:
+                raise DiskImageRejected("neither a file nor a directory has no name")
+        self.held[number] = node
+        self._complete(node, member)
 
     def finish(self) -> None:
         """Set the times of directories again: creating their entries has changed them."""

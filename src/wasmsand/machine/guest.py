@@ -12,6 +12,7 @@ the calls of its parent's program act on the embryo, and `embryo_parent` is the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from wasmsand.abi.context import ProcessEnded
@@ -78,6 +79,8 @@ class Guest(CallContext):
         self.process = thread.process
         self.modules = modules
         self.embryo_parent: Thread | None = None
+        self.on_fork: Callable[[Instance, int], None] | None = None
+        """Called once, when the program forks, with the copy before it runs, and its pid."""
         self._copy: MemoryAccount | None = None
         """The account of a child that fork is about to create."""
         self._cpu_accounted = 0
@@ -267,6 +270,9 @@ class Guest(CallContext):
             return -error.errno
         process.memory, self._copy = self._copy, None
         assert process.memory is not None  # fork_allowed has set it
+        on_fork, self.on_fork = self.on_fork, None
+        if on_fork is not None:
+            on_fork(child, process.pid)
         guest = Guest(self.kernel, self.modules, process.first_thread, child, process.memory)
         guest.lower_signal_flag()  # pending signals are not inherited
         self.driver.start(guest)

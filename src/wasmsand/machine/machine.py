@@ -25,6 +25,7 @@ from wasmsand.kernel.files.terminal import Terminal
 from wasmsand.kernel.flags import S_IFDIR, S_IFMT
 from wasmsand.kernel.kernel import Kernel
 from wasmsand.kernel.limits import FD_COST, Limits
+from wasmsand.kernel.process.captured import CapturedStream, revive
 from wasmsand.kernel.process.groups import take_terminal
 from wasmsand.kernel.process.identity import Identity
 from wasmsand.kernel.process.process import Process
@@ -40,6 +41,7 @@ from wasmsand.kernel.process.timers import fire_timers
 from wasmsand.kernel.vfs import FrozenTree, TreeFs
 from wasmsand.kernel.wait import WouldBlock
 from wasmsand.machine.at_rest import MachineState, forget_terminals, state_of
+from wasmsand.machine.charging import adopt_program
 from wasmsand.machine.command import (
     CommandRequest,
     Completed,
@@ -58,6 +60,7 @@ from wasmsand.machine.parking import Parker
 from wasmsand.machine.program_start import start_program
 from wasmsand.machine.renewal import prepared_memories
 from wasmsand.machine.running import run_command
+from wasmsand.machine.sessions import CapturedSession
 from wasmsand.machine.streamed import StreamedProcess
 from wasmsand.machine.terminal import SandboxTerminal
 from wasmsand.machine.thread_driver import ThreadDriver
@@ -158,9 +161,13 @@ class Machine:
         self.kernel.timer_armed = timer_armed
         # The hooks reference parts, not self: an unreferenced machine must be collectable.
         watchers: dict[int, Callable[[], None]] = {}
+        guests: dict[int, Guest] = {}
         self._watchers = watchers
+        self.guests = guests
+        """The programs that the host has started, by pid."""
 
         def process_ended(process: Process) -> None:
+            guests.pop(process.pid, None)
             watcher = watchers.pop(process.pid, None)
             if watcher is not None:
                 watcher()
@@ -195,9 +202,10 @@ class Machine:
         forget_terminals(machine)
         return machine
 
-    def state(self) -> MachineState:
-        """The sandbox's current state as one value. Guests keep running."""
-        return state_of(self)
+    def state(self, captured: Sequence[CapturedSession] = ()) -> MachineState:
+        """The sandbox's current state as one value. Guests keep running. A machine that is created
+        from it must adopt the programs that were `captured`."""
+        return state_of(self, captured)
 
     def run(
         self, request: CommandRequest, on_started: Callable[[int], None] | None = None
@@ -208,7 +216,12 @@ class Machine:
 
     def start(self, request: CommandRequest) -> StreamedProcess:
         """Start a program with streams between it and the host."""
-        return StreamedProcess(self, request)
+        return StreamedProcess.of_request(self, request)
+
+    def adopt(self, session: CapturedSession, *, is_last: bool = False) -> StreamedProcess:
+        """Let a copy of a captured session run here. `is_last`: no other machine will get one.
+        Raises `KernelError`."""
+        return StreamedProcess.of_session(self, session, is_last=is_last)
 
     def open_terminal(
         self, request: CommandRequest, rows: int = 24, columns: int = 80
@@ -269,8 +282,40 @@ class Machine:
             become(kernel, process, program)
             process.leave_memory(memory)
             self._watchers[process.pid] = on_end
-            guest = Guest(kernel, self._loader, thread, instance, memory)
-            return ThreadDriver(self.lock, guest)
+            return self._driver_of(process, Guest(kernel, self._loader, thread, instance, memory))
+
+    def _driver_of(self, process: Process, guest: Guest) -> ThreadDriver:
+        self.guests[process.pid] = guest
+        return ThreadDriver(self.lock, guest)
+
+    def revive_process(
+        self,
+        session: CapturedSession,
+        stream: Callable[[CapturedStream], OpenFile],
+        on_end: Callable[[], None],
+        *,
+        is_last: bool = False,
+    ) -> ThreadDriver:
+        """Create a copy of a captured process, without running it. `stream` makes its streams to
+        the host. `is_last`: the session is not needed any longer, so its memory can be used. Needs
+        the lock. Raises `KernelError`."""
+        kernel = self.kernel
+        if self.closed:
+            raise KernelError(Errno.ESRCH, "the machine was closed")
+        try:
+            instance = session.instance if is_last else session.duplicate(self)
+        except MemoryError as error:
+            raise KernelError(Errno.ENOMEM, str(error)) from error
+        try:
+            memory = adopt_program(kernel, self.engine, instance)
+            process = revive(kernel, session.process, stream)
+        except BaseException:
+            instance.close()
+            raise
+        process.leave_memory(memory)
+        self._watchers[process.pid] = on_end
+        guest = Guest(kernel, self._loader, process.first_thread, instance, memory)
+        return self._driver_of(process, guest)
 
     def _load(self, thread: Thread, program: Program, deadline_ns: int | None) -> Module:
         """The program's module. The lock is released while it is compiled."""

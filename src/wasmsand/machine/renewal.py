@@ -76,6 +76,13 @@ class PreparedMemories:
             renewal = self._know(key, program, image)
         return self._newest(renewal)
 
+    def stored(self, key: str) -> MemoryImage:
+        """The memory of the image itself, which is the same on every host. Raises
+        `ModuleRejected` if its file is damaged."""
+        if key not in self._known:
+            self.load(key)
+        return self._known[key].stored
+
     def _know(self, key: str, program: ProgramFile, image: MemoryImage) -> Renewal:
         renewal = Renewal(
             image, partial(_prepare, self._engine, program), self._engine.start_thread

@@ -27,10 +27,16 @@ from wasmsand.machine.parking import OneShot, Parker
 from wasmsand.machine.running import LINGER_SECONDS, PIPE_MODE, RunningCommand
 
 if TYPE_CHECKING:
+    from wasmsand.kernel.process.captured import CapturedStream
+    from wasmsand.kernel.process.process import Process
     from wasmsand.machine.machine import Machine
+    from wasmsand.machine.sessions import CapturedSession
+    from wasmsand.machine.thread_driver import ThreadDriver
 
 _LINGER_NS: Final = int(LINGER_SECONDS * SECOND)
 _WRITE_STEP: Final = 65536
+_NO_REQUEST: Final = CommandRequest((), {}, "/")
+"""Of a program that was not started here: it has no time limit."""
 
 
 class _StreamedCommand(RunningCommand):
@@ -69,6 +75,28 @@ class _StreamedCommand(RunningCommand):
         """See `RunningCommand`."""
         super().drop_files(files)
         self.close_inputs()
+
+    def revive(self, machine: Machine, session: CapturedSession, *, is_last: bool) -> ThreadDriver:
+        """Create a copy of a captured process, with streams of its own. Needs the lock."""
+        kernel, identity = machine.kernel, session.process.identity
+        new_pipe = partial(kernel.anonymous.new, PIPE_MODE, identity.uid, identity.gid)
+
+        def stream(captured: CapturedStream) -> OpenFile:
+            if not captured.is_input:
+                return ChannelOutput(self.channel, captured.host_fd, new_pipe())
+            end, self.inputs[captured.host_fd] = make_pipe(kernel.pipes, 0, new_pipe())
+            end.flags = captured.flags
+            if captured.waiting:
+                end.pipe.push(captured.waiting)
+            return end
+
+        try:
+            driver = machine.revive_process(session, stream, self._end, is_last=is_last)
+        except BaseException:
+            self.close_inputs()
+            raise
+        self.process = driver.process
+        return driver
 
     def settled(self) -> None:
         """See `RunningCommand`."""
@@ -109,16 +137,38 @@ class _StreamedCommand(RunningCommand):
 class StreamedProcess:
     """A running command with its streams."""
 
-    def __init__(self, machine: Machine, request: CommandRequest) -> None:
+    def __init__(self, machine: Machine, life: _StreamedCommand, process: Process) -> None:
         self._machine = machine
-        life = self._life = _StreamedCommand(machine, request)
-        life.launch(machine, request, life.is_settled, None)
-        process = life.started(machine)
+        self._life = life
         self.pid = process.pid
         self._job = process.job
-        life.limit_time(machine)
         self._finalizer = weakref.finalize(self, _abandon, life, os.getpid())
         self._finalizer.atexit = False
+
+    @classmethod
+    def of_request(cls, machine: Machine, request: CommandRequest) -> StreamedProcess:
+        """Start a program."""
+        life = _StreamedCommand(machine, request)
+        life.launch(machine, request, life.is_settled, None)
+        streamed = cls(machine, life, life.started(machine))
+        life.limit_time(machine)
+        return streamed
+
+    @classmethod
+    def of_session(
+        cls, machine: Machine, session: CapturedSession, *, is_last: bool
+    ) -> StreamedProcess:
+        """Let a copy of a captured program run."""
+        life = _StreamedCommand(machine, _NO_REQUEST)
+        with machine.lock:
+            driver = life.revive(machine, session, is_last=is_last)
+        machine.engine.start_thread(driver.run)
+        return cls(machine, life, driver.process)
+
+    @property
+    def inputs(self) -> Mapping[int, PipeEnd]:
+        """The host's ends of its inputs. Needs the lock."""
+        return self._life.inputs
 
     def now(self) -> float:
         """The current time, in seconds, on the clock that measures timeouts."""

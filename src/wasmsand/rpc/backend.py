@@ -17,7 +17,9 @@ from wasmsand.rpc import values
 from wasmsand.rpc.client import ANSWER_SECONDS, RpcConnection
 from wasmsand.rpc.failures import failures
 from wasmsand.rpc.params import Params
+from wasmsand.rpc.process_copies import CopiedState, ProcessCopies
 from wasmsand.rpc.process_ports import ProcessPorts
+from wasmsand.rpc.shared_process import FIRST, SandboxAddress, SharedProcess, leave_later
 from wasmsand.rpc.spares import keep_spares, take_spare
 from wasmsand.sdk.backend import (
     STDIN,
@@ -64,7 +66,7 @@ def keep_process_spares(count: int) -> None:
     keep_spares(count, _longest_line(SandboxOptions()))
 
 
-class ProcessBackend(ProcessPorts, WithoutTerminals):
+class ProcessBackend(ProcessPorts, ProcessCopies, WithoutTerminals):
     """A machine in a separate process, as a `Backend`."""
 
     kind = 'isolation="process"'
@@ -132,8 +134,37 @@ class ProcessBackend(ProcessPorts, WithoutTerminals):
         except BaseException:
             connection.close()
             raise
-        self._connection = connection
-        self._finalizer = weakref.finalize(self, connection.close, wait=False)
+        self._join(SharedProcess(connection), FIRST, {})
+
+    @classmethod
+    def of_copy(
+        cls,
+        process: SharedProcess,
+        number: int,
+        options: SandboxOptions,
+        state: CopiedState,
+    ) -> ProcessBackend:
+        """A sandbox that exists in `process` already."""
+        backend = cls.__new__(cls)
+        backend._fs_limit_bytes = options.fs_limit_bytes
+        backend.variables = dict(state.variables)
+        backend.cwd = state.cwd
+        backend._has_network = options.network is not None
+        backend.barriers = state.barriers
+        backend._join(process, number, state.programs)
+        return backend
+
+    def _join(
+        self, process: SharedProcess, number: int, adopted: dict[int, tuple[int, int]]
+    ) -> None:
+        process.join()
+        self._process = process
+        self._adopted = adopted
+        self._connection = SandboxAddress(process.connection, number)
+        self._killing: dict[str, object] = {"sandbox": number}
+        self._finalizer = weakref.finalize(
+            self, leave_later, process, "kill", self._killing, os.getpid()
+        )
 
     barriers: tuple[str, ...]
     """The barriers that confine the process; see `wasmsand.confinement`."""
@@ -338,20 +369,26 @@ class ProcessBackend(ProcessPorts, WithoutTerminals):
 
     def close(self) -> None:
         """See `Backend`."""
-        self._finalizer.detach()
+        if self._finalizer.detach() is None:
+            return  # closed before
         self.close_ports()
-        self._connection.close()
+        self._process.leave("kill", self._killing)
 
 
 class RpcProcess(PolledProcess):
     """A command in the other process, as a `BackendProcess`."""
 
-    def __init__(self, connection: RpcConnection, number: int, pid: int) -> None:
+    def __init__(self, connection: SandboxAddress, number: int, pid: int) -> None:
         self._connection = connection
         self._number = number
         self._pid = pid
         self._finalizer = weakref.finalize(self, _release_later, connection, number, os.getpid())
         self._finalizer.atexit = False
+
+    @property
+    def number(self) -> int:
+        """The number of the command in its sandbox."""
+        return self._number
 
     @property
     def pid(self) -> int:
@@ -392,14 +429,14 @@ class RpcProcess(PolledProcess):
             pass  # the sandbox has ended, and the command with it
 
 
-def _release_later(connection: RpcConnection, number: int, owner: int) -> None:
+def _release_later(connection: SandboxAddress, number: int, owner: int) -> None:
     """Release the command on another thread: garbage collection may run in a thread that writes
     to the pipe. In a forked process, do nothing: the command belongs to the parent."""
     if os.getpid() == owner:
         start_new_thread(_release, (connection, number))
 
 
-def _release(connection: RpcConnection, number: int) -> None:
+def _release(connection: SandboxAddress, number: int) -> None:
     connection.notify("commands.release", command=number)
 
 

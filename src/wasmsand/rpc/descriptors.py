@@ -2,7 +2,7 @@
 
 A confined process cannot open sockets. Its parent passes it connected ones, over a Unix socket
 beside the pipes. Owns both ends: `DescriptorSender` in the parent, `DescriptorReceiver` in the
-process of the sandbox. Rules: only the parent sends. A message names the port of the sandbox; a
+process of the sandbox. Rules: only the parent sends. A message names the sandbox and its port; a
 number other than 0 means that a request (`ports.attach`) claims the socket by this number. Sockets
 that nobody claims are bounded. Where the system cannot pass descriptors, there is no Unix socket,
 and ports are unsupported.
@@ -20,12 +20,16 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-_MESSAGE: Final = struct.Struct("<QH")
-"""Number and port."""
+_MESSAGE: Final = struct.Struct("<QHI")
+"""Number, port and sandbox."""
 _UNCLAIMED_MAX: Final = 64
 _CLAIM_SECONDS: Final = 10.0
 _SEND_SECONDS: Final = 10.0
 _PAUSE_SECONDS: Final = 0.01
+
+
+Deliver = Callable[[int, int, socket.socket], None]
+"""Gets the sandbox, its port, and a connection."""
 
 
 def can_pass_descriptors() -> bool:
@@ -50,10 +54,10 @@ class DescriptorSender:
         """The process has started: only that process keeps the other end."""
         self._others.close()
 
-    def send(self, port: int, passed: socket.socket) -> None:
+    def send(self, sandbox: int, port: int, passed: socket.socket) -> None:
         """Pass a connection for a port, without waiting. Raises `OSError`. The caller closes
         `passed`, because the other process has a copy."""
-        self._send(0, port, passed)
+        self._send(0, port, passed, sandbox)
 
     def send_numbered(self, port: int, passed: socket.socket) -> int:
         """The same, for a request that claims the connection by the returned number; waits."""
@@ -68,9 +72,9 @@ class DescriptorSender:
                     raise
                 time.sleep(_PAUSE_SECONDS)
 
-    def _send(self, number: int, port: int, passed: socket.socket) -> None:
+    def _send(self, number: int, port: int, passed: socket.socket, sandbox: int = 0) -> None:
         rights = array.array("i", [passed.fileno()])
-        message = _MESSAGE.pack(number, port)
+        message = _MESSAGE.pack(number, port, sandbox)
         control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)]
         # A stream socket takes a message this short as a whole, or not at all.
         self._mine.sendmsg([message], control)
@@ -91,7 +95,7 @@ class DescriptorReceiver:
         self._unclaimed: dict[int, socket.socket] = {}
         self._started = False
 
-    def start(self, deliver: Callable[[int, socket.socket], None]) -> None:
+    def start(self, deliver: Deliver) -> None:
         """Receive from now on, on a thread; idempotent. `deliver` takes connections that no request
         claims."""
         with self._changed:
@@ -112,11 +116,11 @@ class DescriptorReceiver:
         """Receive no more. Only tests need it: the process of a sandbox receives until it ends."""
         self._source.close()
 
-    def _serve(self, deliver: Callable[[int, socket.socket], None]) -> None:
+    def _serve(self, deliver: Deliver) -> None:
         while (found := self._next()) is not None:
-            number, port, passed = found
+            number, port, sandbox, passed = found
             if number == 0:
-                deliver(port, passed)
+                deliver(sandbox, port, passed)
                 continue
             with self._changed:
                 self._unclaimed[number] = passed
@@ -124,7 +128,7 @@ class DescriptorReceiver:
                     self._unclaimed.pop(next(iter(self._unclaimed))).close()
                 self._changed.notify_all()
 
-    def _next(self) -> tuple[int, int, socket.socket] | None:
+    def _next(self) -> tuple[int, int, int, socket.socket] | None:
         """The next message that has a socket; None at the end."""
         space = socket.CMSG_LEN(array.array("i").itemsize)
         while True:
@@ -141,6 +145,6 @@ class DescriptorReceiver:
                     if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
                         (descriptor,) = array.array("i", content)
                         passed = socket.socket(fileno=descriptor)
-            number, port = _MESSAGE.unpack(data)
+            number, port, sandbox = _MESSAGE.unpack(data)
             if passed is not None:  # none: this process has no free descriptor
-                return number, port, passed
+                return number, port, sandbox, passed

@@ -15,6 +15,7 @@ from wasmsand.sdk.errors import (
     ImageMissingError,
     SandboxClosedError,
     SandboxError,
+    StateError,
     WasmDirError,
     file_error,
     package_error,
@@ -51,6 +52,8 @@ def _exception(error: RpcError) -> Exception:
         case "package":
             message = error.message.removeprefix(f"{errno_name}: ")
             return package_error(str(data.get("code")), message, str(data.get("package", "")))
+        case "state":
+            return StateError(error.message.removeprefix(f"{errno_name}: "))
         case "closed":
             return SandboxClosedError(error.message)
     if error.code == INVALID_PARAMS:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from wasmsand.confinement import limit_memory
 from wasmsand.rpc import values
 from wasmsand.rpc.method import OK, Method, Result
 from wasmsand.rpc.methods_commands import COMMAND_METHODS
+from wasmsand.rpc.methods_copies import COPY_METHODS
 from wasmsand.rpc.methods_files import FILE_METHODS
 from wasmsand.rpc.methods_network import NETWORK_METHODS, with_events
 from wasmsand.rpc.methods_packages import PACKAGE_METHODS
@@ -28,13 +28,7 @@ def _create(session: RpcSession, params: Params) -> Result:
     options = SandboxOptions(**values.options_in(params))
     if params.flag("networkEvents"):
         options = with_events(session, options)
-    if session.barriers.names:
-        limit_memory(
-            guests=options.memory_limit_bytes,
-            files=options.fs_limit_bytes,
-            output=options.max_output_bytes,
-            processes=options.max_processes,
-        )
+    session.family.allow_memory(options)
     session.begin(LocalBackend(options), options)
     return OK
 
@@ -47,7 +41,7 @@ def _prepare(session: RpcSession, _: Params) -> Result:
 
 
 def _confinement(session: RpcSession, _: Params) -> Result:
-    return {"barriers": list(session.barriers.names)}
+    return {"barriers": list(session.family.barriers.names)}
 
 
 def _env_set(session: RpcSession, params: Params) -> Result:
@@ -72,8 +66,11 @@ def _usage(session: RpcSession, _: Params) -> Result:
     return values.record_out(session.backend.usage())
 
 
-def _kill(session: RpcSession, _: Params) -> Result:
-    session.end()
+def _kill(session: RpcSession, params: Params) -> Result:
+    if params.sandbox is None:
+        session.family.end()
+    else:
+        session.end()
     return OK
 
 
@@ -89,6 +86,7 @@ METHODS: Final = {
         *COMMAND_METHODS,
         *FILE_METHODS,
         *SESSION_METHODS,
+        *COPY_METHODS,
         *PACKAGE_METHODS,
         *NETWORK_METHODS,
         *PORT_METHODS,

@@ -11,7 +11,7 @@ import threading
 from wasmsand.rpc import values
 from wasmsand.rpc.method import OK, Method, Result
 from wasmsand.rpc.params import Params
-from wasmsand.rpc.session import RpcSession
+from wasmsand.rpc.session import RpcSession, captured_identity
 from wasmsand.sdk import arguments
 from wasmsand.sdk.backend import STDIN, BackendProcess, CommandRequest
 from wasmsand.sdk.command_builder import SANDBOX_TIMEOUT
@@ -66,7 +66,7 @@ def _start(session: RpcSession, params: Params) -> Result:
     process = session.backend.start(_request(session, params, stdin=None, timeout_ms=None))
     number = session.commands.add(process)
     if streams:
-        session.after_response.append(lambda: _stream(session, number, process))
+        session.family.after_response.append(lambda: _stream(session, number, process))
     return {"command": number, "pid": process.pid}
 
 
@@ -130,12 +130,14 @@ def _kill(session: RpcSession, params: Params) -> Result:
 
 
 def _release(session: RpcSession, params: Params) -> Result:
-    session.commands.drop(params.integer("command"))
+    number = params.integer("command")
+    session.commands.drop(number)
+    session.captures.drop(captured_identity(number))
     return OK
 
 
 def _cancel(session: RpcSession, params: Params) -> Result:
-    cancellation = session.cancellations.get(params.request_id("request"))
+    cancellation = session.family.cancellations.get(params.request_id("request"))
     if cancellation is not None:  # otherwise the request has ended
         cancellation.cancel()
     return OK

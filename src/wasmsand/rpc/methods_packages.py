@@ -29,7 +29,7 @@ def _install(session: RpcSession, params: Params) -> Result:
     backend.install_packages(
         PackageRequest(
             arguments.requirements("requirements", params.texts("requirements")),
-            from_index=not session.barriers.names,
+            from_index=not session.family.barriers.names,
             timeout_seconds=arguments.timeout_seconds("timeoutMs", timeout_ms),
         )
     )

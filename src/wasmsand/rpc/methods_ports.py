@@ -43,7 +43,7 @@ def _url(session: RpcSession, params: Params) -> Result:
     host_port = params.optional(Params.integer, "hostPort")
     if host_port is not None:
         host_port = arguments.port("hostPort", host_port)
-    if session.barriers.names:
+    if session.family.barriers.names:
         raise UnsupportedError("a confined process cannot open ports; start it without --confine")
     return {"url": session.backend.open_port(_port(params), host_port)}
 
@@ -53,15 +53,15 @@ def _close(session: RpcSession, params: Params) -> Result:
 
 
 def _local(session: RpcSession) -> tuple[LocalBackend, DescriptorReceiver]:
-    backend, receiver = session.backend, session.descriptors
+    backend, receiver = session.backend, session.family.descriptors
     if not isinstance(backend, LocalBackend) or receiver is None:
         raise UnsupportedError("only the process that started this one can pass sockets")
     return backend, receiver
 
 
 def _receive(session: RpcSession, _: Params) -> Result:
-    backend, receiver = _local(session)
-    receiver.start(backend.attach_port_soon)
+    receiver = _local(session)[1]
+    receiver.start(session.family.deliver)
     return OK
 
 

@@ -29,10 +29,17 @@ def invalid(message: str) -> RpcError:
 class Params:
     """The params of one request, or in a client the fields of a result."""
 
-    def __init__(self, values: dict[str, object], cancellation: Cancellation | None = None) -> None:
+    def __init__(
+        self,
+        values: dict[str, object],
+        cancellation: Cancellation | None = None,
+        sandbox: int | None = None,
+    ) -> None:
         self._values = values
         self.cancellation = cancellation
         """Cancels a request that waits."""
+        self.sandbox = sandbox
+        """The number of the sandbox that the client has given, if any."""
 
     def check_names(self, required: Iterable[str], optional: Iterable[str]) -> None:
         """Raises `RpcError` if a required parameter is missing, or if one is unknown."""

@@ -17,8 +17,8 @@ from wasmsand.sdk.host_ports import HostPorts, host_ports
 from wasmsand.sdk.results import PortInfo
 
 if TYPE_CHECKING:
-    from wasmsand.rpc.client import RpcConnection
     from wasmsand.rpc.params import Params
+    from wasmsand.rpc.shared_process import SandboxAddress
 
 _CONNECT_SECONDS: Final = 10.0
 
@@ -26,7 +26,7 @@ _CONNECT_SECONDS: Final = 10.0
 class ProcessPorts:
     """The ports of a sandbox in a separate process."""
 
-    _connection: RpcConnection
+    _connection: SandboxAddress
     _host_ports: HostPorts | None = None
     _receives = False
 
@@ -66,7 +66,9 @@ class ProcessPorts:
     def open_port(self, port: int, host_port: int | None) -> str:
         """See `Backend`."""
         sender = self._sender()
-        opened = host_ports(self, lambda: HostPorts(self, _Passing(sender)))
+        opened = host_ports(
+            self, lambda: HostPorts(self, _Passing(sender, self._connection.number))
+        )
         return opened.open(port, host_port)
 
     def close_port(self, port: int) -> bool:
@@ -93,12 +95,13 @@ class ProcessPorts:
 class _Passing:
     """Passes accepted connections to the process of the sandbox."""
 
-    def __init__(self, sender: DescriptorSender) -> None:
+    def __init__(self, sender: DescriptorSender, sandbox: int) -> None:
         self._sender = sender
+        self._sandbox = sandbox
 
     def __call__(self, port: int, connection: socket.socket) -> None:
         with connection:
             try:
-                self._sender.send(port, connection)
+                self._sender.send(self._sandbox, port, connection)
             except OSError:
                 pass  # it has ended, or takes no more: the connection is closed

@@ -3,7 +3,7 @@
 Rules: requests are executed and answered one after another, in the order of arrival, except
 methods that wait: each runs on its own thread and is answered when it has finished. No input
 line ends the loop. The loop ends after `kill`, at the end of standard input, when the client
-closes standard output, and on SIGTERM or SIGINT; it always destroys the sandbox.
+closes standard output, and on SIGTERM or SIGINT; it always destroys all sandboxes.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from typing import Final
 from wasmsand.confinement import Barriers
 from wasmsand.rpc import protocol
 from wasmsand.rpc.descriptors import DescriptorReceiver
+from wasmsand.rpc.family import Family
 from wasmsand.rpc.methods import METHODS
 from wasmsand.rpc.params import Params
 from wasmsand.rpc.protocol import RpcError, RpcRequest
-from wasmsand.rpc.session import RpcSession, sandbox_error, sandbox_failures
+from wasmsand.rpc.session import sandbox_error, sandbox_failures
 from wasmsand.sdk.backend import Cancellation
 from wasmsand.wire import strict_json
 from wasmsand.wire.channel import LineChannel, PeerGone, Terminated, claim_stdio, ended_by_signals
@@ -51,7 +52,7 @@ def serve_stdio(max_line_bytes: int, barriers: Barriers, descriptors: int | None
     except Terminated as ending:
         return _PEER_GONE_STATUS if channel.gone else ending.exit_status
     finally:
-        server.session.end()
+        server.family.end()
     return 0
 
 
@@ -65,7 +66,7 @@ class RpcServer:
         descriptors: DescriptorReceiver | None = None,
     ) -> None:
         self._channel = channel
-        self.session = RpcSession(
+        self.family = Family(
             lambda method, params: channel.send(protocol.notification(method, params)),
             barriers,
             descriptors,
@@ -76,8 +77,8 @@ class RpcServer:
 
     def serve(self) -> None:
         """Read and answer lines until the end."""
-        session, channel = self.session, self._channel
-        while not session.ended:
+        family, channel = self.family, self._channel
+        while not family.ended:
             try:
                 line = channel.next_line()
             except LineTooLong as error:
@@ -91,13 +92,13 @@ class RpcServer:
             if not line.strip():
                 continue
             response = self._answer(line)
-            if session.ended:
+            if family.ended:
                 self._wait_for_all(_ENDING_SECONDS)
                 channel.unwatch()
             if response is not None:
                 channel.send(response)
-            while session.after_response:
-                session.after_response.pop(0)()
+            while family.after_response:
+                family.after_response.pop(0)()
 
     def _answer(self, line: bytes) -> object | None:
         """The response to one line: an object, an array for a batch, or None for no response."""
@@ -134,7 +135,7 @@ class RpcServer:
                 return None if request.is_notification else protocol.failure(request.id, error)
             self._waiting += 1
         cancellation = Cancellation()
-        self.session.cancellations[request.id] = cancellation
+        self.family.cancellations[request.id] = cancellation
         threading.Thread(
             target=self._finish, args=(request, cancellation), name="wasmsand-request", daemon=True
         ).start()
@@ -142,7 +143,7 @@ class RpcServer:
 
     def _finish(self, request: RpcRequest, cancellation: Cancellation) -> None:
         response = self._respond(request, cancellation)
-        self.session.cancellations.pop(request.id, None)
+        self.family.cancellations.pop(request.id, None)
         try:
             if not request.is_notification:
                 self._channel.send(response)
@@ -167,11 +168,16 @@ class RpcServer:
         method = METHODS.get(request.method)
         if method is None:
             raise RpcError(protocol.METHOD_NOT_FOUND, f"Method not found: {request.method[:80]}")
-        params = Params(request.params, cancellation)
+        given = dict(request.params)
+        number = None
+        if "sandbox" in given:  # every method has this parameter
+            number = Params({"sandbox": given.pop("sandbox")}).integer("sandbox")
+        params = Params(given, cancellation, number)
         params.check_names(method.required, method.optional)
+        session = self.family.first if number is None else self.family.find(number)
         try:
             with sandbox_failures():
-                return method.handler(self.session, params)
+                return method.handler(session, params)
         except RpcError:
             raise
         except Exception as error:

@@ -1,24 +1,23 @@
-"""The state of one client: its sandbox, and its commands, sessions and streams.
+"""One sandbox of a client, and its commands, sessions and streams.
 
-Rules: there is no sandbox before `create` and none after `kill`; everything that a client can
+Rules: `family` owns the sandboxes of the client; the first one is created by `create`, the others
+are copies. There is no sandbox before `create` and none after `kill`; everything that a client can
 accumulate is bounded; a failure of the sandbox becomes an `RpcError` whose message begins with
 an errno's name; any other exception is a bug and passes through.
 """
 
 from __future__ import annotations
 
-import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from wasmsand.confinement import Barriers
-from wasmsand.rpc.descriptors import DescriptorReceiver
 from wasmsand.rpc.params import invalid
-from wasmsand.rpc.protocol import SANDBOX_ERROR, RequestId, RpcError
+from wasmsand.rpc.protocol import SANDBOX_ERROR, RpcError
 from wasmsand.rpc.transfers import Transfer
-from wasmsand.sdk.backend import Backend, BackendProcess, Cancellation
+from wasmsand.sdk.backend import Backend, BackendProcess
+from wasmsand.sdk.client_programs import Captures, backend_of
 from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.errors import (
     ArchiveError,
@@ -29,12 +28,17 @@ from wasmsand.sdk.errors import (
     PortError,
     SandboxClosedError,
     SandboxError,
+    StateError,
     WasmDirError,
 )
 from wasmsand.sdk.options import SandboxOptions
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.sandbox import Sandbox
 from wasmsand.sdk.shell import Shell
+from wasmsand.sdk.state import Snapshot
+
+if TYPE_CHECKING:
+    from wasmsand.rpc.family import Family
 
 _COMMANDS_MAX: Final = 4096
 _TRANSFERS_MAX: Final = 64
@@ -54,16 +58,16 @@ class Handles(Generic[_Kept]):
         self._limit = limit
         self._lock = threading.Lock()
         # Guarded by the lock:
-        self._numbers = itertools.count(1)
+        self._last = 0
         self._kept: dict[int, _Kept] = {}
 
     def add(self, thing: _Kept) -> int:
         """The number of a new object. If there are too many, ends it and raises `RpcError`."""
         with self._lock:
             if len(self._kept) < self._limit:
-                number = next(self._numbers)
-                self._kept[number] = thing
-                return number
+                self._last += 1
+                self._kept[self._last] = thing
+                return self._last
         self._end(thing)
         raise sandbox_error("EMFILE", f"there are {self._limit} {self._kind}s already; close one")
 
@@ -88,30 +92,37 @@ class Handles(Generic[_Kept]):
 
     def drop_all(self) -> list[_Kept]:
         """Forget all objects."""
+        return [thing for _, thing in self.replace({})]
+
+    def items(self) -> list[tuple[int, _Kept]]:
+        """All objects with their numbers."""
         with self._lock:
-            kept, self._kept = list(self._kept.values()), {}
+            return list(self._kept.items())
+
+    def replace(self, things: Mapping[int, _Kept]) -> list[tuple[int, _Kept]]:
+        """Forget all objects, and keep others under these numbers. Returns the forgotten ones."""
+        with self._lock:
+            kept, self._kept = list(self._kept.items()), dict(things)
+            self._last = max([self._last, *things])
             return kept
 
 
 class RpcSession:
-    """One client's sandbox, from `create` to `kill`."""
+    """One sandbox of a client, from `create` or a copy to `kill`."""
 
     def __init__(
-        self,
-        notify: Callable[[str, dict[str, object]], None],
-        barriers: Barriers | None = None,
-        descriptors: DescriptorReceiver | None = None,
+        self, family: Family, number: int, notify: Callable[[str, dict[str, object]], None]
     ) -> None:
-        """`notify` sends a notification to the client; `barriers` confine this process;
-        `descriptors` receives sockets from the client."""
+        """`notify` sends a notification to the client."""
+        self.family = family
+        self.number = number
         self.notify = notify
-        self.descriptors = descriptors
-        self.barriers = barriers or Barriers()
         self._sandbox: Sandbox | None = None
         self._backend: Backend | None = None
         self._builder: CommandBuilder | None = None
         self.ended = False
         """Whether the client has called `kill`."""
+        self.captures = Captures(0)
         self.commands: Handles[BackendProcess] = Handles(
             "command", _COMMANDS_MAX, lambda process: process.kill()
         )
@@ -122,10 +133,6 @@ class RpcSession:
         self.interpreters: Handles[PythonSession] = Handles(
             "interpreter", _SESSIONS_MAX, PythonSession.close
         )
-        self.cancellations: dict[RequestId, Cancellation] = {}
-        """The cancellations of waiting requests, by request id."""
-        self.after_response: list[Callable[[], None]] = []
-        """Functions to call when the response to the current request has been sent."""
 
     @property
     def sandbox(self) -> Sandbox:
@@ -164,9 +171,41 @@ class RpcSession:
 
     def begin(self, backend: Backend, options: SandboxOptions) -> None:
         """Create the client's sandbox on `backend`."""
-        self._sandbox = Sandbox.from_backend(backend, options)
-        self._backend = backend
-        self._builder = CommandBuilder(options, self._sandbox.env.chosen)
+        self.use(Sandbox.from_backend(backend, options))
+
+    def use(self, sandbox: Sandbox) -> None:
+        """From now on, this is the client's sandbox. If it was killed meanwhile, kill it too."""
+        self._sandbox = sandbox
+        self._backend = backend_of(sandbox)
+        self._builder = CommandBuilder(sandbox.options, sandbox.env.chosen)
+        self.captures = Captures(sandbox.options.memory_limit_bytes)
+        if self.ended:
+            self.end()
+
+    def restore(self, snapshot: Snapshot, numbers: Mapping[str, int]) -> None:
+        """Make the sandbox what it was. Its commands and streams end."""
+        sandbox = self.sandbox
+        sandbox.restore(snapshot)
+        self._forget_work()
+        self.use(sandbox)
+        self.number_sessions(numbers)
+
+    def number_sessions(self, numbers: Mapping[str, int]) -> None:
+        """Give sessions of a copy the numbers that they had, by their identity."""
+        shells: dict[int, Shell] = {}
+        interpreters: dict[int, PythonSession] = {}
+        for kept in self.sandbox.sessions:
+            if isinstance(kept, Shell):
+                shells[numbers[kept.identity]] = kept
+            else:
+                interpreters[numbers[kept.identity]] = kept
+        self.shells.replace(shells)
+        self.interpreters.replace(interpreters)
+
+    def numbers(self) -> dict[str, int]:
+        """The numbers of the sessions, by their identity."""
+        shells = {kept.identity: number for number, kept in self.shells.items()}
+        return shells | {kept.identity: number for number, kept in self.interpreters.items()}
 
     def end(self) -> None:
         """Destroy the sandbox, if there is one. Requests that wait for it end."""
@@ -175,11 +214,21 @@ class RpcSession:
         self._backend = self._builder = None
         if sandbox is not None:
             sandbox.kill()
-        self.commands.drop_all()
+        self._forget_work()
         self.shells.drop_all()
         self.interpreters.drop_all()
+        self.family.forget(self.number)
+
+    def _forget_work(self) -> None:
+        self.commands.drop_all()
+        self.captures.drop_all()
         for transfer in self.transfers.drop_all():
             transfer.close()
+
+
+def captured_identity(number: int) -> str:
+    """The identity of a started command in a snapshot."""
+    return str(number)
 
 
 def sandbox_error(errno_name: str, message: str, **data: object) -> RpcError:
@@ -213,6 +262,8 @@ def sandbox_failures() -> Iterator[None]:
         raise sandbox_error(_PACKAGE_ERRNO, str(error), **details) from None
     except SandboxClosedError as error:
         raise sandbox_error("ENODEV", str(error), kind="closed") from None
+    except StateError as error:
+        raise sandbox_error("EBUSY", str(error), kind="state") from None
     except SandboxError as error:
         raise sandbox_error("EIO", str(error)) from None
     except ValueError as error:  # an invalid value; types were checked before

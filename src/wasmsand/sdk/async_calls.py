@@ -17,6 +17,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextvars import copy_context
 from typing import Final, Generic, ParamSpec, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from wasmsand.sdk.backend import CANCELLATION, Cancellation
 from wasmsand.sdk.results import DisplayItem
@@ -35,6 +36,21 @@ _IDLE_SECONDS: Final = 10.0
 _ENDING_SECONDS: Final = 10.0
 """How long a cancelled task waits for its command to end."""
 _END: Final = object()
+
+
+_twins: Final[WeakValueDictionary[int, object]] = WeakValueDictionary()
+"""The asynchronous twins of blocking objects, by the object's `id`. A twin keeps its object alive,
+so an `id` is valid as long as its entry exists."""
+
+
+def remember_twin(blocking: object, twin: object) -> None:
+    """From now on, `twin` is the twin of `blocking`."""
+    _twins[id(blocking)] = twin
+
+
+def known_twin(blocking: object) -> object | None:
+    """The twin of `blocking`; None if nobody has one."""
+    return _twins.get(id(blocking))
 
 
 class _Workers:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, overload
 
 from wasmsand.sdk.async_calls import (
     AsyncInputSource,
@@ -18,7 +18,9 @@ from wasmsand.sdk.async_calls import (
     Turns,
     call,
     in_loop,
+    known_twin,
     obtain,
+    remember_twin,
 )
 from wasmsand.sdk.backend import Backend
 from wasmsand.sdk.command_handle import CommandHandle, OutputChunk
@@ -51,6 +53,8 @@ from wasmsand.sdk.results import (
 from wasmsand.sdk.sandbox import DEFAULTS, Sandbox
 from wasmsand.sdk.sandbox_network import SandboxNetwork
 from wasmsand.sdk.shell import Shell
+from wasmsand.sdk.state import FileOrStream, Running, Snapshot, Snapshots
+from wasmsand.sdk.stores import Store
 from wasmsand.sdk.watching import FileEvent, FileWatch
 
 if TYPE_CHECKING:
@@ -62,6 +66,19 @@ NOT_ENTERED = (
     "the sandbox does not exist yet: use `async with AsyncSandbox(...) as sandbox`, or "
     "`await AsyncSandbox.create(...)`"
 )
+
+
+def _session_twin(session: Shell | PythonSession) -> AsyncShell | AsyncPythonSession:
+    """The twin of a session: always the same one."""
+    known = known_twin(session)
+    if isinstance(known, AsyncShell | AsyncPythonSession):
+        return known
+    return AsyncShell(session) if isinstance(session, Shell) else AsyncPythonSession(session)
+
+
+def _kill_all(sandboxes: list[Sandbox]) -> None:
+    for sandbox in sandboxes:
+        sandbox.kill()
 
 
 class AsyncCommandHandle:
@@ -612,8 +629,9 @@ class AsyncPorts:
 
         This opens a port on 127.0.0.1: a free one, or `host_port`. Any protocol over TCP can use it
         until `close(port)` or the end of the sandbox. The program may start to listen later (see
-        `wait`). For a sandbox on a server, the URL is one of the server's; requests need the
-        server's token, and `host_port` cannot be chosen. Raises `PortError`.
+        `wait`). For a sandbox on a server, the URL is one of the server's, and requests need the
+        server's token; with `host_port` (0 for a free one), it is a port of this machine that leads
+        through the server. Raises `PortError`.
         """
         return await call(self._blocking.url, port, host_port=host_port)
 
@@ -662,8 +680,16 @@ class AsyncShell:
     If a task is cancelled in `run`, its command is ended; the shell remains.
     """
 
+    kind = Shell.kind
+
     def __init__(self, blocking: Shell) -> None:
         self._blocking = blocking
+        remember_twin(blocking, self)
+
+    @property
+    def identity(self) -> str:
+        """By which a session is known again in copies of its sandbox."""
+        return self._blocking.identity
 
     @property
     def pid(self) -> int:
@@ -739,8 +765,16 @@ class AsyncPythonSession:
     If a task is cancelled in `run`, its program is interrupted; the interpreter remains.
     """
 
+    kind = PythonSession.kind
+
     def __init__(self, blocking: PythonSession) -> None:
         self._blocking = blocking
+        remember_twin(blocking, self)
+
+    @property
+    def identity(self) -> str:
+        """By which a session is known again in copies of its sandbox."""
+        return self._blocking.identity
 
     @property
     def pid(self) -> int:
@@ -845,6 +879,8 @@ class AsyncSandbox:
     "Change what the sandbox may reach, and see what it did."
     ports: AsyncPorts
     "Reach servers in the sandbox."
+    snapshots: Snapshots
+    "The snapshots that were taken of the sandbox."
 
     def __init__(
         self,
@@ -928,6 +964,7 @@ class AsyncSandbox:
     def _adopt(self, blocking: Sandbox) -> None:
         self._blocking = blocking
         self.env = blocking.env
+        self.snapshots = blocking.snapshots
         self.commands = AsyncCommands(blocking.commands)
         self.files = AsyncFiles(blocking.files)
         self.packages = AsyncPackages(blocking.packages)
@@ -937,7 +974,16 @@ class AsyncSandbox:
     if not TYPE_CHECKING:  # a type checker would accept any attribute name
 
         def __getattr__(self, name: str) -> object:
-            if name in ("_blocking", "env", "commands", "files", "packages", "network", "ports"):
+            if name in (
+                "_blocking",
+                "env",
+                "snapshots",
+                "commands",
+                "files",
+                "packages",
+                "network",
+                "ports",
+            ):
                 raise RuntimeError(NOT_ENTERED)
             raise AttributeError(name)
 
@@ -992,6 +1038,152 @@ class AsyncSandbox:
         return AsyncPythonSession(
             await obtain(PythonSession.close, self._blocking.python, env=env, cwd=cwd, stdin=stdin)
         )
+
+    @property
+    def sessions(self) -> list[AsyncShell | AsyncPythonSession]:
+        """The sessions that have not ended, in the order in which they were opened. A copy of the
+        sandbox has its own at the same positions.
+        """
+        return [_session_twin(session) for session in self._blocking.sessions]
+
+    async def snapshot(self, name: str | None = None, *, running: Running = "refuse") -> Snapshot:
+        """Remember the sandbox as it is now: files, variables, and live sessions with all they have
+        in memory. Takes the same time whatever the number and size of the files.
+
+        Commands that are running cannot be remembered: they raise `StateError`, or are left out
+        with `running="drop"`. The same holds for sessions that run a request, have threads, child
+        processes or connections.
+        """
+        return await call(self._blocking.snapshot, name, running=running)
+
+    async def restore(self, snapshot: Snapshot | str) -> None:
+        """Make the sandbox what it was when `snapshot` was taken, in this or another sandbox.
+        Everything that runs is ended. `snapshot` may be the name of one of `snapshots`.
+
+        A session object that the snapshot contains goes on from there; others are closed.
+        """
+        await call(self._blocking.restore, snapshot)
+
+    @overload
+    async def fork(self, count: None = None, *, running: Running = "refuse") -> AsyncSandbox: ...
+
+    @overload
+    async def fork(self, count: int, *, running: Running = "refuse") -> list[AsyncSandbox]: ...
+
+    async def fork(
+        self, count: int | None = None, *, running: Running = "refuse"
+    ) -> AsyncSandbox | list[AsyncSandbox]:
+        """Make a copy of the whole sandbox, or a list of `count` copies, with live sessions. They
+        share everything until one of them writes, and none sees what another does.
+
+        For what cannot be copied, see `snapshot`. Whoever forks has to end the copies.
+        """
+        wanted = 1 if count is None else count
+        made = await obtain(_kill_all, self._blocking.fork, wanted, running=running)
+        twins = [AsyncSandbox._around(sandbox) for sandbox in made]
+        return twins[0] if count is None else twins
+
+    @classmethod
+    async def from_snapshot(cls, snapshot: Snapshot) -> AsyncSandbox:
+        """Create a sandbox from a snapshot, any number of times."""
+        return cls._around(await obtain(Sandbox.kill, Sandbox.from_snapshot, snapshot))
+
+    async def save(self, target: FileOrStream, *, running: Running = "refuse") -> None:
+        """Write the sandbox as it is now to a file, or to a binary stream: files, variables, and
+        live sessions with all they have in memory. `Sandbox.load` makes a sandbox of it, on any
+        host with the same version of wasmsand.
+
+        A file is replaced completely or not at all. Only what differs from a new sandbox is
+        written, compressed. The network's rules and secrets, and `wasm_dir`, are not; environment
+        variables are. For what cannot be saved, see `snapshot`.
+        """
+        await call(self._blocking.save, target, running=running)
+
+    @classmethod
+    async def load(
+        cls,
+        source: FileOrStream,
+        *,
+        options: SandboxOptions | None = None,
+        only_files: bool = False,
+    ) -> AsyncSandbox:
+        """Create a sandbox from a file of `save`, or from a binary stream.
+
+        The file may come from anybody: it grants nothing. Its limits are used as far as they are
+        not above the default ones. With `options`, these are used instead, for example to allow
+        more memory or a network; variables and working directory are always the saved ones. With
+        `only_files`, sessions are left out, and the file may come from another version.
+
+        Raises `StateFileError` if the file is not a saved sandbox or is damaged,
+        `StateVersionError` if it is too new, `StateImageError` if it needs another image, and
+        `StateLimitError` if it does not fit.
+        """
+        return cls._around(
+            await obtain(Sandbox.kill, Sandbox.load, source, options=options, only_files=only_files)
+        )
+
+    @classmethod
+    async def open(
+        cls,
+        name: str,
+        *,
+        store: Store | str | os.PathLike[str] | None = None,
+        options: SandboxOptions | None = None,
+        only_files: bool = False,
+    ) -> AsyncSandbox:
+        """Open the sandbox with this name in a store, or create it there. It outlives this process:
+        its changes are written to the store in the background, and when it ends.
+
+        `store` is a directory or a `Store`, by default a directory below the user's data directory.
+        After a crash of the host, the sandbox is what it was when it was last written, at most a
+        few seconds before. Commands that ran then have ended; live sessions go on.
+
+        `options` are those of the constructor; by default those that the sandbox was created with,
+        without `network`, `mounts` and `wasm_dir`, which have to be given each time. For
+        `only_files` see `load`.
+
+        Raises `StoreBusyError` if the sandbox is open already, in this or another process.
+        """
+        return cls._around(
+            await obtain(
+                Sandbox.kill,
+                Sandbox.open,
+                name,
+                store=store,
+                options=options,
+                only_files=only_files,
+            )
+        )
+
+    @property
+    def name(self) -> str | None:
+        """The name in its store, if the sandbox was opened with `open`."""
+        return self._blocking.name
+
+    async def flush(self) -> None:
+        """Write a sandbox that was opened with `open` to its store now.
+
+        Raises `StateError` if a session runs a request, `StoreError` if the store cannot be
+        written.
+        """
+        await call(self._blocking.flush)
+
+    async def pause(self, *, running: Running = "refuse") -> None:
+        """Write a sandbox that was opened with `open` to its store, and free its memory. Its next
+        use resumes it, with its sessions.
+
+        What runs is refused (`StateError`) or, with `running="drop"`, ended.
+        """
+        await call(self._blocking.pause, running=running)
+
+    async def resume(self) -> None:
+        """Resume a paused sandbox now; otherwise, its next use does."""
+        await call(self._blocking.resume)
+
+    @property
+    def paused(self) -> bool:
+        """Whether the sandbox is paused: its next use resumes it."""
+        return self._blocking.paused
 
     async def allow_network(self, rules: Sequence[str]) -> None:
         """Allow more hosts: `sandbox.network.allow(*rules)`."""
@@ -1058,9 +1250,13 @@ class AsyncSandbox:
         """Return what the sandbox uses now, each value beside its limit."""
         return await call(self._blocking.usage)
 
-    async def kill(self) -> None:
-        """End every process and delete every file. Calling it again does nothing."""
-        await call(self._blocking.kill)
+    async def kill(self, *, discard: bool = False) -> None:
+        """End every process and delete every file. Calling it again does nothing.
+
+        A sandbox that was opened with `open` is written to its store first, unless `discard`. If
+        that fails, `kill` raises `StoreError`, and the sandbox stays.
+        """
+        await call(self._blocking.kill, discard=discard)
 
     async def __aenter__(self) -> AsyncSandbox:
         if self._make is not None:

@@ -27,7 +27,7 @@ Rules for authors of backends:
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import IO, TYPE_CHECKING, Protocol
 
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
     from wasmsand.machine.network.events import NetworkEvent
     from wasmsand.sdk.mounts import Mount
+    from wasmsand.sdk.options import SandboxOptions
 
 __all__ = [
     "CANCELLATION",
@@ -199,6 +200,34 @@ class Backend(Protocol):
     def processes(self) -> list[ProcessInfo]:
         """All processes, sorted by pid."""
 
+    # Copies.
+
+    def capture(self, process: BackendProcess) -> object:
+        """A program of this sandbox with its memory, as a value that never changes. The program
+        waits for a request with an empty stack. Raises `StateError`."""
+
+    def capture_at_fork(self, process: BackendProcess) -> Callable[[], object]:
+        """Capture a program at its next fork. Call the returned function after the fork: it returns
+        what was captured. Both raise `StateError`."""
+
+    def take_state(self, captured: Sequence[object] = ()) -> object:
+        """Everything but the programs, as a value that never changes. A sandbox with this state has
+        to `adopt` the programs that were `captured` before."""
+
+    def open_state(self, state: object, options: SandboxOptions) -> Backend:
+        """A new sandbox of this kind with a state that one of this kind has taken."""
+
+    def restore_state(self, state: object, options: SandboxOptions) -> Backend:
+        """The same, for a sandbox that takes the place of this one; the caller closes this one."""
+
+    def adopt(self, captured: object, *, is_last: bool) -> BackendProcess:
+        """Let a copy of a captured program run in this sandbox, which has the state of the same
+        moment. `is_last`: nobody will ask for another copy. Raises `StateError`."""
+
+    def size_of(self, copied: object) -> int:
+        """How many bytes a captured program or a state holds at most; what it shares with others
+        counts too."""
+
     def signal(self, pid: int, number: int) -> None:
         """Send a signal. Raises `CommandError` (ESRCH) if there is no such process."""
 
@@ -303,8 +332,9 @@ class Backend(Protocol):
         """The ports on which programs listen, sorted."""
 
     def open_port(self, port: int, host_port: int | None) -> str:
-        """The URL at which a port of the sandbox can be reached. If the sandbox is on this
-        machine, this opens a port of 127.0.0.1: `host_port`, or a free one. Raises `PortError`."""
+        """The URL at which a port of the sandbox can be reached. This opens a port of 127.0.0.1:
+        `host_port`, or a free one (0). Without `host_port`, a sandbox on a server has a URL of the
+        server. Raises `PortError`."""
 
     def close_port(self, port: int) -> bool:
         """Close what `open_port` has opened; False if there is nothing. Open connections stay."""

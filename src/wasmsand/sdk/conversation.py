@@ -29,12 +29,11 @@ from wasmsand.sdk.backend import (
     STDOUT,
     BackendProcess,
     CapturedOutput,
-    CommandRequest,
     Completed,
     Ended,
     Output,
 )
-from wasmsand.sdk.errors import CommandError, ForkedError
+from wasmsand.sdk.errors import CommandError, ForkedError, StateError
 from wasmsand.sdk.output import TextDecoder, TextSink
 
 _SIGINT, _SIGKILL, _SIGCONT = 2, 9, 18
@@ -139,11 +138,11 @@ class Conversation(Generic[_Request]):
     """The host's side of a session with one interpreter."""
 
     def __init__(
-        self, attachment: Attachment, request: CommandRequest, dialect: Dialect[_Request]
+        self, attachment: Attachment, process: BackendProcess, dialect: Dialect[_Request]
     ) -> None:
         self._attachment = attachment
         self._dialect = dialect
-        self.process: BackendProcess = attachment.backend.start(request)
+        self.process = process
         self._signalling = threading.Lock()
         """Held while a request is interrupted, so that the next request is not."""
         self._owner = os.getpid()
@@ -166,10 +165,26 @@ class Conversation(Generic[_Request]):
         with self._lock:
             yield
 
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Exclude requests until the block ends, if none is made now. Raises `StateError`."""
+        if self.closed:
+            raise StateError("it has ended")
+        if not self._lock.acquire(blocking=False):
+            raise StateError("it runs a request")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
     @property
     def closed(self) -> bool:
         """Whether the interpreter is known to have ended."""
         return self._attachment.closed or self._has_ended
+
+    def be_left_behind(self) -> None:
+        """The interpreter has ended with an earlier state of its sandbox."""
+        self._has_ended = True
 
     def close(self) -> None:
         """End the interpreter and everything that it started."""

@@ -47,6 +47,10 @@ class Environment:
         self._attachment = attachment
         self._variables = attachment.backend.variables
 
+    def _use(self, variables: dict[str, str]) -> None:
+        """The sandbox was restored: change these variables from now on."""
+        self._variables = variables
+
     def set(self, name: str, value: str) -> None:
         """Set the variable `name` for every later command.
 

@@ -8,6 +8,13 @@ into a public exception.
     │   └── SandboxCrashedError         .exit_status: the process of the sandbox has ended
     ├── ServerError                     .code, .status: a server refused a request
     ├── UnsupportedError                the backend of a sandbox does not offer an operation
+    ├── StateError                      a sandbox cannot be copied, saved or loaded
+    │   ├── StateFileError              not a saved sandbox, or damaged
+    │   │   └── StateVersionError       saved by a newer version
+    │   ├── StateImageError             it needs another image
+    │   ├── StateLimitError             it does not fit into the limits
+    │   └── StoreError                  a store of sandboxes cannot be read or written
+    │       └── StoreBusyError          somebody else has opened the sandbox
     ├── DiskImageError                  not a valid disk image, or it does not fit
     ├── ImageMissingError               the user space is not built or not installed
     ├── WasmDirError                    .path: a file in wasm_dir is not a valid program
@@ -121,6 +128,35 @@ class ServerError(SandboxError):
 class UnsupportedError(SandboxError):
     """The sandbox does not offer this operation because of where it runs. The message says what
     to use instead."""
+
+
+class StateError(SandboxError):
+    """A sandbox cannot be copied, restored, saved or loaded; the message names what is in the
+    way."""
+
+
+class StateFileError(StateError):
+    """The data is not a saved sandbox, or it is damaged."""
+
+
+class StateVersionError(StateFileError):
+    """A newer version of wasmsand has saved the sandbox."""
+
+
+class StateImageError(StateError):
+    """The saved sandbox needs another image, or other programs, than this host has."""
+
+
+class StateLimitError(StateError):
+    """The saved sandbox does not fit into the limits with which it is loaded."""
+
+
+class StoreError(StateError):
+    """A store of named sandboxes cannot be read or written. What it had before is unchanged."""
+
+
+class StoreBusyError(StoreError):
+    """Somebody else has opened the sandbox with this name."""
 
 
 class DiskImageError(SandboxError):

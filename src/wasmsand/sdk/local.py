@@ -1,8 +1,8 @@
 """`LocalBackend`: a sandbox whose machine runs in this process.
 
-Rules: only this module, `local_mounts` and `local_ports` use the machine (`machine/command.py`, the
-values of a command, and `machine/network/policy.py`, the rules of a network, excepted); it turns
-all errors of the kernel into public exceptions.
+Rules: only this module and its kin (`local_files`, `local_mounts`, `local_ports`) use the machine
+(`machine/command.py`, the values of a command, and `machine/network/policy.py`, the rules of a
+network, excepted); it turns all errors of the kernel into public exceptions.
 """
 
 from __future__ import annotations
@@ -12,29 +12,31 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, cast
 
 from wasmsand.kernel.clock import Clock
 from wasmsand.kernel.errno import KernelError
+from wasmsand.kernel.vfs.model import BLOCK_SIZE
 from wasmsand.machine import (
     ArchiveRejected,
-    DiskImageRejected,
+    CannotCapture,
+    CapturedSession,
     FileEntry,
+    ForkCapture,
     Machine,
     MachineOptions,
     MachineState,
     ProcessEntry,
     StreamedProcess,
     WasmProgramRejected,
+    capture_at_rest,
     export_tar,
     import_tar,
     list_processes,
-    read_disk_image,
     send_signal,
-    write_disk_image,
 )
 from wasmsand.machine.mounts.table import MountProblem
-from wasmsand.machine.network.extra import NetworkExtraMissing
+from wasmsand.machine.network.extra import InspectionImpossible
 from wasmsand.sdk.backend import (
     STDIN,
     BackendProcess,
@@ -47,17 +49,18 @@ from wasmsand.sdk.backend import (
 )
 from wasmsand.sdk.errors import (
     ArchiveError,
-    DiskImageError,
     FileError,
     MountError,
     SandboxClosedError,
     SandboxError,
+    StateError,
     UnsupportedError,
     WasmDirError,
     command_error,
     command_errors,
     file_errors,
 )
+from wasmsand.sdk.local_disk import read_disk, write_disk
 from wasmsand.sdk.local_mounts import LocalMounts, mount_request
 from wasmsand.sdk.local_ports import LocalPorts
 from wasmsand.sdk.options import SandboxOptions
@@ -83,6 +86,11 @@ class LocalProcess:
     def __init__(self, process: StreamedProcess, program: str) -> None:
         self._process = process
         self._program = program
+
+    @property
+    def streamed(self) -> StreamedProcess:
+        """The program, as the machine knows it."""
+        return self._process
 
     @property
     def pid(self) -> int:
@@ -127,8 +135,8 @@ class LocalBackend(LocalMounts, LocalPorts):
     ) -> None:
         """A new sandbox, or one that continues from `state`. `clock` defaults to the host's time.
         Raises `ImageMissingError`; `WasmDirError` if `wasm_dir` contains an invalid program;
-        `PackageError` if a package cannot be installed; `UnsupportedError` if rules of the network
-        need a package that is not installed on the host."""
+        `PackageError` if a package cannot be installed; `UnsupportedError` if the bridge cannot
+        check requests or add secrets as the network's rules want."""
         try:
             with package_problems():
                 if state is not None:
@@ -139,8 +147,8 @@ class LocalBackend(LocalMounts, LocalPorts):
             raise MountError(str(problem), "") from None
         except WasmProgramRejected as rejected:
             raise WasmDirError(str(rejected), str(rejected.path), rejected.errno_name) from None
-        except NetworkExtraMissing as missing:
-            raise UnsupportedError(str(missing)) from None
+        except InspectionImpossible as problem:
+            raise UnsupportedError(str(problem)) from None
         network = options.network
         if network is not None:
             self._machine.bridge.ask = network.ask
@@ -154,6 +162,55 @@ class LocalBackend(LocalMounts, LocalPorts):
     def state(self) -> MachineState:
         """The sandbox's state at rest (see `machine.at_rest`)."""
         return self._machine.state()
+
+    # Copies.
+
+    def capture(self, process: BackendProcess) -> object:
+        """See `Backend`."""
+        assert isinstance(process, LocalProcess)
+        with _capture_errors():
+            return capture_at_rest(self._machine, process.streamed)
+
+    def capture_at_fork(self, process: BackendProcess) -> Callable[[], object]:
+        """See `Backend`."""
+        assert isinstance(process, LocalProcess)
+        with _capture_errors():
+            capturing = ForkCapture(self._machine, process.streamed)
+
+        def take() -> object:
+            with _capture_errors():
+                return capturing.take()
+
+        return take
+
+    def take_state(self, captured: Sequence[object] = ()) -> MachineState:
+        """See `Backend`."""
+        return self._machine.state(cast("Sequence[CapturedSession]", captured))
+
+    def open_state(self, state: object, options: SandboxOptions) -> LocalBackend:
+        """See `Backend`."""
+        assert isinstance(state, MachineState)
+        return LocalBackend(options, state)
+
+    def restore_state(self, state: object, options: SandboxOptions) -> LocalBackend:
+        """See `Backend`."""
+        return self.open_state(state, options)
+
+    def size_of(self, copied: object) -> int:
+        """See `Backend`."""
+        if isinstance(copied, CapturedSession):
+            return copied.instance.memory_size()
+        assert isinstance(copied, MachineState)
+        return copied.tree.used_blocks * BLOCK_SIZE
+
+    def adopt(self, captured: object, *, is_last: bool) -> BackendProcess:
+        """See `Backend`."""
+        assert isinstance(captured, CapturedSession)
+        name = captured.process.name.decode("utf-8", "replace")
+        try:
+            return LocalProcess(self._machine.adopt(captured, is_last=is_last), name)
+        except KernelError as error:
+            raise StateError(f"no room for the copy of {name}: {error}") from None
 
     # Commands.
 
@@ -368,8 +425,8 @@ class LocalBackend(LocalMounts, LocalPorts):
                 policy.require_within(policy.ceiling)
             try:
                 bridge.policy = policy
-            except NetworkExtraMissing as missing:
-                raise UnsupportedError(str(missing)) from None
+            except InspectionImpossible as problem:
+                raise UnsupportedError(str(problem)) from None
 
     def network_rules(self) -> NetworkRules:
         """See `Backend`."""
@@ -386,14 +443,11 @@ class LocalBackend(LocalMounts, LocalPorts):
 
     def save_disk(self, stream: IO[bytes]) -> None:
         """See `Backend`."""
-        write_disk_image(self._machine, stream)
+        write_disk(self._machine, stream)
 
     def load_disk(self, stream: IO[bytes]) -> None:
         """See `Backend`."""
-        try:
-            read_disk_image(self._machine, stream)
-        except DiskImageRejected as rejected:
-            raise DiskImageError(str(rejected)) from None
+        read_disk(self._machine, stream)
 
     # Life.
 
@@ -403,7 +457,22 @@ class LocalBackend(LocalMounts, LocalPorts):
         self._machine.close()
 
 
+@contextmanager
+def _capture_errors() -> Iterator[None]:
+    try:
+        yield
+    except CannotCapture as error:
+        raise StateError(str(error)) from None
+    except MemoryError as error:
+        raise StateError(f"the host has no memory for a copy: {error}") from None
+
+
 def _new_machine(options: SandboxOptions, clock: Clock | None) -> Machine:
+    return Machine(machine_options(options), variables=options.env, cwd=options.cwd, clock=clock)
+
+
+def machine_options(options: SandboxOptions) -> MachineOptions:
+    """The options that concern the machine."""
     wasm_dir = None if options.wasm_dir is None else Path(options.wasm_dir)
     policy = None
     if options.network is not None:
@@ -411,17 +480,12 @@ def _new_machine(options: SandboxOptions, clock: Clock | None) -> Machine:
         from wasmsand.sdk.network import policy_for
 
         policy = policy_for(options.network)
-    return Machine(
-        MachineOptions(
-            options.limits(),
-            wasm_dir=wasm_dir,
-            packages=tuple(options.packages),
-            network=policy,
-            mounts=tuple([mount_request(path, each) for path, each in options.mounts.items()]),
-        ),
-        variables=options.env,
-        cwd=options.cwd,
-        clock=clock,
+    return MachineOptions(
+        options.limits(),
+        wasm_dir=wasm_dir,
+        packages=tuple(options.packages),
+        network=policy,
+        mounts=tuple([mount_request(path, each) for path, each in options.mounts.items()]),
     )
 
 

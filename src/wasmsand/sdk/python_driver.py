@@ -24,12 +24,13 @@ import signal
 import sys
 from _thread import allocate_lock, get_ident
 from binascii import a2b_base64, b2a_base64
+from itertools import count
 from types import FrameType, ModuleType, SimpleNamespace
-from typing import Any, BinaryIO
+from typing import Any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 TEXT_MAX = 200_000
 VALUE_BYTES_MAX = 1 << 20
@@ -47,11 +48,46 @@ displayed = 0
 last_kept: object = None
 """The value of `_`."""
 running = is_sending = was_interrupted = False
-requests: BinaryIO
+requests: Requests
 answers_fd: int
 stored_parts: bytes
 """The sources of the parts, as the host has packed them."""
 parts: dict[str, ModuleType] = {}
+inputs = [""]
+"""The code of the requests."""
+numbers = count(1)
+"""The numbers of the requests."""
+
+
+class Requests:
+    """The lines that the host sends. It has no thread and no buffer of Python's, so that what was
+    read but not used is known."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._rest = bytearray()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the next line has to be waited for."""
+        return b"\n" not in self._rest
+
+    def readline(self) -> bytes:
+        """The next line; empty at the end. An interrupt loses nothing."""
+        rest, searched = self._rest, 0
+        while (end := rest.find(b"\n", searched) + 1) == 0:
+            searched = len(rest)
+            piece = os.read(self._fd, 65536)
+            if not piece:
+                return b""
+            rest += piece
+        line = bytes(rest[:end])
+        del rest[:end]
+        return line
+
+    def __iter__(self) -> Iterator[bytes]:
+        """The lines until the end."""
+        return iter(self.readline, b"")
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
@@ -245,7 +281,7 @@ driver = SimpleNamespace(
 
 def serve(requests_from: int, answers_to: int) -> None:
     """Serve until there are no more requests."""
-    global requests, answers_fd, request, was_interrupted
+    global requests, answers_fd
     answers_fd = answers_to
     for fd in (requests_from, answers_to):
         os.set_inheritable(fd, False)
@@ -254,18 +290,30 @@ def serve(requests_from: int, answers_to: int) -> None:
     sys.meta_path.insert(0, finder)
     sys.displayhook = display_hook
     atexit.register(main.clear)  # the last function: it closes the files of the program
-    inputs = [""]
     builtins.__dict__.update(display=display, input=ask, Out={}, In=inputs)
     signal.signal(signal.SIGINT, interrupt)
-    number = 0
+    requests = Requests(requests_from)
+    rest = getattr(sys, "_serve_session", None)
+    if rest is not None:  # the interpreter calls `step` when this program has ended
+        rest(requests_from, step)
+        return
+    while step():
+        pass
+
+
+def step() -> bool:
+    """Serve the requests that have arrived. False if there will be no more."""
+    global request, was_interrupted
     try:
-        with open(requests_from, "rb") as requests:
-            for line in requests:
-                # The rest of an answer to `input()` may be left over, if that was interrupted.
-                if line.startswith(b'{"token":'):
-                    request, was_interrupted, number = json.loads(line), False, number + 1
-                    inputs.append(request["code"])
-                    main.pop("__warningregistry__", None)  # a warning is shown once per cell
-                    answer_to(request["code"], number)
+        while line := requests.readline():
+            # The rest of an answer to `input()` may be left over, if that was interrupted.
+            if line.startswith(b'{"token":'):
+                request, was_interrupted = json.loads(line), False
+                inputs.append(request["code"])
+                main.pop("__warningregistry__", None)  # a warning is shown once per cell
+                answer_to(request["code"], next(numbers))
+            if requests.is_empty:
+                return True
     except OSError:  # the program has closed a descriptor of the session
         os._exit(1)
+    return False

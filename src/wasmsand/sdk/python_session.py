@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from wasmsand.sdk import arguments, python_messages
 from wasmsand.sdk.attachment import Attachment
+from wasmsand.sdk.backend import Backend, BackendProcess
 from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.conversation import Dialect, SessionRequest
 from wasmsand.sdk.output import TextSink, command_result
@@ -65,7 +66,22 @@ class PythonSession(Session["_Run"]):
             inputs=(_REQUESTS,),
             outputs=(_ANSWERS,),
         )
-        super().__init__(attachment, request, _DIALECT)
+        self._open(attachment, attachment.backend.start(request), _DIALECT)
+
+    kind = "python"
+
+    @classmethod
+    def _continued(
+        cls, attachment: Attachment, process: BackendProcess, identity: str
+    ) -> PythonSession:
+        """The session of an interpreter that was copied with its sandbox."""
+        session = cls.__new__(cls)
+        session._open(attachment, process, _DIALECT, identity)
+        return session
+
+    def _capture(self, backend: Backend) -> object:
+        """See `Session`."""
+        return backend.capture(self._conversation.process)
 
     def run(
         self,

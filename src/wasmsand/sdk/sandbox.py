@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, overload
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
-from wasmsand.sdk.backend import Backend
+from wasmsand.sdk.backend import Backend, BackendProcess
 from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.commands import Commands
 from wasmsand.sdk.environment import Environment
+from wasmsand.sdk.errors import StateError
 from wasmsand.sdk.files import Files
+from wasmsand.sdk.keeping import Keeper, Kept
 from wasmsand.sdk.opening import connect_backend, open_backend
 from wasmsand.sdk.options import HOME, SETTINGS, Isolation, SandboxOptions
 from wasmsand.sdk.packages import Packages
@@ -25,7 +27,21 @@ from wasmsand.sdk.ports import Ports
 from wasmsand.sdk.python_session import PythonSession
 from wasmsand.sdk.results import MountDiff, MountInfo, Usage
 from wasmsand.sdk.sandbox_network import SandboxNetwork
+from wasmsand.sdk.saving import load_state, save_state
 from wasmsand.sdk.shell import Shell
+from wasmsand.sdk.state import (
+    PROGRAM,
+    FileOrStream,
+    Running,
+    SandboxState,
+    SavedSession,
+    Snapshot,
+    Snapshots,
+    checked_name,
+    checked_running,
+    take_state,
+)
+from wasmsand.sdk.stores import Claim, Store, opened_store
 
 if TYPE_CHECKING:
     from wasmsand.sdk.mounts import Mount, MountMode
@@ -80,6 +96,8 @@ class Sandbox:
     """Change what the sandbox may reach, and see what it did."""
     ports: Ports
     """Reach servers in the sandbox."""
+    snapshots: Snapshots
+    """The snapshots that were taken of the sandbox."""
 
     def __init__(
         self,
@@ -141,6 +159,11 @@ class Sandbox:
         self.packages = Packages(attachment)
         self.network = SandboxNetwork(attachment)
         self.ports = Ports(attachment)
+        self.snapshots = Snapshots()
+        self._sessions: list[Shell | PythonSession] = []
+        self._keeper: Keeper | None = None
+        self._programs: dict[str, BackendProcess] = {}
+        """Programs of the client that came with a copy (`client_programs`)."""
         attachment.make_working_directory()
 
     @property
@@ -165,7 +188,9 @@ class Sandbox:
         variables, and `cwd` replaces the directory. Later changes of `sandbox.env` do not affect
         the shell.
         """
-        return Shell(self._attachment, self._builder, env=env, cwd=cwd)
+        shell = Shell(self._attachment, self._builder, env=env, cwd=cwd)
+        self._sessions.append(shell)
+        return shell
 
     def python(
         self,
@@ -185,7 +210,262 @@ class Sandbox:
         variables, and `cwd` replaces the directory. `stdin` is its standard input. Several sessions
         can be open at a time.
         """
-        return PythonSession(self._attachment, self._builder, env=env, cwd=cwd, stdin=stdin)
+        session = PythonSession(self._attachment, self._builder, env=env, cwd=cwd, stdin=stdin)
+        self._sessions.append(session)
+        return session
+
+    @property
+    def sessions(self) -> list[Shell | PythonSession]:
+        """The sessions that have not ended, in the order in which they were opened. A copy of the
+        sandbox has its own at the same positions."""
+        self._sessions[:] = [session for session in self._sessions if not session.closed]
+        return [*self._sessions]
+
+    def snapshot(self, name: str | None = None, *, running: Running = "refuse") -> Snapshot:
+        """Remember the sandbox as it is now: files, variables, and live sessions with all they have
+        in memory. Takes the same time whatever the number and size of the files.
+
+        Example:
+            snapshot = sandbox.snapshot("before")
+            sandbox.commands.run("rm -rf project")
+            sandbox.restore(snapshot)
+
+        Commands that are running cannot be remembered: they raise `StateError`, or are left out
+        with `running="drop"`. The same holds for sessions that run a request, have threads, child
+        processes or connections.
+        """
+        checked = checked_name(name)
+        snapshot = Snapshot(take_state(self._attachment, self.sessions, running), checked)
+        self.snapshots.add(snapshot)
+        return snapshot
+
+    def restore(self, snapshot: Snapshot | str) -> None:
+        """Make the sandbox what it was when `snapshot` was taken, in this or another sandbox.
+        Everything that runs is ended. `snapshot` may be the name of one of `snapshots`.
+
+        Example:
+            sandbox.restore("before")
+
+        A session object that the snapshot contains goes on from there; others are closed.
+        """
+        found = self.snapshots.get(snapshot) if isinstance(snapshot, str) else snapshot
+        state, current = found.state, self._attachment.backend
+        if type(state.backend) is not type(current):
+            raise StateError("the snapshot is of another kind of sandbox (isolation, connect)")
+        backend = current.restore_state(state.machine, state.options)
+        try:
+            processes = [backend.adopt(saved.captured, is_last=False) for saved in state.sessions]
+        except BaseException:
+            backend.close()
+            raise
+        known = {session.identity: session for session in self._sessions}
+        self._attachment.replace(backend)
+        self.env._use(backend.variables)
+        self._sessions.clear()
+        for session in known.values():
+            session._be_left_behind()
+        for saved, process in zip(state.sessions, processes, strict=True):
+            known_session = known.get(saved.identity)
+            if known_session is None:
+                self._continue(saved, process)
+            else:
+                known_session._continue_as(process)
+                self._sessions.append(known_session)
+
+    @overload
+    def fork(self, count: None = None, *, running: Running = "refuse") -> Sandbox: ...
+
+    @overload
+    def fork(self, count: int, *, running: Running = "refuse") -> list[Sandbox]: ...
+
+    def fork(
+        self, count: int | None = None, *, running: Running = "refuse"
+    ) -> Sandbox | list[Sandbox]:
+        """Make a copy of the whole sandbox, or a list of `count` copies, with live sessions. They
+        share everything until one of them writes, and none sees what another does.
+
+        Example:
+            twin = sandbox.fork()
+            first, second = sandbox.fork(2)
+            twin.sessions[0].run("x")
+
+        For what cannot be copied, see `snapshot`. Whoever forks has to end the copies.
+        """
+        wanted = 1 if count is None else arguments.positive_integer("count", count)
+        state = take_state(self._attachment, self.sessions, running)
+        twins: list[Sandbox] = []
+        try:
+            for number in range(wanted):
+                twins.append(self._of_state(state, is_last=number == wanted - 1))
+        except BaseException:
+            for twin in twins:
+                twin.kill()
+            raise
+        return twins[0] if count is None else twins
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Sandbox:
+        """Create a sandbox from a snapshot, any number of times.
+
+        Example:
+            with Sandbox.from_snapshot(snapshot) as sandbox:
+                sandbox.sessions[0].run("x")
+        """
+        return cls._of_state(snapshot.state)
+
+    def save(self, target: FileOrStream, *, running: Running = "refuse") -> None:
+        """Write the sandbox as it is now to a file, or to a binary stream: files, variables, and
+        live sessions with all they have in memory. `Sandbox.load` makes a sandbox of it, on any
+        host with the same version of wasmsand.
+
+        Example:
+            sandbox.save("machine.wsand")
+
+        A file is replaced completely or not at all. Only what differs from a new sandbox is
+        written, compressed. The network's rules and secrets, and `wasm_dir`, are not; environment
+        variables are. For what cannot be saved, see `snapshot`.
+        """
+        save_state(take_state(self._attachment, self.sessions, running), target)
+
+    @classmethod
+    def load(
+        cls,
+        source: FileOrStream,
+        *,
+        options: SandboxOptions | None = None,
+        only_files: bool = False,
+    ) -> Sandbox:
+        """Create a sandbox from a file of `save`, or from a binary stream.
+
+        Example:
+            with Sandbox.load("machine.wsand") as sandbox:
+                sandbox.sessions[0].run("x")
+
+        The file may come from anybody: it grants nothing. Its limits are used as far as they are
+        not above the default ones. With `options`, these are used instead, for example to allow
+        more memory or a network; variables and working directory are always the saved ones. With
+        `only_files`, sessions are left out, and the file may come from another version.
+
+        Raises `StateFileError` if the file is not a saved sandbox or is damaged,
+        `StateVersionError` if it is too new, `StateImageError` if it needs another image, and
+        `StateLimitError` if it does not fit.
+        """
+        state, _ = load_state(source, options, only_files=only_files)
+        return cls._of_state(state, is_last=True)
+
+    @classmethod
+    def open(
+        cls,
+        name: str,
+        *,
+        store: Store | str | os.PathLike[str] | None = None,
+        options: SandboxOptions | None = None,
+        only_files: bool = False,
+    ) -> Sandbox:
+        """Open the sandbox with this name in a store, or create it there. It outlives this process:
+        its changes are written to the store in the background, and when it ends.
+
+        Example:
+            with Sandbox.open("agent-7") as sandbox:
+                sandbox.commands.run("date >> log")
+
+        `store` is a directory or a `Store`, by default a directory below the user's data directory.
+        After a crash of the host, the sandbox is what it was when it was last written, at most a
+        few seconds before. Commands that ran then have ended; live sessions go on.
+
+        `options` are those of the constructor; by default those that the sandbox was created with,
+        without `network`, `mounts` and `wasm_dir`, which have to be given each time. For
+        `only_files` see `load`.
+
+        Raises `StoreBusyError` if the sandbox is open already, in this or another process.
+        """
+        claim = opened_store(store).claim(name)
+        try:
+            sandbox = cls._of_claim(claim, options, only_files)
+        except BaseException:
+            claim.release()
+            raise
+        kept = Kept(sandbox._attachment, sandbox.env, sandbox._sessions)
+        sandbox._keeper = Keeper(kept, claim, sandbox)
+        return sandbox
+
+    @classmethod
+    def _of_claim(cls, claim: Claim, options: SandboxOptions | None, only_files: bool) -> Sandbox:
+        stream = claim.read()
+        if stream is None:
+            chosen = DEFAULTS if options is None else options
+            return cls.from_backend(open_backend(chosen, "none"), chosen)
+        with stream:
+            state, _ = load_state(stream, options, only_files=only_files, trusts_limits=True)
+        return cls._of_state(state, is_last=True)
+
+    @property
+    def name(self) -> str | None:
+        """The name in its store, if the sandbox was opened with `open`."""
+        return None if self._keeper is None else self._keeper.name
+
+    def flush(self) -> None:
+        """Write a sandbox that was opened with `open` to its store now.
+
+        Example:
+            sandbox.flush()
+
+        Raises `StateError` if a session runs a request, `StoreError` if the store cannot be
+        written.
+        """
+        self._attachment.check_open()
+        self._kept_by().save()
+
+    def pause(self, *, running: Running = "refuse") -> None:
+        """Write a sandbox that was opened with `open` to its store, and free its memory. Its next
+        use resumes it, with its sessions.
+
+        Example:
+            sandbox.pause()
+            sandbox.sessions[0].run("x")
+
+        What runs is refused (`StateError`) or, with `running="drop"`, ended.
+        """
+        self._attachment.check_open()
+        self._kept_by().pause(drops=checked_running(running) == "drop")
+
+    def resume(self) -> None:
+        """Resume a paused sandbox now; otherwise, its next use does.
+
+        Example:
+            sandbox.resume()
+        """
+        self._attachment.check_open()
+
+    @property
+    def paused(self) -> bool:
+        """Whether the sandbox is paused: its next use resumes it."""
+        return self._attachment.paused
+
+    def _kept_by(self) -> Keeper:
+        if self._keeper is None:
+            raise StateError("the sandbox is in no store; open it with Sandbox.open(name)")
+        return self._keeper
+
+    @classmethod
+    def _of_state(cls, state: SandboxState, *, is_last: bool = False) -> Sandbox:
+        backend = state.backend.open_state(state.machine, state.options)
+        try:
+            sandbox = cls.from_backend(backend, state.options)
+            for saved in state.sessions:
+                process = backend.adopt(saved.captured, is_last=is_last)
+                sandbox._continue(saved, process)
+        except BaseException:
+            backend.close()
+            raise
+        return sandbox
+
+    def _continue(self, saved: SavedSession, process: BackendProcess) -> None:
+        if saved.kind == PROGRAM:
+            self._programs[saved.identity] = process
+            return
+        kind = Shell if saved.kind == Shell.kind else PythonSession
+        self._sessions.append(kind._continued(self._attachment, process, saved.identity))
 
     def allow_network(self, rules: Sequence[str]) -> None:
         """Allow more hosts: `sandbox.network.allow(*rules)`.
@@ -285,13 +565,19 @@ class Sandbox:
         """
         return self._attachment.backend.usage()
 
-    def kill(self) -> None:
+    def kill(self, *, discard: bool = False) -> None:
         """End every process and delete every file. Calling it again does nothing.
 
         Example:
             sandbox.kill()
+
+        A sandbox that was opened with `open` is written to its store first, unless `discard`. If
+        that fails, `kill` raises `StoreError`, and the sandbox stays.
         """
-        self._attachment.close()
+        if self._keeper is not None:
+            self._keeper.end(discards=discard)
+        else:
+            self._attachment.close()
 
     def __enter__(self) -> Sandbox:
         self._attachment.check_open()

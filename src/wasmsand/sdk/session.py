@@ -6,11 +6,14 @@ exchanges messages with the interpreter; the subclass defines their content.
 
 from __future__ import annotations
 
-from typing import Generic, Self, TypeVar
+import secrets
+from abc import abstractmethod
+from contextlib import AbstractContextManager
+from typing import ClassVar, Generic, Self, TypeVar
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
-from wasmsand.sdk.backend import CommandRequest
+from wasmsand.sdk.backend import Backend, BackendProcess
 from wasmsand.sdk.conversation import Conversation, Dialect, SessionRequest
 from wasmsand.sdk.output import TextSink
 
@@ -20,11 +23,42 @@ _Request = TypeVar("_Request", bound=SessionRequest)
 class Session(Generic[_Request]):
     """An interpreter in the sandbox that keeps its state from call to call."""
 
-    def __init__(
-        self, attachment: Attachment, request: CommandRequest, dialect: Dialect[_Request]
+    kind: ClassVar[str]
+    """The kind of interpreter, as in a saved sandbox."""
+
+    def _open(
+        self,
+        attachment: Attachment,
+        process: BackendProcess,
+        dialect: Dialect[_Request],
+        identity: str | None = None,
     ) -> None:
         self._attachment = attachment
-        self._conversation = Conversation(attachment, request, dialect)
+        self._dialect = dialect
+        self._identity = identity or secrets.token_hex(8)
+        self._conversation = Conversation(attachment, process, dialect)
+
+    @property
+    def identity(self) -> str:
+        """By which a session is known again in copies of its sandbox."""
+        return self._identity
+
+    def _still(self) -> AbstractContextManager[None]:
+        """Exclude requests until the block ends. Raises `StateError` if one is being made."""
+        return self._conversation.still()
+
+    @abstractmethod
+    def _capture(self, backend: Backend) -> object:
+        """The interpreter with its memory, as `Backend.capture` returns it. The caller has made the
+        session `still`. Raises `StateError`."""
+
+    def _be_left_behind(self) -> None:
+        """The sandbox was restored to a state without this session."""
+        self._conversation.be_left_behind()
+
+    def _continue_as(self, process: BackendProcess) -> None:
+        """The sandbox was restored: talk to the interpreter that it has now."""
+        self._conversation = Conversation(self._attachment, process, self._dialect)
 
     @property
     def pid(self) -> int:

@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Final
 
 from wasmsand.sdk import arguments
 from wasmsand.sdk.attachment import Attachment
+from wasmsand.sdk.backend import Backend, BackendProcess
 from wasmsand.sdk.command_builder import CommandBuilder
 from wasmsand.sdk.conversation import Dialect, SessionRequest
-from wasmsand.sdk.errors import CommandError, FileError
+from wasmsand.sdk.errors import CommandError, FileError, StateError
 from wasmsand.sdk.output import TextSink, command_result
 from wasmsand.sdk.results import CommandResult
 from wasmsand.sdk.session import Session
@@ -34,6 +35,7 @@ _PREPARE: Final = (
     f"exec {_OUT}>&1 {_ERR}>&2 >/dev/null 2>&1; "
 )
 _GREETING_MAX: Final = 65536
+_FORK_SECONDS: Final = 10.0
 _INLINE_MAX: Final = 2048
 """Bytes of a script that are part of the line."""
 _STATUS_LINE: Final = re.compile(rb"([0-9a-f]{16}) (\d{1,3})")
@@ -63,7 +65,7 @@ class Shell(Session["_Command"]):
         )
         # Prompts would be part of the output.
         request = replace(request, environ={**request.environ, "PS1": "", "PS2": ""})
-        super().__init__(attachment, request, _DIALECT)
+        self._open(attachment, attachment.backend.start(request), _DIALECT)
         with self._conversation.turn():
             # Bash complains about the missing terminal before it prints the first status.
             greeting = _Command(_GREETING_MAX)
@@ -72,6 +74,30 @@ class Shell(Session["_Command"]):
             if greeting.timed_out:
                 self.close()
                 raise CommandError("ETIMEDOUT: the shell did not start in time", "ETIMEDOUT")
+
+    kind = "shell"
+
+    @classmethod
+    def _continued(cls, attachment: Attachment, process: BackendProcess, identity: str) -> Shell:
+        """The session of a shell that was copied with its sandbox."""
+        shell = cls.__new__(cls)
+        shell._open(attachment, process, _DIALECT, identity)
+        return shell
+
+    def _capture(self, backend: Backend) -> object:
+        """See `Session`. Bash is copied while it starts a subshell."""
+
+        take = backend.capture_at_fork(self._conversation.process)
+        command, problem = _Command(_GREETING_MAX), ""
+        try:
+            self._run("(\\builtin :)", command, _FORK_SECONDS)
+        except CommandError:
+            problem = "it has ended"
+        if problem or command.timed_out:
+            with suppress(StateError):
+                take()
+            raise StateError(problem or "it does not react")
+        return take()
 
     def run(
         self,

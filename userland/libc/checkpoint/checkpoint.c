@@ -14,7 +14,9 @@
 
 /* System calls of our own. */
 enum { STARTUP_SIZE = 1000, STARTUP_FILL = 1001, CHECKPOINT = 1004 };
-enum { ASK = 0, STORE = 1 };
+enum { ASK = 0, STORE = 1, REST = 2 };
+
+int (*rested_main)(void);
 
 struct startup {
 	uint32_t argc, envc;
@@ -31,6 +33,11 @@ _Noreturn void checkpoint(void)
 	syscall(CHECKPOINT, STORE);
 	perror("checkpoint");
 	_exit(127);
+}
+
+int checkpoint_rest(int descriptor)
+{
+	return syscall(CHECKPOINT, REST, descriptor);
 }
 
 static void *pages(size_t size)
@@ -62,6 +69,8 @@ static void name_program(char *path)
 __attribute__((__export_name__("_resume")))
 void checkpoint_resume(void)
 {
+	if (rested_main) exit(rested_main());
+
 	long size = syscall(STARTUP_SIZE);
 	if (size < (long)sizeof(struct startup)) _exit(127);
 	struct startup *startup = pages(size);

@@ -33,4 +33,12 @@ _Noreturn void checkpoint(void);
 /* Defined by the program. */
 int resumed_main(int argc, char **argv, char **envp);
 
+/* Waits until a descriptor can be read, or is at its end; -1 if a signal came first. A program that
+ * waits here may be copied with all it has, and the copy enters at *rested_main, on an empty stack,
+ * with the same descriptors, signal actions and process id. */
+int checkpoint_rest(int descriptor);
+
+/* Where copies of this process enter; 0 if it was not prepared for that. */
+extern int (*rested_main)(void);
+
 #endif

@@ -36,13 +36,14 @@ from wasmsand.kernel.limits import (
 from wasmsand.kernel.process import groups
 from wasmsand.kernel.process.life import exit_code_and_value, wait
 from wasmsand.kernel.process.program import find_program, require_arguments
+from wasmsand.kernel.process.resting import rest
 from wasmsand.kernel.process.signals import Signal, SignalInfo
 from wasmsand.kernel.wait import WouldBlock, Yield
 
 _CLONE_VM: Final = 0x100
 _CLONE_VFORK: Final = 0x4000
 _CLONE_THREAD: Final = 0x10000
-_CHECKPOINT_ASK, _CHECKPOINT_STORE = range(2)
+_CHECKPOINT_ASK, _CHECKPOINT_STORE, _CHECKPOINT_REST = range(3)
 _COUNTS: Final = Struct("<II")
 _P_ALL, _P_PID, _P_PGID, _P_PIDFD = range(4)
 _PR_GET_DUMPABLE: Final = 3
@@ -72,9 +73,12 @@ def startup_fill(context: CallContext, address: int, size: int) -> int:
     return 0
 
 
-def checkpoint(context: CallContext, action: int) -> int:
+def checkpoint(context: CallContext, action: int, descriptor: int) -> int:
     """0: ask whether this start is to be stored. 1: store it; does not return. Only the builder of
-    an image stores programs; otherwise the results are 0 and ENOSYS."""
+    an image stores programs; otherwise the results are 0 and ENOSYS. 2: rest until a descriptor can
+    be read: the process may be copied meanwhile, and the copy starts with an empty stack."""
+    if action == _CHECKPOINT_REST:
+        return rest(context.thread, context.process.fds.get(descriptor))
     if action == _CHECKPOINT_ASK:
         return int(context.kernel.checkpoint_reached is not None)
     if action != _CHECKPOINT_STORE:

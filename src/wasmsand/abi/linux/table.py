@@ -347,10 +347,11 @@ SYSTEM_CALLS: Final[tuple[SystemCall, ...]] = (
     ),
     _call(
         CallNumber.CHECKPOINT,
-        1,
+        2,
         calls_process.checkpoint,
         status=Status.FULL,
-        note="specific to wasmsand: store the memory of a prepared program when an image is built",
+        note="specific to wasmsand: store the memory of a prepared program when an image is built; "
+        "wait with an empty stack",
     ),
 )
 

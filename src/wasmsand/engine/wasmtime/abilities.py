@@ -6,9 +6,13 @@ Rules: an object of another engine is a bug.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from wasmsand.engine import abilities
+from wasmsand.engine.dormant import DormantProgram
 from wasmsand.engine.protocol import BEGINNING, Instance, Module
 from wasmsand.engine.stored_memory import StoredMemory
+from wasmsand.engine.wasmtime import dormant_memory
 from wasmsand.engine.wasmtime.compile_cache import CompileCache
 from wasmsand.engine.wasmtime.instance import WasmtimeInstance
 from wasmsand.engine.wasmtime.memory_image import MappedImage, found_image, opened_image
@@ -61,6 +65,37 @@ class WasmtimeImages:
         assert isinstance(module, WasmtimeModule)
         assert isinstance(image, MappedImage)
         return module.instantiate(memory_limit, image)
+
+
+class WasmtimeCopies:
+    """See `abilities.MemoryCopies`."""
+
+    available = True
+
+    def duplicate(
+        self, program: Instance, memory_limit: int, fork_result: int | None = None
+    ) -> WasmtimeInstance:
+        """A copy of a program that waits."""
+        assert isinstance(program, WasmtimeInstance)
+        return program.duplicate(memory_limit, fork_result)
+
+    def describe(self, program: Instance) -> DormantProgram:
+        """What a copy would have, without its memory."""
+        assert isinstance(program, WasmtimeInstance)
+        return dormant_memory.describe(program)
+
+    def differences(self, program: Instance, base: Instance) -> Iterator[tuple[int, bytes]]:
+        """What differs from a new instance."""
+        assert isinstance(program, WasmtimeInstance)
+        assert isinstance(base, WasmtimeInstance)
+        return dormant_memory.differences(program, base)
+
+    def fill(
+        self, instance: Instance, dormant: DormantProgram, parts: Iterable[tuple[int, bytes]]
+    ) -> None:
+        """Make a new instance the described program."""
+        assert isinstance(instance, WasmtimeInstance)
+        dormant_memory.fill(instance, dormant, parts)
 
 
 class WasmtimeMemoryControl:

@@ -25,6 +25,7 @@ from wasmsand.engine.freed_memory import FreedMemory, have_few_arenas
 from wasmsand.engine.protocol import GuestUnwind, HostFunction
 from wasmsand.engine.wasmtime import hostcalls
 from wasmsand.engine.wasmtime.abilities import (
+    WasmtimeCopies,
     WasmtimeImages,
     WasmtimeMemoryControl,
     WasmtimeThreads,
@@ -81,6 +82,7 @@ class WasmtimeEngine:
         self.abilities = Abilities(
             compile_workers=self,
             program_threads=WasmtimeThreads(),
+            memory_copies=WasmtimeCopies(),
             memory_images=WasmtimeImages(self._cache) if os.name == "posix" else CopiedImages(),
             memory_control=WasmtimeMemoryControl(),
             give_memory_back=FreedMemory(self.start_thread, lib).give_back_soon,

@@ -70,6 +70,11 @@ class WasmtimeInstance:
 
     # --- the protocol
 
+    @property
+    def module(self) -> WasmtimeModule:
+        """The compiled program."""
+        return self._module
+
     def bind(self, calls: HostCalls) -> None:
         """See `protocol.Instance`."""
         self._calls = calls
@@ -300,6 +305,30 @@ class WasmtimeInstance:
         address = int(ffi.cast("uintptr_t", source))
         for first, last in written_ranges(address, start, end):
             ffi.memmove(target + first, source + first, last - first)
+
+    def duplicate(self, memory_limit: int, fork_result: int | None = None) -> WasmtimeInstance:
+        """See `abilities.MemoryCopies`."""
+        child = self.sibling(memory_limit)
+        try:
+            if self.asyncify is not None and self.asyncify.is_copy:
+                fits = self.asyncify.copy_to(child, fork_result)
+            else:
+                fits = child.grow_memory(self.memory_size())
+                if fits:
+                    self._copy_without_stack(child)
+        except BaseException:
+            child.close()
+            raise
+        if not fits:
+            child.close()
+            raise MemoryError(f"no room for a memory of {self.memory_size()} bytes")
+        return child
+
+    def _copy_without_stack(self, child: WasmtimeInstance) -> None:
+        for name, value in self.exported_variables().items():
+            if name != STACK_POINTER:
+                child.set_variable(name, value)
+        self.copy_memory(child, self.stack_reserve(), self.memory_size())
 
     # --- for the engine's abilities: see `abilities`
 

@@ -68,6 +68,11 @@ class ByteQueue:
             self._chunks.popleft()
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    def content(self) -> bytes:
+        """Everything in the queue, which stays there."""
+        whole = b"".join(self._chunks)
+        return whole[self._taken :]
+
     def put_back(self, data: bytes) -> None:
         """Undo a `pull`: make these bytes the next ones to be taken."""
         if data:

@@ -59,6 +59,11 @@ class CommandInput(_CommandFile):
         self._position += len(taken)
         return taken
 
+    @property
+    def left(self) -> bytes:
+        """What was not read yet."""
+        return self._data[self._position :]
+
     def remaining(self) -> int:
         """Bytes not read yet."""
         return len(self._data) - self._position

@@ -48,14 +48,14 @@ _READERS: Final[dict[int, Callable[[int], bytes]]] = {
 class SimpleDevice(OpenFile):
     """An open null, zero, full, random or urandom."""
 
-    __slots__ = ("_namespace", "_node", "_number", "_reader")
+    __slots__ = ("_namespace", "_node", "_reader", "number")
 
     def __init__(self, number: int, flags: int, namespace: Namespace, node: Node) -> None:
         reader = _READERS.get(number)
         if reader is None:
             raise KernelError(Errno.ENXIO, f"no device {number >> 8}:{number & 255}")
         super().__init__(flags)
-        self._number = number
+        self.number = number
         self._reader = reader
         self._namespace = namespace
         self._node = node
@@ -72,7 +72,7 @@ class SimpleDevice(OpenFile):
         return self._reader(count)
 
     def write(self, data: bytes) -> int:
-        if self._number == FULL and data:
+        if self.number == FULL and data:
             raise KernelError(Errno.ENOSPC, "/dev/full")
         return len(data)
 

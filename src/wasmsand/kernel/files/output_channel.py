@@ -74,7 +74,7 @@ class OutputChannel:
 class ChannelOutput(OpenFile):
     """The description of one output descriptor."""
 
-    __slots__ = ("_channel", "_fd", "_stat")
+    __slots__ = ("_channel", "_stat", "host_fd")
 
     kind: ClassVar[str] = "pipe"
     writes_all: ClassVar[bool] = True
@@ -82,7 +82,8 @@ class ChannelOutput(OpenFile):
     def __init__(self, channel: OutputChannel, fd: int, stat: Stat) -> None:
         super().__init__(O_WRONLY)
         self._channel = channel
-        self._fd = fd
+        self.host_fd = fd
+        """The descriptor by which the host knows it."""
         self._stat = stat
         channel.writers += 1
 
@@ -95,7 +96,7 @@ class ChannelOutput(OpenFile):
             if room <= 0 or len(data) <= PIPE_ATOMIC_WRITE:
                 raise self.wait_or_fail(channel.changed)
             data = data[:room]
-        channel.push(self._fd, data)
+        channel.push(self.host_fd, data)
         return len(data)
 
     def poll(self) -> int:

@@ -8,6 +8,7 @@ SIGKILL and SIGSTOP cannot be caught, blocked or ignored. The effects of signals
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Final, NamedTuple
@@ -154,6 +155,19 @@ class SignalState:
         self.pending_info: dict[int, SignalInfo] = {}
         self.saved_mask: int | None = None
         """The mask to restore, while sigsuspend or ppoll has replaced it."""
+
+    def actions(self) -> dict[int, SignalAction]:
+        """All actions that were set."""
+        return dict(self._actions)
+
+    def restore(
+        self, actions: Mapping[int, SignalAction], mask: int, pending: Iterable[SignalInfo]
+    ) -> None:
+        """Take over the state of another process."""
+        self._actions = dict(actions)
+        self.set_mask(mask)
+        for info in pending:
+            self.add(info)
 
     def action(self, signo: int) -> SignalAction:
         """The action for `signo`."""

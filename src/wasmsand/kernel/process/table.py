@@ -82,6 +82,11 @@ class ProcessTable:
         self._processes[process.pid] = process
         self.created += 1
 
+    def add_again(self, process: Process) -> None:
+        """Add a process that comes from another sandbox and keeps its pid."""
+        self.add(process)
+        self.last_pid = max(self.last_pid, process.pid)
+
     def remove(self, process: Process) -> None:
         """Remove a reaped process."""
         if self._processes.pop(process.pid, None) is not None:

@@ -37,7 +37,7 @@ node. A node that is kept across system calls (by an open description, as a work
 be retained, and released once.
 """
 
-from wasmsand.kernel.vfs.changes import Change, changes
+from wasmsand.kernel.vfs.changes import Change, changes, inode_in, node_at, path_in
 from wasmsand.kernel.vfs.content import FileContent
 from wasmsand.kernel.vfs.filesystem import Attributes, Beneath, FileSystem, Node
 from wasmsand.kernel.vfs.image import ImageBuilder
@@ -78,5 +78,8 @@ __all__ = [
     "SystemInfo",
     "TreeFs",
     "changes",
+    "inode_in",
+    "node_at",
+    "path_in",
     "standard_tree",
 ]

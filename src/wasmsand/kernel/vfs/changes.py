@@ -1,9 +1,10 @@
 """The differences between a tree and its image.
 
-Owns `changes`. Rules: it works on a frozen tree, so the original tree may change meanwhile. Changes
-are listed by path, each directory before its entries, so that applying them in order to a new tree
-produces the same tree. An access time is not a change. Nothing recurses, because guests can nest
-directories to any depth. Paths of PATH_MAX bytes or more are left out.
+Owns `changes`, and looking things up in a frozen tree. Rules: it works on a frozen tree, so the
+original tree may change meanwhile. Changes are listed by path, each directory before its entries,
+so that applying them in order to a new tree produces the same tree. An access time is not a change.
+Nothing recurses, because guests can nest directories to any depth. Paths of PATH_MAX bytes or more
+are left out.
 """
 
 from __future__ import annotations
@@ -80,6 +81,43 @@ def changes(tree: FrozenTree) -> Iterator[Change]:
             if inode.nlink > 1:
                 names.setdefault(number, place)
         waiting.extend(reversed(below))
+
+
+def path_in(tree: FrozenTree, ino: int) -> bytes | None:
+    """A path of an inode that exists, without a leading slash; None if it has no name, or if its
+    name is not known."""
+    if ino in tree.orphans:
+        return None
+    names: list[bytes] = []
+    length = 0
+    while ino != ROOT_INO:
+        inode = _inode(tree, ino)
+        directory = _inode(tree, inode.parent)
+        length += len(inode.name) + 1
+        if not isinstance(directory, DirectoryInode) or length >= PATH_MAX:
+            return None
+        if directory.entries.get(inode.name, (0, 0))[0] != ino:
+            return None  # the name was that of a hard link which was removed
+        names.append(inode.name)
+        ino = inode.parent
+    return b"/".join(reversed(names))
+
+
+def node_at(tree: FrozenTree, path: bytes) -> Inode | None:
+    """The inode at a path without a leading slash; None if there is none. Symbolic links are not
+    followed."""
+    inode = _inode(tree, ROOT_INO)
+    for name in path.split(b"/"):
+        entry = inode.entries.get(name) if isinstance(inode, DirectoryInode) else None
+        if entry is None:
+            return None
+        inode = _inode(tree, entry[0])
+    return inode
+
+
+def inode_in(tree: FrozenTree, ino: int) -> Inode:
+    """An inode that exists."""
+    return _inode(tree, ino)
 
 
 def _inode(tree: FrozenTree, ino: int) -> Inode:

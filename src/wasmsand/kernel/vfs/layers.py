@@ -48,6 +48,8 @@ class FrozenTree:
     used_inodes: int = 0
     orphans: frozenset[int] = frozenset()
     """Inodes without a name that were open: a tree made from this one drops them."""
+    held: frozenset[int] = frozenset()
+    """Inodes without a name that are kept: whoever creates a tree from this one opens them."""
     shared: Mapping[int, Layer] = field(default_factory=dict)
     """The shared trees that were attached, by number."""
 

@@ -69,8 +69,28 @@ class TreeStore(FileSystem):
         self._orphans: set[int] = set()
         self._unreleased: list[int] = []
         """Removed directories that still have one user to release."""
-        for ino in base.orphans:
+        kept = self._with_parents(base)
+        for ino in base.orphans - kept:
             self._free(ino, self._get(ino))
+        self._orphans |= kept
+        for ino in kept:
+            inode = self._get(ino)
+            if isinstance(inode, DirectoryInode):
+                self.retain(inode.parent)  # as `_drop_directory` does
+
+    def _with_parents(self, base: FrozenTree) -> set[int]:
+        """The inodes without a name that are kept: those that are held, and the removed directories
+        above them."""
+        kept = set(base.orphans & base.held)
+        waiting = list(kept)
+        while waiting:
+            inode = self._get(waiting.pop())
+            if not isinstance(inode, DirectoryInode):
+                continue
+            if inode.parent in base.orphans and inode.parent not in kept:
+                kept.add(inode.parent)
+                waiting.append(inode.parent)
+        return kept
 
     def freeze(self) -> FrozenTree:
         """The current tree, frozen. Both continue independently."""
@@ -81,7 +101,7 @@ class TreeStore(FileSystem):
             self.space.used_blocks,
             self.space.used_inodes,
             frozenset(self._orphans),
-            self._table.shared,
+            shared=self._table.shared,
         )
 
     def stand_on(self, merged: FrozenTree, instead_of: FrozenTree) -> None:

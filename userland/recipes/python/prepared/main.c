@@ -22,6 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <openssl/crypto.h>
+#include <openssl/rand.h>
 #include "checkpoint.h"
 
 /* What platform.libc_ver() looks for in the program's file, and with it CPython's own tests, which
@@ -59,6 +60,65 @@ static void require(PyStatus status)
 
 static void settle_heap(void); /* in heap.c */
 
+/* A session: a function that is called whenever a descriptor can be read. Between the calls there
+ * is nothing on the stack, so the process can be copied: see checkpoint_rest. */
+static struct {
+	PyObject *step;
+	int descriptor;
+	PyThreadState *thread;
+} session;
+
+static PyObject *begin_session(PyObject *self, PyObject *arguments)
+{
+	PyObject *step;
+	int descriptor;
+	if (!PyArg_ParseTuple(arguments, "iO:_serve_session", &descriptor, &step)) return NULL;
+	session.descriptor = descriptor;
+	Py_XSETREF(session.step, Py_NewRef(step));
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef begin_session_method = {
+	"_serve_session", begin_session, METH_VARARGS,
+	"_serve_session(descriptor, step): when the program has ended, call step() whenever the "
+	"descriptor can be read, until it returns False.",
+};
+
+static int call_steps(void)
+{
+	for (;;) {
+		session.thread = PyEval_SaveThread();
+		checkpoint_rest(session.descriptor);
+		PyEval_RestoreThread(session.thread);
+		/* A signal's handler may raise an exception, which is nobody's now. */
+		if (PyErr_CheckSignals() < 0) PyErr_Clear();
+		PyObject *more = PyObject_CallNoArgs(session.step);
+		if (!more) {
+			PyErr_Print();
+			return 1;
+		}
+		int is_over = more == Py_False;
+		Py_DECREF(more);
+		if (is_over) return 0;
+	}
+}
+
+static int serve_copy(void)
+{
+	PyEval_RestoreThread(session.thread);
+	RAND_poll(); /* or it would draw the same numbers as the process that was copied */
+	return _PyPrepared_EndMain(stored_names, call_steps());
+}
+
+int _PyPrepared_ServeSession(void)
+{
+	if (!session.step) return 0;
+	PyInterpreterState *interpreter = _PyInterpreterState_GET();
+	if (_PyInterpreterState_SetRunningMain(interpreter) < 0) PyErr_Clear();
+	rested_main = serve_copy;
+	return call_steps();
+}
+
 static void prepare(void)
 {
 	/* OpenSSL is imported with the rest; at the end it would free piece by piece what a process
@@ -84,6 +144,8 @@ static void prepare(void)
 	if (!done || !resume_function || !stored_names) fail();
 	Py_DECREF(done);
 	Py_DECREF(module);
+	PyObject *serve = PyCFunction_New(&begin_session_method, NULL);
+	if (!serve || PySys_SetObject("_serve_session", serve) < 0) fail();
 	settle_heap();
 	_PyPrepared_ResetSignals();
 }

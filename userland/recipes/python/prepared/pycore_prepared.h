@@ -19,7 +19,12 @@ PyStatus _PyPrepared_AddMain(void);
 /* lifecycle.c: the part of Py_FinalizeEx that a program can see; -1 if output was lost. */
 int _PyPrepared_End(PyObject *stored_names);
 
+/* main.c: serve the requests of a session, if the program has begun one; the exit status. */
+int _PyPrepared_ServeSession(void);
+
 /* run.c: as Py_RunMain. `stored_names` are the modules that need no destruction. */
 int _PyPrepared_RunMain(PyObject *stored_names);
+/* run.c: its end. */
+int _PyPrepared_EndMain(PyObject *stored_names, int exitcode);
 
 #endif

@@ -1,0 +1,142 @@
+"""`ProcessCopies`: copies of a sandbox in a separate process.
+
+A part of `ProcessBackend`. Rules: copies and snapshots stay in the process of their sandbox, so
+nothing is copied between processes; they share its barriers, and end if it crashes. Whoever wants a
+copy in a process of its own saves the sandbox and loads it again.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wasmsand.rpc.failures import failures
+from wasmsand.rpc.params import Params
+from wasmsand.rpc.shared_process import SandboxAddress, SharedProcess, leave_later
+from wasmsand.sdk.errors import StateError
+
+if TYPE_CHECKING:
+    from wasmsand.rpc.backend import ProcessBackend, RpcProcess
+    from wasmsand.sdk.backend import BackendProcess
+    from wasmsand.sdk.options import SandboxOptions
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteCapture:
+    """A captured program, which the process keeps until a state contains it."""
+
+    command: int
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedState:
+    """What the backend of a copy knows at its beginning."""
+
+    variables: Mapping[str, str]
+    cwd: str
+    barriers: tuple[str, ...]
+    programs: dict[int, tuple[int, int]]
+    """Command and pid of programs that came with the state, by their command in the original."""
+
+
+class RemoteState:
+    """A snapshot in the process."""
+
+    def __init__(
+        self, process: SharedProcess, made: Params, variables: Mapping[str, str], cwd: str
+    ) -> None:
+        """`made` is the response to `snapshot.create`."""
+        self.process = process
+        self.snapshot = made.text("snapshot")
+        self.size = made.integer("sizeBytes")
+        self.variables = dict(variables)
+        self.cwd = cwd
+        process.join()
+        delete: dict[str, object] = {"snapshot": self.snapshot}
+        finalizer = weakref.finalize(
+            self, leave_later, process, "snapshot.delete", delete, os.getpid()
+        )
+        finalizer.atexit = False
+
+
+class ProcessCopies:
+    """Copies of a sandbox in a separate process."""
+
+    _process: SharedProcess
+    _connection: SandboxAddress
+    _adopted: dict[int, tuple[int, int]]
+    """See `CopiedState.programs`."""
+    variables: dict[str, str]
+    cwd: str
+    barriers: tuple[str, ...]
+
+    def _call_within(self, seconds: float | None, method: str, **params: object) -> Params:
+        raise NotImplementedError
+
+    def capture(self, process: BackendProcess) -> object:
+        """See `Backend`."""
+        command = _number(process)
+        self._call_copying("commands.capture", command=command)
+        return RemoteCapture(command)
+
+    def capture_at_fork(self, process: BackendProcess) -> Callable[[], object]:
+        """See `Backend`."""
+        command = _number(process)
+        self._call_copying("commands.capture", command=command, atFork=True)
+
+        def take() -> object:
+            self._call_copying("commands.captured", command=command)
+            return RemoteCapture(command)
+
+        return take
+
+    def take_state(self, captured: Sequence[object] = ()) -> object:
+        """See `Backend`."""
+        commands = [item.command for item in captured if isinstance(item, RemoteCapture)]
+        # The SDK has refused what runs besides.
+        made = self._call_copying("snapshot.create", commands=commands, running="drop")
+        return RemoteState(self._process, made, self.variables, self.cwd)
+
+    def open_state(self, state: object, options: SandboxOptions) -> ProcessBackend:
+        """See `Backend`."""
+        from wasmsand.rpc.backend import ProcessBackend
+
+        assert isinstance(state, RemoteState)
+        with failures():
+            made = state.process.connection.call("snapshot.open", {"snapshot": state.snapshot})
+        programs = {
+            item.integer("was"): (item.integer("command"), item.integer("pid"))
+            for item in made.objects("commands")
+        }
+        copied = CopiedState(state.variables, state.cwd, self.barriers, programs)
+        return ProcessBackend.of_copy(state.process, made.integer("sandbox"), options, copied)
+
+    def restore_state(self, state: object, options: SandboxOptions) -> ProcessBackend:
+        """See `Backend`."""
+        return self.open_state(state, options)
+
+    def adopt(self, captured: object, *, is_last: bool) -> RpcProcess:
+        """See `Backend`."""
+        from wasmsand.rpc.backend import RpcProcess
+
+        assert isinstance(captured, RemoteCapture)
+        command, pid = self._adopted[captured.command]
+        return RpcProcess(self._connection, command, pid)
+
+    def size_of(self, copied: object) -> int:
+        """See `Backend`. The size of a state contains those of its programs."""
+        return copied.size if isinstance(copied, RemoteState) else 0
+
+    def _call_copying(self, method: str, **params: object) -> Params:
+        return self._call_within(None, method, **params)
+
+
+def _number(process: BackendProcess) -> int:
+    from wasmsand.rpc.backend import RpcProcess
+
+    if not isinstance(process, RpcProcess):
+        raise StateError("it is not a program of this sandbox")
+    return process.number

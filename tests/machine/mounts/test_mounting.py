@@ -123,15 +123,17 @@ def test_trees_stop_at_mounts(sandbox: Sandbox, inside: Path) -> None:
 
 
 def test_a_disk_image_does_not_contain_mounts(inside: Path) -> None:
-    options = SandboxOptions(mounts={"/work/d": Mount(inside, mode="overlay")})
+    options = SandboxOptions(mounts={"/work/d": Mount(inside, mode="read-write")})
     backend, other = LocalBackend(options), LocalBackend(SandboxOptions())
     try:
         backend.write_file("/work/d/new", b"x")
+        backend.write_file("/work/own", b"x")
         stream = io.BytesIO()
         backend.save_disk(stream)
         stream.seek(0)
         other.load_disk(stream)
         assert other.list_directory("/work/d") == []
+        assert other.read_file("/work/own") == b"x"
     finally:
         backend.close()
         other.close()
